@@ -1,0 +1,92 @@
+"""One Protocol for every agent: what it needs, how it is started, what it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from trialfleet_runner.contract import AgentSpec, Frozen, Sha256, Stop
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
+
+
+class Identity(Frozen):
+    """Frozen into the plan; drift halts."""
+
+    kind: str
+    version: str
+    model: str | None = None
+    digest: Sha256
+    needs_model: bool = False
+    banner: str | None = None  # said on top of every report of this agent
+
+
+class Step(Frozen):
+    """One event of a trajectory, in order. `turn` counts from 1; `at_s` seconds since the agent started."""
+
+    turn: int
+    at_s: float | None = None
+    kind: Literal["message", "read", "edit", "run", "search", "hook", "other"]
+    tool: str | None = None
+    path: str | None = None  # relative to the workspace
+    detail: str | None = None  # capped text
+
+
+class Parsed(Frozen):
+    """What the agent's own output says; the gateway's counts are kept apart and must agree."""
+
+    steps: tuple[Step, ...] = ()
+    turns: int | None = None
+    tool_calls: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cost_usd: float | None = None
+    stop: Stop | None = None  # None: the output does not say
+    malformed_lines: int = 0
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything an agent may know. Host paths; a sandbox maps them.
+
+    `tests`: argv that runs the fail-to-pass tests in the workspace, for agents that run tests themselves
+    (empty when the tests are hidden). `hook_context`: folder with the nodes that the on-read hook serves, or
+    None. `hook_log`: file the hook appends a JSON line to at every firing.
+    """
+
+    spec: AgentSpec
+    prompt: str
+    system: str | None
+    seed: int
+    workspace: Path
+    home: Path  # fresh HOME, with tmp/ in it
+    environment: Path  # the task's interpreter environment (bin/python)
+    pythonpath: tuple[str, ...]
+    tests: tuple[str, ...]
+    hook_context: Path | None
+    hook_log: Path
+    fix: bytes | None  # only for `oracle`
+    gateway_url: str | None
+    gateway_token: str | None
+    record: Path  # folder for stdout, stderr and what the agent leaves
+
+
+class Agent(Protocol):
+    """Stateless; one instance serves many attempts."""
+
+    kind: str
+
+    def identify(self, spec: AgentSpec) -> Identity:
+        """Resolve program, version and model. `OperatorError` when the program is missing."""
+        ...
+
+    def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
+        """The program to run, pure but for files it may write below `setup.home`; None: nothing to run
+        (`nop`). `mounts` are those that every agent gets (workspace, home, environment, interpreter)."""
+        ...
+
+    def parse(self, record: Path, exit: Exit | None, workspace: Path) -> Parsed:
+        """Read what it left; tolerant of partial lines and hostile content."""
+        ...

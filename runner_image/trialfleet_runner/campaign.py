@@ -1,0 +1,210 @@
+"""The campaign: what the user writes, and the frozen plan that it becomes."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from trialfleet_runner.conditions import Condition
+from trialfleet_runner.contract import (
+    AgentSpec,
+    ConditionOrder,
+    Frozen,
+    Limits,
+    Name,
+    Record,
+    Sha256,
+    TaskOrder,
+)
+
+_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+
+
+def parse_bytes(value: Any) -> Any:
+    """Kubernetes-style quantity to bytes.
+
+    >>> parse_bytes("4Gi"), parse_bytes("500M"), parse_bytes(1024)
+    (4294967296, 500000000, 1024)
+    """
+    if isinstance(value, str):
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)(|k|M|G|Ki|Mi|Gi)", value.strip())
+        if match is None:
+            raise ValueError(f"{value!r} is not a size: write 4Gi, 500Mi or a number of bytes")
+        return int(float(match[1]) * _UNITS[match[2]])
+    return value
+
+
+Size = Annotated[int, BeforeValidator(parse_bytes), Field(gt=0)]
+
+
+class CostSpec(Frozen):
+    """Money, US dollars."""
+
+    trial: Annotated[float, Field(gt=0)] | None = None
+    campaign: Annotated[float, Field(gt=0)] | None = None
+
+
+class RetrySpec(Frozen):
+    """How often a lost trial is tried again, by what the loss can have depended on."""
+
+    before_agent: Annotated[int, Field(ge=0, le=10)] = 10
+    mid_run: Annotated[int, Field(ge=0)] = 2
+    scoring: Annotated[int, Field(ge=0)] = 3
+
+
+class LimitSpec(Frozen):
+    """`limits:` of the campaign file."""
+
+    parallel: Annotated[int, Field(ge=1)] | None = None  # None: as many as the CPUs allow
+    cpu: Annotated[float, Field(gt=0)] = 1
+    memory: Size = 4 * 2**30
+    disk: Size = 8 * 2**30
+    cost_usd: CostSpec = CostSpec()
+    retries: RetrySpec = RetrySpec()
+    setup_timeout_s: Annotated[float, Field(gt=0)] = 600
+    tests_timeout_s: Annotated[float, Field(gt=0)] = 300
+    stop_grace_s: Annotated[float, Field(ge=0)] = 5
+    live_interval_s: Annotated[float, Field(gt=0)] = 5
+    blocks_ahead: Annotated[int, Field(ge=1)] = 4  # blocks past the oldest incomplete one that may start
+
+    def frozen(self) -> Limits:
+        """The part that every attempt obeys."""
+        return Limits(
+            cpu=self.cpu,
+            memory_bytes=self.memory,
+            disk_bytes=self.disk,
+            cost_usd=self.cost_usd.trial,
+            setup_timeout_s=self.setup_timeout_s,
+            tests_timeout_s=self.tests_timeout_s,
+            stop_grace_s=self.stop_grace_s,
+            live_interval_s=self.live_interval_s,
+        )
+
+
+class Primary(Frozen):
+    """The one declared contrast."""
+
+    treatment: Name
+    control: Name
+    estimand: Literal["these_tasks", "tasks_like_these"] = "these_tasks"
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+
+
+class CampaignSpec(Frozen):
+    """The campaign file. Conditions are preset names, or a mapping of names to compositions (null: the preset)."""
+
+    campaign: Name
+    seed: Annotated[int, Field(ge=0, lt=2**63)]
+    tasks: Annotated[tuple[str, ...], Field(min_length=1)]  # files or globs, relative to the campaign file
+    conditions: Annotated[tuple[Name, ...], Field(min_length=1)] | dict[Name, Condition | None]
+    reps: Annotated[int, Field(ge=1)]
+    agent: AgentSpec
+    limits: LimitSpec = LimitSpec()
+    primary: Primary | None = None
+    store: str
+    backend: Literal["local"] = "local"
+    allow_no_oracle: bool = False  # run tasks without a fail-to-pass oracle, apart from primary results
+
+    @model_validator(mode="after")
+    def _contrast(self) -> CampaignSpec:
+        names = list(self.conditions)
+        if len(set(names)) != len(names):
+            raise ValueError("conditions: a name stands twice")
+        if self.primary is not None:
+            for side in (self.primary.treatment, self.primary.control):
+                if side not in names:
+                    raise ValueError(f"primary: {side!r} is not among the conditions {names}")
+            if self.primary.treatment == self.primary.control:
+                raise ValueError("primary: treatment and control are the same condition")
+        return self
+
+
+class Cell(Frozen):
+    """Task × condition, with the condition resolved to content."""
+
+    task: Name
+    condition: ConditionOrder
+
+
+class PlannedTask(Frozen):
+    """A task of the plan: the order for its runners and what reports need."""
+
+    order: TaskOrder
+    primary: bool  # False: no fail-to-pass oracle
+    file: str
+    covered: bool | None = None  # a non-root node covers the anchor
+
+
+class Plan(Record):
+    """`campaign.json`: frozen before anything runs. The trials follow from it by `trialfleet_controller.plan`."""
+
+    campaign: Name
+    uid: str  # random, once: two campaigns of one name never mix
+    created: float
+    seed: int
+    reps: int
+    agent: AgentSpec
+    agent_digest: Sha256  # of the agent's program and resolved model: drift halts
+    limits: Limits
+    parallel: int
+    retries: RetrySpec
+    blocks_ahead: int
+    cost_usd_campaign: float | None = None
+    primary: Primary | None = None
+    conditions: dict[Name, Condition]
+    tasks: tuple[PlannedTask, ...]
+    cells: tuple[Cell, ...]
+    inputs: dict[str, Sha256]  # file -> digest of every file read
+    versions: dict[str, str]
+    banner: str | None = None  # said on top of every report
+
+
+class Amendment(Record):
+    """`amendments/<k>.json`: more reps, or a halt lifted."""
+
+    number: int
+    at: float
+    reps: int | None = None
+    after_look: bool = False
+    lifts: tuple[int, ...] = ()  # numbers of halts
+
+
+class Halt(Record):
+    """`halts/<k>.json`: why nothing more of that scope starts."""
+
+    number: int
+    at: float
+    task: Name | None = None  # None: the whole campaign
+    reason: str
+
+
+class Cancel(Record):
+    """`cancel.json`."""
+
+    at: float
+    now: bool  # True: running attempts are stopped and marked as losses
+    by: str
+
+
+class Quarantine(Record):
+    """`quarantine/<trial>/<n>.json`."""
+
+    trial: str
+    attempt: int
+    at: float
+    expected: Sha256
+    found: Sha256 | None
+    reason: str
+
+
+class Epoch(Record):
+    """`epochs/<k>.json`: who drives the campaign."""
+
+    number: int
+    at: float
+    host: str
+    boot_id: str
+    pid: int
+    nonce: str

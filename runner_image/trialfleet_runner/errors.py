@@ -1,0 +1,19 @@
+"""The one error for what an operator can fix."""
+
+from __future__ import annotations
+
+
+class OperatorError(Exception):
+    """Something the operator can fix: bad input, a missing program, an unreachable store.
+
+    The message names the file (and line or field) and the way out. The command line prints it
+    without a traceback and exits 2.
+
+    >>> str(OperatorError("reps must be at least 1", where="campaign.yaml: reps", hint="set reps: 25"))
+    'campaign.yaml: reps: reps must be at least 1\\n  way out: set reps: 25'
+    """
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        self.message, self.where, self.hint = message, where, hint
+        text = f"{where}: {message}" if where else message
+        super().__init__(f"{text}\n  way out: {hint}" if hint else text)

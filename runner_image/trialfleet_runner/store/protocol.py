@@ -1,0 +1,60 @@
+"""What a store promises. One contract suite holds every implementation to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from trialfleet_runner.contract import GetGrant, PutGrant
+
+
+class Entry(NamedTuple):
+    """One listed key; `size` in bytes."""
+
+    key: str
+    size: int
+
+
+class Store(Protocol):
+    """Keys are relative to the store's root: `<campaign>/outcomes/<trial>.json`, `objects/<sha256>`.
+
+    Reads see every write that was acknowledged before. A write is whole or absent, also after `kill -9`.
+    Raises `StoreError` when the store cannot answer, `OperatorError` when credentials or paths are wrong.
+    """
+
+    @property
+    def url(self) -> str: ...
+
+    def create(self, key: str, data: bytes) -> bool:
+        """Create-if-absent. True: the key now holds `data` (written by this or an identical earlier call, so
+        records that are contended carry a nonce). False: it holds something else. Ambiguous answers are
+        retried and read back."""
+        ...
+
+    def put(self, key: str, data: bytes) -> None:
+        """Write, replacing: for `.beat`, `live.log.zst` and tables only."""
+        ...
+
+    def get(self, key: str) -> bytes | None:
+        """The whole value; None when absent."""
+        ...
+
+    def list(self, prefix: str) -> Iterator[Entry]:
+        """Every key that starts with `prefix`, in lexicographic order; temporaries never appear."""
+        ...
+
+    def delete(self, key: str) -> None:
+        """Remove; absent is fine. Only `gc` calls it."""
+        ...
+
+    def grant_put(self, key: str, *, conditional: bool = True, expires_s: float) -> PutGrant: ...
+
+    def grant_get(self, key: str, *, expires_s: float) -> GetGrant: ...
+
+    def get_many(self, keys: list[str]) -> Iterator[tuple[str, bytes | None]]:
+        """Many values, in any order; faster than one by one where latency counts."""
+        ...
+
+
+class StoreError(Exception):
+    """The store could not answer: never taken for absence or success."""

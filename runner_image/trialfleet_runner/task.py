@@ -1,0 +1,164 @@
+"""The task file: real bugs of one repository, as facts (names, digests, test ids), never upstream code."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from trialfleet_runner.contract import Frozen, Name, Sha256
+
+Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+
+
+def _inside(path: str) -> str:
+    pure = PurePosixPath(path)
+    if not path or pure.is_absolute() or ".." in pure.parts or "\\" in path or "\0" in path:
+        raise ValueError(f"{path!r} must be a relative path inside the repository")
+    return path
+
+
+RepoPath = Annotated[str, AfterValidator(_inside)]
+
+
+class GitSource(Frozen):
+    """Two commits of one repository."""
+
+    kind: Literal["git"] = "git"
+    url: str
+    pre_fix_commit: Commit
+    fix_commit: Commit
+
+
+class SdistSource(Frozen):
+    """Two releases on a package index: the fixed tree is the newer one; the pre-fix tree is the newer one with
+    `files` (named, relative to the sdist's root) as in the older one. A file that the older lacks is removed."""
+
+    kind: Literal["sdist"] = "sdist"
+    pre_fix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+==[A-Za-z0-9.!+_-]+$")]
+    pre_fix_sha256: Sha256
+    fixed: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+==[A-Za-z0-9.!+_-]+$")]
+    fixed_sha256: Sha256
+    files: Annotated[tuple[RepoPath, ...], Field(min_length=1)]
+
+
+class PathSource(Frozen):
+    """Two folders, relative to the task file."""
+
+    kind: Literal["path"] = "path"
+    pre_fix: str
+    fixed: str
+
+
+Source = Annotated[GitSource | SdistSource | PathSource, Field(discriminator="kind")]
+
+
+class Environment(Frozen):
+    """How to build the interpreter environment: dependencies and the project's metadata, never its code.
+
+    `python`: acceptable interpreters, best first. `lock`: requirements file with hashes, relative to the task
+    file. `distribution` and `version`: written as a dist-info, so that `importlib.metadata` knows the project;
+    `entry_points` is that file's text. `test_command`: argv; `{tests}` becomes the test ids or files, `{junit}`
+    the XML file. `pythonpath`: folders of the repository that are put on PYTHONPATH.
+    """
+
+    python: Annotated[tuple[str, ...], Field(min_length=1)] = ("3.11",)
+    lock: str
+    setup: tuple[tuple[str, ...], ...] = ()
+    distribution: str | None = None
+    version: str | None = None
+    entry_points: str | None = None
+    test_command: tuple[str, ...] = (
+        "python",
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--junit-xml={junit}",
+        "{tests}",
+    )
+    pythonpath: tuple[str, ...] = (".",)
+    import_name: str | None = None  # module whose __file__ must lie in the workspace
+
+
+class Docker(Frozen):
+    """Upstream's container fields, kept for the image build."""
+
+    image: str
+    setup: tuple[str, ...] = ()
+    test_command: str | None = None
+
+
+class Repo(Frozen):
+    """What the file's tasks share."""
+
+    url: str | None = None
+    default_branch: str = "main"
+    docker: Docker | None = None
+    strip_extra: tuple[RepoPath, ...] = ()
+    environment: Environment | None = None
+    contexts: dict[Name, str] = Field(
+        default_factory=dict
+    )  # name -> path (relative to the file) or sha256:<digest>
+    language: str = "Python"
+    test_framework: str = "pytest"
+
+
+class AnchorPath(Frozen):
+    """A fixed anchor."""
+
+    path: RepoPath
+
+
+class Status(StrEnum):
+    """Whether `validate --write` has passed."""
+
+    VALIDATED = "validated"
+    UNVALIDATED = "unvalidated"
+    NO_ORACLE = "no_oracle"  # no fail-to-pass test exists: kept out of primary results
+
+
+class TaskSpec(Frozen):
+    """One real bug."""
+
+    id: Name
+    category: Literal["simple_fix", "targeted_refactor", "complex_fix"] | None = None
+    difficulty: Literal["easy", "medium", "hard"] | None = None
+    source: Source | None = None
+    pre_fix_commit: Commit | None = None  # upstream's spelling of a git source, with repo.url
+    fix_commit: Commit | None = None
+    test_file: RepoPath | None = None
+    test_files: tuple[RepoPath, ...] = ()  # further test files that the fix brings
+    test_pattern: str | None = None  # pytest -k
+    prompt_source: Literal["failing_test", "issue", "commit_message"]
+    issue_number: int | None = None
+    issue: str | None = None  # inline text, required by prompt_source issue
+    commit_message: str | None = None  # needed when the source is not git
+    environment: Environment | None = None
+    anchor: Literal["traceback", "test_file", "oracle"] | AnchorPath = "traceback"
+    contexts: dict[Name, str] = Field(default_factory=dict)
+    status: Status = Status.UNVALIDATED
+    fail_to_pass: tuple[str, ...] = ()
+    pass_to_pass: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _complete(self) -> TaskSpec:
+        if self.prompt_source == "issue" and not self.issue:
+            raise ValueError("prompt_source issue needs `issue`, the text itself")
+        if self.prompt_source == "failing_test" and not self.test_file:
+            raise ValueError("prompt_source failing_test needs `test_file`")
+        if (self.pre_fix_commit is None) != (self.fix_commit is None):
+            raise ValueError("pre_fix_commit and fix_commit go together")
+        if (self.source is None) == (self.pre_fix_commit is None):
+            raise ValueError("give either `source` or pre_fix_commit and fix_commit")
+        return self
+
+
+class TaskFile(Frozen):
+    """A whole file."""
+
+    repo: Repo
+    tasks: Annotated[tuple[TaskSpec, ...], Field(min_length=1)]
