@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-SCHEMA = 1
+SCHEMA: Literal[1] = 1
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
@@ -95,7 +95,8 @@ class Coverage(StrEnum):
 class Trial(Frozen):
     """One measurement: task × condition × rep.
 
-    `id` is the first 26 base32 characters (lower case) of the SHA-256 over task, condition, agent, input digests and rep.
+    `id` is the first 26 base32 characters (lower case) of the SHA-256 over task, condition, agent, input
+    digests and rep.
     `seed` is for the agent: it includes the condition and excludes the attempt. `block` is the launch block,
     `position` its place in it; neither is part of the identity.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from trialfleet_runner.contract import GetGrant, PutGrant
@@ -51,7 +51,7 @@ class Store(Protocol):
 
     def grant_get(self, key: str, *, expires_s: float) -> GetGrant: ...
 
-    def get_many(self, keys: list[str]) -> Iterator[tuple[str, bytes | None]]:
+    def get_many(self, keys: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
         """Many values, in any order; faster than one by one where latency counts."""
         ...
 
