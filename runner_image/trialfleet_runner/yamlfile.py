@@ -1,0 +1,276 @@
+"""YAML files that people write: read into a model, every refusal naming file, line and field.
+
+Keys that start with `_` are notes for people and ignored (also as anchors to copy from); a key that stands twice
+is refused. Values are taken strictly: `reps: "25"` and `version: 3.11` (a number) are refused, not converted.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar, cast, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from trialfleet_runner.canonical import sha256
+from trialfleet_runner.errors import OperatorError
+
+M = TypeVar("M", bound=BaseModel)
+Place = tuple[str | int, ...]
+
+MAX_BYTES = 8 * 2**20
+MAX_NODES = 1_000_000  # after aliases are expanded: a file of a few lines can grow without bound
+
+
+@dataclass(frozen=True)
+class Loaded(Generic[M]):
+    """A file's value, its SHA-256, and where each field stands (for refusals that come later)."""
+
+    path: Path
+    value: M
+    sha256: str
+    lines: Mapping[Place, int] = field(repr=False)
+
+    def where(self, *place: str | int) -> str:
+        """`campaign.yaml:7: conditions[1]`; the nearest parent's line when the field is not written."""
+        return located(self.path, self.lines, place)
+
+
+def load(path: Path, model: type[M]) -> M:
+    """The file's value. `OperatorError` names the file, the line and the field."""
+    return read(path, model).value
+
+
+def read(path: Path, model: type[M]) -> Loaded[M]:
+    """Like `load`, with digest and positions."""
+    raw = _bytes(path)
+    lines: dict[Place, int] = {}
+    value = _plain(path, _compose(path, raw), lines)
+    try:
+        parsed = model.model_validate_json(json.dumps(value), strict=True)
+    except ValidationError as error:
+        raise _refusal(path, model, value, lines, error) from None
+    return Loaded(path, parsed, sha256(raw), lines)
+
+
+def located(path: Path, lines: Mapping[Place, int], place: Place) -> str:
+    """File, line and dotted field of one place."""
+    known = place
+    while known not in lines and known:
+        known = known[:-1]
+    at = f"{path}:{lines[known]}" if known in lines else str(path)
+    return f"{at}: {dotted(place)}" if place else at
+
+
+def dotted(place: Place) -> str:
+    """A place as people write it.
+
+    >>> dotted(("tasks", 3, "id"))
+    'tasks[3].id'
+    """
+    text = ""
+    for part in place:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise OperatorError("no such file", where=str(path), hint="check the path") from None
+    except IsADirectoryError:
+        raise OperatorError("is a directory, not a file", where=str(path), hint="name the YAML file") from None
+    except OSError as error:
+        raise OperatorError(f"cannot be read: {error.strerror}", where=str(path)) from None
+    if len(raw) > MAX_BYTES:
+        raise OperatorError(f"is larger than {MAX_BYTES} bytes", where=str(path), hint="split the file")
+    return raw
+
+
+def _compose(path: Path, raw: bytes) -> yaml.Node:
+    try:
+        node = yaml.compose(raw.decode(), Loader=yaml.SafeLoader)
+    except UnicodeDecodeError as error:
+        raise OperatorError(f"is not UTF-8 (byte {error.start})", where=str(path)) from None
+    except RecursionError:
+        raise OperatorError("is nested too deeply", where=str(path)) from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = f":{mark.line + 1}" if mark is not None else ""
+        raise OperatorError(f"is not YAML: {error.problem}", where=f"{path}{line}", hint="mend the line") from None
+    except yaml.YAMLError as error:
+        raise OperatorError(f"is not YAML: {error}", where=str(path)) from None
+    if not isinstance(node, yaml.MappingNode):
+        raise OperatorError("must be a mapping (key: value lines)", where=str(path))
+    return node
+
+
+def _plain(path: Path, root: yaml.Node, lines: dict[Place, int]) -> Any:
+    scalars = yaml.SafeLoader("")
+    count = 0
+
+    def walk(node: yaml.Node, place: Place, open_nodes: tuple[int, ...]) -> Any:
+        nonlocal count
+        count += 1
+        lines.setdefault(place, _line(node))
+        if count > MAX_NODES or id(node) in open_nodes:
+            raise OperatorError("aliases grow without bound", where=located(path, lines, place))
+        inner = (*open_nodes, id(node))
+        if isinstance(node, yaml.SequenceNode):
+            return [walk(child, (*place, i), inner) for i, child in enumerate(node.value)]
+        if isinstance(node, yaml.MappingNode):
+            return mapping(node, place, inner)
+        return scalar(node, place)
+
+    def mapping(node: yaml.MappingNode, place: Place, inner: tuple[int, ...]) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+        for key_node, child in node.value:
+            key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else None
+            if key is None:
+                raise OperatorError("a key must be plain text", where=f"{path}:{_line(key_node)}")
+            if key == "<<":
+                merged.update(_merge(path, walk(child, (*place, "<<"), inner), _line(key_node)))
+                continue
+            if key in own:
+                raise OperatorError(
+                    "this key stands twice",
+                    where=f"{path}:{_line(key_node)}: {dotted((*place, key))}",
+                    hint=f"the first is on line {lines[(*place, key)]}: keep one",
+                )
+            lines[(*place, key)] = _line(key_node)
+            own[key] = walk(child, (*place, key), inner)
+        return {key: value for key, value in {**merged, **own}.items() if not key.startswith("_")}
+
+    def scalar(node: yaml.Node, place: Place) -> Any:
+        if node.tag == "tag:yaml.org,2002:timestamp":
+            return node.value
+        try:
+            value: Any = scalars.construct_object(node)  # pyright: ignore[reportUnknownMemberType]
+        except (yaml.YAMLError, ValueError):
+            raise OperatorError(f"{node.value!r} cannot be read", where=located(path, lines, place)) from None
+        if isinstance(value, float) and not math.isfinite(value):
+            raise OperatorError("must be a finite number", where=located(path, lines, place))
+        if not isinstance(value, str | int | float | bool | None):
+            raise OperatorError(f"tag {node.tag} is not allowed", where=located(path, lines, place))
+        return value
+
+    return walk(root, (), ())
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1 if node.start_mark is not None else 1
+
+
+def _merge(path: Path, value: Any, line: int) -> dict[str, Any]:
+    parts: list[Any] = [value]
+    if isinstance(value, list):
+        parts = value
+    merged: dict[str, Any] = {}
+    for part in reversed(parts):  # YAML: the earlier one wins
+        if not isinstance(part, dict):
+            raise OperatorError("`<<` needs a mapping", where=f"{path}:{line}")
+        merged.update(cast("dict[str, Any]", part))
+    return merged
+
+
+# --- refusals ---------------------------------------------------------------------------------------
+
+_WORDS = {
+    "extra_forbidden": "unknown key",
+    "missing": "is required and not given",
+    "string_type": "must be text",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "model_attributes_type": "must be a mapping",
+}
+_HINTS = {
+    "string_type": "put it in quotes",
+    "int_type": "write the number without quotes",
+    "float_type": "write the number without quotes",
+    "missing": "add it",
+}
+
+
+def _refusal(
+    path: Path, model: type[BaseModel], value: Any, lines: Mapping[Place, int], error: ValidationError
+) -> OperatorError:
+    """One message: the errors that lie deepest (of a union, the branch that got furthest), in file order."""
+    found: dict[Place, list[ErrorDetails]] = {}
+    for detail in error.errors(include_url=False):
+        found.setdefault(_place(detail["loc"], value, detail["type"] == "missing"), []).append(detail)
+    deepest = [p for p in found if not any(q != p and q[: len(p)] == p for q in found)]
+    unwritten = 1 << 30  # a missing key is often a misspelt one: say first what stands in the file
+    deepest.sort(key=lambda place: (lines.get(place, unwritten), dotted(place)))
+    first, *rest = deepest
+    words = " or ".join(dict.fromkeys(_word(detail) for detail in found[first]))
+    more = "".join(f"\n  also {located(path, lines, place)}: {_word(found[place][0])}" for place in rest[:4]) + (
+        f"\n  and {len(rest) - 4} more" if len(rest) > 4 else ""
+    )
+    return OperatorError(
+        words + more, where=located(path, lines, first), hint=_hint(found[first][0], first, model)
+    )
+
+
+def _place(loc: Place, value: Any, missing: bool) -> Place:
+    """A pydantic location without the names of union branches: only parts that the file has."""
+    place: list[str | int] = []
+    for i, part in enumerate(loc):
+        last = i == len(loc) - 1
+        if isinstance(value, dict):
+            fields = cast("dict[str | int, Any]", value)
+            if part in fields or (missing and last):
+                place.append(part)
+                value = fields.get(part)
+        elif isinstance(value, list) and isinstance(part, int):
+            items: list[Any] = value
+            place.append(part)
+            value = items[part]
+    return tuple(place)
+
+
+def _word(detail: ErrorDetails) -> str:
+    kind = detail["type"]
+    if kind in _WORDS:
+        return _WORDS[kind]
+    message = detail["msg"].removeprefix("Value error, ")
+    if kind == "value_error":
+        return message
+    given = detail["input"]
+    shown = f" (given: {given!r})" if isinstance(given, str | int | float | bool) else ""
+    return message[:1].lower() + message[1:] + shown
+
+
+def _hint(detail: ErrorDetails, place: Place, model: type[BaseModel]) -> str | None:
+    if detail["type"] == "extra_forbidden" and place:
+        near = difflib.get_close_matches(str(place[-1]), sorted(set(_fields(model, set()))), n=2)
+        known = " or ".join(near)
+        return f"did you mean {known}?" if near else "remove it, or start it with _ to keep it as a note"
+    return _HINTS.get(detail["type"])
+
+
+def _fields(model: Any, seen: set[Any]) -> Iterator[str]:
+    if model in seen:
+        return
+    seen.add(model)
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        for name, info in model.model_fields.items():
+            yield name
+            yield from _fields(info.annotation, seen)
+    for inner in get_args(model):
+        if not isinstance(inner, str | int | float | bool):
+            yield from _fields(inner, seen)
