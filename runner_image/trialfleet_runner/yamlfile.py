@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast, get_args
+from typing import Any, Generic, TypeGuard, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -171,15 +171,21 @@ def _line(node: yaml.Node) -> int:
 
 
 def _merge(path: Path, value: Any, line: int) -> dict[str, Any]:
-    parts: list[Any] = [value]
-    if isinstance(value, list):
-        parts = value
+    parts = value if _is_list(value) else [value]
     merged: dict[str, Any] = {}
     for part in reversed(parts):  # YAML: the earlier one wins
-        if not isinstance(part, dict):
+        if not _is_mapping(part):
             raise OperatorError("`<<` needs a mapping", where=f"{path}:{line}")
-        merged.update(cast("dict[str, Any]", part))
+        merged.update(part)
     return merged
+
+
+def _is_list(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def _is_mapping(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
 
 
 # --- refusals ---------------------------------------------------------------------------------------
@@ -231,15 +237,13 @@ def _place(loc: Place, value: Any, missing: bool) -> Place:
     place: list[str | int] = []
     for i, part in enumerate(loc):
         last = i == len(loc) - 1
-        if isinstance(value, dict):
-            fields = cast("dict[str | int, Any]", value)
-            if part in fields or (missing and last):
+        if _is_mapping(value):
+            if isinstance(part, str) and (part in value or (missing and last)):
                 place.append(part)
-                value = fields.get(part)
-        elif isinstance(value, list) and isinstance(part, int):
-            items: list[Any] = value
+                value = value.get(part)
+        elif _is_list(value) and isinstance(part, int):
             place.append(part)
-            value = items[part]
+            value = value[part]
     return tuple(place)
 
 
