@@ -1,0 +1,132 @@
+"""The bundle: everything an attempt left, one zstd-compressed tar whose first member is its manifest."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import zstandard
+
+from trialfleet_runner.canonical import canonical_json, sha256
+from trialfleet_runner.contract import BundleFile, Manifest
+
+MANIFEST = "manifest.json"
+MEMBER_CAP = 8 * 2**20  # bytes of one member; longer ones keep their head and, mostly, their tail
+UNPACKED_CAP = 256 * 2**20
+_HEAD = 64 * 2**10
+_MASK = b"[redacted]"
+
+
+class BundleError(Exception):
+    """These bytes are not the bundle that the end speaks of: quarantined, never counted."""
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle that has been checked against its manifest. `files` excludes the manifest itself."""
+
+    manifest: Manifest
+    files: Mapping[str, bytes]
+
+    def text(self, path: str) -> str | None:
+        """A member as text, undecodable bytes replaced; None when absent."""
+        data = self.files.get(path)
+        return None if data is None else data.decode(errors="replace")
+
+
+def capped(data: bytes, limit: int = MEMBER_CAP) -> bytes:
+    """Head and tail of `data` within `limit` bytes, with a line that says what is missing.
+
+    >>> capped(b"x" * 10, limit=10) == b"x" * 10
+    True
+    """
+    if len(data) <= limit:
+        return data
+    head = min(_HEAD, limit // 2)
+    note = f"\n[… {len(data) - limit} bytes left out …]\n".encode()
+    tail = max(limit - head - len(note), 0)
+    return data[:head] + note + data[len(data) - tail :]
+
+
+def redacted(data: bytes, secrets: Iterable[str]) -> bytes:
+    """`data` without any of the secret values (those of 8 characters or more).
+
+    >>> redacted(b"key=sk-12345678;", ["sk-12345678"])
+    b'key=[redacted];'
+    """
+    for secret in sorted(set(secrets), key=len, reverse=True):
+        if len(secret) >= 8:
+            data = data.replace(secret.encode(), _MASK)
+    return data
+
+
+def described(files: Mapping[str, bytes]) -> tuple[BundleFile, ...]:
+    """The manifest's table of `files`, in the order of the archive."""
+    return tuple(
+        BundleFile(path=path, sha256=sha256(files[path]), size=len(files[path])) for path in sorted(files)
+    )
+
+
+def pack(manifest: Manifest, files: Mapping[str, bytes]) -> bytes:
+    """The archive's bytes: the same for the same input. `manifest.files` must be `described(files)`."""
+    if manifest.files != described(files):
+        raise ValueError("the manifest does not describe these files")
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        _add(tar, MANIFEST, canonical_json(manifest))
+        for path in sorted(files):
+            _add(tar, path, files[path])
+    return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(raw.getvalue())
+
+
+def unpack(data: bytes, expected: str | None = None) -> Bundle:
+    """Check and open a bundle. `expected`: the SHA-256 that the end names.
+
+    Raises `BundleError` on any difference: digest, truncation, unknown or missing members, sizes.
+    """
+    if expected is not None and sha256(data) != expected:
+        raise BundleError(f"its SHA-256 is {sha256(data)}, the end says {expected}")
+    members = _members(_decompressed(data))
+    if next(iter(members), None) != MANIFEST:
+        raise BundleError(f"its first member is not {MANIFEST}")
+    try:
+        manifest = Manifest.model_validate_json(members.pop(MANIFEST))
+    except ValueError as error:
+        raise BundleError(f"{MANIFEST} cannot be read: {error}") from error
+    if manifest.files != described(members):
+        raise BundleError("its members are not those that the manifest lists")
+    return Bundle(manifest, members)
+
+
+def _add(tar: tarfile.TarFile, path: str, data: bytes) -> None:
+    info = tarfile.TarInfo(path)
+    info.size, info.mode = len(data), 0o644
+    tar.addfile(info, io.BytesIO(data))
+
+
+def _decompressed(data: bytes) -> bytes:
+    try:
+        size = zstandard.get_frame_parameters(data).content_size
+        if size > UNPACKED_CAP:
+            raise BundleError(f"it says {size} bytes unpacked, more than {UNPACKED_CAP} (or no size at all)")
+        return zstandard.ZstdDecompressor().decompress(data, max_output_size=UNPACKED_CAP, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        raise BundleError(f"it cannot be decompressed: {error}") from error
+
+
+def _members(raw: bytes) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
+            for info in tar:
+                pure = PurePosixPath(info.name)
+                if not info.isreg() or pure.is_absolute() or ".." in pure.parts or info.name in found:
+                    raise BundleError(f"member {info.name!r} is not allowed")
+                stream = tar.extractfile(info)
+                found[info.name] = stream.read() if stream else b""
+    except (tarfile.TarError, EOFError) as error:
+        raise BundleError(f"the archive is broken: {error}") from error
+    return found

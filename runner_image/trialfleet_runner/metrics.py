@@ -1,0 +1,90 @@
+"""What an attempt's trajectory and patch say, as numbers. What did not happen is None, never 0."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from trialfleet_runner.agents.protocol import Step
+
+_CONTEXT_NAMES = re.compile(r"^(AGENTS|CLAUDE(\..*)?|GEMINI)\.md$", re.IGNORECASE)
+
+
+class Phases(NamedTuple):
+    """Turns before the first edit, from first to last edit, and after; all None without an edit."""
+
+    first_edit_turn: int | None
+    first_edit_s: float | None
+    exploration_turns: int | None
+    edit_turns: int | None
+    tail_turns: int | None
+    files_read_before_edit: int | None
+
+
+def phases(steps: Sequence[Step], turns: int | None) -> Phases:
+    """Phases of a session. Source: the exploration / edit / tail split of notes on first-edit timing.
+
+    `turns` is the session's length; without it the last step's turn stands in.
+
+    >>> read, edit = Step(turn=1, kind="read", path="a.py"), Step(turn=3, kind="edit", path="a.py")
+    >>> s = [read, edit, Step(turn=5, kind="run")]
+    >>> phases(s, 6)[:1] + phases(s, 6)[2:]
+    (3, 2, 1, 3, 1)
+    """
+    edits = [index for index, step in enumerate(steps) if step.kind == "edit"]
+    if not edits:
+        return Phases(None, None, None, None, None, None)
+    first, last = steps[edits[0]], steps[edits[-1]]
+    length = max(turns or 0, steps[-1].turn)
+    read = {step.path for step in steps[: edits[0]] if step.kind == "read" and step.path}
+    return Phases(
+        first_edit_turn=first.turn,
+        first_edit_s=first.at_s,
+        exploration_turns=first.turn - 1,
+        edit_turns=last.turn - first.turn + 1,
+        tail_turns=length - last.turn,
+        files_read_before_edit=len(read),
+    )
+
+
+def context_files_read(steps: Sequence[Step]) -> int:
+    """Distinct context files that the agent opened by itself."""
+    paths = {step.path for step in steps if step.kind == "read" and step.path}
+    return sum(1 for path in paths if _CONTEXT_NAMES.match(PurePosixPath(path).name))
+
+
+class DiffSize(NamedTuple):
+    """Size of a unified diff."""
+
+    files: tuple[str, ...]
+    added: int
+    removed: int
+
+
+def diff_size(diff: str) -> DiffSize:
+    """Changed files and lines of a git diff (hunk bodies only; headers are told apart by the hunk's counts).
+
+    >>> diff_size("diff --git a/x b/x\\n--- a/x\\n+++ b/x\\n@@ -1,2 +1 @@\\n-a\\n--- b\\n+c\\n")
+    DiffSize(files=('x',), added=1, removed=2)
+    """
+    files: list[str] = []
+    added = removed = left_old = left_new = 0
+    for line in diff.split("\n"):
+        if left_old > 0 or left_new > 0:
+            mark = line[:1]
+            added += mark == "+"
+            removed += mark == "-"
+            left_old -= mark in {"-", " ", ""}
+            left_new -= mark in {"+", " ", ""}
+        elif match := re.match(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@", line):
+            left_old, left_new = int(match[1] or 1), int(match[2] or 1)
+        elif match := re.match(r'diff --git "?a/(.*?)"? "?b/', line):
+            files.append(match[1])
+    return DiffSize(tuple(files), added, removed)
+
+
+def target_hit(changed: Collection[str], targets: Collection[str]) -> bool | None:
+    """Whether the patch touched a file that the fix touches; None when the fix's files are not known."""
+    return bool(set(changed) & set(targets)) if targets else None

@@ -1,0 +1,83 @@
+"""Verdicts and numbers from values alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trialfleet_runner.agents.protocol import Step
+from trialfleet_runner.contract import Stop, TestResult, Verdict
+from trialfleet_runner.metrics import context_files_read, diff_size, phases, target_hit
+from trialfleet_runner.scoring import all_passed, verdict
+
+
+@pytest.mark.parametrize("outcome", ["failed", "error", "skipped", "missing"])
+def test_only_passed_tests_pass(outcome: str) -> None:
+    good = TestResult(id="t::a", outcome="passed")
+    assert all_passed([good])
+    assert not all_passed([good, TestResult.model_validate({"id": "t::b", "outcome": outcome})])
+
+
+def test_no_results_are_no_pass() -> None:
+    assert not all_passed([])
+
+
+@given(st.sampled_from(Stop), st.booleans(), st.booleans())
+def test_passed_needs_passing_tests_and_an_agent_within_its_limits(stop: Stop, passed: bool, late: bool) -> None:
+    got = verdict(stop, passed=passed, tests_timed_out=late)
+    within = stop not in {Stop.TIMEOUT, Stop.MEMORY, Stop.DISK}
+    assert (got is Verdict.PASSED) == (within and passed and not late)
+    assert (got is Verdict.TIMED_OUT) == (stop is Stop.TIMEOUT)
+    assert (got is Verdict.EXHAUSTED) == (stop in {Stop.MEMORY, Stop.DISK})
+
+
+def test_without_an_edit_nothing_is_known() -> None:
+    assert set(phases([Step(turn=4, kind="read", path="a")], 9)) == {None}
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 30), st.sampled_from(["read", "edit", "run"])), min_size=1),
+    st.integers(0, 5),
+)
+def test_phases_add_up_to_the_session(raw: list[tuple[int, str]], extra: int) -> None:
+    steps = [Step.model_validate({"turn": turn, "kind": kind, "path": "f"}) for turn, kind in sorted(raw)]
+    turns = steps[-1].turn + extra
+    found = phases(steps, turns)
+    if found.first_edit_turn is not None:
+        assert (found.exploration_turns or 0) + (found.edit_turns or 0) + (found.tail_turns or 0) == turns
+        assert found.first_edit_turn == (found.exploration_turns or 0) + 1
+
+
+def test_context_files_count_once() -> None:
+    paths = ["AGENTS.md", "lib/AGENTS.md", "lib/AGENTS.md", "CLAUDE.md", "docs/claude.txt", "x.py"]
+    assert context_files_read([Step(turn=1, kind="read", path=path) for path in paths]) == 3
+
+
+def test_diff_lines_that_look_like_headers_are_lines() -> None:
+    diff = "\n".join(
+        [
+            "diff --git a/a.py b/a.py",
+            "--- a/a.py",
+            "+++ b/a.py",
+            "@@ -1,3 +1,3 @@",
+            " keep",
+            "--- was a comment",
+            "+++ is a comment",
+            " keep",
+            "diff --git a/b.py b/b.py",
+            "new file mode 100644",
+            "--- /dev/null",
+            "+++ b/b.py",
+            "@@ -0,0 +1 @@",
+            "+x",
+            "",
+        ]
+    )
+    assert diff_size(diff) == (("a.py", "b.py"), 2, 1)
+
+
+def test_target_hit_is_undefined_without_targets() -> None:
+    assert target_hit(["a"], []) is None
+    assert target_hit(["a"], ["a", "b"]) is True
+    assert target_hit(["c"], ["a"]) is False
