@@ -1,4 +1,4 @@
-"""JSON Schemas of every file that is stored or written by hand: `python -m trialfleet_runner.schema docs/schema`."""
+"""JSON Schemas of every file that is stored or hand-written: `python -m trialfleet_runner.schema docs/schema`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""One attempt at one trial: `python -m trialfleet_runner.attempt GRANTS.json`."""
