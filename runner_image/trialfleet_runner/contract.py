@@ -204,6 +204,7 @@ class PutGrant(Frozen):
     url: str
     headers: dict[str, str] = Field(default_factory=dict)
     conditional: bool = True  # create-if-absent; only `live` may be overwritten
+    readback: GetGrant | None = None  # of the same key: tells an unanswered try of ours from another's write
 
 
 class Grants(Record):
