@@ -47,9 +47,17 @@ class Store(Protocol):
         """Remove; absent is fine. Only `gc` calls it."""
         ...
 
-    def grant_put(self, key: str, *, conditional: bool = True, expires_s: float) -> PutGrant: ...
+    def sweep(self, *, older_than_s: float = 3600) -> int:
+        """Removes what writers that died left unfinished; how many. Only `gc` calls it."""
+        ...
 
-    def grant_get(self, key: str, *, expires_s: float) -> GetGrant: ...
+    def grant_put(self, key: str, *, conditional: bool = True, expires_s: float) -> PutGrant:
+        """What a runner needs to write this one key, for so long; conditional: to create it."""
+        ...
+
+    def grant_get(self, key: str, *, expires_s: float) -> GetGrant:
+        """What a runner needs to read this one key."""
+        ...
 
     def get_many(self, keys: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
         """Many values, in any order; faster than one by one where latency counts."""

@@ -1,0 +1,41 @@
+"""How long a caller bears with a store that does not answer."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Tries with jittered pauses that grow twofold from `first_s` to `longest_s`, for `total_s` in all.
+
+    Source of "full jitter" (a pause uniform between 0 and the bound): Brooker, Exponential Backoff And
+    Jitter, AWS Architecture Blog, 2015.
+    """
+
+    total_s: float = 120
+    first_s: float = 0.2
+    longest_s: float = 5
+
+    def tries(
+        self,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> Iterator[float]:
+        """Yields the seconds that are left, at once and then after each pause, until none are.
+
+        >>> now = iter([0, 0, 4, 11]).__next__
+        >>> list(Patience(total_s=10).tries(clock=now, sleep=lambda s: None))
+        [10, 6]
+        """
+        end = clock() + self.total_s
+        bound = self.first_s
+        while (left := end - clock()) > 0:
+            yield left
+            sleep(min(uniform(0, bound), self.total_s))
+            bound = min(2 * bound, self.longest_s)
