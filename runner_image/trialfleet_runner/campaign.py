@@ -199,6 +199,18 @@ class Quarantine(Record):
     reason: str
 
 
+class Look(Record):
+    """`looks/<k>.json`: somebody saw results before all were in. Counts are of that moment; `complete_blocks`
+    is what the numbers used. An extension after a look is labelled."""
+
+    number: int
+    at: float
+    planned: int
+    terminal: int
+    complete_blocks: int
+    by: str  # what showed the results
+
+
 class Epoch(Record):
     """`epochs/<k>.json`: who drives the campaign."""
 

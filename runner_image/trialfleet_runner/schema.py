@@ -26,6 +26,7 @@ FILES: dict[str, type[BaseModel]] = {
     "halt": campaign.Halt,
     "cancel": campaign.Cancel,
     "quarantine": campaign.Quarantine,
+    "look": campaign.Look,
 }
 
 
