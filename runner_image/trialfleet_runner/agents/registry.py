@@ -1,0 +1,29 @@
+"""Agents by kind. A kind's module is imported only when a campaign asks for it."""
+
+from __future__ import annotations
+
+import importlib
+
+from trialfleet_runner.agents.protocol import Agent
+from trialfleet_runner.errors import OperatorError
+
+KINDS = {
+    "nop": "trialfleet_runner.agents.nop:Nop",
+    "oracle": "trialfleet_runner.agents.oracle:Oracle",
+    "search": "trialfleet_runner.agents.search:Search",
+    "command": "trialfleet_runner.agents.command:Command",
+    "claude-code": "trialfleet_runner.agents.claude_code:ClaudeCode",
+}
+
+
+def agent(kind: str) -> Agent:
+    """The agent of that kind. Raises `OperatorError` naming all kinds when there is none."""
+    if kind not in KINDS:
+        raise OperatorError(
+            f"no agent is called {kind!r}",
+            where="agent: kind",
+            hint=f"one of {', '.join(KINDS)}; any other program runs as kind command",
+        )
+    module, _, name = KINDS[kind].partition(":")
+    made: Agent = getattr(importlib.import_module(module), name)()
+    return made

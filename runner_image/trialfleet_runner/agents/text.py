@@ -1,0 +1,50 @@
+"""Making an agent's output safe to keep and to print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+DETAIL_CHARS = 500
+LINE_BYTES = 32 * 2**20  # a longer line is not a message of any agent; it is skipped, never held whole
+
+# CSI, OSC (ended by BEL or ST), two-character escapes; then every control character but newline and tab.
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -~]?")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def plain(text: str, limit: int = DETAIL_CHARS) -> str:
+    """Terminal escapes, control and direction characters removed; at most `limit` characters.
+
+    >>> plain("\\x1b[31mred\\x1b[0m \\x1b]0;title\\x07ok")
+    'red ok'
+    """
+    clean = _CONTROLS.sub("", _ESCAPES.sub("", text[: limit * 4]))
+    return clean if len(clean) <= limit else clean[: limit - 1] + "…"
+
+
+def relative(path: str, roots: tuple[str, ...]) -> str:
+    """`path` relative to the first of `roots` that holds it, else as it is; always plain.
+
+    >>> relative("/workspace/src/a.py", ("/workspace",))
+    'src/a.py'
+    """
+    pure = PurePosixPath(path)
+    for root in roots:
+        if pure.is_relative_to(root):
+            return plain(str(pure.relative_to(root)))
+    return plain(str(pure))
+
+
+def lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file without their ends; nothing when it is missing, over-long lines as b""."""
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        while line := file.readline(LINE_BYTES):
+            whole = line.endswith(b"\n") or len(line) < LINE_BYTES
+            if not whole:
+                while (rest := file.readline(LINE_BYTES)) and not rest.endswith(b"\n"):
+                    pass
+            yield line.rstrip(b"\r\n") if whole else b""

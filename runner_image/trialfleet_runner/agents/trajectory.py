@@ -1,0 +1,164 @@
+"""Trajectories that a `command` agent may print: JSON lines of our Step fields, or one ATIF document."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from trialfleet_runner.agents.protocol import Parsed, Step
+from trialfleet_runner.agents.text import lines, plain, relative
+
+_DOCUMENT_BYTES = 64 * 2**20
+_KIND_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("edit", ("edit", "write", "replace", "patch", "insert", "create")),
+    ("read", ("read", "view", "cat", "open")),
+    ("search", ("grep", "glob", "search", "find", "list", "ls")),
+    ("run", ("bash", "shell", "run", "exec", "terminal", "command")),
+)
+_PATH_KEYS = ("file_path", "path", "filename", "file", "notebook_path")
+
+
+def read_trajectory(stdout: Path, workspace: Path) -> Parsed:
+    """Steps from the lines of `stdout` that are step objects; else from an ATIF document in it.
+
+    Everything else on stdout is the program's own talk and is not counted as malformed.
+    """
+    document = _atif(stdout)
+    if document is not None:
+        return _from_atif(document, workspace)
+    steps: list[Step] = []
+    malformed = 0
+    for line in lines(stdout):
+        found = _object(line)
+        if found is None or "kind" not in found or "turn" not in found:
+            continue
+        try:
+            steps.append(_clean(Step.model_validate(found), workspace))
+        except ValidationError:
+            malformed += 1
+    if not steps:
+        return Parsed(malformed_lines=malformed)
+    calls = sum(step.kind not in ("message", "hook") for step in steps)
+    turns = len({step.turn for step in steps})
+    return Parsed(steps=tuple(steps), turns=turns, tool_calls=calls, malformed_lines=malformed)
+
+
+def tool_kind(name: str) -> str:
+    """Which kind of step a tool's name announces.
+
+    >>> tool_kind("str_replace_editor"), tool_kind("view_file"), tool_kind("think")
+    ('edit', 'read', 'other')
+    """
+    lowered = name.lower()
+    return next((kind for kind, words in _KIND_WORDS if any(word in lowered for word in words)), "other")
+
+
+def _clean(step: Step, workspace: Path) -> Step:
+    return step.model_copy(
+        update={
+            "tool": plain(step.tool, 100) if step.tool else None,
+            "path": relative(step.path, (str(workspace), "/workspace")) if step.path else None,
+            "detail": plain(step.detail) if step.detail else None,
+        }
+    )
+
+
+def _object(data: bytes) -> dict[str, Any] | None:
+    if not data.lstrip().startswith(b"{"):
+        return None
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+
+
+def _atif(stdout: Path) -> dict[str, Any] | None:
+    """The ATIF document that is all of stdout or its last line."""
+    if not stdout.is_file() or stdout.stat().st_size > _DOCUMENT_BYTES:
+        return None
+    data = stdout.read_bytes().strip()
+    for candidate in (data, data.rpartition(b"\n")[2]):
+        found = _object(candidate)
+        if found is not None and str(found.get("schema_version", "")).startswith("ATIF-"):
+            return found
+    return None
+
+
+def _from_atif(document: dict[str, Any], workspace: Path) -> Parsed:
+    """ATIF 1.0-1.8: one agent step is one turn; its tool calls are steps of ours. Bad parts are skipped."""
+    steps: list[Step] = []
+    turn = malformed = 0
+    start: float | None = None
+    for entry in _dicts(document.get("steps")):
+        at = _seconds(entry.get("timestamp"))
+        start = at if start is None else start
+        if entry.get("source") != "agent":
+            continue
+        turn += 1
+        at_s = None if at is None or start is None else max(0.0, at - start)
+        steps.append(Step(turn=turn, at_s=at_s, kind="message", detail=plain(str(entry.get("message") or ""))))
+        for call in _dicts(entry.get("tool_calls")):
+            try:
+                steps.append(_clean(_call(call, turn, at_s), workspace))
+            except ValidationError:
+                malformed += 1
+    totals = document.get("final_metrics")
+    return Parsed(
+        steps=tuple(steps),
+        turns=turn,
+        tool_calls=sum(step.kind != "message" for step in steps),
+        malformed_lines=malformed,
+        **_totals(cast("dict[str, Any]", totals) if isinstance(totals, dict) else {}),
+    )
+
+
+def _call(call: dict[str, Any], turn: int, at_s: float | None) -> Step:
+    name = str(call.get("function_name", ""))
+    arguments = call.get("arguments")
+    given = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
+    path = next((given[key] for key in _PATH_KEYS if isinstance(given.get(key), str)), None)
+    detail = given.get("command")
+    return Step.model_validate(
+        {
+            "turn": turn,
+            "at_s": at_s,
+            "kind": tool_kind(name),
+            "tool": name,
+            "path": path,
+            "detail": detail if isinstance(detail, str) else None,
+        }
+    )
+
+
+def _totals(metrics: dict[str, Any]) -> dict[str, Any]:
+    """ATIF's prompt tokens include the cached ones; ours do not."""
+    prompt, cached = _count(metrics.get("total_prompt_tokens")), _count(metrics.get("total_cached_tokens"))
+    cost = metrics.get("total_cost_usd")
+    return {
+        "input_tokens": None if prompt is None else max(0, prompt - (cached or 0)),
+        "output_tokens": _count(metrics.get("total_completion_tokens")),
+        "cache_read_tokens": cached,
+        "cost_usd": float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+    }
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _dicts(value: object) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        return []
+    return [cast("dict[str, Any]", item) for item in cast("list[object]", value) if isinstance(item, dict)]
+
+
+def _seconds(stamp: object) -> float | None:
+    try:
+        return datetime.fromisoformat(stamp).timestamp() if isinstance(stamp, str) else None
+    except ValueError:
+        return None
