@@ -339,11 +339,16 @@ class Patch(Record):
 
 
 class Loss(Frozen):
-    """Why there is no verdict. `agent_started` decides the retry budget; `message` names the cause."""
+    """Why there is no verdict. `agent_started` and `patched` decide the retry budget; `message` names the cause.
+
+    `patched`: a patch.json to score was there when the loss was committed, so only scoring may be repeated.
+    A patch that a zombie writes after the controller's loss is ignored: the end decides.
+    """
 
     loss: LossClass
     message: str
     agent_started: bool
+    patched: bool = False
     halt: HaltScope = HaltScope.NONE
 
 
