@@ -12,13 +12,12 @@ from urllib.parse import unquote, urlsplit
 from trialfleet_runner.contract import GetGrant, PutGrant
 from trialfleet_runner.store import files
 from trialfleet_runner.store.http import Answer, NoAnswerError, exchange, without_query
-from trialfleet_runner.store.patience import Patience
+from trialfleet_runner.store.patience import Patience, is_transient
 from trialfleet_runner.store.protocol import StoreError
 
 LARGEST_READ = 2 * 2**30
 _PATIENCE = Patience(total_s=300)  # a store that is restarted must not cost a trial
 _STORED = {200, 201, 204}
-_TRY_AGAIN_CODES = {"RequestTimeout", "SlowDown", "ConditionalRequestConflict", "OperationAborted"}
 
 
 class GrantRefused(StoreError):
@@ -103,19 +102,10 @@ def _settled(send: Callable[[float], Answer], patience: Patience) -> tuple[Answe
         except NoAnswerError as error:
             trouble, ambiguous = error, True
             continue
-        if not _wants_again(answer):
+        if not is_transient(answer.status, answer.code):
             return answer, ambiguous
         trouble, ambiguous = f"HTTP {answer.status} {answer.code}", True
     raise StoreError(f"no answer from the store within {patience.total_s:.0f} s; the last: {trouble}")
-
-
-def _wants_again(answer: Answer) -> bool:
-    return (
-        answer.status >= 500
-        or answer.status in (408, 425, 429)
-        or (answer.status == 409 and answer.code in ("", *_TRY_AGAIN_CODES))
-        or (answer.status == 400 and answer.code in _TRY_AGAIN_CODES)
-    )
 
 
 def _failure(url: str, answer: Answer) -> StoreError:

@@ -10,7 +10,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -30,7 +30,7 @@ _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
 @contextmanager
-def speaking(what: str) -> Iterator[None]:
+def speaking(what: str) -> Generator[None]:
     """Turns the OSErrors of the block into StoreError, or OperatorError where only the operator can help."""
     try:
         yield
@@ -45,7 +45,7 @@ def speaking(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def open_folder(root: Path, parts: Sequence[str] = (), *, make: bool = False) -> Iterator[int]:
+def open_folder(root: Path, parts: Sequence[str] = (), *, make: bool = False) -> Generator[int]:
     """A descriptor of `root/parts…`; below `root` no symbolic link is followed.
 
     With `make`, missing folders are made and are durable before the block runs. Raises FileNotFoundError

@@ -84,9 +84,9 @@ def _receive(request: urllib.request.Request, limit: int, timeout_s: float, dead
 
 def _send(request: urllib.request.Request, timeout_s: float) -> http.client.HTTPResponse:
     try:
-        response = _opener().open(request, timeout=timeout_s)
+        response: object = _opener().open(request, timeout=timeout_s)
     except urllib.error.HTTPError as refusal:
-        response = refusal.fp  # any status is an answer here
+        response = refusal  # any status is an answer here; it reads like a response
     return cast("http.client.HTTPResponse", response)
 
 

@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.store.directory import DirectoryStore
+from trialfleet_runner.store.patience import Patience
 from trialfleet_runner.store.protocol import Store
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
@@ -22,6 +23,7 @@ def open_store(
     endpoint: str | None = None,
     grant_endpoint: str | None = None,
     path_style: bool | None = None,
+    patience: Patience | None = None,
 ) -> Store:
     """The store that `url` names: `s3://bucket/prefix`, a directory (relative to `base`, default the working
     directory) or file:///directory. Nothing is contacted or made yet; `probe` does that.
@@ -30,6 +32,7 @@ def open_store(
     $AWS_ENDPOINT_URL_S3 or $AWS_ENDPOINT_URL; none means AWS. Grants are signed for `grant_endpoint`
     (default: the same), where runners see the server under another address. `path_style` (default:
     $TRIALFLEET_S3_PATH_STYLE, else whenever there is an endpoint) puts the bucket into the path.
+    `patience` bounds how long S3 calls are retried (default 120 s).
     `where` names the file and field for the message. Raises OperatorError on a malformed url.
     """
     parts = urlsplit(url)
@@ -37,7 +40,14 @@ def open_store(
         from trialfleet_runner.store.s3 import open_s3  # boto3 takes 0.45 s
 
         bucket, prefix = _bucket_and_prefix(url, where)
-        return open_s3(bucket, prefix, endpoint=endpoint, grant_endpoint=grant_endpoint, path_style=path_style)
+        return open_s3(
+            bucket,
+            prefix,
+            endpoint=endpoint,
+            grant_endpoint=grant_endpoint,
+            path_style=path_style,
+            patience=patience,
+        )
     if parts.scheme == "file" and parts.netloc in ("", "localhost"):
         return DirectoryStore(Path(unquote(parts.path)).absolute())
     if not url or "://" in url:

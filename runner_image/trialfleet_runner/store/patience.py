@@ -7,6 +7,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+_TRY_AGAIN = {"RequestTimeout", "SlowDown", "ConditionalRequestConflict", "OperationAborted", "Throttling"}
+
+
+def is_transient(status: int, code: str) -> bool:
+    """Whether an S3 answer says "not now" (HTTP status, S3 error code or ""). 409 is that only with its
+    known codes or none: some servers use it for keys that they cannot hold."""
+    if status == 409:
+        return code in ("", "409", *_TRY_AGAIN)
+    return status >= 500 or status in (408, 425, 429) or code in _TRY_AGAIN
+
 
 @dataclass(frozen=True)
 class Patience:

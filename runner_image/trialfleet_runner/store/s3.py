@@ -1,0 +1,334 @@
+"""The store as a bucket. Relies on one conditional operation only: `put_object` with `If-None-Match: *`.
+
+Imported only when a campaign names a bucket: boto3 takes 0.45 s. Never multipart, whose completion some
+servers do not condition; never the default checksums, which some servers refuse over TLS.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from boto3.session import Session
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    HTTPClientError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    SSLError,
+)
+from botocore.exceptions import (
+    ConnectionError as BotoConnectionError,
+)
+
+from trialfleet_runner.contract import GetGrant, PutGrant
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.store.keys import is_key, key_parts, prefix_parts
+from trialfleet_runner.store.patience import Patience, is_transient
+from trialfleet_runner.store.protocol import Entry, StoreError
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
+    from mypy_boto3_s3.type_defs import LifecycleRuleOutputTypeDef, ListObjectsV2OutputTypeDef
+
+CONTENT_TYPE = "application/octet-stream"  # fixed: it is signed, and some servers drop bodies of web forms
+LONGEST_GRANT_S = 7 * 24 * 3600  # of SigV4
+_THREADS = 16
+_WINDOW = 512  # values of get_many that are in memory together
+_NEEDED = "s3:ListBucket on the bucket; s3:GetObject, s3:PutObject (gc: s3:DeleteObject) on its objects"
+_T = TypeVar("_T")
+
+
+def open_s3(
+    bucket: str,
+    prefix: str,
+    *,
+    endpoint: str | None = None,
+    grant_endpoint: str | None = None,
+    path_style: bool | None = None,
+    patience: Patience | None = None,
+) -> S3Store:
+    """A store below `prefix` of `bucket`. Credentials, region, proxies and authorities are boto3's to find.
+    See `open_store` for the arguments."""
+    session = Session()
+    at = endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    in_path = _in_path(path_style, at)
+    client = _client(session, at, in_path)
+    signer = _client(session, grant_endpoint, in_path) if grant_endpoint else client
+    return S3Store(bucket, prefix, client, signer, _credential(session), patience or Patience())
+
+
+def _in_path(asked: bool | None, endpoint: str | None) -> bool:
+    """Whether the bucket goes into the path: few servers outside AWS answer to `bucket.their.name`."""
+    if asked is not None:
+        return asked
+    said = os.environ.get("TRIALFLEET_S3_PATH_STYLE", "").lower()
+    if said not in ("", "0", "1", "false", "true"):
+        raise OperatorError(f"{said!r} is not 0 or 1", where="TRIALFLEET_S3_PATH_STYLE", hint="set 1 or 0")
+    return said in ("1", "true") if said else endpoint is not None
+
+
+def _client(session: Session, endpoint: str | None, in_path: bool) -> S3Client:
+    config = Config(
+        signature_version="s3v4",
+        s3={"addressing_style": "path" if in_path else "auto"},
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        retries={"mode": "standard", "total_max_attempts": 1},  # `Patience` decides, not botocore
+        connect_timeout=5,
+        read_timeout=30,
+        max_pool_connections=2 * _THREADS,
+    )
+    region = session.region_name or "us-east-1"
+    untyped = cast("Any", session)  # its stubs have an overload per AWS service
+    try:
+        return cast("S3Client", untyped.client("s3", endpoint_url=endpoint, region_name=region, config=config))
+    except (BotoCoreError, ValueError) as error:
+        raise OperatorError(
+            f"the S3 client cannot be made: {error}", hint="mend the AWS settings named in the message"
+        ) from error
+
+
+def _credential(session: Session) -> str:
+    """How messages name the credentials; never the secret."""
+    found = session.get_credentials()
+    return "no credentials" if found is None else f"credentials {found.access_key} (from {found.method})"
+
+
+class _AgainError(Exception):
+    """An answer that says nothing yet."""
+
+
+@dataclass(frozen=True)
+class S3Store:
+    """Safe to share between threads, not between processes: open one in each."""
+
+    bucket: str
+    prefix: str  # without slashes at its ends; "" is the bucket's root
+    client: S3Client
+    signer: S3Client  # signs grants for the address that runners see
+    credential: str
+    patience: Patience
+
+    @property
+    def url(self) -> str:
+        return f"s3://{self.bucket}/{self.prefix}".rstrip("/")
+
+    @property
+    def endpoint(self) -> str:
+        return self.client.meta.endpoint_url
+
+    def create(self, key: str, data: bytes) -> bool:
+        full = self._full(key)
+        return self._bear(key, lambda: self._create_once(full, data))
+
+    def _create_once(self, full: str, data: bytes) -> bool:
+        try:
+            self.client.put_object(
+                Bucket=self.bucket, Key=full, Body=data, ContentType=CONTENT_TYPE, IfNoneMatch="*"
+            )
+        except ClientError as error:
+            if _status(error) != 412:
+                raise
+            # Taken: by another, or by a try of ours whose answer was lost.
+            present = self._get_once(full)
+            if present is None:
+                raise _AgainError("taken, and gone when read") from error
+            return present == data
+        return True
+
+    def put(self, key: str, data: bytes) -> None:
+        full = self._full(key)
+        self._bear(
+            key,
+            lambda: self.client.put_object(Bucket=self.bucket, Key=full, Body=data, ContentType=CONTENT_TYPE),
+        )
+
+    def get(self, key: str) -> bytes | None:
+        full = self._full(key)
+        return self._bear(key, lambda: self._get_once(full))
+
+    def _get_once(self, full: str) -> bytes | None:
+        try:
+            return self.client.get_object(Bucket=self.bucket, Key=full)["Body"].read()
+        except ClientError as error:
+            if _code(error) in ("NoSuchKey", "404"):
+                return None
+            raise
+
+    def get_many(self, keys: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
+        """In the order asked for, 16 at a time."""
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for first in range(0, len(keys), _WINDOW):
+                window = keys[first : first + _WINDOW]
+                yield from zip(window, pool.map(self.get, window), strict=True)
+
+    def list(self, prefix: str) -> Iterator[Entry]:
+        prefix_parts(prefix)
+        above = self._above
+        token: str | None = None
+        while True:
+            page = self._bear(prefix, partial(self._page, above + prefix, token))
+            for item in page.get("Contents", ()):
+                key = item.get("Key", "")[len(above) :]
+                if is_key(key):  # other tools leave "folder/" markers
+                    yield Entry(key, item.get("Size", 0))
+            if not page.get("IsTruncated"):
+                return
+            token = page["NextContinuationToken"]
+
+    def _page(self, full: str, token: str | None) -> ListObjectsV2OutputTypeDef:
+        if token is None:
+            return self.client.list_objects_v2(Bucket=self.bucket, Prefix=full)
+        return self.client.list_objects_v2(Bucket=self.bucket, Prefix=full, ContinuationToken=token)
+
+    def delete(self, key: str) -> None:
+        full = self._full(key)
+        self._bear(key, lambda: self.client.delete_object(Bucket=self.bucket, Key=full))
+
+    def sweep(self, *, older_than_s: float = 3600) -> int:
+        """Nothing: a PUT that was cut off leaves nothing behind."""
+        del older_than_s
+        return 0
+
+    def grant_put(self, key: str, *, conditional: bool = True, expires_s: float) -> PutGrant:
+        """A presigned PUT whose `If-None-Match` is signed: left out, the store refuses the request."""
+        condition = {"IfNoneMatch": "*"} if conditional else {}
+        url = self._sign("put_object", key, expires_s, ContentType=CONTENT_TYPE, **condition)
+        headers = {"Content-Type": CONTENT_TYPE} | ({"If-None-Match": "*"} if conditional else {})
+        readback = self.grant_get(key, expires_s=expires_s) if conditional else None
+        return PutGrant(url=url, headers=headers, conditional=conditional, readback=readback)
+
+    def grant_get(self, key: str, *, expires_s: float) -> GetGrant:
+        return GetGrant(url=self._sign("get_object", key, expires_s))
+
+    def _sign(self, operation: str, key: str, expires_s: float, **params: str) -> str:
+        if not 1 <= expires_s <= LONGEST_GRANT_S:
+            raise OperatorError(
+                f"a grant for {expires_s:.0f} s cannot be signed: S3 allows 1 s to 7 days",
+                hint="lower the time-outs of the campaign",
+            )
+        try:
+            return self.signer.generate_presigned_url(
+                operation,
+                Params={"Bucket": self.bucket, "Key": self._full(key), **params},
+                ExpiresIn=int(expires_s),
+            )
+        except NoCredentialsError as error:
+            raise self._no_credentials(error) from error
+
+    def expiry_rules(self) -> Sequence[str] | None:
+        """The bucket's lifecycle rules that delete objects of this store; None when they cannot be read."""
+        try:
+            answer = self.client.get_bucket_lifecycle_configuration(Bucket=self.bucket)
+        except ClientError as error:
+            return [] if _code(error) == "NoSuchLifecycleConfiguration" else None
+        except BotoCoreError as error:
+            raise StoreError(f"{self.url}: {error}") from error
+        return expiring(answer.get("Rules", []), self._above)
+
+    @property
+    def _above(self) -> str:
+        return f"{self.prefix}/" if self.prefix else ""
+
+    def _full(self, key: str) -> str:
+        key_parts(key)
+        return self._above + key
+
+    def _bear(self, what: str, once: Callable[[], _T]) -> _T:
+        """Calls `once` until it has an answer or the patience is spent."""
+        trouble: object = "no time to try"
+        for _ in self.patience.tries():
+            try:
+                return once()
+            except ClientError as error:
+                if not is_transient(_status(error), _code(error)):
+                    raise self._explained(what, error) from error
+                trouble = error
+            except (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError) as error:
+                raise self._no_credentials(error) from error
+            except SSLError as error:
+                if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                    raise self._untrusted(error) from error
+                trouble = error
+            except (HTTPClientError, BotoConnectionError, _AgainError) as error:
+                trouble = error
+            except BotoCoreError as error:
+                raise StoreError(f"{self.url}: {what}: {error}") from error
+        raise StoreError(f"{self.url}: {what}: no answer within {self.patience.total_s:.0f} s; last: {trouble}")
+
+    def _explained(self, what: str, error: ClientError) -> Exception:
+        code, status = _code(error), _status(error)
+        if code == "NoSuchBucket":
+            return OperatorError(
+                f"{self.url}: there is no bucket {self.bucket} at {self.endpoint}",
+                hint=f"make it (aws s3 mb s3://{self.bucket}), or mend the name or $AWS_ENDPOINT_URL_S3",
+            )
+        if code == "RequestTimeTooSkewed":
+            return OperatorError(
+                f"{self.url}: this machine's clock differs from the store's by more than 15 minutes",
+                hint="set the clock",
+            )
+        if status in (401, 403) or code in ("ExpiredToken", "InvalidToken"):
+            return OperatorError(
+                f"{self.url}: the {self.credential} may not {error.operation_name} {what!r} in bucket "
+                f"{self.bucket} at {self.endpoint} ({code})",
+                hint=f"mend $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY or the policy: {_NEEDED}",
+            )
+        if code in ("PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"):
+            return OperatorError(
+                f"{self.url}: the bucket is in another region ({code})", hint="set $AWS_REGION to the bucket's"
+            )
+        return StoreError(f"{self.url}: {what}: HTTP {status} {error}")
+
+    def _no_credentials(self, error: Exception) -> OperatorError:
+        return OperatorError(
+            f"{self.url}: {error}", hint="set $AWS_ACCESS_KEY_ID and $AWS_SECRET_ACCESS_KEY, or $AWS_PROFILE"
+        )
+
+    def _untrusted(self, error: Exception) -> OperatorError:
+        return OperatorError(
+            f"{self.url}: the certificate of {self.endpoint} is not trusted: {error}",
+            hint="set $AWS_CA_BUNDLE to the file of its authority",
+        )
+
+
+def expiring(rules: Sequence[LifecycleRuleOutputTypeDef], above: str) -> list[str]:
+    """Names of the enabled rules that delete objects whose key begins with `above`, or some of them.
+
+    An expired commit could be created again: a re-roll.
+
+    >>> rule = {"ID": "old", "Status": "Enabled", "Filter": {"Prefix": "run"}, "Expiration": {"Days": 30}}
+    >>> expiring([rule], "runs/"), expiring([rule], "other/")
+    (['old'], [])
+    """
+    return [rule.get("ID", "unnamed") for rule in rules if _deletes(rule) and _touches(rule, above)]
+
+
+def _deletes(rule: LifecycleRuleOutputTypeDef) -> bool:
+    expiration = rule.get("Expiration", {})
+    return rule["Status"] == "Enabled" and ("Days" in expiration or "Date" in expiration)
+
+
+def _touches(rule: LifecycleRuleOutputTypeDef, above: str) -> bool:
+    chosen: Mapping[str, Any] = rule.get("Filter", {})
+    both: Mapping[str, Any] = chosen.get("And", {})
+    if chosen.get("Tag") or both.get("Tags"):
+        return False  # our objects have no tags
+    prefix = str(chosen.get("Prefix") or both.get("Prefix") or rule.get("Prefix") or "")
+    return prefix.startswith(above) or above.startswith(prefix)
+
+
+def _status(error: ClientError) -> int:
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))
