@@ -41,12 +41,8 @@ class Job:
     disk_bytes: int | None = None
     grace_s: float = 5.0
     on_output: Callable[[bytes], None] | None = None  # each chunk of stdout, from a thread of the sandbox
-    extra_time_s: Callable[[], float] = field(
-        default=lambda: 0.0
-    )  # throttled time so far: added to the budget
-    stop: threading.Event = field(
-        default_factory=threading.Event
-    )  # set by another thread: end the program now
+    extra_time_s: Callable[[], float] = field(default=lambda: 0.0)  # throttled time so far: added to the budget
+    stop: threading.Event = field(default_factory=threading.Event)  # set by another thread: end the program now
 
 
 @dataclass(frozen=True)
@@ -62,8 +58,11 @@ class Exit:
 class Sandbox(Protocol):
     """Bubblewrap, another uid, or a plain subreaper: one contract suite."""
 
-    name: str
-    warnings: tuple[str, ...]
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def warnings(self) -> tuple[str, ...]: ...
 
     def run(self, job: Job) -> Exit:
         """Run to the end. When it returns or the caller dies (also by SIGKILL), no process of the job lives.
