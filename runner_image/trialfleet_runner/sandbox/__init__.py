@@ -1,0 +1,5 @@
+"""Where programs that are not trusted run."""
+
+from trialfleet_runner.sandbox.choose import choose, isolation_report
+
+__all__ = ["choose", "isolation_report"]

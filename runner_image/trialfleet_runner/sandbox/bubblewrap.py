@@ -1,0 +1,310 @@
+"""Bubblewrap: own process, network, user and mount namespaces; only what a job names is visible."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import subprocess
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from trialfleet_runner.sandbox import processes
+from trialfleet_runner.sandbox.drive import drive, stdin_of
+from trialfleet_runner.sandbox.interpreter import FORWARDER, own_interpreter, site_packages
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, SandboxError
+from trialfleet_runner.sandbox.watch import Watch
+
+UID = GID = 1000
+TMP_BYTES = 2**30  # /tmp and /dev/shm are memory that neither watchdog sees: so they have an end
+_GONE_S = 10.0
+_INSIDE = "/run/trialfleet"
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+# No folder that holds private keys (/etc/ssl/private, /etc/pki/tls/private): root inside reads what root owns.
+_ETC = (
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "nsswitch.conf",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "ca-certificates.conf",
+    "pki/ca-trust/extracted",
+    "pki/tls/certs",
+    "alternatives",
+    "localtime",
+    "timezone",
+    "services",
+    "protocols",
+    "mime.types",
+)
+_FILES = {
+    "/etc/passwd": f"agent:x:{UID}:{GID}::/home/agent:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
+    "/etc/group": f"agent:x:{GID}:\nnogroup:x:65534:\n",
+    "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
+}
+_NAMESPACES = (
+    *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", str(UID), "--gid", str(GID)),
+    *("--die-with-parent", "--new-session", "--hostname", "sandbox", "--cap-drop", "ALL", "--clearenv"),
+)
+
+
+def bind(mount: Mount) -> list[str]:
+    """One mount as arguments."""
+    return ["--bind" if mount.writable else "--ro-bind", str(mount.source), mount.target]
+
+
+def masks(prefix: Path) -> list[str]:
+    """Hide the packages of a base interpreter."""
+    arguments: list[str] = []
+    for folder in site_packages(prefix):
+        arguments += ["--size", "4096", "--tmpfs", str(folder), "--remount-ro", str(folder)]
+    return arguments
+
+
+@cache
+def system_binds() -> tuple[str, ...]:
+    """The read-only system: programs, libraries and the few files of /etc that they read."""
+    arguments: list[str] = []
+    for folder in map(Path, _SYSTEM):
+        if folder.is_symlink():
+            arguments += ["--symlink", str(folder.readlink()), str(folder)]
+        elif folder.is_dir():
+            arguments += ["--ro-bind", str(folder), str(folder)]
+    for name in _ETC:
+        if (Path("/etc") / name).exists():
+            arguments += ["--ro-bind", f"/etc/{name}", f"/etc/{name}"]
+    for prefix in (Path("/usr"), Path("/usr/local")):
+        arguments += masks(prefix)
+    arguments += _distribution_packages()
+    return tuple(arguments)
+
+
+def _distribution_packages() -> list[str]:
+    """Debian keeps packages in /usr/lib/python3, beside every interpreter's own folder."""
+    folder = Path("/usr/lib/python3/dist-packages")
+    already = folder in site_packages(Path("/usr"))
+    return ["--tmpfs", str(folder), "--remount-ro", str(folder)] if folder.is_dir() and not already else []
+
+
+def wrapped(job: Job) -> tuple[tuple[str, ...], tuple[Mount, ...]]:
+    """The job's argv and mounts, with the gateway's forwarder before the argv when there is a gateway."""
+    if job.gateway is None:
+        return job.argv, job.mounts
+    python, mounts = own_interpreter()
+    inside = f"{_INSIDE}/forwarder.py"
+    socket = f"{_INSIDE}/gateway.sock"
+    argv = (python, "-I", "-S", inside, "--socket", socket, "--port", str(job.gateway_port), "--", *job.argv)
+    covered = [m for m in mounts if m.target not in {given.target for given in job.mounts}]
+    return argv, (*covered, *job.mounts, Mount(FORWARDER, inside), Mount(job.gateway, socket))
+
+
+def arguments(job: Job, files: dict[str, int]) -> list[str]:
+    """Bubblewrap's options for a job. `files`: path inside -> descriptor of its text.
+
+    Mounts go from the outer to the inner folder. The root, /dev and /proc are read-only at the end: as root on
+    the host, a program inside is the host's user 0 to /proc/sys, which asks for no capability.
+    """
+    _, mounts = wrapped(job)
+    found = [*_NAMESPACES, *system_binds()]
+    for path, fd in files.items():
+        found += ["--ro-bind-data", str(fd), path]
+    found += ["--proc", "/proc", "--dev", "/dev", "--dir", "/var/tmp"]  # noqa: S108 - a folder inside
+    for folder in ("/tmp", "/dev/shm"):  # noqa: S108
+        found += ["--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", folder]
+    for mount in sorted(mounts, key=lambda m: len(PurePosixPath(m.target).parts)):
+        found += bind(mount)
+        if not mount.writable and mount.source.is_dir() and str(mount.source) == mount.target:
+            found += masks(mount.source)
+    found += ["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"]
+    for name, value in job.env.items():
+        found += ["--setenv", name, value]
+    return [*found, "--chdir", job.cwd]
+
+
+@dataclass
+class _Hold:
+    """The outer process and, once it has said so, pid 1 of the namespace."""
+
+    process: subprocess.Popen[bytes]
+    status_fd: int
+    through_forwarder: bool
+    _said: bytearray = field(default_factory=bytearray)
+    _init: int | None = None
+    core_s: float = 0.0
+
+    def _listen(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while chunk := os.read(self.status_fd, 4096):
+                self._said += chunk
+
+    def _values(self, key: str) -> list[int]:
+        lines = bytes(self._said).splitlines(keepends=True)
+        said = [json.loads(line) for line in lines if line.endswith(b"\n")]
+        return [line[key] for line in said if key in line]
+
+    def root(self) -> int | None:
+        if self._init is None:
+            self._listen()
+            for pid in self._values("child-pid"):
+                self._init = pid
+                processes.own(pid)
+        return self._init
+
+    def started(self) -> bool:
+        """Whether the program itself was executed: bubblewrap reports an exit code only then."""
+        self._listen()
+        return bool(self._values("exit-code"))
+
+    def terminate(self) -> None:
+        root = self.root()
+        targets = processes.children(root) if root is not None else []
+        if self.through_forwarder:
+            targets = [child for pid in targets for child in processes.children(pid)] or targets
+        for pid in targets:
+            processes.send(pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        root = self.root()
+        if root is not None:
+            processes.send(root, signal.SIGKILL)  # pid 1 of the namespace: the kernel ends all the others
+        else:
+            self.process.kill()
+
+    def settle(self) -> None:
+        """Pid 1 dies with the outer process and comes to us as an orphan. It can be reaped only when the whole
+        namespace is empty, and brings the CPU time of all that it waited for."""
+        root = self.root()
+        if root is None:
+            return
+        try:
+            _, _, used = os.wait4(root, 0)
+        except ChildProcessError:
+            _wait_until_gone(root)
+            return
+        finally:
+            processes.disown(root)
+        self.core_s = used.ru_utime + used.ru_stime
+
+
+def _wait_until_gone(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        fd = os.pidfd_open(pid)
+        try:
+            signal.pidfd_send_signal(fd, signal.SIGKILL)
+            select.select([fd], [], [], _GONE_S)
+        finally:
+            os.close(fd)
+
+
+def _text_fd(name: str, text: bytes) -> int:
+    fd = os.memfd_create(name)
+    os.write(fd, text)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+@dataclass(frozen=True)
+class Bubblewrap:
+    """Own pid, network, ipc, uts, cgroup, user and mount namespaces; every capability dropped."""
+
+    program: str
+    name: str = "bubblewrap"
+    warnings: tuple[str, ...] = ()
+
+    def path_inside(self, path: Path, mounts: tuple[Mount, ...]) -> str:
+        """Where `path` appears; `ValueError` when no mount shows it."""
+        covering = [m for m in mounts if path == m.source or m.source in path.parents]
+        if not covering:
+            if Path("/usr") in path.parents:
+                return str(path)
+            raise ValueError(f"{path} lies below none of the sandbox's mounts")
+        mount = max(covering, key=lambda m: len(m.source.parts))
+        return str(PurePosixPath(mount.target) / path.relative_to(mount.source))
+
+    def run(self, job: Job) -> Exit:
+        """See `Sandbox.run`."""
+        with ExitStack() as stack, processes.adopting():
+            files = {path: _text_fd(path, text.encode()) for path, text in _FILES.items()}
+            told = b"".join(os.fsencode(a) + b"\0" for a in arguments(job, files))
+            given = _text_fd("arguments", told)
+            stdin = stdin_of(job)
+            status_read, status_write = os.pipe()
+            for fd in (*files.values(), given, stdin, status_write):
+                stack.callback(_close, fd)
+            stack.callback(_close, status_read)
+            os.set_blocking(status_read, False)
+            watch = Watch(job)
+            process = self._start(job, stdin, given, status_write, tuple(files.values()))
+            for fd in (*files.values(), given, stdin, status_write):
+                _close(fd)
+            hold = _Hold(process, status_read, job.gateway is not None)
+            processes.own(process.pid)
+            try:
+                ended = drive(job, process, hold, watch)
+            finally:
+                processes.disown(process.pid)
+            if ended.cause is None and not hold.started():
+                raise SandboxError(f"bubblewrap could not start {job.argv[0]}: {_last_line(job.stderr)}")
+        cause = ended.cause or watch.afterwards(killed_unasked=ended.code == 128 + signal.SIGKILL)
+        return Exit(ended.code, cause or "itself", ended.wall_s, max(hold.core_s, ended.core_s))
+
+    def _start(
+        self, job: Job, stdin: int, given: int, status: int, files: tuple[int, ...]
+    ) -> subprocess.Popen[bytes]:
+        """Arguments travel in a descriptor and the environment is empty: pid 1 inside is bubblewrap itself, and
+        its command line and environment can be read there."""
+        argv, _ = wrapped(job)
+        command = [self.program, "--args", str(given), "--json-status-fd", str(status), "--", *argv]
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={},
+                pass_fds=(given, status, *files),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SandboxError(f"{self.program}: {error}") from error
+        with contextlib.suppress(ProcessLookupError):
+            resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
+        return process
+
+
+def _close(fd: int) -> None:
+    with contextlib.suppress(OSError):
+        os.close(fd)
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_bytes()[-4096:].decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "no message"
+
+
+def bubblewrap_program() -> str:
+    """Path of bubblewrap, or its bare name when it is not installed."""
+    return shutil.which("bwrap") or "bwrap"
+
+
+@cache
+def probe() -> str | None:
+    """Why bubblewrap cannot be used on this machine; None: it works. Runs it once per process."""
+    program = bubblewrap_program()
+    if not shutil.which(program):
+        return "bubblewrap is not installed"
+    command = [program, *_NAMESPACES, *system_binds(), "--proc", "/proc", "--dev", "/dev", "--", "true"]
+    try:
+        done = subprocess.run(command, capture_output=True, env={}, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bubblewrap does not run: {error}"
+    if done.returncode != 0:
+        return f"bubblewrap is installed, but: {done.stderr.decode(errors='replace').strip()[-300:]}"
+    return None

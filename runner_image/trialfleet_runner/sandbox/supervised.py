@@ -1,0 +1,110 @@
+"""Starting a program below `supervisor.py`: what the two sandboxes without namespaces share."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trialfleet_runner.sandbox import processes
+from trialfleet_runner.sandbox.drive import drive, stdin_of
+from trialfleet_runner.sandbox.interpreter import FORWARDER
+from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxError
+from trialfleet_runner.sandbox.watch import Watch
+
+SUPERVISOR = Path(__file__).resolve().with_name("supervisor.py")
+_PYTHON = getattr(sys, "_base_executable", None) or sys.executable
+_KILLED = 128 + 9
+
+
+def wrapped(job: Job) -> tuple[str, ...]:
+    """The job's argv, behind the gateway's forwarder when there is a gateway."""
+    if job.gateway is None:
+        return job.argv
+    told = ("--socket", str(job.gateway), "--port", str(job.gateway_port), "--")
+    return (_PYTHON, "-I", "-S", str(FORWARDER), *told, *job.argv)
+
+
+@dataclass
+class _Hold:
+    process: subprocess.Popen[bytes]
+    lifeline: int
+    status_fd: int
+    _said: bytearray = field(default_factory=bytearray)
+
+    def root(self) -> int | None:
+        return self.process.pid
+
+    def terminate(self) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self.lifeline, b"T")
+
+    def kill(self) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self.lifeline, b"K")
+
+    def settle(self) -> None:
+        """The supervisor ends last. Only when the program has killed it are there orphans, and they come to
+        us."""
+        processes.kill_adopted()
+
+    def said(self) -> dict[str, int | float | str]:
+        """All fields of the supervisor's lines; empty when it was killed before it said anything."""
+        with contextlib.suppress(BlockingIOError):
+            while chunk := os.read(self.status_fd, 4096):
+                self._said += chunk
+        fields: dict[str, int | float | str] = {}
+        for line in bytes(self._said).splitlines():
+            fields.update(json.loads(line))
+        return fields
+
+
+def run_supervised(job: Job, uid: int | None) -> Exit:
+    """Run `job` on the host's own paths, as `uid` (None: as ourselves). Raises `SandboxError`."""
+    with ExitStack() as stack, processes.adopting():
+        lifeline_read, lifeline = os.pipe()
+        status, status_write = os.pipe()
+        os.set_blocking(status, False)
+        stdin = stdin_of(job)
+        for fd in (lifeline_read, lifeline, status, status_write, stdin):
+            stack.callback(_close, fd)
+        user = () if uid is None else ("--uid", str(uid))
+        told = ("--lifeline", str(lifeline_read), "--status", str(status_write), *user, "--cwd", job.cwd)
+        watch = Watch(job)
+        try:
+            process = subprocess.Popen(
+                [_PYTHON, "-I", "-S", str(SUPERVISOR), *told, "--", *wrapped(job)],
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=job.env,
+                pass_fds=(lifeline_read, status_write),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SandboxError(f"{_PYTHON}: {error}") from error
+        for fd in (lifeline_read, status_write, stdin):
+            _close(fd)
+        hold = _Hold(process, lifeline, status)
+        processes.own(process.pid)
+        try:
+            ended = drive(job, process, hold, watch)
+        finally:
+            processes.disown(process.pid)
+        said = hold.said()
+    if "started" not in said and ended.cause is None:
+        raise SandboxError(f"could not start {job.argv[0]}: {said.get('error', 'no message')}")
+    code = int(said.get("exit", _KILLED))
+    core_s = max(float(said.get("core_s", 0.0)), ended.core_s)
+    cause = ended.cause or watch.afterwards(killed_unasked=code == _KILLED)
+    return Exit(code, cause or "itself", ended.wall_s, core_s)
+
+
+def _close(fd: int) -> None:
+    with contextlib.suppress(OSError):
+        os.close(fd)

@@ -1,0 +1,88 @@
+"""Another user: for root on machines where bubblewrap is missing or not allowed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, SandboxError
+from trialfleet_runner.sandbox.supervised import run_supervised
+
+_FIRST, _SLOTS = 0x40000000, 64  # far above every account of a directory service; 64 jobs at once per process
+_SMALL_FIRST, _SMALL_COUNT = 20000, 40000  # inside a container that maps only 65,536 users
+_slots_lock = threading.Lock()
+_slots_taken: set[int] = set()
+
+
+def uid_for(pid: int, slot: int, mapped: int) -> int:
+    """A user id that no other live job has: one per process and slot where the user namespace maps enough of
+    them (`mapped`), else spread over 40,000.
+
+    >>> uid_for(1, 2, 2**32) == 0x40000000 + 66, uid_for(1, 2, 65536)
+    (True, 20066)
+    """
+    number = pid * _SLOTS + slot
+    return _FIRST + number if mapped > _FIRST + 2**28 else _SMALL_FIRST + number % _SMALL_COUNT
+
+
+def mapped_users(uid_map: str) -> int:
+    """How many user ids exist here, from 0 on, by the text of /proc/self/uid_map."""
+    ranges = [tuple(map(int, line.split())) for line in uid_map.splitlines()]
+    return max((first + count for first, _, count in ranges), default=0)
+
+
+@contextlib.contextmanager
+def _slot() -> Generator[int]:
+    with _slots_lock:
+        slot = next((n for n in range(_SLOTS) if n not in _slots_taken), None)
+        if slot is None:
+            raise SandboxError(f"more than {_SLOTS} jobs at once in one process")
+        _slots_taken.add(slot)
+    try:
+        yield slot
+    finally:
+        with _slots_lock:
+            _slots_taken.discard(slot)
+
+
+def give(folder: Path, uid: int) -> None:
+    """Make `uid` the owner of `folder` and all below; links are changed themselves, never followed."""
+    os.lchown(folder, uid, uid)
+    if folder.is_dir() and not folder.is_symlink():
+        for parent, folders, files, fd in os.fwalk(folder):
+            del parent
+            for name in (*folders, *files):
+                os.chown(name, uid, uid, dir_fd=fd, follow_symlinks=False)
+
+
+@dataclass(frozen=True)
+class AnotherUid:
+    """The program runs as a user of its own that owns the writable mounts, without groups and without a way to
+    gain privileges."""
+
+    name: str = "uid"
+    warnings: tuple[str, ...] = (
+        "isolated by user id only: the network is not cut, other processes are visible, and so is every file "
+        "that others may read. Install bubblewrap",
+    )
+
+    def path_inside(self, path: Path, mounts: tuple[Mount, ...]) -> str:
+        """The same path."""
+        del mounts
+        return str(path)
+
+    def run(self, job: Job) -> Exit:
+        """See `Sandbox.run`. The writable mounts belong to the job's user afterwards."""
+        with _slot() as slot:
+            users = mapped_users(Path("/proc/self/uid_map").read_text())
+            uid = uid_for(os.getpid(), slot, users)
+            for mount in job.mounts:
+                if mount.writable:
+                    give(mount.source, uid)
+            if job.gateway is not None:
+                os.chown(job.gateway, uid, uid)
+            return run_supervised(job, uid=uid)

@@ -1,0 +1,151 @@
+"""When a sandbox ends a program: its time, memory, disk, or because it was told to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from trialfleet_runner.sandbox.processes import Process, descendants, read
+from trialfleet_runner.sandbox.protocol import Job
+
+Cause = Literal["timeout", "memory", "disk", "stopped"]
+
+SAMPLE_S = 0.25
+SCAN_S = 5.0
+SCAN_SHARE = 0.02  # of the wall clock that scanning folders may take
+
+
+def folder_bytes(folder: Path) -> int:
+    """Allocated bytes of everything below `folder`; links are not followed, hard links count once."""
+    total = 0
+    seen: set[int] = set()
+    todo = [os.fspath(folder)]
+    while todo:
+        with (
+            contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError),
+            os.scandir(todo.pop()) as entries,
+        ):
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):
+                    info = entry.stat(follow_symlinks=False)
+                    if info.st_nlink > 1 and not entry.is_dir(follow_symlinks=False):
+                        if info.st_ino in seen:
+                            continue
+                        seen.add(info.st_ino)
+                    total += info.st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(entry.path)
+    return total
+
+
+def free_bytes(folder: Path) -> int:
+    """Free bytes of the file system of `folder`."""
+    info = os.statvfs(folder)
+    return info.f_bavail * info.f_frsize
+
+
+@dataclass
+class DiskWatch:
+    """Growth of some folders. Scans seldom, and at once when the file system's free space drops fast."""
+
+    folders: tuple[Path, ...]
+    limit: int
+    clock: Callable[[], float] = time.monotonic
+    _base: int = field(init=False)
+    _grown: int = field(init=False, default=0)
+    _free: int = field(init=False)
+    _next: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._base = self._measure()
+
+    def _measure(self) -> int:
+        began = self.clock()
+        total = sum(folder_bytes(folder) for folder in self.folders)
+        self._free = self._free_now()
+        self._next = self.clock() + max(SCAN_S, (self.clock() - began) / SCAN_SHARE)
+        return total
+
+    def _free_now(self) -> int:
+        return min((free_bytes(folder) for folder in self.folders), default=0)
+
+    def grown(self) -> int:
+        """Bytes more than at the start, measured now."""
+        self._grown = self._measure() - self._base
+        return self._grown
+
+    def over(self) -> bool:
+        """Whether the limit is passed, as far as a cheap look can tell."""
+        dropped = self._free - self._free_now()
+        due = self.clock() >= self._next or self._grown + dropped > self.limit
+        return due and self.grown() > self.limit
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Of a whole tree at one moment. `core_s` counts the living and those that the living have waited for."""
+
+    rss_bytes: int
+    core_s: float
+
+
+def usage(root: Process | None, tree: Iterable[Process]) -> Usage:
+    """Sum of the tree below `root`; of `root` itself only the children that it has waited for."""
+    rss, core = 0, root.waited_core_s if root else 0.0
+    for process in tree:
+        rss += process.rss_bytes
+        core += process.core_s + process.waited_core_s
+    return Usage(rss, core)
+
+
+class Watch:
+    """Holds a job to its limits. `cause` is called often and looks at each thing no more often than needed."""
+
+    def __init__(self, job: Job, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._job, self._clock = job, clock
+        writable = tuple(m.source for m in job.mounts if m.writable)
+        self._disk = DiskWatch(writable, job.disk_bytes, clock) if job.disk_bytes is not None else None
+        self._sampled = float("-inf")
+        self.started = clock()
+        self.core_s = 0.0
+        self.peak_bytes = 0
+        self.tree: tuple[Process, ...] = ()
+
+    def sample(self, root: int) -> Usage:
+        """Look at the tree now."""
+        self.tree = tuple(descendants(root))
+        now = usage(read(root), self.tree)
+        self.core_s = max(self.core_s, now.core_s)
+        self.peak_bytes = max(self.peak_bytes, now.rss_bytes)
+        self._sampled = self._clock()
+        return now
+
+    def cause(self, root: int | None) -> Cause | None:
+        """Why the program must end now; None: it may go on."""
+        job = self._job
+        if job.stop.is_set():
+            return "stopped"
+        if self._clock() - self.started - job.extra_time_s() > job.timeout_s:
+            return "timeout"
+        if self._clock() - self._sampled < SAMPLE_S:
+            return None
+        if root is not None:
+            rss = self.sample(root).rss_bytes
+            if job.memory_bytes is not None and rss > job.memory_bytes:
+                return "memory"
+        return "disk" if self._disk is not None and self._disk.over() else None
+
+    def afterwards(self, *, killed_unasked: bool) -> Cause | None:
+        """What a program that ended by itself had really run into: the disk limit between two looks, or the
+        kernel's own out-of-memory killer (a SIGKILL that nobody sent, near the limit)."""
+        job = self._job
+        if killed_unasked and job.memory_bytes is not None and self.peak_bytes >= 0.9 * job.memory_bytes:
+            return "memory"
+        if self._disk is not None and job.disk_bytes is not None and self._disk.grown() > job.disk_bytes:
+            return "disk"
+        return None
