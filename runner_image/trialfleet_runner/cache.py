@@ -1,0 +1,128 @@
+"""This user's cache: everything in it can be made again, so deleting it costs time and nothing else."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+def cache_root() -> Path:
+    """`$TRIALFLEET_CACHE`; else, as root, `/var/cache/trialfleet` (an agent's uid must be able to walk there);
+    else `$XDG_CACHE_HOME/trialfleet` or `~/.cache/trialfleet`."""
+    chosen = os.environ.get("TRIALFLEET_CACHE")
+    if chosen:
+        return Path(chosen).absolute()
+    if os.geteuid() == 0:
+        return Path("/var/cache/trialfleet")
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "trialfleet"
+
+
+@dataclass(frozen=True)
+class Cache:
+    """Folders below one root; each is made when it is first asked for."""
+
+    root: Path
+
+    @classmethod
+    def default(cls) -> Cache:
+        return cls(cache_root())
+
+    def folder(self, name: str) -> Path:
+        path = self.root / name
+        path.mkdir(mode=0o755, parents=True, exist_ok=True)
+        return path
+
+    @property
+    def objects(self) -> Path:
+        return self.folder("objects")
+
+    @property
+    def sdists(self) -> Path:
+        return self.folder("sdists")
+
+    @property
+    def git(self) -> Path:
+        return self.folder("git")
+
+    @property
+    def environments(self) -> Path:
+        return self.folder("environments")
+
+    @property
+    def workspaces(self) -> Path:
+        return self.folder("workspaces")
+
+    @property
+    def validations(self) -> Path:
+        return self.folder("validations")
+
+
+@contextmanager
+def locked(path: Path) -> Generator[None]:
+    """Hold `<path>.lock` alone, waiting for it; the kernel frees it when the holder dies."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.with_name(path.name + ".lock")
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def built_once(final: Path) -> Generator[Path | None]:
+    """Yield a fresh folder to fill, which then becomes `final` in one rename; None when `final` is there.
+
+    Builders of the same folder wait for each other; one that fails or dies leaves nothing under the name.
+    """
+    if final.exists():
+        yield None
+        return
+    with locked(final):
+        if final.exists():
+            yield None
+            return
+        with scratch(final.parent, f".{final.name}-") as folder:
+            fresh = folder / "new"
+            fresh.mkdir(mode=0o755)
+            yield fresh
+            fresh.rename(final)
+
+
+@contextmanager
+def scratch(parent: Path, prefix: str) -> Generator[Path]:
+    """A folder below `parent` (mode 0755), removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        discard(folder)
+
+
+def discard(folder: Path) -> None:
+    """Remove a tree of ours, also one that was sealed read-only; links are never followed."""
+    for path, names, _ in os.walk(folder):
+        for name in names:
+            child = Path(path, name)
+            if not child.is_symlink():
+                child.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_whole(path: Path, data: bytes, mode: int = 0o644) -> None:
+    """Replace `path` so that readers see the old or the new content, never a part."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            os.fchmod(file.fileno(), mode)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,91 @@
+"""Running git so that nothing but its arguments decides what it does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from trialfleet_runner.errors import OperatorError
+
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.autocrlf=false",
+    "core.symlinks=true",
+    "core.quotePath=true",
+    "core.pager=cat",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "safe.directory=*",
+    "init.defaultBranch=main",
+    "credential.helper=",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "transfer.fsckObjects=false",
+    "uploadpack.allowAnySHA1InWant=true",
+)
+_KEPT = ("PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "SSH_AUTH_SOCK")
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+class GitError(Exception):
+    """git refused; the message is its own, capped."""
+
+
+def environment(extra: Mapping[str, str] | None = None, *, protocols: str = "") -> dict[str, str]:
+    """Variables for git: no configuration of the machine or the user, no prompt, no lazy download, only the
+    named protocols (colon-separated; none by default)."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    kept |= {name: value for name, value in os.environ.items() if name.lower() in _PROXIES}
+    fixed = {
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "true",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_LFS_SKIP_SMUDGE": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_ALLOW_PROTOCOL": protocols or "none",
+        "GIT_CONFIG_COUNT": str(len(_SETTINGS)),
+        "LC_ALL": "C.UTF-8",
+    }
+    for index, setting in enumerate(_SETTINGS):
+        key, _, value = setting.partition("=")
+        fixed[f"GIT_CONFIG_KEY_{index}"], fixed[f"GIT_CONFIG_VALUE_{index}"] = key, value
+    return {**kept, **fixed, **(extra or {})}
+
+
+def git(
+    args: Sequence[str],
+    *,
+    git_dir: Path | None = None,
+    stdin: bytes | None = None,
+    env: Mapping[str, str] | None = None,
+    protocols: str = "",
+    timeout_s: float = 600,
+) -> bytes:
+    """Standard output of `git <args>`. Raises `GitError` when it fails or takes longer than `timeout_s`."""
+    where = ("--git-dir", str(git_dir)) if git_dir is not None else ()
+    try:
+        ended = subprocess.run(
+            ("git", *where, *args),
+            input=stdin if stdin is not None else b"",
+            capture_output=True,
+            env=environment(env, protocols=protocols),
+            cwd="/",
+            timeout=timeout_s,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise OperatorError("git is not installed", hint="install git 2.30 or newer") from None
+    except subprocess.TimeoutExpired:
+        raise GitError(f"git {args[0]} took longer than {timeout_s:.0f} s") from None
+    if ended.returncode != 0:
+        words = ended.stderr.decode(errors="replace").strip()[-2000:]
+        raise GitError(f"git {args[0]}: {words or f'exit {ended.returncode}'}")
+    return ended.stdout

@@ -1,0 +1,144 @@
+"""Exact trees of a git repository: read as objects, so no hook, filter or attribute has a say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from trialfleet_runner.cache import Cache, locked
+from trialfleet_runner.canonical import sha256
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.git import GitError, git
+from trialfleet_runner.settings import mirror_of, plain_url
+from trialfleet_runner.trees import MAX_BYTES, Entry, Kind, TreeError, check, check_path, without_leaving_links
+
+_URL = re.compile(r"(https?|ssh|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+|/[^\s]*")
+_KINDS = {b"100644": Kind.FILE, b"100664": Kind.FILE, b"100755": Kind.EXEC, b"120000": Kind.LINK}
+
+
+def repository(url: str, commits: tuple[str, ...], *, cache: Cache, mirrors: Mapping[str, Path]) -> Path:
+    """A git folder that has the commits: the user's mirror of `url`, or a clone in the cache.
+
+    Raises `OperatorError` naming the url and the way out.
+    """
+    mirror = mirror_of(url, mirrors)
+    if mirror is not None:
+        return _mirror(mirror, url, commits)
+    if not _URL.fullmatch(url):
+        raise OperatorError(
+            f"{url!r} is not a repository address that is cloned from",
+            where="repo.url",
+            hint="use https://, ssh://, file:// or an absolute path",
+        )
+    folder = cache.git / f"{sha256(plain_url(url).encode())[:32]}.git"
+    with locked(folder):
+        if not (folder / "HEAD").exists():
+            git(("init", "--bare", "--quiet", "--template=", str(folder)))
+        missing = [commit for commit in commits if not has_commit(folder, commit)]
+        if missing:
+            _fetch(folder, url, missing)
+    return folder
+
+
+def has_commit(folder: Path, commit: str) -> bool:
+    """Whether the commit is there."""
+    try:
+        return git(("cat-file", "-t", commit), git_dir=folder).strip() == b"commit"
+    except GitError:
+        return False
+
+
+def read_tree(folder: Path, commit: str, *, where: str) -> dict[str, Entry]:
+    """Every file and link of a commit; submodules are left out, links that leave the tree too.
+
+    Raises `OperatorError` when an object is missing (a shallow or filtered clone) or the tree is hostile.
+    """
+    listing = git(("ls-tree", "-r", "-z", "--full-tree", commit), git_dir=folder)
+    rows: list[tuple[str, Kind, bytes]] = []
+    for row in listing.split(b"\0")[:-1]:
+        facts, _, name = row.partition(b"\t")
+        mode, _, blob = facts.split(b" ")
+        if mode in _KINDS:
+            rows.append((name.decode("utf-8", "surrogateescape"), _KINDS[mode], blob))
+    try:
+        for path, _, _ in rows:
+            check_path(path)
+        blobs = _blobs(folder, {blob for _, _, blob in rows})
+        return dict(check(without_leaving_links({p: Entry(blobs[blob], kind) for p, kind, blob in rows})))
+    except TreeError as error:
+        raise OperatorError(f"commit {commit[:12]}: {error}", where=where) from None
+    except (GitError, KeyError) as error:
+        raise OperatorError(
+            f"commit {commit[:12]} is not whole in {folder}: {error}",
+            where=where,
+            hint="use a full clone as mirror (not --filter, not --depth before the commit)",
+        ) from None
+
+
+def message(folder: Path, commit: str) -> str:
+    """The commit's message."""
+    raw = git(("cat-file", "commit", commit), git_dir=folder)
+    return raw.partition(b"\n\n")[2].decode("utf-8", "replace").strip()
+
+
+def _mirror(mirror: Path, url: str, commits: tuple[str, ...]) -> Path:
+    folder = mirror / ".git" if (mirror / ".git").is_dir() else mirror
+    if not (folder / "objects").is_dir():
+        raise OperatorError(
+            f"{mirror} is not a git clone", where=f"mirror of {url}", hint="make it with `git clone --bare`"
+        )
+    missing = [commit for commit in commits if not has_commit(folder, commit)]
+    if missing:
+        raise OperatorError(
+            f"{mirror} lacks commit {missing[0]}", where=f"mirror of {url}", hint="update the mirror"
+        )
+    return folder
+
+
+def _fetch(folder: Path, url: str, commits: list[str]) -> None:
+    """The commits alone; everything, where the server does not hand out single commits."""
+    protocols = "https:http:ssh:file"
+    shallow = ("fetch", "--quiet", "--no-tags", "--depth=1", "--no-write-fetch-head", "--", url, *commits)
+    whole = ("fetch", "--quiet", "--no-write-fetch-head", "--", url, "+refs/*:refs/fetched/*")
+    try:
+        git(shallow, git_dir=folder, protocols=protocols, timeout_s=1800)
+    except GitError:
+        try:
+            git(whole, git_dir=folder, protocols=protocols, timeout_s=3600)
+        except GitError as error:
+            raise OperatorError(
+                f"cannot be cloned: {error}",
+                where=url,
+                hint="check the address and the network, or name a local clone: --mirror URL=DIR",
+            ) from None
+    missing = [commit for commit in commits if not has_commit(folder, commit)]
+    if missing:
+        raise OperatorError(
+            f"has no commit {missing[0]}", where=url, hint="check the SHA; was the branch rewritten?"
+        )
+
+
+def _blobs(folder: Path, names: set[bytes]) -> dict[bytes, bytes]:
+    """Content of every blob. Raises `GitError` for one that is missing."""
+    ordered = sorted(names)
+    ask = b"".join(name + b"\n" for name in ordered)
+    sizes = 0
+    for row in git(
+        ("cat-file", "--batch-check=%(objectname) %(objecttype) %(objectsize)"), git_dir=folder, stdin=ask
+    ).splitlines():
+        facts = row.split(b" ")
+        if len(facts) != 3 or facts[1] != b"blob":
+            raise GitError(f"object {facts[0].decode()} is missing")
+        sizes += int(facts[2])
+    if sizes > MAX_BYTES:
+        raise TreeError(f"more than {MAX_BYTES} bytes")
+    answer = git(("cat-file", "--batch"), git_dir=folder, stdin=ask)
+    found: dict[bytes, bytes] = {}
+    at = 0
+    for name in ordered:
+        end = answer.index(b"\n", at)
+        size = int(answer[at:end].split(b" ")[2])
+        found[name] = answer[end + 1 : end + 1 + size]
+        at = end + 2 + size
+    return found

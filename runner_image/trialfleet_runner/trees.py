@@ -1,0 +1,281 @@
+"""A file tree as a value, and its one canonical tar.
+
+A tree maps relative paths to entries. It never holds an absolute path, `..`, a `.git`, an entry below a file or
+link, or a link that leaves it: `check` is the one gate, and everything that makes a tree passes through it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import tarfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from trialfleet_runner.canonical import sha256
+
+MAX_FILES = 100_000
+MAX_BYTES = 2**30
+MTIME = 946_684_800  # 2000-01-01: in the past, so that git never takes a fresh checkout for racy
+
+
+class Kind(StrEnum):
+    FILE = "file"
+    EXEC = "exec"
+    LINK = "link"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file's bytes, or a link's target."""
+
+    data: bytes
+    kind: Kind = Kind.FILE
+
+
+Tree = Mapping[str, Entry]
+
+
+class TreeError(ValueError):
+    """These entries are not a tree that may be written anywhere."""
+
+
+def check_path(path: str) -> str:
+    """The path itself when it is a plain relative one. Raises `TreeError`.
+
+    >>> check_path("a/b.py")
+    'a/b.py'
+    """
+    parts = path.split("/")
+    if not path or "\0" in path or any(part in ("", ".", "..") for part in parts):
+        raise TreeError(f"path {path!r} is not a plain relative path")
+    if any(part.lower() == ".git" for part in parts):
+        raise TreeError(f"path {path!r} goes into a .git")
+    if len(os.fsencode(path)) > 4000 or any(len(os.fsencode(part)) > 255 for part in parts):
+        raise TreeError(f"path {path[:80]!r}… is too long")
+    return path
+
+
+def check(tree: Tree) -> Tree:
+    """The tree itself when it is safe to write into an empty folder. Raises `TreeError`."""
+    if len(tree) > MAX_FILES:
+        raise TreeError(f"{len(tree)} files are more than {MAX_FILES}")
+    if sum(len(entry.data) for entry in tree.values()) > MAX_BYTES:
+        raise TreeError(f"more than {MAX_BYTES} bytes")
+    folders: set[str] = set()
+    for path in tree:
+        check_path(path)
+        parent = path.rpartition("/")[0]
+        while parent and parent not in folders:
+            folders.add(parent)
+            parent = parent.rpartition("/")[0]
+    for path in folders & tree.keys():
+        raise TreeError(f"{path!r} is a file or link and a folder")
+    links = links_of(tree)
+    for path in links:
+        if resolve(path, links) is None:
+            raise TreeError(f"link {path!r} leaves the tree")
+    return tree
+
+
+def links_of(tree: Tree) -> dict[str, str]:
+    """Path -> target of every link."""
+    return {path: os.fsdecode(entry.data) for path, entry in tree.items() if entry.kind is Kind.LINK}
+
+
+def resolve(path: str, links: Mapping[str, str]) -> str | None:
+    """Where `path` leads when every link on the way is followed; None when it leaves the tree or never ends.
+
+    >>> resolve("x/up/../..", {"x/up": ".."}) is None, resolve("x/up/a", {"x/up": ".."})
+    (True, 'a')
+    """
+    done: list[str] = []
+    todo = path.split("/")[::-1]
+    followed = 0
+    while todo:
+        part = todo.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            if not done:
+                return None
+            done.pop()
+            continue
+        target = links.get("/".join([*done, part]))
+        if target is None:
+            done.append(part)
+            continue
+        followed += 1
+        if target.startswith("/") or not target or "\0" in target or followed > 40 or len(todo) > 4000:
+            return None
+        todo.extend(target.split("/")[::-1])
+    return "/".join(done)
+
+
+def without_leaving_links(tree: Tree) -> dict[str, Entry]:
+    """The tree without the links that leave it: what a source may bring and no workspace may hold."""
+    links = links_of(tree)
+    return {p: e for p, e in tree.items() if e.kind is not Kind.LINK or resolve(p, links) is not None}
+
+
+def changed(old: Tree, new: Tree) -> tuple[str, ...]:
+    """Sorted paths that differ, also by being absent from one side."""
+    return tuple(sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path)))
+
+
+def is_folder(tree: Tree, path: str) -> bool:
+    """Whether files lie below `path`."""
+    prefix = path.rstrip("/") + "/"
+    return any(name.startswith(prefix) for name in tree)
+
+
+# --- tar --------------------------------------------------------------------------------------------
+
+
+def pack(tree: Tree) -> bytes:
+    """The canonical tar: sorted names, mtime 0, uid and gid 0, modes 0644, 0755 and 0777 for links."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for path in sorted(check(tree)):
+            entry = tree[path]
+            info = tarfile.TarInfo(path)
+            if entry.kind is Kind.LINK:
+                info.type, info.mode, info.linkname = tarfile.SYMTYPE, 0o777, os.fsdecode(entry.data)
+                tar.addfile(info)
+            else:
+                info.mode = 0o755 if entry.kind is Kind.EXEC else 0o644
+                info.size = len(entry.data)
+                tar.addfile(info, io.BytesIO(entry.data))
+    return buffer.getvalue()
+
+
+def tree_digest(tree: Tree) -> str:
+    """SHA-256 of the canonical tar: the name of the tree as an object."""
+    return sha256(pack(tree))
+
+
+def unpack(data: bytes) -> dict[str, Entry]:
+    """The tree of a tar that `pack` made. Raises `TreeError` for anything else, whoever made it."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
+            tree = read_tar(tar, _refuse)
+    except tarfile.TarError as error:
+        raise TreeError(f"not a tar: {error}") from None
+    check(tree)
+    return tree
+
+
+def read_tar(tar: tarfile.TarFile, odd: Callable[[tarfile.TarInfo], None]) -> dict[str, Entry]:
+    """Files and links of a tar, unchecked but bounded; `odd` is asked about every other kind of member.
+
+    A hard link becomes a copy of the member it names; a name that stands twice means its last content.
+    """
+    tree: dict[str, Entry] = {}
+    total = 0
+    for member in tar:
+        path = member.name.removeprefix("./").rstrip("/")
+        if member.isdir():
+            continue
+        total += member.size
+        if len(tree) > MAX_FILES or total > MAX_BYTES:
+            raise TreeError("more files or bytes than a repository may have")
+        if member.issym():
+            tree[path] = Entry(os.fsencode(member.linkname), Kind.LINK)
+        elif member.islnk() and member.linkname.removeprefix("./") in tree:
+            tree[path] = tree[member.linkname.removeprefix("./")]
+        elif member.isreg():
+            content = tar.extractfile(member)
+            data = content.read() if content is not None else b""
+            tree[path] = Entry(data, Kind.EXEC if member.mode & 0o100 else Kind.FILE)
+        else:
+            odd(member)
+    return tree
+
+
+def _refuse(member: tarfile.TarInfo) -> None:
+    raise TreeError(f"{member.name!r} is neither file, folder nor link")
+
+
+# --- folders ----------------------------------------------------------------------------------------
+
+
+def read_folder(root: Path, *, skip: Callable[[str], bool] = lambda _: False) -> dict[str, Entry]:
+    """Files and links below `root`, without any `.git`; links are kept when they stay inside, sockets and
+    devices left out. `skip` sees the path of a file or folder."""
+    tree: dict[str, Entry] = {}
+    todo = [""]
+    total = 0
+    while todo:
+        folder = todo.pop()
+        with os.scandir(root / folder) as children:
+            for child in children:
+                path = f"{folder}/{child.name}" if folder else child.name
+                if child.name.lower() == ".git" or skip(path):
+                    continue
+                mode = child.stat(follow_symlinks=False).st_mode
+                if stat.S_ISLNK(mode):
+                    tree[path] = Entry(os.fsencode(Path(child.path).readlink()), Kind.LINK)
+                elif stat.S_ISDIR(mode):
+                    todo.append(path)
+                elif stat.S_ISREG(mode):
+                    data = Path(child.path).read_bytes()
+                    total += len(data)
+                    tree[path] = Entry(data, Kind.EXEC if mode & 0o100 else Kind.FILE)
+                if len(tree) > MAX_FILES or total > MAX_BYTES:
+                    raise TreeError(f"{root}: more files or bytes than a repository may have")
+    return dict(check(without_leaving_links(tree)))
+
+
+def write_folder(tree: Tree, dest: Path) -> None:
+    """Write into `dest`, which must be absent or empty; every file gets the same old mtime."""
+    check(tree)
+    dest.mkdir(parents=True, exist_ok=True)
+    if any(dest.iterdir()):
+        raise TreeError(f"{dest} is not empty")
+    _write(tree, dest, sorted(tree))
+
+
+def write_changes(changes: Mapping[str, Entry | None], dest: Path) -> None:
+    """Bring a folder that was written by `write_folder`, and changed by nobody since, to a changed tree.
+
+    None removes. The caller has checked the resulting tree: then no path here leads through a link.
+    """
+    for path, entry in sorted(changes.items(), reverse=True):
+        target = dest / path
+        if target.is_symlink() or target.is_file():
+            target.unlink()
+        if entry is None:
+            _prune(target.parent, dest)
+    added = {path: entry for path, entry in changes.items() if entry is not None}
+    _write(added, dest, sorted(added), mtime=None)
+
+
+def _prune(folder: Path, root: Path) -> None:
+    while folder != root and folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent
+
+
+def _write(tree: Tree, dest: Path, paths: Iterable[str], mtime: int | None = MTIME) -> None:
+    made = {""}
+    base = str(dest)
+    for path in paths:
+        parent = path.rpartition("/")[0]
+        if parent not in made:
+            (dest / parent).mkdir(parents=True, exist_ok=True)
+            made.add(parent)
+        entry = tree[path]
+        target = f"{base}/{path}"
+        if entry.kind is Kind.LINK:
+            Path(target).symlink_to(os.fsdecode(entry.data))
+        else:
+            mode = 0o755 if entry.kind is Kind.EXEC else 0o644
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(entry.data)
+                os.fchmod(descriptor, mode)
+        if mtime is not None:
+            os.utime(target, (mtime, mtime), follow_symlinks=False)
