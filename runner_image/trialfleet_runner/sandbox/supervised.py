@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -53,15 +52,13 @@ class _Hold:
         us."""
         processes.kill_adopted()
 
-    def said(self) -> dict[str, int | float | str]:
-        """All fields of the supervisor's lines; empty when it was killed before it said anything."""
+    def said(self) -> dict[str, list[str]]:
+        """The supervisor's lines, by first word; some are missing when it was killed."""
         with contextlib.suppress(BlockingIOError):
             while chunk := os.read(self.status_fd, 4096):
                 self._said += chunk
-        fields: dict[str, int | float | str] = {}
-        for line in bytes(self._said).splitlines():
-            fields.update(json.loads(line))
-        return fields
+        lines = [line.split(" ") for line in bytes(self._said).decode().splitlines()]
+        return {line[0]: line[1:] for line in lines}
 
 
 def run_supervised(job: Job, uid: int | None) -> Exit:
@@ -98,11 +95,10 @@ def run_supervised(job: Job, uid: int | None) -> Exit:
             processes.disown(process.pid)
         said = hold.said()
     if "started" not in said and ended.cause is None:
-        raise SandboxError(f"could not start {job.argv[0]}: {said.get('error', 'no message')}")
-    code = int(said.get("exit", _KILLED))
-    core_s = max(float(said.get("core_s", 0.0)), ended.core_s)
-    cause = ended.cause or watch.afterwards(killed_unasked=code == _KILLED)
-    return Exit(code, cause or "itself", ended.wall_s, core_s)
+        raise SandboxError(f"could not start {' '.join(said.get('error', [job.argv[0]]))}")
+    code, core_s = said.get("exit", [str(_KILLED), "0"])
+    cause = ended.cause or watch.afterwards(killed_unasked=int(code) == _KILLED)
+    return Exit(int(code), cause or "itself", ended.wall_s, max(float(core_s), ended.core_s))
 
 
 def _close(fd: int) -> None:

@@ -5,22 +5,23 @@
 The caller alone holds the other end of the lifeline. A "T" on it means SIGTERM to the program; "K" or its end
 (the caller is dead, also by SIGKILL) means SIGKILL to everything. As a child subreaper it inherits daemons
 that left their session, so it finds all of them below itself. It ends only when nothing is left, and writes
-one JSON line when the program was executed ({"started": pid} or {"error": text}) and one at the end ({"exit":
-code, "core_s": seconds}).
+one status line when the program was executed (`started PID` or `error TEXT`) and one at the end (`exit CODE
+CORE_SECONDS`).
+
+It imports little: json, argparse and typing would double its start-up time, which every job pays.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import json
 import os
 import resource
 import select
 import signal
 import sys
 import time
-from typing import NamedTuple
+import warnings  # noqa: F401 - execvpe imports it, when another user may no longer read the library
 
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
@@ -137,50 +138,34 @@ def supervise(main: int, lifeline: int, uid: int | None) -> int:
     return statuses[main]
 
 
-def say(fd: int, **fields: object) -> None:
+def say(fd: int, line: str) -> None:
     with contextlib.suppress(BrokenPipeError):
-        os.write(fd, json.dumps(fields).encode() + b"\n")
+        os.write(fd, line.encode() + b"\n")
 
 
-class Arguments(NamedTuple):
-    lifeline: int
-    status: int
-    cwd: str
-    uid: int | None
-    argv: list[str]
+def named(options: list[str]) -> dict[str, str]:
+    return dict(zip(options[::2], options[1::2], strict=True))
 
 
-def arguments(given: list[str]) -> Arguments:
-    """argparse would cost a third of the start-up time."""
+def run(given: list[str]) -> int:
     split = given.index("--")
-    named = dict(zip(given[:split:2], given[1:split:2], strict=True))
-    uid = named.get("--uid")
-    return Arguments(
-        lifeline=int(named["--lifeline"]),
-        status=int(named["--status"]),
-        cwd=named["--cwd"],
-        uid=None if uid is None else int(uid),
-        argv=given[split + 1 :],
-    )
-
-
-def run() -> int:
-    given = arguments(sys.argv[1:])
-    for fd in (given.lifeline, given.status):
+    options, argv = named(given[:split]), given[split + 1 :]
+    lifeline, report = int(options["--lifeline"]), int(options["--status"])
+    uid = int(options["--uid"]) if "--uid" in options else None
+    for fd in (lifeline, report):
         os.set_inheritable(fd, False)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    main, error = start(given.argv, given.cwd, given.uid)
+    main, error = start(argv, options["--cwd"], uid)
     if error is not None:
-        say(given.status, error=error)
+        say(report, "error " + error.replace("\n", " "))
         return 127
-    say(given.status, started=main)
-    status = supervise(main, given.lifeline, given.uid)
+    say(report, f"started {main}")
+    code = os.waitstatus_to_exitcode(supervise(main, lifeline, uid))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    code = os.waitstatus_to_exitcode(status)
-    say(given.status, exit=code if code >= 0 else 128 - code, core_s=used.ru_utime + used.ru_stime)
+    say(report, f"exit {code if code >= 0 else 128 - code} {used.ru_utime + used.ru_stime:.6f}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(run())
+    sys.exit(run(sys.argv[1:]))
