@@ -1,0 +1,67 @@
+"""The runner's three conditional writes: start, patch, end (with its bundle before it)."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import time
+from pathlib import Path
+
+from trialfleet_runner import grants as store
+from trialfleet_runner.canonical import canonical_json, sha256
+from trialfleet_runner.contract import End, Grants, Loss, Patch, Scored, Start
+
+
+def nonce() -> str:
+    """Tells two writers of one key apart."""
+    return secrets.token_hex(8)
+
+
+def boot_id() -> str:
+    """Changes with every boot: a pid means something only together with it."""
+    path = Path("/proc/sys/kernel/random/boot_id")
+    return path.read_text().strip() if path.exists() else "unknown"
+
+
+def claim(grants: Grants, *, scratch: Path, isolation: str) -> bool:
+    """Write start.json. False: another runner has this attempt; leave without a trace."""
+    start = Start(
+        trial=grants.trial.id,
+        attempt=grants.attempt,
+        nonce=nonce(),
+        at=time.time(),
+        host=socket.gethostname(),
+        boot_id=boot_id(),
+        pid=os.getpid(),
+        scratch=str(scratch),
+        isolation=isolation,
+    )
+    return store.create(grants.start, canonical_json(start))
+
+
+def leave_patch(grants: Grants, patch: Patch) -> None:
+    """Write patch.json. A patch that is there already was written by another runner of this attempt, which
+    `claim` rules out; the end, not the patch, decides, so nothing more is said here."""
+    store.create(grants.patch, canonical_json(patch))
+
+
+def commit(grants: Grants, result: Scored | Loss, bundle: bytes | None) -> bool:
+    """Write the bundle, then the end. False: the controller ended this attempt first, and that stands.
+
+    Raises `StoreError` when the store does not answer: then nothing was committed, as far as can be known.
+    """
+    if bundle is not None and not store.create(grants.bundle, bundle):
+        return False
+    end = End(
+        trial=grants.trial.id,
+        attempt=grants.attempt,
+        nonce=nonce(),
+        at=time.time(),
+        by="runner",
+        scored=result if isinstance(result, Scored) else None,
+        loss=result if isinstance(result, Loss) else None,
+        bundle=None if bundle is None else sha256(bundle),
+        bundle_bytes=None if bundle is None else len(bundle),
+    )
+    return store.create(grants.end, canonical_json(end))
