@@ -21,8 +21,10 @@ import select
 import signal
 import sys
 import time
-import warnings  # noqa: F401 - execvpe imports it, when another user may no longer read the library
+import warnings
 
+# execvpe imports it, when another user may no longer be able to read the library.
+_PRELOADED = (warnings,)
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 REAP_S = 1.0
