@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from trialfleet_runner.errors import OperatorError
@@ -89,3 +89,24 @@ def git(
         words = ended.stderr.decode(errors="replace").strip()[-2000:]
         raise GitError(f"git {args[0]}: {words or f'exit {ended.returncode}'}")
     return ended.stdout
+
+
+def read_blobs(git_dir: Path, names: Iterable[bytes], *, limit: int) -> dict[bytes, bytes]:
+    """Object name -> content. Raises `GitError` for one that is missing, or beyond `limit` bytes in all."""
+    ordered = sorted(set(names))
+    ask = b"".join(name + b"\n" for name in ordered)
+    facts = git(("cat-file", "--batch-check=%(objecttype) %(objectsize)"), git_dir=git_dir, stdin=ask).splitlines()
+    for name, fact in zip(ordered, facts, strict=True):
+        if not fact.startswith(b"blob "):
+            raise GitError(f"object {name.decode()} is missing")
+    if sum(int(fact.split(b" ")[1]) for fact in facts) > limit:
+        raise GitError(f"more than {limit} bytes")
+    answer = git(("cat-file", "--batch"), git_dir=git_dir, stdin=ask)
+    found: dict[bytes, bytes] = {}
+    at = 0
+    for name in ordered:
+        end = answer.index(b"\n", at)
+        size = int(answer[at:end].split(b" ")[2])
+        found[name] = answer[end + 1 : end + 1 + size]
+        at = end + 2 + size
+    return found

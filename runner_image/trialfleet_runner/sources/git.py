@@ -9,7 +9,7 @@ from pathlib import Path
 from trialfleet_runner.cache import Cache, locked
 from trialfleet_runner.canonical import sha256
 from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.git import GitError, git
+from trialfleet_runner.git import GitError, git, read_blobs
 from trialfleet_runner.settings import mirror_of, plain_url
 from trialfleet_runner.trees import MAX_BYTES, Entry, Kind, TreeError, check, check_path, without_leaving_links
 
@@ -64,7 +64,7 @@ def read_tree(folder: Path, commit: str, *, where: str) -> dict[str, Entry]:
     try:
         for path, _, _ in rows:
             check_path(path)
-        blobs = _blobs(folder, {blob for _, _, blob in rows})
+        blobs = read_blobs(folder, {blob for _, _, blob in rows}, limit=MAX_BYTES)
         return dict(check(without_leaving_links({p: Entry(blobs[blob], kind) for p, kind, blob in rows})))
     except TreeError as error:
         raise OperatorError(f"commit {commit[:12]}: {error}", where=where) from None
@@ -117,28 +117,3 @@ def _fetch(folder: Path, url: str, commits: list[str]) -> None:
         raise OperatorError(
             f"has no commit {missing[0]}", where=url, hint="check the SHA; was the branch rewritten?"
         )
-
-
-def _blobs(folder: Path, names: set[bytes]) -> dict[bytes, bytes]:
-    """Content of every blob. Raises `GitError` for one that is missing."""
-    ordered = sorted(names)
-    ask = b"".join(name + b"\n" for name in ordered)
-    sizes = 0
-    for row in git(
-        ("cat-file", "--batch-check=%(objectname) %(objecttype) %(objectsize)"), git_dir=folder, stdin=ask
-    ).splitlines():
-        facts = row.split(b" ")
-        if len(facts) != 3 or facts[1] != b"blob":
-            raise GitError(f"object {facts[0].decode()} is missing")
-        sizes += int(facts[2])
-    if sizes > MAX_BYTES:
-        raise TreeError(f"more than {MAX_BYTES} bytes")
-    answer = git(("cat-file", "--batch"), git_dir=folder, stdin=ask)
-    found: dict[bytes, bytes] = {}
-    at = 0
-    for name in ordered:
-        end = answer.index(b"\n", at)
-        size = int(answer[at:end].split(b" ")[2])
-        found[name] = answer[end + 1 : end + 1 + size]
-        at = end + 2 + size
-    return found

@@ -1,0 +1,317 @@
+"""What an agent left, as a diff, and that diff on a pristine tree. No git ever runs inside a workspace.
+
+The workspace is read file by file and compared with the template's manifest; the diff is made between two
+commits in a git folder of ours. So nothing that an agent does to `.git`, attributes, filters, hooks or file names
+has a say, and what it commits, stashes or ignores makes no difference.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_runner.cache import scratch
+from trialfleet_runner.canonical import sha256
+from trialfleet_runner.exclusions import Exclusions, is_junk
+from trialfleet_runner.git import GitError, git, read_blobs
+from trialfleet_runner.trees import Entry, Kind, Tree, TreeError, check, check_path, resolve
+from trialfleet_runner.workspace import Template, init_bare, modify, quoted
+
+MAX_FILE_BYTES = 8 * 2**20
+MAX_BYTES = 32 * 2**20
+MAX_CHANGES = 20_000
+_DIFF = (
+    "diff",
+    "--binary",
+    "--full-index",
+    "--no-renames",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--unified=3",
+    "--diff-algorithm=myers",
+)
+
+Changes = Mapping[str, Entry | None]  # None: removed
+
+
+class PatchError(Exception):
+    """The diff does not apply to this tree, or would leave it."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """What an agent left: `diff` travels; the changes at `excluded` stay behind; `odd` names what is no file
+    that could travel (pipes, sockets, links that leave, too large, unreadable)."""
+
+    diff: str
+    changed: tuple[str, ...]
+    excluded: tuple[str, ...]
+    odd: tuple[str, ...]
+
+
+def diff(workspace: Path, template: Template, exclusions: Exclusions) -> Left:
+    """Compare the workspace, which an agent had for itself, with what it was given."""
+    found = _Walk(workspace, template)
+    found.walk()
+    changes, excluded = _split(found.changes, exclusions)
+    kept, unfit = _fitting(changes, template)
+    return Left(
+        diff=between(template, kept),
+        changed=tuple(sorted(kept)),
+        excluded=tuple(sorted(excluded)),
+        odd=tuple(sorted({*found.odd, *unfit}))[:1000],
+    )
+
+
+def between(template: Template, changes: Changes) -> str:
+    """The unified diff of the template's commit and the same with the changes; "" for none.
+
+    Files that are not UTF-8 become binary hunks, so that the diff is text whatever the files hold.
+    """
+    if not changes:
+        return ""
+    text, other = _by_encoding(template, changes)
+    with _beside(template) as folder:
+        stream = _commit("text", 1, "refs/heads/main^0", text) + _commit("other", 2, ":1", other)
+        git(("fast-import", "--quiet", "--force"), git_dir=folder, stdin=stream)
+        raw = git((*_DIFF, "refs/heads/main", "refs/heads/text"), git_dir=folder) if text else b""
+        if other:
+            (folder / "info").mkdir()
+            (folder / "info/attributes").write_text("* -diff\n")
+            raw += git((*_DIFF, "refs/heads/text", "refs/heads/other"), git_dir=folder)
+    return raw.decode("utf-8")
+
+
+def changes_of(diff: str, template: Template, exclusions: Exclusions) -> dict[str, Entry | None]:
+    """The changes that a diff makes to the template's tree, without those that stay behind. Nothing is written
+    outside a scratch folder: `write_changes` brings them to a checkout.
+
+    Raises `PatchError` when it does not apply or the result would not be a safe tree.
+    """
+    if not diff.strip():
+        return {}
+    with _beside(template) as folder:
+        index = {"GIT_INDEX_FILE": str(folder / "index")}
+        try:
+            git(("read-tree", "refs/heads/main"), git_dir=folder, env=index)
+            git(("apply", "--cached", "--whitespace=nowarn", "-"), git_dir=folder, env=index, stdin=diff.encode())
+            tree = git(("write-tree",), git_dir=folder, env=index).strip().decode()
+            rows = git(("diff-tree", "-r", "-z", "--no-renames", "refs/heads/main", tree), git_dir=folder)
+            changes = _read_rows(folder, rows)
+            kept, _ = _fitting(_split(changes, exclusions)[0], template)
+            check(_result(template, kept))
+        except GitError as error:
+            raise PatchError(f"the patch does not apply: {error}") from None
+        except TreeError as error:
+            raise PatchError(f"the patch would make an unsafe tree: {error}") from None
+    return kept
+
+
+def applied(tree: Tree, changes: Changes) -> dict[str, Entry]:
+    """The tree after the changes."""
+    kept = {path: entry for path, entry in tree.items() if path not in changes}
+    return kept | {path: entry for path, entry in changes.items() if entry is not None}
+
+
+def _split(changes: Changes, exclusions: Exclusions) -> tuple[dict[str, Entry | None], list[str]]:
+    kept = {path: entry for path, entry in changes.items() if not exclusions.excludes(path)}
+    return kept, [path for path in changes if path not in kept and not is_junk(path)]
+
+
+def _result(template: Template, changes: Changes) -> Tree:
+    """The tree after the changes; contents of unchanged files are left out, links are real."""
+    before = {
+        path: Entry((template.tree / path).readlink().__fspath__().encode("utf-8", "surrogateescape"), Kind.LINK)
+        if kind == Kind.LINK
+        else Entry(b"", Kind(kind))
+        for path, (kind, _, _) in template.manifest.items()
+    }
+    return applied(before, changes)
+
+
+def _fitting(changes: Changes, template: Template) -> tuple[dict[str, Entry | None], list[str]]:
+    """The changes that make a safe tree, and words about those that do not: links that leave it, files that lie
+    where something that stays is (a test file became a folder)."""
+    stays = template.manifest.keys() - changes.keys()
+    folders = {parent for path in stays for parent in _parents(path)}
+    blocked = {
+        path
+        for path, entry in changes.items()
+        if entry is not None and (path in folders or not stays.isdisjoint(_parents(path)))
+    }
+    free = {path: entry for path, entry in changes.items() if path not in blocked}
+    result = _result(template, free)
+    links = {p: os.fsdecode(e.data) for p, e in result.items() if e.kind is Kind.LINK}
+    leaving = {path for path in links if path in free and resolve(path, links) is None}
+    kept = {path: entry for path, entry in free.items() if path not in leaving}
+    words = [f"{path} (a link that leaves the workspace)" for path in leaving]
+    return kept, words + [f"{path} (in the place of what stays)" for path in blocked]
+
+
+def _parents(path: str) -> list[str]:
+    """Folders of a path, without the root.
+
+    >>> _parents("a/b/c")
+    ['a/b', 'a']
+    """
+    parts = path.split("/")
+    return ["/".join(parts[:n]) for n in range(len(parts) - 1, 0, -1)]
+
+
+def _by_encoding(template: Template, changes: Changes) -> tuple[Changes, Changes]:
+    text = {
+        path: entry
+        for path, entry in changes.items()
+        if _is_utf8(entry.data if entry else b"") and _is_utf8(_before(template, path))
+    }
+    return text, {path: entry for path, entry in changes.items() if path not in text}
+
+
+def _before(template: Template, path: str) -> bytes:
+    kind = template.manifest.get(path, ("", 0, ""))[0]
+    if kind in ("", Kind.LINK):
+        return b""
+    return (template.tree / path).read_bytes()
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@contextmanager
+def _beside(template: Template) -> Generator[Path]:
+    """A git folder of our own that reads the template's objects and writes its own."""
+    with scratch(template.folder.parent, ".patch-") as folder:
+        own = folder / "git"
+        init_bare(own)
+        (own / "HEAD").write_text("ref: refs/heads/none\n")  # no commit whose attributes could be read
+        (own / "objects/info/alternates").write_text(f"{template.git_dir / 'objects'}\n")
+        commit = git(("rev-parse", "refs/heads/main"), git_dir=template.git_dir).strip().decode()
+        (own / "refs/heads/main").write_text(f"{commit}\n")
+        yield own
+
+
+def _commit(branch: str, mark: int, parent: str, changes: Changes) -> bytes:
+    """Removals come first: a file may have become a folder."""
+    head = f"commit refs/heads/{branch}\nmark :{mark}\ncommitter a <a@localhost> 0 +0000\ndata 0\nfrom {parent}\n"
+    parts = [head.encode()]
+    parts += [b"D %s\n" % quoted(path) for path in sorted(changes)]
+    for path in sorted(changes):
+        entry = changes[path]
+        if entry is not None:
+            parts += modify(path, entry)
+    return b"".join(parts)
+
+
+def _read_rows(folder: Path, rows: bytes) -> dict[str, Entry | None]:
+    kinds = {"100644": Kind.FILE, "100755": Kind.EXEC, "120000": Kind.LINK}
+    found: dict[str, tuple[Kind, bytes] | None] = {}
+    fields = rows.split(b"\0")
+    for head, name in zip(fields[0:-1:2], fields[1::2], strict=True):
+        _, mode, _, blob, status = head.decode().removeprefix(":").split(" ")
+        path = check_path(name.decode("utf-8", "surrogateescape"))
+        if status != "D" and mode not in kinds:
+            raise TreeError(f"{path!r} would become neither file nor link")
+        found[path] = None if status == "D" else (kinds[mode], blob.encode())
+    blobs = read_blobs(folder, (kept[1] for kept in found.values() if kept), limit=2 * MAX_BYTES)
+    return {path: Entry(blobs[kept[1]], kept[0]) if kept else None for path, kept in found.items()}
+
+
+class _Walk:
+    """One pass over a hostile folder: no link is followed, nothing but regular files is opened."""
+
+    def __init__(self, root: Path, template: Template) -> None:
+        self.root, self.manifest = os.fsencode(root), template.manifest
+        self.changes: dict[str, Entry | None] = {}
+        self.odd: set[str] = set()
+        self.seen: set[str] = set()
+        self.bytes = 0
+        self.new = 0
+
+    def walk(self) -> None:
+        todo = [""] if stat.S_ISDIR(os.lstat(self.root).st_mode) else []
+        while todo:
+            folder = todo.pop()
+            for name, mode in self._children(folder):
+                path = f"{folder}/{name}" if folder else name
+                if name.lower() == ".git" or (is_junk(path) and path not in self.manifest):
+                    continue
+                if stat.S_ISDIR(mode):
+                    todo.append(path)
+                else:
+                    self._visit(path, mode)
+                if self.new > MAX_CHANGES:
+                    self.odd.add(f"(more than {MAX_CHANGES} new files: the rest was not looked at)")
+                    todo.clear()
+                    self.seen.update(self.manifest)
+                    return
+        for path in self.manifest.keys() - self.seen:
+            self.changes[path] = None
+
+    def _children(self, folder: str) -> list[tuple[str, int]]:
+        path = os.path.join(self.root, os.fsencode(folder))  # noqa: PTH118 - bytes: names need not be UTF-8
+        try:
+            try:
+                scan = os.scandir(path)
+            except PermissionError:
+                os.chmod(path, 0o700)  # noqa: PTH101
+                scan = os.scandir(path)
+            with scan:
+                return [(os.fsdecode(e.name), e.stat(follow_symlinks=False).st_mode) for e in scan]
+        except OSError as error:
+            self.odd.add(f"{folder} ({error.strerror})")
+            self.seen.update(p for p in self.manifest if p.startswith(folder + "/") or not folder)
+            return []
+
+    def _visit(self, path: str, mode: int) -> None:
+        known = self.manifest.get(path)
+        if known is None:
+            self.new += 1
+        try:
+            check_path(path)
+            entry = self._read(path, mode, known)
+        except (OSError, TreeError) as error:
+            self.odd.add(f"{path} ({error})")
+            self.seen.add(path)
+            return
+        if entry is None:
+            return
+        self.seen.add(path)
+        if known is None or known != (entry.kind.value, len(entry.data), sha256(entry.data)):
+            self.bytes += len(entry.data)
+            if self.bytes > MAX_BYTES:
+                self.odd.add(f"{path} (more than {MAX_BYTES} bytes changed)")
+            else:
+                self.changes[path] = entry
+
+    def _read(self, path: str, mode: int, known: tuple[str, int, str] | None) -> Entry | None:
+        """The entry; None for what is no file: in a file's place it counts as the file's removal."""
+        full = os.path.join(self.root, os.fsencode(path))  # noqa: PTH118
+        if stat.S_ISLNK(mode):
+            return Entry(os.readlink(full), Kind.LINK)  # noqa: PTH115
+        if not stat.S_ISREG(mode):
+            self.odd.add(f"{path} (neither file nor link)")
+            return None
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            descriptor = os.open(full, flags)
+        except PermissionError:
+            os.chmod(full, 0o600 | (mode & 0o100))  # noqa: PTH101
+            descriptor = os.open(full, flags)
+        with os.fdopen(descriptor, "rb") as file:
+            limit = max(MAX_FILE_BYTES, known[1] if known else 0)
+            data = file.read(limit + 1)
+        if len(data) > limit:
+            raise TreeError(f"larger than {limit} bytes")
+        return Entry(data, Kind.EXEC if mode & 0o100 else Kind.FILE)

@@ -1,0 +1,69 @@
+"""Which files of a repository speak to agents, and trees without them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from trialfleet_runner.trees import Entry, Tree, check_path
+
+_NAMES = {
+    "agents.md",
+    "agents.override.md",
+    "claude.md",
+    "claude.local.md",
+    ".claude",
+    ".claude.json",
+    ".mcp.json",
+    "gemini.md",
+    ".gemini",
+    "copilot-instructions.md",
+}
+_CLAUDE = re.compile(r"CLAUDE.*\.md", re.IGNORECASE)
+_VENVS = {".venv", "venv", "site-packages", "node_modules"}
+
+
+def is_context_part(name: str) -> bool:
+    """Whether a file or folder of this name is read by agents as instructions.
+
+    Case does not matter, as on some file systems; of `CLAUDE*.md` the first word must be in capitals, so that
+    `claude_client.md` of a repository that talks to such a model stays.
+
+    >>> [is_context_part(n) for n in ("AGENTS.md", "CLAUDE.team.md", "Claude.md", ".cursorrules", "claude_api.md")]
+    [True, True, True, True, False]
+    """
+    lower = name.lower()
+    capital = _CLAUDE.fullmatch(name) is not None and name.startswith("CLAUDE")
+    return lower in _NAMES or lower.startswith(".cursor") or capital
+
+
+def is_context_file(path: str) -> bool:
+    """Whether any part of the path is such a name."""
+    return any(is_context_part(part) for part in path.split("/"))
+
+
+def strip(tree: Tree, extra: Iterable[str] = ()) -> tuple[dict[str, Entry], tuple[str, ...]]:
+    """(The tree without context files and `strip_extra`, what was removed). Links are removed themselves and
+    never followed. `extra`: files, folders or globs, relative to the root. Raises `TreeError` for `..`."""
+    patterns = tuple(check_path(pattern.removeprefix("./").rstrip("/")) for pattern in extra)
+    removed = tuple(sorted(p for p in tree if is_context_file(p) or any(_below(p, q) for q in patterns)))
+    gone = set(removed)
+    return {path: entry for path, entry in tree.items() if path not in gone}, removed
+
+
+def unused(tree: Tree, extra: Iterable[str]) -> tuple[str, ...]:
+    """Entries of `strip_extra` that remove nothing: most likely misspelt."""
+    return tuple(p for p in extra if not any(_below(path, p.removeprefix("./").rstrip("/")) for path in tree))
+
+
+def leftovers(paths: Iterable[str]) -> tuple[str, ...]:
+    """Context files among the paths, virtual environments apart."""
+    return tuple(sorted(p for p in paths if is_context_file(p) and not _VENVS & set(p.split("/"))))
+
+
+def _below(path: str, pattern: str) -> bool:
+    whole = PurePosixPath(path)
+    names = [str(whole), *map(str, whole.parents)]
+    return any(fnmatchcase(name, pattern) for name in names if name != ".")
