@@ -56,6 +56,11 @@ class Ledger:
     quarantine: tuple[Quarantine, ...]
 
     @property
+    def conditions(self) -> tuple[str, ...]:
+        """Names in the campaign file's order, which only the cells keep (stored mappings are sorted)."""
+        return tuple(dict.fromkeys(cell.condition.name for cell in self.plan.cells))
+
+    @property
     def planned(self) -> int:
         """Trials: cells × reps."""
         return len(self.plan.cells) * self.reps

@@ -43,7 +43,8 @@ def assemble(
     tasks = task_rows(ledger)
     blocks = usable_blocks(ledger, tasks)
     rows = trial_rows(ledger, evidence, blocks)
-    names = list(ledger.plan.conditions)
+    names = ledger.conditions
+    composed = {name: ledger.plan.conditions[name] for name in names}
     cells = cell_results([(c.task, c.condition.name) for c in ledger.plan.cells], tasks, rows)
     compared, left_out = compared_tasks(tasks, cells)
     results = condition_results(names, compared, cells, rows)
@@ -74,8 +75,8 @@ def assemble(
         metrics=typical(names, used),
         core_seconds=core_seconds(rows),
         blocks=block_results(used),
-        channels=channels(ledger.plan.conditions, used),
-        inline=inline_texts(ledger.plan.conditions, used),
+        channels=channels(composed, used),
+        inline=inline_texts(composed, used),
         quarantined=_refused(ledger, evidence),
         unplanned=unplanned(ledger),
         manifest=manifest_lines(ledger, evidence, versions),

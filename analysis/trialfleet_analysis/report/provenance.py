@@ -22,7 +22,10 @@ def manifest_lines(
         "Campaign": _campaign(ledger),
         "Agent": _agent(plan),
         "Limits": _limits(plan),
-        "Conditions": ((name, _json(c.model_dump(exclude_defaults=True))) for name, c in plan.conditions.items()),
+        "Conditions": (
+            (name, _json(plan.conditions[name].model_dump(mode="json", exclude_defaults=True)))
+            for name in ledger.conditions
+        ),
         "Tasks": ((task.order.id, f"sha256 {task.order.digest} ({task.file})") for task in plan.tasks),
         "Environments": iter(
             sorted({t.order.environment.digest: t.order.environment.python for t in plan.tasks}.items())
@@ -50,10 +53,8 @@ def _campaign(ledger: Ledger) -> Iterator[tuple[str, str]]:
     yield "reps", str(ledger.reps) if ledger.reps == plan.reps else f"{ledger.reps} (planned {plan.reps})"
     if plan.primary:
         primary = plan.primary
-        yield (
-            "primary contrast",
-            f"{primary.treatment} − {primary.control}, {primary.estimand}, α {primary.alpha:g}",
-        )
+        sides = f"{primary.treatment} − {primary.control}"
+        yield "primary contrast", f"{sides}, {primary.estimand}, α {primary.alpha:g}"
     else:
         yield "primary contrast", "none declared"
 
