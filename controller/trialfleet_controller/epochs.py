@@ -1,0 +1,132 @@
+"""Who drives a campaign. This only saves money: safety comes from the ledger's contended keys."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from trialfleet_controller import keys, machine
+from trialfleet_controller.fault import checkpoint
+from trialfleet_runner.campaign import Epoch
+from trialfleet_runner.canonical import canonical_json
+from trialfleet_runner.contract import Record
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.store.protocol import Store
+
+
+class Beat(Record):
+    """`epochs/<k>.beat`, overwritten while controller *k* lives: only whether it changes matters, not when."""
+
+    count: int
+    state: Literal["driving", "ended"]
+
+
+@dataclass(frozen=True)
+class Pulse:
+    """Seconds. `takeover_s`: how long another's beat must stand still (on our own monotonic clock) before it
+    counts as dead; `enabled` False: no epochs at all, for tests that two controllers are harmless."""
+
+    every_s: float = 10.0
+    takeover_s: float = 60.0
+    look_s: float = 1.0
+    enabled: bool = True
+
+
+class Superseded(OperatorError):
+    """Another controller has taken this campaign over."""
+
+
+class Driver:
+    """This controller's claim to a campaign."""
+
+    def __init__(self, store: Store, campaign: str, number: int, pulse: Pulse) -> None:
+        self.number = number
+        self._store, self._campaign, self._pulse = store, campaign, pulse
+        self._count = 0
+        self._next = time.monotonic()
+
+    def beat(self) -> None:
+        """Call often: writes when it is time. Raises `Superseded` when a later epoch exists."""
+        if not self._pulse.enabled or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + self._pulse.every_s
+        newest = _newest(self._store, self._campaign)
+        if newest > self.number:
+            raise Superseded(
+                f"another controller (epoch {newest}) has taken over from this one (epoch {self.number})",
+                where=self._campaign,
+                hint="watch it with `trialfleet status`",
+            )
+        self._write("driving")
+
+    def end(self) -> None:
+        """The next controller need not wait."""
+        if self._pulse.enabled:
+            self._write("ended")
+
+    def _write(self, state: Literal["driving", "ended"]) -> None:
+        self._count += 1
+        checkpoint("beat.before")
+        self._store.put(
+            keys.beat(self._campaign, self.number), canonical_json(Beat(count=self._count, state=state))
+        )
+
+
+def claim(store: Store, campaign: str, pulse: Pulse, *, tell: Callable[[str], None] = lambda _: None) -> Driver:
+    """Become the campaign's driver. Raises `OperatorError` when another controller lives."""
+    if not pulse.enabled:
+        return Driver(store, campaign, 0, pulse)
+    while True:
+        newest = _newest(store, campaign)
+        if newest:
+            _wait_for_death(store, campaign, newest, pulse, tell)
+        mine = Epoch(
+            number=newest + 1,
+            at=time.time(),
+            host=machine.host(),
+            boot_id=machine.boot_id(),
+            pid=os.getpid(),
+            nonce=secrets.token_hex(16),
+        )
+        checkpoint("epoch.before")
+        if store.create(keys.numbered(campaign, "epochs", newest + 1), canonical_json(mine)):
+            checkpoint("epoch.after")
+            driver = Driver(store, campaign, newest + 1, pulse)
+            driver.beat()
+            return driver
+
+
+def _newest(store: Store, campaign: str) -> int:
+    names = [entry.key.rpartition("/")[2] for entry in store.list(keys.folder(campaign, "epochs"))]
+    numbers = [int(name.removesuffix(".json")) for name in names if name.endswith(".json")]
+    return max(numbers, default=0)
+
+
+def _wait_for_death(store: Store, campaign: str, number: int, pulse: Pulse, tell: Callable[[str], None]) -> None:
+    """Returns when epoch `number` is over. Raises `OperatorError` when its controller lives."""
+    raw = store.get(keys.numbered(campaign, "epochs", number))
+    if raw is None:
+        return
+    epoch = Epoch.model_validate_json(raw)
+    first = store.get(keys.beat(campaign, number))
+    if first is not None and Beat.model_validate_json(first).state == "ended":
+        return
+    alive = OperatorError(
+        f"another controller drives this campaign: process {epoch.pid} on {epoch.host}",
+        where=campaign,
+        hint="watch it with `trialfleet status`, stop it with Ctrl-C there, or wait until it has ended",
+    )
+    if epoch.host == machine.host():
+        if epoch.boot_id != machine.boot_id() or not machine.process_lives(epoch.pid, before=epoch.at):
+            return
+        raise alive
+    tell(f"epoch {number} on {epoch.host} has not ended; watching its heartbeat for {pulse.takeover_s:.0f} s")
+    until = time.monotonic() + pulse.takeover_s
+    while time.monotonic() < until:
+        time.sleep(pulse.look_s)
+        if store.get(keys.beat(campaign, number)) != first:
+            raise alive

@@ -1,0 +1,76 @@
+"""Where the ledger keeps what: the only place that spells its keys."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+AttemptFile = Literal["intent.json", "start.json", "live.log.zst", "patch.json", "bundle.tar.zst", "end.json"]
+
+Kind = Literal["epochs", "amendments", "halts", "looks"]
+
+_ATTEMPT = re.compile(r"attempts/([a-z2-7]{26})/([1-9][0-9]*)/([a-z.]+)")
+
+
+class AttemptKey(NamedTuple):
+    trial: str
+    attempt: int
+    name: str
+
+
+def plan(campaign: str) -> str:
+    return f"{campaign}/campaign.json"
+
+
+def attempts(campaign: str, trial: str | None = None, attempt: int | None = None) -> str:
+    """Prefix of all attempts, of a trial's, or of one attempt's files."""
+    parts = [campaign, "attempts", *([] if trial is None else [trial])]
+    return "/".join([*parts, *([] if attempt is None else [str(attempt)])]) + "/"
+
+
+def attempt_file(campaign: str, trial: str, attempt: int, name: AttemptFile) -> str:
+    return f"{campaign}/{below(trial, attempt, name)}"
+
+
+def below(trial: str, attempt: int, name: AttemptFile) -> str:
+    """An attempt's file as an outcome names it: below the campaign."""
+    return f"attempts/{trial}/{attempt}/{name}"
+
+
+def parse_attempt(campaign: str, key: str) -> AttemptKey | None:
+    """The parts of an attempt's key; None for anything else that somebody put there."""
+    match = _ATTEMPT.fullmatch(key.removeprefix(f"{campaign}/"))
+    return AttemptKey(match[1], int(match[2]), match[3]) if match else None
+
+
+def grants(campaign: str, trial: str, attempt: int) -> str:
+    return f"{campaign}/grants/{trial}/{attempt}.json"
+
+
+def outcomes(campaign: str) -> str:
+    return f"{campaign}/outcomes/"
+
+
+def outcome(campaign: str, trial: str) -> str:
+    return f"{campaign}/outcomes/{trial}.json"
+
+
+def quarantine(campaign: str, trial: str, attempt: int) -> str:
+    return f"{campaign}/quarantine/{trial}/{attempt}.json"
+
+
+def cancel(campaign: str, *, now: bool = False) -> str:
+    """`cancel.json`; asking for more (`--now`) after a drain was asked for has a key of its own."""
+    return f"{campaign}/cancel-now.json" if now else f"{campaign}/cancel.json"
+
+
+def numbered(campaign: str, kind: Kind, number: int) -> str:
+    return f"{campaign}/{kind}/{number:06d}.json"
+
+
+def beat(campaign: str, epoch: int) -> str:
+    return f"{campaign}/epochs/{epoch:06d}.beat"
+
+
+def folder(campaign: str, kind: Kind) -> str:
+    return f"{campaign}/{kind}/"

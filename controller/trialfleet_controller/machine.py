@@ -1,0 +1,68 @@
+"""Which machine this is, and whether a runner that claimed an attempt still lives on it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+
+import psutil
+
+from trialfleet_runner.contract import Start
+
+CLOCK_SLACK_S = 5.0  # between a process's creation time and a record that it wrote later
+
+
+class Liveness(StrEnum):
+    ALIVE = "alive"
+    GONE = "gone"
+    REBOOTED = "rebooted"  # gone, with the machine it ran on
+    UNKNOWN = "unknown"  # it ran where this controller cannot look
+
+
+def host() -> str:
+    return socket.gethostname()
+
+
+def boot_id() -> str:
+    """Changes at every boot: a pid of another boot means nothing."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def runner_liveness(start: Start) -> Liveness:
+    """The lock on the runner's scratch folder decides; without the file, whether its process is still there."""
+    if start.host != host():
+        return Liveness.UNKNOWN
+    if start.boot_id != boot_id():
+        return Liveness.REBOOTED
+    held = _lock_held(Path(start.scratch) / "lock")
+    if held is None:
+        held = process_lives(start.pid, before=start.at)
+    return Liveness.ALIVE if held else Liveness.GONE
+
+
+def process_lives(pid: int, *, before: float) -> bool:
+    """Whether process `pid` runs and is not a later process with a reused number (created after `before`)."""
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        running = process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+        return running and process.create_time() <= before + CLOCK_SLACK_S
+    return False
+
+
+def _lock_held(path: Path) -> bool | None:
+    """None: no such file."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False

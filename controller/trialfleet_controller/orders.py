@@ -1,0 +1,80 @@
+"""What one attempt's runner is told and may touch: grants from a plan, a trial and an intent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trialfleet_controller import keys
+from trialfleet_controller.plan import Planned
+from trialfleet_runner.campaign import Plan
+from trialfleet_runner.contract import ConditionOrder, Grants, Intent, TaskOrder
+from trialfleet_runner.objects import object_key
+from trialfleet_runner.store.protocol import Store
+
+SLACK_S = 300.0  # uploads, process starts and a loaded machine
+
+
+def attempt_deadline_s(plan: Plan) -> float:
+    """No attempt takes longer: set-up, the agent's time and as much again for a throttling provider, the tests
+    twice, every grace."""
+    limits = plan.limits
+    return (
+        limits.setup_timeout_s
+        + 2 * plan.agent.timeout_s
+        + 2 * limits.tests_timeout_s
+        + 3 * limits.stop_grace_s
+        + SLACK_S
+    )
+
+
+class Granter:
+    """Builds the grants of every attempt of one plan."""
+
+    def __init__(self, plan: Plan, store: Store) -> None:
+        self._plan = plan
+        self._store = store
+        self._expires_s = attempt_deadline_s(plan) + 1800
+        self._tasks = {task.order.id: task.order for task in plan.tasks}
+        self._conditions = {(cell.task, cell.condition.name): cell.condition for cell in plan.cells}
+
+    def grants(self, trial: Planned, intent: Intent, score_from: int | None) -> Grants:
+        task = self._tasks[trial.task]
+        condition = self._conditions[trial.task, trial.condition]
+        n, campaign = intent.attempt, self._plan.campaign
+
+        def key(name: keys.AttemptFile) -> str:
+            return keys.attempt_file(campaign, trial.id, n, name)
+
+        store, expires_s = self._store, self._expires_s
+        return Grants(
+            campaign=campaign,
+            trial=trial.record(),
+            attempt=n,
+            intent_nonce=intent.nonce,
+            agent=self._plan.agent,
+            task=task,
+            condition=condition,
+            limits=self._plan.limits,
+            objects={
+                digest: store.grant_get(object_key(digest), expires_s=expires_s)
+                for digest in _objects(task, condition, with_fix=self._plan.agent.kind == "oracle")
+            },
+            start=store.grant_put(key("start.json"), expires_s=expires_s),
+            live=store.grant_put(key("live.log.zst"), conditional=False, expires_s=expires_s),
+            patch=store.grant_put(key("patch.json"), expires_s=expires_s),
+            bundle=store.grant_put(key("bundle.tar.zst"), expires_s=expires_s),
+            end=store.grant_put(key("end.json"), expires_s=expires_s),
+            prior_patch=None
+            if score_from is None
+            else store.grant_get(
+                keys.attempt_file(campaign, trial.id, score_from, "patch.json"), expires_s=expires_s
+            ),
+        )
+
+
+def _objects(task: TaskOrder, condition: ConditionOrder, *, with_fix: bool) -> Iterator[str]:
+    """Digests that this attempt may read; the fix is for the oracle alone."""
+    yield from (task.environment.lock, task.workspace, task.pristine, task.prompt)
+    if with_fix:
+        yield task.fix
+    yield from (digest for digest in (condition.files, condition.context) if digest is not None)

@@ -1,0 +1,94 @@
+"""Which trials a plan means, and in which order: pure, the same on every machine and Python.
+
+Block *b* holds rep *b* of every cell, in an order that depends on (seed, *b*) and the cells alone, so the trials
+of 25 reps are a prefix of those of 50.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import NamedTuple
+
+from trialfleet_runner.campaign import Plan
+from trialfleet_runner.canonical import digest
+from trialfleet_runner.contract import Trial
+
+ID_LENGTH = 26  # base32 characters: 130 bits
+
+
+class Planned(NamedTuple):
+    """A trial of the plan, slim: a campaign may hold hundreds of thousands. Fields as in `contract.Trial`."""
+
+    id: str
+    task: str
+    condition: str
+    rep: int
+    seed: int
+    block: int
+    position: int
+
+    def record(self) -> Trial:
+        """The validated record that is stored and granted."""
+        return Trial(**self._asdict())
+
+
+class _Cell(NamedTuple):
+    task: str
+    condition: str
+    identity: bytes
+
+
+def trials(plan: Plan, reps: int | None = None) -> list[Planned]:
+    """Every trial in launch order; `reps` (default: the plan's) may be more than planned, after an amendment."""
+    cells = _cells(plan)
+    count = plan.reps if reps is None else reps
+    return [trial for block in range(count) for trial in _block(plan.seed, block, cells)]
+
+
+def trial_id(identity: bytes, rep: int) -> str:
+    """First 26 base32 characters, lower case, of SHA-256 over (task, condition, agent, input digests) and rep."""
+    raw = hashlib.sha256(b"%s\0%d" % (identity, rep)).digest()
+    return base64.b32encode(raw)[:ID_LENGTH].decode().lower()
+
+
+def agent_seed(seed: int, task: str, condition: str, rep: int) -> int:
+    """63 bits for the agent: differs by condition, is the same in every attempt."""
+    raw = hashlib.sha256(f"agent\0{seed}\0{task}\0{condition}\0{rep}".encode()).digest()
+    return int.from_bytes(raw[:8], "big") >> 1
+
+
+def _cells(plan: Plan) -> list[_Cell]:
+    agent = digest([plan.agent.model_dump(mode="json"), plan.agent_digest])
+    tasks = {planned.order.id: planned.order.digest for planned in plan.tasks}
+    return [
+        _Cell(
+            cell.task,
+            cell.condition.name,
+            "\0".join((cell.task, tasks[cell.task], cell.condition.name, cell.condition.digest, agent)).encode(),
+        )
+        for cell in plan.cells
+    ]
+
+
+def _block(seed: int, block: int, cells: list[_Cell]) -> list[Planned]:
+    """Sorting by a hash is a random order that no Python version changes."""
+    prefix = hashlib.sha256(f"block\0{seed}\0{block}\0".encode())
+
+    def place(cell: _Cell) -> bytes:
+        mine = prefix.copy()
+        mine.update(f"{cell.task}\0{cell.condition}".encode())
+        return mine.digest()
+
+    return [
+        Planned(
+            trial_id(cell.identity, block),
+            cell.task,
+            cell.condition,
+            block,
+            agent_seed(seed, cell.task, cell.condition, block),
+            block,
+            position,
+        )
+        for position, cell in enumerate(sorted(cells, key=place))
+    ]

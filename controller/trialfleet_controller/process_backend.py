@@ -1,0 +1,84 @@
+"""Runners as children of this process: the local backend without Ray."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_controller import machine, processes
+from trialfleet_controller.backend import AttemptId, Finished, Order
+from trialfleet_controller.classify import Departure
+from trialfleet_controller.machine import Liveness
+from trialfleet_controller.work import WorkFolder
+from trialfleet_runner.contract import Start
+
+
+@dataclass
+class _Child:
+    id: AttemptId
+    process: subprocess.Popen[bytes]
+    pidfd: int
+    kill_at: float | None = None  # monotonic: when patience with a stop is over
+
+
+class ProcessBackend:
+    """Use from the main thread: children die with the thread that started them."""
+
+    def __init__(self, *, slots: int, runner: Sequence[str] = processes.RUNNER, work: Path | None = None) -> None:
+        self._slots = slots
+        self._runner = tuple(runner)
+        self._work = WorkFolder(work)
+        self._children: dict[int, _Child] = {}  # by pidfd
+
+    @property
+    def slots(self) -> int:
+        return self._slots
+
+    def launch(self, order: Order) -> None:
+        grants = self._work.put_grants(order)
+        process = processes.start((*self._runner, str(grants)), self._work.log(order.id))
+        fd = os.pidfd_open(process.pid)
+        self._children[fd] = _Child(order.id, process, fd)
+
+    def poll(self, timeout_s: float) -> list[Finished]:
+        self._kill_late()
+        if not self._children:
+            time.sleep(timeout_s)
+            return []
+        return [self._reap(fd) for fd in processes.wait_any(self._children, timeout_s)]
+
+    def alive(self, start: Start) -> Liveness:
+        return machine.runner_liveness(start)
+
+    def stop(self, attempts: Iterable[AttemptId], *, grace_s: float) -> None:
+        wanted = set(attempts)
+        for child in self._children.values():
+            if child.id in wanted:
+                signal.pidfd_send_signal(child.pidfd, signal.SIGTERM)
+                child.kill_at = time.monotonic() + grace_s
+
+    def close(self) -> None:
+        for child in self._children.values():
+            child.process.kill()
+        for fd in list(self._children):
+            self._reap(fd)
+        self._work.close()
+
+    def _reap(self, fd: int) -> Finished:
+        child = self._children.pop(fd)
+        code = processes.end_group(child.process)
+        os.close(fd)
+        words = processes.tail(self._work.log(child.id))
+        self._work.forget(child.id)
+        return Finished(child.id, Departure(code=code, words=words))
+
+    def _kill_late(self) -> None:
+        now = time.monotonic()
+        for child in self._children.values():
+            if child.kill_at is not None and now >= child.kill_at:
+                child.process.kill()

@@ -1,0 +1,76 @@
+"""Which trial is next: retries in front, then plan order, no further ahead than a few blocks. Pure bookkeeping."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Sequence
+
+from trialfleet_controller.plan import Planned
+
+
+class Queue:
+    """`blocks_ahead`: how many blocks past the oldest incomplete one may start. Trials of a halted task are out:
+    they neither start nor hold others back."""
+
+    def __init__(self, trials: Sequence[Planned], done: Collection[str], blocks_ahead: int) -> None:
+        self._trials = trials
+        self._closed = set(done)
+        self._ahead = blocks_ahead
+        self._again: deque[Planned] = deque()
+        self._held: set[str] = set()  # given out, waiting in front, or watched: not to be taken in plan order
+        self._halted: set[str] = set()
+        self._cursor = 0
+        self._oldest = 0
+        self._open = [0] * (max((trial.block for trial in trials), default=-1) + 1)
+        for trial in trials:
+            if trial.id not in self._closed:
+                self._open[trial.block] += 1
+
+    @property
+    def open(self) -> int:
+        """Trials without an outcome, halted tasks apart."""
+        return sum(self._open)
+
+    def take(self) -> Planned | None:
+        """The next trial to start; None when nothing may start now."""
+        while self._again:
+            trial = self._again.popleft()
+            if trial.task not in self._halted:
+                return trial
+        return self._in_order()
+
+    def hold(self, trial: Planned) -> None:
+        """It has attempts already: never taken in plan order, only by `again`."""
+        self._held.add(trial.id)
+
+    def again(self, trial: Planned) -> None:
+        """A lost trial goes to the front, in the order of losing."""
+        self._held.add(trial.id)
+        self._again.append(trial)
+
+    def finish(self, trial: Planned) -> None:
+        """It has an outcome."""
+        if trial.id not in self._closed:
+            self._closed.add(trial.id)
+            self._open[trial.block] -= 1
+
+    def halt(self, task: str) -> None:
+        """Nothing of this task starts any more."""
+        self._halted.add(task)
+        for trial in self._trials:
+            if trial.task == task:
+                self.finish(trial)
+
+    def _in_order(self) -> Planned | None:
+        while self._oldest < len(self._open) and self._open[self._oldest] == 0:
+            self._oldest += 1
+        while self._cursor < len(self._trials):
+            trial = self._trials[self._cursor]
+            if trial.id not in self._closed and trial.id not in self._held:
+                if trial.block > self._oldest + self._ahead:
+                    return None
+                self._cursor += 1
+                self._held.add(trial.id)
+                return trial
+            self._cursor += 1
+        return None

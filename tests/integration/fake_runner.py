@@ -1,0 +1,154 @@
+"""A runner program that keeps the contract and does no work: `fake_runner.py BEHAVIOUR GRANTS`.
+
+Only the standard library, so that one run costs little. BEHAVIOUR is words joined by commas:
+`sleep=S` the agent takes S seconds; `kill=PLACE:N` SIGKILL itself at PLACE (begin, start, patch, bundle, end) of
+attempts up to N; `loss=CLASS:N` end attempts up to N with that loss before the agent; `midloss=CLASS:N` after it
+started; `halt=SCOPE` the losses halt; `torn` the bundle is not what the end says; `log=FILE` where one line per
+execution of the agent is appended; `deaf` ignores SIGTERM.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+
+def canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+
+
+def create(grant: dict[str, Any], data: bytes) -> bool:
+    target = Path(unquote(urlsplit(grant["url"]).path))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.parent / f".tmp-{os.getpid()}-{target.name}"
+    temporary.write_bytes(data)
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        return target.read_bytes() == data
+    finally:
+        temporary.unlink()
+    return True
+
+
+class Fake:
+    def __init__(self, behaviour: str, grants: dict[str, Any]) -> None:
+        self.words = dict((*word.split("=", 1), "")[:2] for word in behaviour.split(","))
+        self.grants = grants
+        self.id, self.n = grants["trial"]["id"], grants["attempt"]
+        self.nonce = grants["intent_nonce"]
+        root = os.environ.get("TRIALFLEET_SCRATCH", f"/var/tmp/trialfleet-{os.getuid()}")
+        self.scratch = Path(root) / f"{self.id}-{self.n}"
+
+    def upto(self, word: str) -> str | None:
+        """The value of `word=VALUE:N` when this attempt is at most N."""
+        value, _, last = self.words.get(word, "").partition(":")
+        return value if value and self.n <= int(last or 1) else None
+
+    def place(self, name: str) -> None:
+        if self.upto("kill") == name:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def identity(self) -> dict[str, Any]:
+        return {"schema_version": 1, "trial": self.id, "attempt": self.n, "nonce": self.nonce, "at": time.time()}
+
+    def end(self, **fields: Any) -> None:
+        blank = {"by": "runner", "scored": None, "loss": None, "bundle": None, "bundle_bytes": None}
+        create(self.grants["end"], canonical({**self.identity(), **blank, **fields}))
+
+    def lose(self, loss: str, message: str, *, started: bool) -> None:
+        halt = self.words.get("halt", "none")
+        self.end(loss={"loss": loss, "message": message, "agent_started": started, "patched": False, "halt": halt})
+
+    def run(self) -> int:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN if "deaf" in self.words else self.told_to_stop)
+        self.scratch.mkdir(parents=True, exist_ok=True)
+        lock = os.open(self.scratch / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return 0
+        try:
+            return self.attempt()
+        finally:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def told_to_stop(self, *_: object) -> None:
+        self.lose("terminated", "told to stop", started=True)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        os._exit(143)
+
+    def attempt(self) -> int:
+        self.place("begin")
+        start = {
+            "host": socket.gethostname(),
+            "boot_id": Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+            "pid": os.getpid(),
+            "scratch": str(self.scratch),
+            "isolation": "subreaper",
+            "image": None,
+        }
+        if not create(self.grants["start"], canonical({**self.identity(), **start})):
+            return 0
+        self.place("start")
+        if loss := self.upto("loss"):
+            self.lose(loss, "as asked", started=False)
+            return 0
+        if self.grants["prior_patch"] is None:
+            self.agent()
+            if loss := self.upto("midloss"):
+                self.lose(loss, "as asked", started=True)
+                return 0
+            create(self.grants["patch"], canonical({**self.identity(), **self.patch()}))
+        self.place("patch")
+        self.score()
+        return 0
+
+    def agent(self) -> None:
+        if log := self.words.get("log"):
+            with Path(log).open("a") as file:
+                file.write(f"{self.id} {self.n}\n")
+        with contextlib.suppress(InterruptedError):
+            time.sleep(float(self.words.get("sleep") or 0))
+
+    def patch(self) -> dict[str, Any]:
+        return {
+            "diff": "--- a\n+++ b\n",
+            "excluded": [],
+            "stop": "finished",
+            "throttled_s": 0.0,
+            "metrics": {"turns": 3},
+            "delivery": {},
+            "trajectory": None,
+            "trajectory_jsonl": "",
+        }
+
+    def score(self) -> None:
+        bundle = canonical({"bundle": self.id, "n": self.n})
+        create(self.grants["bundle"], bundle + (b"torn" if "torn" in self.words else b""))
+        self.place("bundle")
+        passed = self.grants["trial"]["seed"] % 2 == 0
+        scored = {
+            "verdict": "passed" if passed else "failed",
+            "stop": "finished",
+            "tests_passed": passed,
+            "metrics": {"turns": 3},
+            "delivery": {},
+        }
+        self.end(scored=scored, bundle=hashlib.sha256(bundle).hexdigest(), bundle_bytes=len(bundle))
+        self.place("end")
+
+
+if __name__ == "__main__":
+    sys.exit(Fake(sys.argv[1], json.loads(Path(sys.argv[2]).read_text())).run())
