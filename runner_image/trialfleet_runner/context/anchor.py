@@ -1,0 +1,95 @@
+"""Where `nearest` starts from: a path of the repository, read out of the frozen failure output."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Iterator
+from typing import Literal
+
+from trialfleet_runner.task import AnchorPath
+
+WORKSPACE = "/workspace"
+_CLASSIC = re.compile(r'^\s*(?:E\s+)?File "([^"\n]+)", line \d+')
+_PYTEST = re.compile(r"^([^\s:][^:\n]*\.py):\d+: ?(?:in \S|[A-Za-z_][\w.]*(?:$|[\s:(])|$)")
+_SECTION = re.compile(r"^_{3,} .* _{3,}$")
+_BANNER = re.compile(r"^={3,} (.*?) ={3,}$")
+_TEST_FOLDERS = frozenset({"tests", "test"})
+
+
+def is_test_path(path: str) -> bool:
+    """By convention: below tests/ or test/, or named test_*.py, *_test.py or conftest.py.
+
+    >>> [is_test_path(p) for p in ("tests/a.py", "pkg/test_a.py", "pkg/contest.py", "conftest.py")]
+    [True, True, False, True]
+    """
+    *folders, name = path.split("/")
+    named = name == "conftest.py" or (
+        name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
+    )
+    return named or not _TEST_FOLDERS.isdisjoint(folders)
+
+
+def repository_path(path: str, paths: Collection[str], workspace: str = WORKSPACE) -> str | None:
+    """A frame's path as a path of the repository; None when it is none (standard library, dependencies)."""
+    if path.startswith(workspace + "/"):
+        path = path[len(workspace) + 1 :]
+    normal = posixpath.normpath(path)
+    return normal if normal in paths else None
+
+
+def frames(output: str) -> Iterator[list[str]]:
+    """Paths of the frames, outermost first, one list per failure: pytest's long and short style, and Python's
+    own tracebacks. Warnings and the summary are not failures."""
+    found: list[str] = []
+    skipped = False
+    for line in output.splitlines():
+        banner = _BANNER.match(line)
+        if banner:
+            skipped = banner[1].startswith(("warnings summary", "short test summary"))
+        if _SECTION.match(line) or banner:
+            if found:
+                yield found
+            found = []
+            continue
+        frame = None if skipped else _CLASSIC.match(line) or _PYTEST.match(line)
+        if frame:
+            found.append(frame[1])
+    if found:
+        yield found
+
+
+def deepest_frame(output: str, paths: Collection[str], workspace: str = WORKSPACE) -> str | None:
+    """The deepest frame of the repository outside its tests, of the first failure that has one."""
+    for failure in frames(output):
+        own = [repository_path(path, paths, workspace) for path in failure]
+        code = [path for path in own if path is not None and not is_test_path(path)]
+        if code:
+            return code[-1]
+    return None
+
+
+def anchor_for(
+    mode: Literal["traceback", "test_file", "oracle"] | AnchorPath,
+    *,
+    prompt_source: Literal["failing_test", "issue", "commit_message"],
+    paths: Collection[str],
+    failure_output: str | None = None,
+    test_file: str | None = None,
+    targets: Collection[str] = (),
+    workspace: str = WORKSPACE,
+) -> str | None:
+    """The anchor, a path of the repository, or None: no node covers the task.
+
+    A task whose test is hidden has no anchor except a fixed path: its traceback or test file would tell the
+    agent what is hidden. `oracle` (the first fixed file) leaks by intent and is reported apart.
+    """
+    if isinstance(mode, AnchorPath):
+        return mode.path
+    if mode == "oracle":
+        return next((path for path in sorted(targets) if not is_test_path(path)), None)
+    if prompt_source != "failing_test":
+        return None
+    if mode == "test_file":
+        return test_file
+    return deepest_frame(failure_output or "", paths, workspace)

@@ -1,0 +1,152 @@
+"""A condition made concrete for one task: prompt, files, hook, and how to see that each has arrived."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from trialfleet_runner.context import tokens
+from trialfleet_runner.context.commands import strip_files
+from trialfleet_runner.context.inline import Inline, cut
+from trialfleet_runner.context.nodes import child_nodes, covering_node, inside, root_file
+from trialfleet_runner.context.prompt import framed, join, pull_sentence
+from trialfleet_runner.context.sections import HOOK_SECTIONS, select
+from trialfleet_runner.contract import ConditionOrder, Coverage, Delivery, InlineSpec
+from trialfleet_runner.errors import OperatorError
+
+NEEDLE_CHARS = 160
+
+
+@dataclass(frozen=True)
+class Composed:
+    """What an attempt delivers.
+
+    `files`: path -> bytes, put into the workspace. `hook_nodes`: path -> text that the on-read hook prints, to
+    be written as files into the folder it is given; empty without a hook. `needles`: delivery (`files`,
+    `inline`) -> one line that must be found in what reached the model, `hook_needles`: the same per node, once
+    the hook has emitted it. `stripped`: unified diff of the development commands taken out.
+    """
+
+    prompt: str
+    system: str | None
+    files: dict[str, bytes]
+    hook_nodes: dict[str, str]
+    delivery: Delivery
+    needles: dict[str, str] = field(default_factory=dict[str, str])
+    hook_needles: dict[str, str] = field(default_factory=dict[str, str])
+    stripped: str = ""
+
+
+def compose(
+    condition: ConditionOrder,
+    *,
+    task: str,
+    files: Mapping[str, bytes] | None = None,
+    context: Mapping[str, bytes] | None = None,
+    anchor: str | None = None,
+) -> Composed:
+    """The deliveries of `condition`. `files` and `context` are the trees of the order's digests (path ->
+    bytes), `task` the task's text, `anchor` its anchor. Raises `OperatorError` for a tree that cannot be
+    delivered."""
+    on_disk, read_from = strip_files(_checked(files)), strip_files(_checked(context))
+    tree = {path: _decoded(path, data) for path, data in read_from.files.items()}
+    node, inline = _inline(condition.inline, tree, anchor)
+    sentence = pull_sentence(on_disk.files) if condition.pull else ""
+    in_system = condition.inline is not None and condition.inline.channel == "system"
+    prompt = join(task, sentence, "" if in_system else inline.text)
+    system = inline.text if in_system and inline.text else None
+    nodes = hook_nodes(tree) if condition.hook is not None else {}
+    return Composed(
+        prompt=prompt,
+        system=system,
+        files=on_disk.files,
+        hook_nodes=nodes,
+        delivery=_delivery(condition, on_disk.files, node, inline),
+        needles=_needles(on_disk.files, prompt, system, inline),
+        hook_needles={path: text.splitlines()[0] for path, text in nodes.items() if text},
+        stripped=on_disk.diff + (read_from.diff if read_from.diff != on_disk.diff else ""),
+    )
+
+
+def hook_nodes(tree: Mapping[str, str]) -> dict[str, str]:
+    """What the hook prints for each node but the root's: its pitfalls, contracts and patterns; empty when it
+    has none of them, so that the node still covers its folder."""
+    return {node: _hook_text(node, tree[node]) for node in child_nodes(tree)}
+
+
+def _hook_text(node: str, text: str) -> str:
+    sections = select(text, HOOK_SECTIONS)
+    if not sections:
+        return ""
+    heading = f"Notes on the code below {posixpath.dirname(node)}/, from its {posixpath.basename(node)}:"
+    return "\n\n".join([heading, *(section.text for section in sections)])
+
+
+def _inline(spec: InlineSpec | None, tree: Mapping[str, str], anchor: str | None) -> tuple[str | None, Inline]:
+    nothing = Inline("", 0, truncated=False, first="")
+    if spec is None:
+        return None, nothing
+    if spec.source != "nearest":
+        raise OperatorError(
+            f"inline source {spec.source!r} is not available", where="conditions: inline.source", hint="nearest"
+        )
+    node = covering_node(tree, anchor)
+    if node is None:
+        return None, nothing
+    sections, folder = select(tree[node], spec.sections), posixpath.dirname(node)
+    titles = [section.title for section in sections]
+
+    def frame(content: str) -> str:
+        return framed(content, folder, titles)
+
+    made = cut(sections, max_tokens=spec.max_tokens, frame=frame, count=tokens.count, truncate=tokens.truncate)
+    return node, Inline(frame(made.text), made.tokens, made.truncated, made.first) if made.text else made
+
+
+def _delivery(condition: ConditionOrder, files: Mapping[str, bytes], node: str | None, inline: Inline) -> Delivery:
+    if condition.inline is None:
+        return Delivery(files=tuple(sorted(files)))
+    return Delivery(
+        files=tuple(sorted(files)),
+        inline_tokens=inline.tokens if inline.text else None,
+        inline_truncated=inline.truncated,
+        node=node,
+        coverage=Coverage.COVERED if inline.text else Coverage.NONE,
+        tokenizer=tokens.name(),
+    )
+
+
+def _needles(files: Mapping[str, bytes], prompt: str, system: str | None, inline: Inline) -> dict[str, str]:
+    found: dict[str, str] = {}
+    root = root_file(files)
+    if root is not None:
+        line = needle(files[root].decode(), not_in=f"{prompt}\n{system or ''}")
+        if line is not None:
+            found["files"] = line
+    if inline.text:
+        line = needle(inline.first, not_in="")
+        if line is not None:
+            found["inline"] = line
+    return found
+
+
+def needle(text: str, *, not_in: str) -> str | None:
+    """The longest line of `text` that does not stand in `not_in`, cut to 160 characters; the first of equals."""
+    lines = [line.strip()[:NEEDLE_CHARS].rstrip() for line in text.splitlines()]
+    usable = [line for line in lines if line and line not in not_in]
+    return max(usable, key=len, default=None)
+
+
+def _checked(files: Mapping[str, bytes] | None) -> Mapping[str, bytes]:
+    for path in files or {}:
+        if inside(path) != path:
+            raise OperatorError("must be a plain path inside the tree", where=f"context: {path!r}")
+    return files or {}
+
+
+def _decoded(path: str, data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise OperatorError("is not UTF-8 text", where=f"context: {path}", hint="save it as UTF-8") from error

@@ -1,0 +1,120 @@
+"""The on-read hook: a script of its own, standard library only, for any Python from 3.10 on.
+
+    python -I push_on_read.py --workspace DIR --context DIR --log FILE < event.json
+
+Reads one Claude Code hook event. When the tool's path has a covering node below --context, prints the node's
+text as `additionalContext`: once per node and session, never the root's. --context holds each node's text ready
+to be printed (`Composed.hook_nodes`); an empty one covers its folder and says nothing. It never blocks the
+agent: it always exits 0 and prints nothing when anything is wrong. Every call is one JSON line in --log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import posixpath
+import signal
+import sys
+import time
+from typing import Any, NoReturn, cast
+
+NODE_NAMES = ("AGENTS.md", "CLAUDE.md")  # the rule of `nodes.covering_node`, on a folder
+PATH_KEYS = ("file_path", "notebook_path", "path")
+SKIPPED = (".json", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".lock")
+STDIN_BYTES = 16 * 2**20
+PATIENCE_S = 5
+
+
+def relative(path: str, cwd: str, workspace: str) -> str | None:
+    """The tool's path inside the workspace; None: outside, or the workspace itself."""
+    full = posixpath.normpath(posixpath.join(workspace, cwd, path))
+    root = posixpath.normpath(workspace)
+    return full[len(root) + 1 :] if full.startswith(root + "/") else None
+
+
+def covering(context: str, path: str) -> str | None:
+    folder = path
+    while folder:
+        for name in NODE_NAMES:
+            if os.path.isfile(f"{context}/{folder}/{name}"):  # noqa: PTH113 - pathlib doubles the start-up time
+                return f"{folder}/{name}"
+        folder = posixpath.dirname(folder)
+    return None
+
+
+def first_time(log: str, session: str, node: str) -> bool:
+    """Whether nobody has taken this node in this session: creating its mark is atomic."""
+    name = hashlib.sha256(f"{session}\0{node}".encode()).hexdigest()[:40]
+    folder = f"{log}.seen"
+    os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+    try:
+        os.close(os.open(f"{folder}/{name}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return False
+    return True
+
+
+def note(log: str, **fields: object) -> None:
+    line = json.dumps({"at": time.time(), **fields}).encode() + b"\n"
+    fd = os.open(log, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+    try:
+        os.write(fd, line)  # one write: lines of parallel calls never mix
+    finally:
+        os.close(fd)
+
+
+def tool_path(event: dict[str, Any]) -> str | None:
+    given = event.get("tool_input")
+    fields = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    return next((value for key in PATH_KEYS if isinstance(value := fields.get(key), str) and value), None)
+
+
+def fire(event: dict[str, Any], workspace: str, context: str, log: str) -> str | None:
+    """The text to push for this event, and a line in the log; None: nothing to say."""
+    given = tool_path(event)
+    path = relative(given, str(event.get("cwd") or workspace), workspace) if given else None
+    skipped = path is None or path.lower().endswith(SKIPPED)
+    node = None if skipped or path is None else covering(context, path)
+    text = ""
+    if node is not None:
+        with open(f"{context}/{node}", encoding="utf-8") as file:  # noqa: PTH123
+            text = file.read()
+    emitted = bool(text) and node is not None and first_time(log, str(event.get("session_id")), node)
+    note(
+        log,
+        tool=str(event.get("tool_name"))[:100],
+        path=None if path is None else path[:1000],
+        node=node,
+        emitted=emitted,
+        chars=len(text) if emitted else 0,
+    )
+    return text if emitted else None
+
+
+def main(argv: list[str]) -> None:
+    options = dict(zip(argv[::2], argv[1::2]))  # noqa: B905 - an odd argument is no reason to fail
+    log = options.get("--log", os.devnull)
+    try:
+        event = json.loads(sys.stdin.buffer.read(STDIN_BYTES))
+        text = fire(event, options["--workspace"], options["--context"], log)
+        if text is not None:
+            name = event.get("hook_event_name") or "PostToolUse"
+            answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}
+            sys.stdout.write(json.dumps(answer) + "\n")
+            sys.stdout.flush()
+    except Exception as error:
+        with contextlib.suppress(Exception):
+            note(log, error=repr(error)[:500])
+
+
+def leave(*_: object) -> NoReturn:
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGALRM, leave)
+    signal.alarm(PATIENCE_S)
+    main(sys.argv[1:])
+    leave()
