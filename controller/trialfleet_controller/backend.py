@@ -23,12 +23,10 @@ class AttemptId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One attempt to run. `grants`: the JSON that its runner reads. Resources as in the plan's limits."""
+    """One attempt to run. `grants`: the JSON that its runner reads; its limits say what it may use."""
 
     id: AttemptId
     grants: bytes
-    cpu: float
-    memory_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,9 +210,8 @@ class Dispatcher:
     def _place(self, opened: _Open, score_from: int | None) -> None:
         grants = self._granter.grants(opened.trial, opened.chain[-1].intent, score_from)
         self._ledger.grant(grants)
-        limits = self._plan.limits
         checkpoint("launch.before")
-        self._backend.launch(Order(opened.attempt, canonical_json(grants), limits.cpu, limits.memory_bytes))
+        self._backend.launch(Order(opened.attempt, canonical_json(grants)))
         checkpoint("launch.after")
         self._running[opened.attempt] = opened
         self.tally.running(opened.trial.condition, +1)

@@ -1,0 +1,194 @@
+"""The local backend: Ray schedules attempts on this machine by CPU and memory, each a runner process.
+
+A Ray task supervises one runner: it dies with its worker (the kernel sees to that) and with the controller (the
+task watches it), so nothing survives a `kill -9` of either.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trialfleet_controller import machine, processes
+from trialfleet_controller.backend import AttemptId, Finished, Order
+from trialfleet_controller.classify import Departure
+from trialfleet_controller.machine import Liveness
+from trialfleet_controller.work import WorkFolder
+from trialfleet_runner.contract import Start
+from trialfleet_runner.errors import OperatorError
+
+OBJECT_STORE_BYTES = 100 * 2**20  # Ray's floor is 75 MB; nothing of size travels through it
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_DEDUP_LOGS": "0",
+    # Ray would kill a worker when the machine is short of memory: the sandbox holds each agent to its own limit.
+    "RAY_memory_monitor_refresh_ms": "0",
+}
+
+
+def supervise(argv: Sequence[str], log: str, pid_file: str, controller: int) -> int:
+    """Run one runner to its end; its exit code. Kills it when process `controller` is gone."""
+    try:
+        controller_fd = os.pidfd_open(controller)
+    except ProcessLookupError:
+        return -signal.SIGKILL
+    process = processes.start(argv, Path(log))
+    runner_fd = os.pidfd_open(process.pid)
+    try:
+        Path(pid_file).write_text(str(process.pid))
+        while runner_fd not in (over := processes.wait_any((runner_fd, controller_fd), 3600)):
+            if controller_fd in over:
+                process.kill()
+        with suppress(FileNotFoundError):
+            Path(pid_file).unlink()  # before the process is reaped: until then the number is its own
+        return processes.end_group(process)
+    finally:
+        process.kill()
+        os.close(runner_fd)
+        os.close(controller_fd)
+
+
+@dataclass
+class _Task:
+    id: AttemptId
+    kill_at: float | None = None  # monotonic: when patience with a stop is over
+
+
+class RayBackend:
+    """Ray tasks with `max_retries=0`: only the ledger decides about another attempt."""
+
+    def __init__(
+        self,
+        *,
+        slots: int,
+        cpu: float,
+        memory_bytes: int,
+        runner: Sequence[str] = processes.RUNNER,
+        work: Path | None = None,
+    ) -> None:
+        self._slots = slots
+        self._runner = tuple(runner)
+        self._work = WorkFolder(work)
+        self._tasks: dict[Any, _Task] = {}  # by Ray's object reference
+        self._ray, self._folder = _start_ray(slots, cpu, memory_bytes)
+        task = self._ray.remote(max_retries=0)(supervise)
+        self._remote = task.options(num_cpus=cpu, memory=memory_bytes)
+
+    @property
+    def slots(self) -> int:
+        return self._slots
+
+    def launch(self, order: Order) -> None:
+        grants = self._work.put_grants(order)
+        ref = self._remote.remote(
+            (*self._runner, str(grants)),
+            str(self._work.log(order.id)),
+            str(self._work.pid(order.id)),
+            os.getpid(),
+        )
+        self._tasks[ref] = _Task(order.id)
+
+    def poll(self, timeout_s: float) -> list[Finished]:
+        self._kill_late()
+        if not self._tasks:
+            time.sleep(timeout_s)
+            return []
+        refs = list(self._tasks)
+        first, _ = self._ray.wait(refs, num_returns=1, timeout=timeout_s)
+        if not first:
+            return []
+        ready, _ = self._ray.wait(refs, num_returns=len(refs), timeout=0)
+        return [self._collect(ref) for ref in ready]
+
+    def alive(self, start: Start) -> Liveness:
+        return machine.runner_liveness(start)
+
+    def stop(self, attempts: Iterable[AttemptId], *, grace_s: float) -> None:
+        wanted = set(attempts)
+        for ref, task in self._tasks.items():
+            if task.id in wanted:
+                task.kill_at = time.monotonic() + grace_s
+                if not self._signal(task, signal.SIGTERM):
+                    self._ray.cancel(ref)  # not placed yet
+
+    def close(self) -> None:
+        for task in self._tasks.values():
+            self._signal(task, signal.SIGKILL)
+        # Ending Ray ends its workers; a runner that is only now being started dies with its worker.
+        self._ray.shutdown()
+        self._tasks.clear()
+        self._work.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _collect(self, ref: Any) -> Finished:
+        task = self._tasks.pop(ref)
+        code: int | None
+        try:
+            code, words = self._ray.get(ref), processes.tail(self._work.log(task.id))
+        except self._ray.exceptions.TaskCancelledError:
+            code, words = -signal.SIGTERM, ""
+        except self._ray.exceptions.RayError as error:  # the worker died, and the runner with it
+            code, words = None, f"{processes.tail(self._work.log(task.id))}\n{type(error).__name__}"
+        self._work.forget(task.id)
+        return Finished(task.id, Departure(code=code, words=words))
+
+    def _signal(self, task: _Task, number: signal.Signals) -> bool:
+        """True when the runner was there to be told."""
+        try:
+            pid = int(self._work.pid(task.id).read_text())
+            fd = os.pidfd_open(pid)
+        except (FileNotFoundError, ValueError, ProcessLookupError):
+            return False
+        try:
+            # Still named after we hold it: then the descriptor is of the runner, not of a reused number.
+            if self._work.pid(task.id).exists():
+                signal.pidfd_send_signal(fd, number)
+                return True
+        except ProcessLookupError:
+            pass
+        finally:
+            os.close(fd)
+        return False
+
+    def _kill_late(self) -> None:
+        now = time.monotonic()
+        for task in self._tasks.values():
+            if task.kill_at is not None and now >= task.kill_at:
+                self._signal(task, signal.SIGKILL)
+
+
+def _start_ray(slots: int, cpu: float, memory_bytes: int) -> tuple[Any, str]:
+    """A private Ray on this machine, and its folder. Raises `OperatorError` when it does not start."""
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    import ray
+
+    folder = tempfile.mkdtemp(prefix="trialfleet-ray-", dir="/tmp")
+    try:
+        ray.init(  # pyright: ignore[reportUnknownMemberType]
+            address="local",
+            num_cpus=math.ceil(slots * cpu),
+            _memory=slots * memory_bytes,
+            object_store_memory=OBJECT_STORE_BYTES,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            _temp_dir=folder,
+        )
+    except Exception as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise OperatorError(
+            f"Ray did not start: {error}", hint="see `trialfleet doctor`; a full /tmp or a firewall on loopback?"
+        ) from error
+    return ray, folder
