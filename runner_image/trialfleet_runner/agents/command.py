@@ -18,7 +18,7 @@ from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
 
 _OF_THE_TASK = {"python", "python3", "pytest"}  # found in the task's environment, not on this machine
-_SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib64")  # every sandbox shows them
+_SYSTEM_FOLDERS = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))  # every sandbox shows them
 
 
 class Options(Frozen):

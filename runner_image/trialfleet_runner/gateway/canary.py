@@ -1,0 +1,87 @@
+"""What really reached the model: every declared delivery proves itself, everything undeclared is found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from trialfleet_runner.gateway.usage import objects
+
+# How Claude Code (2.1.197, measured) introduces a memory file, inside a <system-reminder> block or the system
+# prompt: "Contents of <path> (project instructions, …):" or "Contents of <path>:".
+_CLAIM = re.compile(r"^Contents of (/[^\n]{1,4096}?\.md)(?: \([^\n]*\))?:\s*$", re.MULTILINE)
+_REMINDER = "<system-reminder>"
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """`declared`: delivery -> needles, each a text that proves it (any one suffices). `forbidden`: name ->
+    needles whose appearance anywhere is contamination. `files`: paths, as the agent sees them, of the context
+    files that the condition put on disk; a memory file that the agent's program loads from elsewhere is
+    contamination.
+
+    Needles are compared with the decoded strings of a request, so they are given as plain text. A needle
+    should be one line: programs number, indent or re-wrap what they quote.
+    """
+
+    declared: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    forbidden: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    files: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """What one request carried: names of declared deliveries; undeclared things, as text for people."""
+
+    declared: frozenset[str]
+    undeclared: frozenset[str]
+
+
+def look(body: dict[str, Any], canaries: Canaries) -> Sighting:
+    """Search one request body."""
+    texts = list(strings(body))
+    declared = (name for name, needles in canaries.declared.items() if _any_in(needles, texts))
+    forbidden = (name for name, needles in canaries.forbidden.items() if _any_in(needles, texts))
+    claimed = (path for text in framed(body) for path in _CLAIM.findall(text) if path not in canaries.files)
+    return Sighting(frozenset(declared), frozenset(forbidden) | frozenset(claimed))
+
+
+def _any_in(needles: tuple[str, ...], texts: list[str]) -> bool:
+    return any(needle in text for needle in needles if needle for text in texts)
+
+
+def strings(value: object) -> Iterator[str]:
+    """Every string of a JSON value, keys of objects too, without recursion."""
+    todo: list[object] = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            found = cast("dict[str, object]", item)
+            todo.extend(found.values())
+            yield from found
+        elif isinstance(item, list):
+            todo.extend(cast("list[object]", item))
+
+
+def framed(body: dict[str, Any]) -> Iterator[str]:
+    """Texts that the agent's program wrote itself: the system prompt and reminders beside the prompt.
+
+    Tool results and the prompt are left out: a repository's file or a failing test may quote anything.
+    """
+    system = body.get("system")
+    yield from [system] if isinstance(system, str) else _texts(system)
+    for message in objects(body.get("messages")):
+        content = message.get("content")
+        found = [content] if isinstance(content, str) else list(_texts(content))
+        role = message.get("role")
+        yield from (text for text in found if role == "system" or text.lstrip().startswith(_REMINDER))
+
+
+def _texts(content: object) -> Iterator[str]:
+    for block in objects(content):
+        if block.get("type") == "text" and isinstance(block.get("text"), str):
+            yield block["text"]

@@ -1,0 +1,381 @@
+"""One model request: admitted, forwarded, watched while it streams back, and accounted for."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import math
+import re
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from trialfleet_runner.gateway.account import Account, Admitted, Asked, Refused
+from trialfleet_runner.gateway.answers import Answer, error_text
+from trialfleet_runner.gateway.canary import Canaries, Sighting, look
+from trialfleet_runner.gateway.dialects import Dialect
+from trialfleet_runner.gateway.faults import Fault, fault
+from trialfleet_runner.gateway.record import JsonLines, capped
+from trialfleet_runner.gateway.tally import Tally
+from trialfleet_runner.gateway.upstream import Upstream, passed_back
+from trialfleet_runner.gateway.usage import Usage, mapping, objects
+
+_CHUNK = 2**16
+_WHOLE_BYTES = 64 * 2**20
+_CHARS_PER_TOKEN = 4  # of generated text, for answers that were cut before the provider counted
+
+
+class ClientGone(Exception):
+    """The agent hung up."""
+
+
+class Reply(Protocol):
+    """The agent's side of the connection. Every method raises `ClientGone` when it has hung up."""
+
+    def start(self, status: int, headers: dict[str, str], length: int | None) -> None:
+        """Status and headers; `length` None: a stream of chunks follows."""
+        ...
+
+    def send(self, data: bytes) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def abort(self) -> None:
+        """Cut the connection, so that a broken answer looks broken. Never raises."""
+        ...
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request of the agent. `query` starts with "?" or is empty; header names are lower case."""
+
+    dialect: Dialect
+    query: str
+    headers: dict[str, str]
+    data: bytes
+    body: dict[str, Any]
+
+    @property
+    def model(self) -> str:
+        return str(self.body.get("model", ""))
+
+    @property
+    def chain(self) -> str:
+        """What a retry of this request would have in common with it."""
+        return f"{self.dialect.path} {self.model}"
+
+
+class Line:
+    """The live connections to the provider, so that closing the gateway stops the spending at once."""
+
+    def __init__(self, upstream: Upstream) -> None:
+        self.upstream = upstream
+        self._live: set[http.client.HTTPConnection] = set()
+        self._lock = threading.Lock()
+        self.closed = False
+
+    @contextmanager
+    def open(
+        self, method: str, target: str, headers: dict[str, str], data: bytes | None, idle_s: float
+    ) -> Generator[http.client.HTTPResponse, None, None]:
+        """The response's head. Raises `OSError` or `HTTPException` when there is none."""
+        connection = self.upstream.connection()
+        with self._lock:
+            if self.closed:
+                raise ConnectionAbortedError("the gateway is closed")
+            self._live.add(connection)
+        try:
+            connection.connect()
+            connection.sock.settimeout(idle_s)
+            connection.request(method, self.upstream.prefix + target, data, self.upstream.headers(headers))
+            yield connection.getresponse()
+        finally:
+            with self._lock:
+                self._live.discard(connection)
+            connection.close()
+
+    def close(self) -> None:
+        with self._lock:
+            self.closed = True
+            for connection in self._live:
+                with suppress(OSError, AttributeError):  # AttributeError: it has no socket yet
+                    connection.sock.shutdown(2)
+
+
+@dataclass(frozen=True)
+class Exchanger:
+    """Everything that requests of one attempt share."""
+
+    line: Line
+    account: Account
+    tally: Tally
+    canaries: Canaries
+    bodies: JsonLines
+    answers: JsonLines
+    clock: Callable[[], float]  # seconds since the gateway opened
+    allow_remote: bool
+    on_halt: Callable[[str], None]
+
+    def serve(self, call: Call, reply: Reply) -> None:
+        remote = None if self.allow_remote else call.dialect.remote(call.body)
+        if remote is not None:
+            self._refuse(call, reply, f"{remote} would reach the network from the provider's side", None)
+            return
+        turn = self.tally.is_turn(call.model, tools=bool(call.body.get("tools")))
+        asked = Asked(call.model, turn, len(call.data), call.dialect.output_cap(call.body))
+        admitted = self.account.admit(asked)
+        if isinstance(admitted, Admitted):
+            prepared = self._prepared(call, admitted)
+            if prepared is not None:
+                _Exchange(self, call, prepared, admitted, reply).run()
+                return
+            self.account.settle(admitted, None, answered=False)
+            admitted = Refused("cost", "the trial's budget is nearly spent and the request cannot be cut to it")
+        if admitted.kind == "unpriced" and turn:
+            self.halt(admitted.message)
+        self._refuse(call, reply, admitted.message, admitted)
+
+    def _prepared(self, call: Call, admitted: Admitted) -> bytes | None:
+        """The bytes to send: the agent's own unless something had to change; None: it cannot be cut."""
+        body = call.dialect.prepared(call.body)
+        if admitted.output_cap is not None:
+            cut = call.dialect.with_cap(body, admitted.output_cap)
+            if cut is None:
+                return None
+            body = cut
+        return call.data if body is call.body else json.dumps(body, ensure_ascii=False).encode()
+
+    def _refuse(self, call: Call, reply: Reply, reason: str, refused: Refused | None) -> None:
+        self.tally.refuse(reason, refused.stop if refused else None)
+        body = call.dialect.refusal(f"trialfleet: {reason}", "invalid_request_error")
+        data = json.dumps(body).encode()
+        reply.start(400, {"content-type": "application/json", "x-should-retry": "false"}, len(data))
+        reply.send(data)
+        reply.finish()
+
+    def halt(self, reason: str) -> None:
+        """No trial of this campaign can succeed; said once."""
+        now = self.clock()
+        first = self.tally.failed(
+            now, chain="", started=now, main=False, status=None, fault=Fault.FATAL, message=reason
+        )
+        if first:
+            self.on_halt(reason)
+
+
+class _Exchange:
+    """One admitted request. `run` settles it exactly once, whatever happens."""
+
+    def __init__(self, of: Exchanger, call: Call, data: bytes, admitted: Admitted, reply: Reply) -> None:
+        self.of, self.call, self.data, self.admitted, self.reply = of, call, data, admitted, reply
+        self.started = of.clock()
+        self.usage: Usage | None = None
+        self.estimated = 0
+        self.answered = False
+
+    def run(self) -> None:
+        sighting = look(self.call.body, self.of.canaries)
+        self.of.tally.sent(self.started, sighting)
+        upstream = self.of.line.upstream
+        streamed = self.call.body.get("stream") is True
+        idle_s = upstream.idle_timeout_s if streamed else upstream.whole_timeout_s
+        target = self.call.dialect.path + self.call.query
+        try:
+            with self.of.line.open("POST", target, self.call.headers, self.data, idle_s) as response:
+                self._answer(response, sighting)
+        except (OSError, http.client.HTTPException) as error:
+            self._unreachable(error)
+        finally:
+            self.of.account.settle(self.admitted, self.usage, estimated=self.estimated, answered=self.answered)
+
+    def _answer(self, response: http.client.HTTPResponse, sighting: Sighting) -> None:
+        if not 200 <= response.status < 300:
+            self._error(response)
+            return
+        self.of.tally.began(sighting)
+        if response.headers.get_content_type() == "text/event-stream":
+            self._stream(response)
+        else:
+            self._whole(response)
+
+    def _stream(self, response: http.client.HTTPResponse) -> None:
+        assembler = self.call.dialect.assembler()
+        broken: str | None = None
+        try:
+            self.reply.start(response.status, passed_back(response.getheaders()), None)
+            while True:
+                try:
+                    chunk = response.read1(_CHUNK)
+                except (OSError, http.client.HTTPException) as error:
+                    broken = f"the stream broke: {_text(error)}"
+                    break
+                if not chunk:
+                    break
+                assembler.feed(chunk)
+                self.reply.send(chunk)
+        except ClientGone:
+            self._interrupted(assembler.answer())
+            return
+        answer = assembler.answer()
+        if self.of.line.closed and not answer.complete:
+            self._interrupted(answer)
+        elif answer.complete:
+            self._complete(answer, response.status)
+            self._quietly(self.reply.finish)
+            return
+        else:
+            message = answer.error or broken or "the stream ended before the answer did"
+            self._failed(response.status, Fault.TRANSIENT, message, answer)
+            if answer.error is not None and broken is None:
+                self._quietly(self.reply.finish)
+                return
+        self.reply.abort()
+
+    def _whole(self, response: http.client.HTTPResponse) -> None:
+        data = _read(response)
+        body = _json(data)
+        answer = self.call.dialect.whole(body)
+        if answer.complete:
+            self._complete(answer, response.status)
+        else:
+            self._failed(response.status, Fault.TRANSIENT, error_text(body), answer)
+        self._pass(response, data)
+
+    def _error(self, response: http.client.HTTPResponse) -> None:
+        data = _read(response)
+        body = _json(data)
+        found = fault(response.status, body)
+        self._failed(response.status, found, f"{response.status} {error_text(body)}", None)
+        if 300 <= response.status < 400:
+            self._local_error(502, f"the provider redirects ({response.status}), which is not followed")
+        else:
+            self._pass(response, data)
+
+    def _unreachable(self, error: Exception) -> None:
+        """No answer, or a whole one that broke off before anything of it was passed on."""
+        if self.of.line.closed:
+            self.of.tally.hung_up()
+            self.reply.abort()
+            return
+        self._failed(None, Fault.TRANSIENT, f"no answer: {_text(error)}", None)
+        self._local_error(502, "the model provider does not answer")
+
+    def _complete(self, answer: Answer, status: int) -> None:
+        self.usage, self.answered = answer.usage, True
+        turn = self.of.tally.succeeded(
+            self.of.clock(),
+            chain=self.call.chain,
+            started=self.started,
+            turn=self.admitted.asked.turn,
+            model=answer.model,
+        )
+        self._note(answer, turn)
+        self._record(status, answer, turn, None)
+
+    def _interrupted(self, answer: Answer) -> None:
+        self._charge(answer)
+        self.of.tally.hung_up()
+        self._record(None, answer, None, "interrupted")
+
+    def _failed(self, status: int | None, found: Fault, message: str, answer: Answer | None) -> None:
+        message = self.of.bodies.redact(message)
+        if answer is not None:
+            self._charge(answer)
+        if found is Fault.REQUEST:
+            self.of.tally.declined(chain=self.call.chain, started=self.started)
+        first_halt = self.of.tally.failed(
+            self.of.clock(),
+            chain=self.call.chain,
+            started=self.started,
+            main=self.admitted.asked.turn,
+            status=status,
+            fault=found,
+            message=message,
+        )
+        self._record(status, answer, None, message)
+        if first_halt:
+            self.of.on_halt(message)
+
+    def _charge(self, answer: Answer) -> None:
+        """A cut answer: what was counted, and an estimate of the output that was not."""
+        self.usage = answer.usage
+        counted = answer.usage.output if answer.usage else 0
+        self.estimated = max(0, math.ceil(answer.streamed_chars / _CHARS_PER_TOKEN) - counted)
+
+    def _note(self, answer: Answer, turn: int | None) -> None:
+        """One line per whole answer, for whoever joins an agent's output with true counts and times."""
+        usage = answer.usage
+        self.of.answers.write(
+            {
+                "id": answer.id,
+                "turn": turn,
+                "at_s": round(self.of.clock(), 3),
+                "model": answer.model,
+                "input_tokens": usage.input if usage else None,
+                "output_tokens": usage.output if usage else None,
+                "cache_read_tokens": usage.cache_read if usage else None,
+                "cache_write_tokens": usage.cache_write if usage else None,
+                "tools": [block.get("name") for block in objects(answer.body.get("content")) if "name" in block],
+            }
+        )
+
+    def _record(self, status: int | None, answer: Answer | None, turn: int | None, error: str | None) -> None:
+        self.of.bodies.write(
+            {
+                "at_s": round(self.started, 3),
+                "path": self.call.dialect.path,
+                "turn": turn,
+                "status": status,
+                "error": error,
+                "output_cap": self.admitted.output_cap,
+                "request": capped(self.call.body, len(self.data)),
+                "response": None if answer is None else answer.body,
+            }
+        )
+
+    def _pass(self, response: http.client.HTTPResponse, data: bytes) -> None:
+        safe = self.of.bodies.redact(data.decode(errors="replace")).encode()
+        self._quietly(lambda: _send(self.reply, response.status, passed_back(response.getheaders()), safe))
+
+    def _local_error(self, status: int, message: str) -> None:
+        body = self.call.dialect.refusal(f"trialfleet: {message}", "api_error")
+        data = json.dumps(body).encode()
+        self._quietly(lambda: _send(self.reply, status, {"content-type": "application/json"}, data))
+
+    def _quietly(self, act: Callable[[], None]) -> None:
+        """The answer is already accounted for: an agent that hangs up now changes nothing."""
+        with suppress(ClientGone):
+            act()
+
+
+def _send(reply: Reply, status: int, headers: dict[str, str], data: bytes) -> None:
+    reply.start(status, headers, len(data))
+    reply.send(data)
+    reply.finish()
+
+
+def _read(response: http.client.HTTPResponse) -> bytes:
+    """The whole body; `OSError` when it is larger than any answer of a model."""
+    data = response.read(_WHOLE_BYTES + 1)
+    if len(data) > _WHOLE_BYTES:
+        raise OSError("the provider's answer is too large")
+    encoding = response.headers.get("content-encoding", "identity")
+    if encoding == "gzip":  # asked for identity; some gateways compress errors all the same
+        return gzip.decompress(data)
+    if encoding != "identity":
+        raise OSError(f"the provider's answer is {encoding}-encoded")
+    return data
+
+
+def _json(data: bytes) -> dict[str, Any]:
+    try:
+        return mapping(json.loads(data))
+    except (ValueError, RecursionError):
+        return {"message": re.sub(r"\s+", " ", data[:300].decode(errors="replace"))}
+
+
+def _text(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:300]

@@ -1,0 +1,91 @@
+"""Accepts connections on a unix socket or on loopback: one thread each, all closed together."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+MAX_CONNECTIONS = 128
+_LONGEST_ADDRESS = 100  # sun_path holds 108 bytes
+
+
+@contextmanager
+def socket_address(path: Path) -> Generator[str, None, None]:
+    """An address for `path` that fits into a unix socket's 108 bytes, however deep the folder is."""
+    if len(os.fsencode(path)) <= _LONGEST_ADDRESS:
+        yield str(path)
+        return
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
+
+
+def unix_socket(path: Path) -> socket.socket:
+    """Listening; any user may connect (the token decides who is served)."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with socket_address(path) as address:
+        listening.bind(address)
+    path.chmod(0o666)
+    listening.listen(MAX_CONNECTIONS)
+    return listening
+
+
+def loopback_socket() -> socket.socket:
+    """Listening on a free port of 127.0.0.1."""
+    return socket.create_server(("127.0.0.1", 0), backlog=MAX_CONNECTIONS)
+
+
+class Listener:
+    """Calls `serve(connection)` in a thread for each connection; the connection is closed afterwards."""
+
+    def __init__(self, listening: socket.socket, serve: Callable[[socket.socket], None]) -> None:
+        self._listening, self._serve = listening, serve
+        self._open: set[socket.socket] = set()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._accept, name="gateway", daemon=True)
+        self._thread.start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listening.accept()
+            except OSError:
+                return
+            with self._changed:
+                if self._closed or len(self._open) >= MAX_CONNECTIONS:
+                    connection.close()
+                    continue
+                self._open.add(connection)
+            threading.Thread(target=self._run, args=(connection,), name="gateway-call", daemon=True).start()
+
+    def _run(self, connection: socket.socket) -> None:
+        try:
+            if connection.family == socket.AF_INET:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._serve(connection)
+        finally:
+            connection.close()
+            with self._changed:
+                self._open.discard(connection)
+                self._changed.notify_all()
+
+    def close(self, wait_s: float) -> None:
+        """Stop accepting, hang up on everyone, wait until every call has been accounted for."""
+        with self._changed:
+            self._closed = True
+            for connection in self._open:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        self._thread.join(wait_s)
+        with self._changed:
+            self._changed.wait_for(lambda: not self._open, wait_s)

@@ -1,0 +1,104 @@
+"""List prices, as data with a date. A campaign may override or add; an unknown model has no cost, never 0."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from trialfleet_runner.contract import Frozen
+from trialfleet_runner.gateway.usage import Usage
+
+PRICES_AS_OF = "2026-11-01"  # providers' public price pages
+
+
+class Price(Frozen):
+    """US dollars per million tokens. Batch, regional and long-context surcharges are not in it."""
+
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+    cache_write_1h: float
+
+    def usd(self, usage: Usage) -> float:
+        """Cost of one answer.
+
+        >>> round(PRICES["claude-sonnet-4-6"].usd(Usage(input=1000, output=1000, cache_read=10000)), 6)
+        0.021
+        """
+        short = usage.cache_write - usage.cache_write_1h
+        return (
+            usage.input * self.input
+            + usage.output * self.output
+            + usage.cache_read * self.cache_read
+            + short * self.cache_write
+            + usage.cache_write_1h * self.cache_write_1h
+        ) / 1e6
+
+
+def _claude(input: float, output: float, *, cache_read: float | None = None) -> Price:
+    """Anthropic's multipliers: write 1.25, write for an hour 2, read 0.1 unless the page says otherwise."""
+    return Price(
+        input=input,
+        output=output,
+        cache_read=input / 10 if cache_read is None else cache_read,
+        cache_write=input * 1.25,
+        cache_write_1h=input * 2,
+    )
+
+
+def _openai(input: float, output: float, cache_read: float) -> Price:
+    """Writing to the cache costs nothing extra."""
+    return Price(input=input, output=output, cache_read=cache_read, cache_write=input, cache_write_1h=input)
+
+
+PRICES: dict[str, Price] = {
+    "claude-fable-5-1": _claude(10, 50, cache_read=0.25),
+    "claude-fable-5": _claude(10, 50),
+    "claude-opus-5": _claude(5, 25),
+    "claude-opus-4-8": _claude(5, 25),
+    "claude-opus-4-7": _claude(5, 25),
+    "claude-opus-4-6": _claude(5, 25),
+    "claude-opus-4-5": _claude(5, 25),
+    "claude-opus-4-1": _claude(15, 75),
+    "claude-opus-4": _claude(15, 75),
+    "claude-sonnet-5": _claude(2, 10),
+    "claude-sonnet-4-6": _claude(3, 15),
+    "claude-sonnet-4-5": _claude(3, 15),
+    "claude-sonnet-4": _claude(3, 15),
+    "claude-haiku-4-5": _claude(1, 5),
+    "claude-3-5-haiku": _claude(0.8, 4),
+    "gpt-5.4": _openai(2.5, 15, 0.25),
+    "gpt-5.4-mini": _openai(0.75, 4.5, 0.075),
+    "gpt-5.3-codex": _openai(1.75, 14, 0.175),
+    "gpt-5.2": _openai(1.75, 14, 0.175),
+    "gpt-5.2-codex": _openai(1.75, 14, 0.175),
+    "gpt-5.1": _openai(1.25, 10, 0.125),
+    "gpt-5.1-codex": _openai(1.25, 10, 0.125),
+    "gpt-5.1-codex-mini": _openai(0.25, 2, 0.025),
+    "gpt-5": _openai(1.25, 10, 0.125),
+    "gpt-5-codex": _openai(1.25, 10, 0.125),
+    "gpt-5-mini": _openai(0.25, 2, 0.025),
+    "gpt-4.1": _openai(2, 8, 0.5),
+    "gpt-4.1-mini": _openai(0.4, 1.6, 0.1),
+}
+
+_DATE = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+
+
+def bare(model: str) -> str:
+    """A model's name without a gateway's provider prefix, a context suffix or a release date.
+
+    >>> bare("anthropic/claude-haiku-4-5-20251001"), bare("claude-sonnet-4-6[1m]"), bare("gpt-5-2025-08-07")
+    ('claude-haiku-4-5', 'claude-sonnet-4-6', 'gpt-5')
+    """
+    return _DATE.sub("", model.rpartition("/")[2].partition("[")[0])
+
+
+def price_of(model: str, overrides: Mapping[str, Price]) -> Price | None:
+    """The campaign's own price for that very name or its bare form, else the list's, else None."""
+    for table in (overrides, PRICES):
+        found = table.get(model) or table.get(bare(model))
+        if found is not None:
+            return found
+    return None

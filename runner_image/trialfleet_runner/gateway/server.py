@@ -1,0 +1,196 @@
+"""HTTP towards the agent: checks the token, the path and the size, then hands the request on."""
+
+from __future__ import annotations
+
+import hmac
+import http.client
+import json
+import re
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from trialfleet_runner.gateway.dialects import DIALECTS
+from trialfleet_runner.gateway.exchange import Call, ClientGone, Exchanger
+from trialfleet_runner.gateway.faults import Fault, fault
+from trialfleet_runner.gateway.upstream import passed_back
+from trialfleet_runner.gateway.usage import mapping
+
+MAX_REQUEST_BYTES = 32 * 2**20  # the Messages API's own limit
+_COUNT_TOKENS = "/v1/messages/count_tokens"
+_MODELS = re.compile(r"^/v1/models(?:/[A-Za-z0-9._:@-]{1,200})?$")
+_QUERY = re.compile(r"^[A-Za-z0-9_.=&-]{0,200}$")
+_MAX_ERROR_BYTES = 2**20
+
+
+class _Refused(Exception):
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.kind, self.message = status, kind, message
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection of the agent; several requests may follow each other on it."""
+
+    protocol_version = "HTTP/1.1"
+    server_version = "trialfleet"
+    sys_version = ""
+
+    def __init__(self, connection: socket.socket, exchanger: Exchanger, token: str) -> None:
+        self._exchanger, self._token = exchanger, token
+        self._reply = _Reply(self)
+        super().__init__(connection, ("", 0), None)  # type: ignore[arg-type]  # the server is never used
+
+    def handle(self) -> None:
+        with suppress(OSError, ClientGone):  # the agent hung up between or inside requests
+            super().handle()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Silent: what matters is in the report."""
+
+    def do_POST(self) -> None:
+        self._guarded(self._post)
+
+    def do_GET(self) -> None:
+        self._guarded(self._get)
+
+    def _guarded(self, act: Callable[[str, str, dict[str, str]], None]) -> None:
+        path, _, query = self.path.partition("?")
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        try:
+            self._authorise(headers)
+            if not _QUERY.fullmatch(query):
+                raise _Refused(400, "invalid_request_error", "this query is not passed on")
+            act(path, f"?{query}" if query else "", headers)
+        except _Refused as refused:
+            with suppress(ClientGone):
+                self._json(refused.status, refused.kind, refused.message)
+        except ClientGone:
+            self.close_connection = True
+
+    def _authorise(self, headers: dict[str, str]) -> None:
+        bearer = headers.get("authorization", "").removeprefix("Bearer ")
+        for given in (headers.get("x-api-key", ""), bearer):
+            if hmac.compare_digest(given.encode(), self._token.encode()):
+                return
+        self._exchanger.tally.stranger()
+        self.close_connection = True  # its body is not read
+        raise _Refused(401, "authentication_error", "trialfleet: this token opens nothing here")
+
+    def _post(self, path: str, query: str, headers: dict[str, str]) -> None:
+        data = self._body(headers)
+        if path == _COUNT_TOKENS:
+            self._relay("POST", path + query, headers, data)
+            return
+        dialect = DIALECTS.get(path)
+        if dialect is None:
+            raise _Refused(404, "not_found_error", f"trialfleet: {path[:100]} is not served here")
+        try:
+            body = mapping(json.loads(data))
+        except (ValueError, RecursionError):
+            body = {}
+        if not body:
+            raise _Refused(400, "invalid_request_error", "trialfleet: the body is not a JSON object")
+        self._exchanger.serve(Call(dialect, query, headers, data, body), self._reply)
+
+    def _get(self, path: str, query: str, headers: dict[str, str]) -> None:
+        if not _MODELS.fullmatch(path):
+            raise _Refused(404, "not_found_error", f"trialfleet: {path[:100]} is not served here")
+        self._relay("GET", path + query, headers, None)
+
+    def _relay(self, method: str, target: str, headers: dict[str, str], data: bytes | None) -> None:
+        """A request that no model answers: passed through, not counted; bad credentials still show."""
+        line = self._exchanger.line
+        try:
+            with line.open(method, target, headers, data, line.upstream.whole_timeout_s) as response:
+                answer = response.read(_MAX_ERROR_BYTES)
+                status, back = response.status, passed_back(response.getheaders())
+        except (OSError, http.client.HTTPException):
+            raise _Refused(502, "api_error", "trialfleet: the model provider does not answer") from None
+        if status in (401, 402, 403) and fault(status, {}) is Fault.FATAL:
+            self._exchanger.halt(f"{status} on {target.partition('?')[0]}")
+        self._whole(status, back, self._exchanger.bodies.redact(answer.decode(errors="replace")).encode())
+
+    def _body(self, headers: dict[str, str]) -> bytes:
+        if headers.get("content-encoding", "identity") != "identity":
+            raise self._unread(415, "compressed requests are not served")
+        if "chunked" in headers.get("transfer-encoding", ""):
+            return self._chunks()
+        length = headers.get("content-length", "")
+        if not re.fullmatch(r"\d{1,12}", length):
+            raise self._unread(411, "the request states no length")
+        if int(length) > MAX_REQUEST_BYTES:
+            raise self._unread(413, "the request is too large")
+        data = self.rfile.read(int(length))
+        if len(data) < int(length):
+            raise ClientGone
+        return data
+
+    def _chunks(self) -> bytes:
+        data = b""
+        while True:
+            head = self.rfile.readline(100).partition(b";")[0].strip()
+            if not re.fullmatch(rb"[0-9a-fA-F]{1,8}", head):
+                raise self._unread(400, "a chunk of the request is malformed")
+            size = int(head, 16)
+            if len(data) + size > MAX_REQUEST_BYTES:
+                raise self._unread(413, "the request is too large")
+            piece = self.rfile.read(size + 2)
+            if len(piece) < size + 2:
+                raise ClientGone
+            if size == 0:
+                return data
+            data += piece[:size]
+
+    def _unread(self, status: int, message: str) -> _Refused:
+        self.close_connection = True
+        return _Refused(status, "invalid_request_error", f"trialfleet: {message}")
+
+    def _json(self, status: int, kind: str, message: str) -> None:
+        error = {"type": kind, "message": message, "code": kind}
+        data = json.dumps({"type": "error", "error": error}).encode()
+        self._whole(status, {"content-type": "application/json"}, data)
+
+    def _whole(self, status: int, headers: dict[str, str], data: bytes) -> None:
+        self._reply.start(status, headers, len(data))
+        self._reply.send(data)
+
+
+class _Reply:
+    """`exchange.Reply` over a handler's connection."""
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self._chunked = False
+
+    def start(self, status: int, headers: dict[str, str], length: int | None) -> None:
+        handler, self._chunked = self._handler, length is None
+        handler.send_response_only(status)
+        framing = ("transfer-encoding", "chunked") if length is None else ("content-length", str(length))
+        closing = [("connection", "close")] if handler.close_connection else []
+        for name, value in (*headers.items(), framing, *closing):
+            handler.send_header(name, value)
+        self._act(handler.end_headers)
+
+    def send(self, data: bytes) -> None:
+        if data:
+            framed = b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data
+            self._act(lambda: self._handler.wfile.write(framed))
+
+    def finish(self) -> None:
+        if self._chunked:
+            self._act(lambda: self._handler.wfile.write(b"0\r\n\r\n"))
+
+    def abort(self) -> None:
+        self._handler.close_connection = True
+        with suppress(OSError):
+            self._handler.connection.shutdown(socket.SHUT_RDWR)
+
+    def _act(self, act: Callable[[], object]) -> None:
+        try:
+            act()
+        except OSError as error:
+            self._handler.close_connection = True
+            raise ClientGone from error

@@ -1,0 +1,76 @@
+"""Where requests go: the provider or any gateway that the user runs."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import urlsplit
+
+from trialfleet_runner.errors import OperatorError
+
+# What is passed on. Everything else (cookies, the agent's own token, addresses) stays here.
+_REQUEST_HEADERS = ("accept", "content-type", "user-agent", "openai-beta", "anthropic-")
+_RESPONSE_HEADERS = (
+    "content-type",
+    "request-id",
+    "x-request-id",
+    "retry-after",
+    "x-should-retry",
+    "anthropic-ratelimit-",
+    "x-ratelimit-",
+)
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """`base_url` without `/v1`: https://api.anthropic.com, or a path of a gateway. The key stays in here.
+
+    `auth`: `x-api-key` (Anthropic) or `bearer` (OpenAI, LiteLLM). Proxies of the environment are not used and
+    redirects are not followed: the host is fixed. Raises `OperatorError` for an address that is none.
+    """
+
+    base_url: str
+    key: str = field(repr=False)
+    auth: Literal["x-api-key", "bearer"] = "x-api-key"
+    connect_timeout_s: float = 30
+    idle_timeout_s: float = 120  # a streamed answer without a byte for so long has failed
+    whole_timeout_s: float = 600  # the same for an answer that is not streamed
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
+            raise OperatorError(
+                f"{self.base_url!r} is not an address that requests can go to",
+                where="model provider: base URL",
+                hint="write https://host or http://host:port/path",
+            )
+        if any(ord(char) < 33 or ord(char) > 126 for char in self.key):
+            raise OperatorError("the key holds spaces or line ends", where="model provider: key")
+
+    @property
+    def prefix(self) -> str:
+        """Path before `/v1/…`."""
+        return urlsplit(self.base_url).path.rstrip("/").removesuffix("/v1")
+
+    def connection(self) -> http.client.HTTPConnection:
+        """A new connection; the first request opens it."""
+        parts = urlsplit(self.base_url)
+        assert parts.hostname is not None
+        if parts.scheme == "https":
+            return http.client.HTTPSConnection(
+                parts.hostname, parts.port, timeout=self.connect_timeout_s, context=ssl.create_default_context()
+            )
+        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=self.connect_timeout_s)
+
+    def headers(self, given: dict[str, str]) -> dict[str, str]:
+        """Of the agent's headers (lower-case names) those that are passed on, and the key."""
+        kept = {name: value for name, value in given.items() if name.startswith(_REQUEST_HEADERS)}
+        key = {"x-api-key": self.key} if self.auth == "x-api-key" else {"authorization": f"Bearer {self.key}"}
+        return kept | {"accept-encoding": "identity"} | key
+
+
+def passed_back(headers: list[tuple[str, str]]) -> dict[str, str]:
+    """Of the provider's headers those that the agent gets."""
+    return {name.lower(): value for name, value in headers if name.lower().startswith(_RESPONSE_HEADERS)}

@@ -1,0 +1,248 @@
+"""A loopback server that speaks the Anthropic Messages API and plays a script: no model, every fault on demand.
+
+Requests that carry tools take the next reply of the script; when it is played out, a plain "Done." follows.
+Requests without tools (titles, probes) get a short answer of their own and leave the script alone.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Token counts of one answer, as the provider would report them."""
+
+    input: int = 10
+    output: int = 5
+    cache_read: int = 0
+    cache_write: int = 0
+
+    def wire(self) -> dict[str, int]:
+        return {
+            "input_tokens": self.input,
+            "output_tokens": self.output,
+            "cache_read_input_tokens": self.cache_read,
+            "cache_creation_input_tokens": self.cache_write,
+        }
+
+
+@dataclass(frozen=True)
+class Say:
+    """A full answer: text, then tool calls as (name, input)."""
+
+    text: str = "Done."
+    tools: tuple[tuple[str, dict[str, Any]], ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True)
+class Fail:
+    """An HTTP error in the provider's format."""
+
+    status: int
+    kind: str = "api_error"
+    message: str = "scripted"
+    retry_after: str | None = None
+
+
+@dataclass(frozen=True)
+class Break:
+    """The connection is cut in the middle of a streamed answer, after some text."""
+
+    text: str = "I will now"
+
+
+@dataclass(frozen=True)
+class Hang:
+    """No byte of an answer until the server is closed, or an answer that stops after its first words."""
+
+    after_words: bool = False
+
+
+Reply = Say | Fail | Break | Hang
+
+
+@dataclass(frozen=True)
+class Request:
+    """What arrived. Header names are lower case."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+    @property
+    def strings(self) -> str:
+        """Every string of the body, one after the other."""
+        return "\n".join(_strings(self.body))
+
+
+class ScriptedMessages:
+    """Set `script`, drive a client at `url`, look at `requests`."""
+
+    def __init__(self) -> None:
+        self.script: list[Reply] = []
+        self.requests: list[Request] = []
+        self.released = threading.Event()
+        self.lock = threading.Lock()
+        self.answers = 0
+        self.url = ""
+
+    @property
+    def main(self) -> list[Request]:
+        """Requests of the agent's loop: those that carry tools."""
+        return [request for request in self.requests if request.body.get("tools")]
+
+    def play(self, *replies: Reply) -> None:
+        """Forget what was, play these from now on."""
+        with self.lock:
+            self.script, self.requests = list(replies), []
+
+    def take(self, request: Request) -> tuple[Reply, int]:
+        with self.lock:
+            self.requests.append(request)
+            self.answers += 1
+            if not request.body.get("tools"):
+                return Say("Side."), self.answers
+            return (self.script.pop(0) if self.script else Say()), self.answers
+
+
+@contextmanager
+def scripted_messages() -> Iterator[ScriptedMessages]:
+    played = ScriptedMessages()
+
+    class Handler(_Handler):
+        scripted = played
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    played.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield played
+    finally:
+        played.released.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    scripted: ScriptedMessages
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        data = self.rfile.read(int(self.headers.get("content-length") or 0))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        body = json.loads(data or b"{}")
+        path = self.path.partition("?")[0]
+        if path == "/v1/messages/count_tokens":
+            self.scripted.requests.append(Request(path, headers, body))
+            self._json(200, {"input_tokens": 7})
+            return
+        reply, number = self.scripted.take(Request(path, headers, body))
+        match reply:
+            case Say():
+                message = _message(reply, body.get("model", ""), number)
+                if body.get("stream"):
+                    self._stream(_events(message))
+                else:
+                    self._json(200, message)
+            case Fail():
+                error = {"type": "error", "error": {"type": reply.kind, "message": reply.message}}
+                self._json(reply.status, error, retry_after=reply.retry_after)
+            case Break():
+                events = _events(_message(Say(reply.text), body.get("model", ""), number))
+                self._stream(events[:3], finish=False)
+            case Hang():
+                if reply.after_words:
+                    events = _events(_message(Say("Let me think"), body.get("model", ""), number))
+                    self._stream(events[:3], finish=False, wait=True)
+                self.scripted.released.wait(120)
+                self.close_connection = True
+
+    def do_GET(self) -> None:
+        self._json(200, {"data": [{"id": "claude-sonnet-4-6", "type": "model"}], "has_more": False})
+
+    def _json(self, status: int, body: dict[str, Any], *, retry_after: str | None = None) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.send_header("request-id", "req_scripted")
+        if retry_after is not None:
+            self.send_header("retry-after", retry_after)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _stream(self, events: list[dict[str, Any]], *, finish: bool = True, wait: bool = False) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream; charset=utf-8")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        for event in events:
+            data = f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+            self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+            self.wfile.flush()
+        if finish:
+            self.wfile.write(b"0\r\n\r\n")
+        elif not wait:
+            self.close_connection = True
+            self.connection.close()
+
+
+def _message(reply: Say, model: str, number: int) -> dict[str, Any]:
+    content: list[dict[str, Any]] = [{"type": "text", "text": reply.text}] if reply.text else []
+    for place, (name, given) in enumerate(reply.tools):
+        content.append({"type": "tool_use", "id": f"toolu_{number:06}_{place}", "name": name, "input": given})
+    return {
+        "id": f"msg_{number:06}",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": content,
+        "stop_reason": "tool_use" if reply.tools else "end_turn",
+        "stop_sequence": None,
+        "usage": reply.usage.wire(),
+    }
+
+
+def _events(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """The message as the provider streams it: output tokens are final only in `message_delta`."""
+    opening = {**message, "content": [], "stop_reason": None, "usage": {**message["usage"], "output_tokens": 1}}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": opening}]
+    for index, block in enumerate(message["content"]):
+        if block["type"] == "text":
+            start, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": block["text"]}
+        else:
+            start = {**block, "input": {}}
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        events += [
+            {"type": "content_block_start", "index": index, "content_block": start},
+            {"type": "content_block_delta", "index": index, "delta": delta},
+            {"type": "content_block_stop", "index": index},
+        ]
+    final = {"output_tokens": message["usage"]["output_tokens"]}
+    ending = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    return [*events, {"type": "message_delta", "delta": ending, "usage": final}, {"type": "message_stop"}]
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
