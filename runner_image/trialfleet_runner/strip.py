@@ -53,9 +53,10 @@ def strip(tree: Tree, extra: Iterable[str] = ()) -> tuple[dict[str, Entry], tupl
     return {path: entry for path, entry in tree.items() if path not in gone}, removed
 
 
-def unused(tree: Tree, extra: Iterable[str]) -> tuple[str, ...]:
-    """Entries of `strip_extra` that remove nothing: most likely misspelt."""
-    return tuple(p for p in extra if not any(_below(path, p.removeprefix("./").rstrip("/")) for path in tree))
+def unused(removed: Iterable[str], extra: Iterable[str]) -> tuple[str, ...]:
+    """Entries of `strip_extra` that removed nothing: most likely misspelt."""
+    paths = tuple(removed)
+    return tuple(p for p in extra if not any(_below(path, p.removeprefix("./").rstrip("/")) for path in paths))
 
 
 def leftovers(paths: Iterable[str]) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -93,13 +92,6 @@ def clone(template: Template, dest: Path) -> None:
     if dest.exists():
         raise TreeError(f"{dest} exists")
     _copy(template.tree, dest)
-
-
-def checkout(template: Template, dest: Path) -> None:
-    """Like `clone`, without the .git: what tests run on."""
-    if dest.exists():
-        raise TreeError(f"{dest} exists")
-    shutil.copytree(template.tree, dest, symlinks=True, ignore=shutil.ignore_patterns(".git"))
 
 
 def fast_import(tree: Tree) -> bytes:

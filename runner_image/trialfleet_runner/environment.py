@@ -1,0 +1,270 @@
+"""A task's interpreter environment: locked dependencies and the project's metadata, never its code.
+
+Built once per digest by uv, moved into place in one rename, and sealed read-only.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_runner.cache import Cache, built_once
+from trialfleet_runner.canonical import digest, sha256
+from trialfleet_runner.contract import EnvironmentRef
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.interpreters import Interpreter, find_interpreter, interpreters
+from trialfleet_runner.sources.index import ca_file, find_links, index_url
+from trialfleet_runner.task import Environment
+from trialfleet_runner.uv import uv_program
+
+FORMAT = 1  # of what lies in an environment: raise it when older ones must not be used
+SEAL = ".trialfleet-seal"
+SETUP_LOG = "trialfleet-setup.log"
+
+
+def environment_ref(environment: Environment, lock: bytes, python: Interpreter) -> EnvironmentRef:
+    """The environment as the plan freezes it. The digest covers the interpreter's full version and machine."""
+    metadata, dist_info = project_metadata(environment)
+    ref = EnvironmentRef(
+        digest="0" * 64,
+        python=python.minor,
+        lock=sha256(lock),
+        setup=environment.setup,
+        metadata=metadata,
+        dist_info=dist_info,
+    )
+    return ref.model_copy(update={"digest": _digest(ref, python)})
+
+
+def project_metadata(environment: Environment) -> tuple[dict[str, str], str | None]:
+    """(dist-info file -> text, the folder's name): what `importlib.metadata` is told about the project."""
+    if environment.distribution is None:
+        return {}, None
+    version = environment.version or "0"
+    name = re.sub(r"[-_.]+", "_", environment.distribution)
+    folder = f"{name}-{version.replace('-', '_')}.dist-info"
+    files = {
+        "METADATA": f"Metadata-Version: 2.1\nName: {environment.distribution}\nVersion: {version}\n",
+        "INSTALLER": "trialfleet\n",
+    }
+    if environment.entry_points:
+        files["entry_points.txt"] = environment.entry_points.strip() + "\n"
+    record = [*sorted(files), "RECORD"]
+    return files | {"RECORD": "".join(f"{folder}/{file},,\n" for file in record)}, folder
+
+
+def build(ref: EnvironmentRef, lock: bytes, *, cache: Cache, for_other_uid: bool = False) -> Path:
+    """The environment's folder (`bin/python` below it), built now unless it is there.
+
+    Raises `OperatorError` when this machine lacks the plan's interpreter, the index does not have what the lock
+    names, or a set-up command fails.
+    """
+    python = _interpreter(ref, for_other_uid)
+    where = sha256(str(python.path).encode())[:8]
+    final = cache.environments / f"{ref.digest[:32]}-{where}"
+    with built_once(final) as fresh:
+        if fresh is not None:
+            _install(fresh, python, lock)
+            _write_metadata(fresh, ref)
+            _set_up(fresh, ref.setup)
+            _seal(fresh)
+    seal = final / SEAL
+    if not seal.exists():  # inodes and times are those after the rename
+        _write_seal(final)
+    return final
+
+
+def content_digest(environment: Path) -> str:
+    """Digest over names, sizes, times and inodes of every file: any write or replacement shows, no file is read.
+
+    Valid on the machine that built it only.
+    """
+    rows: list[tuple[str, int, int, int, int]] = []
+    base = len(os.fspath(environment)) + 1
+    todo = [os.fspath(environment)]
+    while todo:
+        with os.scandir(todo.pop()) as children:
+            for child in children:
+                facts = child.stat(follow_symlinks=False)
+                if child.is_dir(follow_symlinks=False):
+                    todo.append(child.path)
+                if child.name != SEAL:
+                    path = child.path[base:]
+                    rows.append((path, facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ino))
+    return sha256("\n".join(map(repr, sorted(rows))).encode())
+
+
+def unchanged(environment: Path) -> bool:
+    """Whether the environment is what was built. False: throw it away (`discard`) and build it again."""
+    try:
+        return (environment / SEAL).read_text() == content_digest(environment)
+    except FileNotFoundError:
+        return False
+
+
+def _digest(ref: EnvironmentRef, python: Interpreter) -> str:
+    facts = ref.model_dump(mode="json", exclude={"digest"})
+    return digest(facts | {"format": FORMAT, "python": python.version, "machine": platform.machine()})
+
+
+def _interpreter(ref: EnvironmentRef, for_other_uid: bool) -> Interpreter:
+    wanted = (ref.python,)
+    found = [p for p in interpreters(wanted, for_other_uid=for_other_uid) if _digest(ref, p) == ref.digest]
+    if not found:
+        here = find_interpreter(wanted, for_other_uid=for_other_uid)
+        raise OperatorError(
+            f"the environment was planned for another patch release or machine than Python {here.version} on "
+            f"{platform.machine()}",
+            hint="plan the campaign on the machine that runs it, or use the same image",
+        )
+    return found[0]
+
+
+@dataclass(frozen=True)
+class _Ran:
+    code: int
+    output: str
+
+
+def _run(argv: tuple[str, ...], env: Mapping[str, str], *, cwd: Path, timeout_s: float = 3600) -> _Ran:
+    try:
+        ended = subprocess.run(
+            argv,
+            env=dict(env),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout_s,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return _Ran(127, str(error))
+    return _Ran(ended.returncode, ended.stdout.decode(errors="replace"))
+
+
+def _network_variables() -> dict[str, str]:
+    names = (
+        "PATH",
+        "HOME",
+        "TMPDIR",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "UV_CACHE_DIR",
+        "UV_KEYRING_PROVIDER",
+        "NETRC",
+    )
+    kept = {name: value for name, value in os.environ.items() if name in names or name.lower().endswith("_proxy")}
+    kept |= {name: value for name, value in os.environ.items() if name.startswith("UV_INDEX_")}
+    trusted = ca_file()
+    return kept | ({"SSL_CERT_FILE": trusted} if trusted else {})
+
+
+def _install(folder: Path, python: Interpreter, lock: bytes) -> None:
+    uv = uv_program()
+    env = _network_variables() | {
+        "UV_DEFAULT_INDEX": index_url(),
+        "UV_NO_CONFIG": "1",
+        "UV_PYTHON_DOWNLOADS": "never",
+    }
+    links = find_links()
+    if links:
+        env["UV_FIND_LINKS"] = ",".join(links)
+    requirements = folder.parent / "requirements.txt"
+    requirements.write_bytes(lock)
+    _must(
+        (uv, "venv", "--quiet", "--relocatable", "--allow-existing", "--python", str(python.path), str(folder)),
+        env,
+        folder.parent,
+        "cannot make an environment",
+    )
+    if lock.strip():
+        sync = (uv, "pip", "install", "--quiet", "--require-hashes", "--no-deps", "--strict", "--link-mode=copy")
+        _must(
+            (*sync, "--compile-bytecode", "--python", str(folder / "bin/python"), "-r", str(requirements)),
+            env,
+            folder.parent,
+            "cannot install what the lock names",
+        )
+
+
+def _must(argv: tuple[str, ...], env: Mapping[str, str], cwd: Path, message: str) -> None:
+    ran = _run(argv, env, cwd=cwd)
+    if ran.code != 0:
+        raise OperatorError(
+            f"{message}: {ran.output.strip()[-2000:]}",
+            where="environment.lock",
+            hint="make the lock again for this Python with `uv pip compile --generate-hashes`",
+        )
+
+
+def site_packages(environment: Path) -> Path:
+    """The one folder of installed packages."""
+    return next((environment / "lib").glob("python3*/site-packages"))
+
+
+def _write_metadata(folder: Path, ref: EnvironmentRef) -> None:
+    if ref.dist_info is None:
+        return
+    target = site_packages(folder) / ref.dist_info
+    if target.exists() or "/" in ref.dist_info:
+        raise OperatorError(
+            f"the lock installs the project itself ({ref.dist_info})",
+            where="environment.lock",
+            hint="remove the project from the lock: its code comes from the workspace",
+        )
+    target.mkdir()
+    for name, text in ref.metadata.items():
+        (target / Path(name).name).write_text(text)
+
+
+def _set_up(folder: Path, commands: tuple[tuple[str, ...], ...]) -> None:
+    """Set-up commands, argv only, with the environment first on PATH; what they say is kept beside it."""
+    log = folder / SETUP_LOG
+    env = _network_variables()
+    path = f"{folder / 'bin'}:{env.get('PATH', '/usr/bin:/bin')}"
+    for argv in commands:
+        started = time.monotonic()
+        program = folder / "bin" / argv[0]
+        ran = _run(
+            (str(program) if program.exists() else argv[0], *argv[1:]),
+            env | {"PATH": path, "VIRTUAL_ENV": str(folder)},
+            cwd=folder.parent,
+        )
+        with log.open("a") as file:
+            file.write(f"$ {argv!r}\n{ran.output}\nexit {ran.code} after {time.monotonic() - started:.1f} s\n")
+        if ran.code != 0:
+            raise OperatorError(
+                f"{' '.join(argv)}: exit {ran.code}: {ran.output.strip()[-1000:]}",
+                where="environment.setup",
+                hint="run the command by hand in a fresh environment",
+            )
+
+
+def _seal(folder: Path) -> None:
+    """Nobody may write, everybody may read: an agent's uid has to run what lies here."""
+    for path, folders, files in os.walk(folder, topdown=False):
+        for name in (*files, *folders):
+            child = Path(path, name)
+            if not child.is_symlink():
+                mode = child.stat().st_mode
+                child.chmod((mode | 0o444 | (0o111 if mode & 0o100 else 0)) & ~0o222)
+
+
+def _write_seal(environment: Path) -> None:
+    """Written after the rename; two builders that both get here write the same."""
+    text = content_digest(environment)
+    fresh = environment.parent / f".{environment.name}-seal-{os.getpid()}"
+    fresh.write_text(text)
+    fresh.replace(environment / SEAL)
+
+
+def python_of(environment: Path) -> Path:
+    """The environment's interpreter."""
+    return environment / "bin" / "python"

@@ -1,0 +1,111 @@
+"""Python interpreters of this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from trialfleet_runner.errors import OperatorError
+
+_ASK = (
+    "import sys,platform;print(sys.implementation.name, platform.python_version(), "
+    "getattr(sys,'_base_executable',sys.executable))"
+)
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A CPython of this machine. `path` is its real file, `version` whole: "3.11.7"."""
+
+    path: Path
+    version: str
+
+    @property
+    def minor(self) -> str:
+        """ "3.11"."""
+        return ".".join(self.version.split(".")[:2])
+
+
+def find_interpreter(wanted: tuple[str, ...], *, for_other_uid: bool = False) -> Interpreter:
+    """The first wanted version that this machine has, best first. Raises `OperatorError`.
+
+    `for_other_uid`: another user must be able to execute it; one below /root does not do.
+    """
+    found = interpreters(wanted, for_other_uid=for_other_uid)
+    if found:
+        return found[0]
+    hidden = interpreters(wanted) if for_other_uid else ()
+    if hidden:
+        raise OperatorError(
+            f"{hidden[0].path} cannot be executed by the agent's user",
+            where="environment.python",
+            hint="install a system-wide Python, or bubblewrap (it needs no other user)",
+        )
+    raise OperatorError(
+        f"no Python {' or '.join(wanted)} on this machine",
+        where="environment.python",
+        hint="install one of them and put it on PATH, for example with apt, pyenv or `uv python install`",
+    )
+
+
+def interpreters(wanted: tuple[str, ...], *, for_other_uid: bool = False) -> tuple[Interpreter, ...]:
+    """Every interpreter that fits, in the order of `wanted`; of one version, those on PATH first."""
+    found: dict[Path, Interpreter] = {}
+    for version in wanted:
+        for program in _candidates(version):
+            known = _ask(str(program))
+            if known and (known.version + ".").startswith(version + "."):
+                found.setdefault(known.path, known)
+    return tuple(i for i in found.values() if not for_other_uid or executable_by_others(i.path))
+
+
+def executable_by_others(path: Path) -> bool:
+    """Whether any user may walk to the real file and execute it.
+
+    >>> executable_by_others(Path("/bin/sh"))
+    True
+    """
+    real = path.resolve()
+    if not real.stat().st_mode & stat.S_IXOTH:
+        return False
+    return all(parent.stat().st_mode & stat.S_IXOTH for parent in real.parents)
+
+
+def _candidates(version: str) -> Iterator[Path]:
+    if not re.fullmatch(r"3\.\d{1,2}(\.\d{1,3})?", version):
+        raise OperatorError(
+            f"{version!r} is not a Python version", where="environment.python", hint='write "3.11"'
+        )
+    minor = ".".join(version.split(".")[:2])
+    if f"{sys.version_info[0]}.{sys.version_info[1]}" == minor:
+        yield Path(getattr(sys, "_base_executable", sys.executable))
+    for folder in os.get_exec_path():
+        program = shutil.which(f"python{minor}", path=folder)
+        if program:
+            yield Path(program)
+    for program in (Path(f"/usr/bin/python{minor}"), Path(f"/usr/local/bin/python{minor}")):
+        if program.exists():
+            yield program
+    for root in (os.environ.get("PYENV_ROOT") or str(Path.home() / ".pyenv"),):
+        yield from sorted(Path(root, "versions").glob(f"{minor}*/bin/python{minor}"), reverse=True)
+
+
+@cache
+def _ask(program: str) -> Interpreter | None:
+    """What the program is; None when it does not run or is not CPython (a version manager's shim without it)."""
+    try:
+        ended = subprocess.run(
+            (program, "-I", "-S", "-c", _ASK), capture_output=True, text=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.fullmatch(r"cpython (\S+) (.+)\n", ended.stdout)
+    return Interpreter(Path(match[2]).resolve(), match[1]) if ended.returncode == 0 and match else None

@@ -1,0 +1,116 @@
+"""A validated task becomes an order: every input an object, every fact in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from trialfleet_runner import prompts
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.campaign import PlannedTask
+from trialfleet_runner.canonical import digest, sha256
+from trialfleet_runner.context.anchor import anchor_for
+from trialfleet_runner.context.nodes import covering_node
+from trialfleet_runner.contexts import context_tree
+from trialfleet_runner.contract import TaskOrder
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.objects import Objects
+from trialfleet_runner.patch import between
+from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_runner.task import Status
+from trialfleet_runner.taskfile import LoadedTask
+from trialfleet_runner.trees import pack
+from trialfleet_runner.validate.record import Validation
+from trialfleet_runner.validate.task import Prepared, prepare_inputs
+from trialfleet_runner.workspace import build_template, template_of
+
+
+def prepare_task(
+    task: LoadedTask,
+    validation: Validation,
+    *,
+    cache: Cache,
+    objects: Objects,
+    mirrors: Mapping[str, Path],
+    sandbox: Sandbox,
+) -> PlannedTask:
+    """The task as the plan freezes it. Its trees, fix, prompt and lock are put among the objects.
+
+    Raises `OperatorError` when the validation does not hold, or is of other content than the task has now.
+    """
+    _check_holds(task, validation)
+    prepared = prepare_inputs(task, cache=cache, mirrors=mirrors, sandbox=sandbox)
+    if prepared.digest != validation.digest:
+        raise OperatorError(
+            "the task has changed since it was validated", where=task.where, hint="validate it again"
+        )
+    variants = prepared.variants
+    template = build_template(template_of(sha256(prepared.pristine), None, cache=cache), variants.pristine)
+    output = objects.get(validation.output).decode() if validation.output is not None else None
+    anchor = anchor_for(
+        task.spec.anchor,
+        prompt_source=task.spec.prompt_source,
+        paths=variants.workspace,
+        failure_output=output,
+        test_file=task.spec.test_file,
+        targets=variants.targets,
+    )
+    order = TaskOrder(
+        id=task.id,
+        digest="0" * 64,
+        environment=prepared.environment.model_copy(update={"lock": objects.put(prepared.lock)}),
+        workspace=objects.put(pack(variants.workspace)),
+        pristine=objects.put(prepared.pristine),
+        fix=objects.put(between(template, variants.fix).encode()),
+        test_command=task.environment.test_command,
+        pythonpath=task.environment.pythonpath,
+        fail_to_pass=validation.fail_to_pass,
+        pass_to_pass=validation.pass_to_pass,
+        test_files=variants.test_files,
+        import_name=task.environment.import_name,
+        prompt_source=task.spec.prompt_source,
+        prompt=objects.put(_prompt(task, prepared, output).encode()),
+        anchor=anchor,
+        language=task.repo.language,
+        test_framework=task.repo.test_framework,
+        targets=variants.targets,
+    )
+    return PlannedTask(
+        order=order.model_copy(update={"digest": digest(order)}),
+        primary=validation.status is Status.VALIDATED,
+        file=str(task.file),
+        covered=_covered(task, anchor, objects),
+    )
+
+
+def _check_holds(task: LoadedTask, validation: Validation) -> None:
+    if not validation.holds:
+        first = validation.problems[0]
+        raise OperatorError(
+            f"the task does not hold: {first.message}", where=task.where, hint=first.hint or "mend the task"
+        )
+    if validation.task != task.id:
+        raise OperatorError(f"this is the validation of {validation.task!r}", where=task.where)
+
+
+def _prompt(task: LoadedTask, prepared: Prepared, output: str | None) -> str:
+    match task.spec.prompt_source:
+        case "failing_test":
+            assert output is not None, "a failing_test task that holds has its output"
+            return prompts.failing_test(output)
+        case "issue":
+            assert task.spec.issue is not None, "the task file's schema requires it"
+            return prompts.issue(task.spec.issue)
+        case "commit_message":
+            if not (prepared.commit_message or "").strip():
+                raise OperatorError(
+                    "has no commit message", where=f"{task.where}: commit_message", hint="write it into the task"
+                )
+            return prompts.commit_message(prepared.commit_message or "")
+
+
+def _covered(task: LoadedTask, anchor: str | None, objects: Objects) -> bool | None:
+    """Whether a node of the task's `tree` covers the anchor; None when it has no such context."""
+    if "tree" not in task.contexts:
+        return None
+    return covering_node(set(context_tree(task, "tree", objects=objects)), anchor) is not None

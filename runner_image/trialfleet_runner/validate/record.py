@@ -1,0 +1,84 @@
+"""What a validation found: kept in the cache by content digest."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from trialfleet_runner.contract import EnvironmentRef, Frozen, Name, Record, Sha256
+from trialfleet_runner.task import Status
+
+
+class ProblemKind(StrEnum):
+    """Why a task does not hold. Each is its own error, for each is mended in another way."""
+
+    FACTS = "facts"  # the task file says what the trees do not have
+    SOURCE = "source"  # the trees could not be had
+    ENVIRONMENT = "environment"  # the environment could not be built
+    TEST_FILE_IS_DIRECTORY = "test_file_is_directory"
+    WRONG_PATH = "wrong_path"
+    ALREADY_PASSES = "already_passes"
+    FAILS_AT_FIX = "fails_at_fix"
+    FLAKY = "flaky"
+    NOT_AS_TEST = "not_as_test"  # error in a fixture, skipped
+    MISSING_TEST = "missing_test"
+    COLLECTION_ERROR = "collection_error"
+    NO_TESTS_COLLECTED = "no_tests_collected"
+    USAGE_ERROR = "usage_error"
+    INTERNAL_ERROR = "internal_error"
+    INTERRUPTED = "interrupted"
+    TIMEOUT = "timeout"
+    RESOURCES = "resources"
+    MISSING_INTERPRETER = "missing_interpreter"
+    NOT_EXECUTABLE = "not_executable"
+    SIGNAL = "signal"
+    NO_JUNIT = "no_junit"
+    OUTSIDE_WORKSPACE = "outside_workspace"  # the imported module is not the workspace's
+    NO_FAIL_TO_PASS = "no_fail_to_pass"  # noqa: S105 - not a password
+
+
+class Problem(Frozen):
+    """One reason, in words, with the way out."""
+
+    kind: ProblemKind
+    message: str
+    hint: str | None = None
+
+
+class NodeCoverage(Frozen):
+    """Which node of a context tree covers a file that the fix changes; None: none but the root."""
+
+    context: Name
+    path: str
+    node: str | None
+
+
+class Validation(Record):
+    """`validations/<digest>.json`. `output`: the frozen failure output, an object; `anchor`: the deepest frame of
+    the repository outside its tests in it."""
+
+    task: Name
+    digest: Sha256
+    status: Status
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[str, ...] = ()
+    repeats: Annotated[int, Field(ge=1)]
+    fail_to_pass: tuple[str, ...] = ()
+    pass_to_pass: tuple[str, ...] = ()
+    output: Sha256 | None = None
+    anchor: str | None = None
+    targets: tuple[str, ...] = ()
+    test_files: tuple[str, ...] = ()
+    coverage: tuple[NodeCoverage, ...] = ()
+    imported: str | None = None
+    environment: EnvironmentRef | None = None
+    isolation: str
+    at: float
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the task may be run (a task without an oracle: apart from primary results)."""
+        return not self.problems

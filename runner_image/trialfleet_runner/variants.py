@@ -1,0 +1,92 @@
+"""The trees of one task: what the agent gets, what is scored, and the fix as it would travel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trialfleet_runner.context.anchor import is_test_path
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.exclusions import Exclusions
+from trialfleet_runner.sources.materialise import Trees
+from trialfleet_runner.strip import strip
+from trialfleet_runner.taskfile import LoadedTask
+from trialfleet_runner.trees import Entry, Tree, TreeError, changed, is_folder
+
+
+@dataclass(frozen=True)
+class Variants:
+    """`pristine`: the stripped pre-fix tree with the fix's test files: what is scored, and what the agent gets
+    where the failing test is shown. `workspace`: what the agent gets. `fix`: the changes that the oracle makes,
+    without tests, context and harness files. `targets`: the source files among them."""
+
+    pristine: Tree
+    workspace: Tree
+    fix: dict[str, Entry | None]
+    test_files: tuple[str, ...]
+    targets: tuple[str, ...]
+    stripped: tuple[str, ...]
+    left_out: tuple[str, ...]  # changes of the fix that do not travel, its test files apart
+
+    def exclusions(self, pythonpath: tuple[str, ...]) -> Exclusions:
+        """What of a patch stays behind on the scoring tree."""
+        return Exclusions.of(self.pristine, self.test_files, pythonpath)
+
+
+def variants(task: LoadedTask, trees: Trees) -> Variants:
+    """Pure: the trees by the task's facts. Raises `OperatorError` for a test file that is a folder or missing,
+    a fix that changes nothing, and `strip_extra` that leaves the repository."""
+    try:
+        pre_fix, removed = strip(trees.pre_fix, task.repo.strip_extra)
+        fixed, _ = strip(trees.fixed, task.repo.strip_extra)
+    except TreeError as error:
+        raise OperatorError(str(error), where=f"{task.file}: repo.strip_extra") from None
+    tests = task.test_files or _changed_tests(pre_fix, fixed)
+    for path in tests:
+        _check_test_file(task, fixed, path)
+    pristine = without(pre_fix, tests) | {path: fixed[path] for path in tests}
+    differing = [path for path in changed(pre_fix, fixed) if path not in tests]
+    travels = Exclusions.of(pristine, tests, task.environment.pythonpath)
+    fix = {path: fixed.get(path) for path in differing if not travels.excludes(path)}
+    if not fix:
+        raise OperatorError(
+            "the fix changes nothing but tests and harness files", where=task.where, hint="choose another task"
+        )
+    return Variants(
+        pristine=pristine,
+        workspace=pristine if task.spec.prompt_source == "failing_test" else pre_fix,
+        fix=fix,
+        test_files=tests,
+        targets=_targets(fix),
+        stripped=removed,
+        left_out=tuple(path for path in differing if path not in fix),
+    )
+
+
+def without(tree: Tree, paths: tuple[str, ...]) -> dict[str, Entry]:
+    """The tree without some files."""
+    gone = set(paths)
+    return {path: entry for path, entry in tree.items() if path not in gone}
+
+
+def is_test_module(path: str) -> bool:
+    """Whether pytest would collect it by its default names."""
+    name = path.rpartition("/")[2]
+    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
+
+
+def _changed_tests(pre_fix: Tree, fixed: Tree) -> tuple[str, ...]:
+    return tuple(path for path in changed(pre_fix, fixed) if path in fixed and is_test_module(path))
+
+
+def _check_test_file(task: LoadedTask, fixed: Tree, path: str) -> None:
+    where = f"{task.where}: test_file"
+    if path in fixed:
+        return
+    if is_folder(fixed, path):
+        raise OperatorError(f"{path!r} is a directory", where=where, hint="name one file")
+    raise OperatorError(f"{path!r} is not in the fixed tree", where=where, hint="check the path")
+
+
+def _targets(fix: dict[str, Entry | None]) -> tuple[str, ...]:
+    source = tuple(path for path in fix if path.endswith(".py") and not is_test_path(path))
+    return source or tuple(path for path in fix if not is_test_path(path))
