@@ -1,0 +1,28 @@
+"""Text that others wrote (task names, messages of losses, reasons), made harmless before it is shown."""
+
+from __future__ import annotations
+
+import unicodedata
+
+LONGEST = 600  # characters of one text
+
+
+def plain(text: str, longest: int = LONGEST) -> str:
+    """One line of printable text: no terminal escapes, no bidirectional overrides, no line breaks.
+
+    >>> plain("a\\x1b[31mred\\nline"), plain("x" * 9, longest=5)
+    ('a�[31mred line', 'xxxx…')
+    """
+    flat = " ".join(text.split())
+    safe = "".join("�" if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co") else char for char in flat)
+    return safe if len(safe) <= longest else safe[: longest - 1] + "…"
+
+
+def markdown(text: str) -> str:
+    """`plain` text that Markdown and the HTML inside it leave alone, also inside a table.
+
+    >>> markdown("<b>|_x_")
+    '&lt;b&gt;\\\\|\\\\_x\\\\_'
+    """
+    escaped = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return "".join(f"\\{char}" if char in "\\`*_[]#|~!" else char for char in escaped)

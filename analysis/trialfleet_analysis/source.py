@@ -1,0 +1,60 @@
+"""Which campaign in which store the words on the command line mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_runner.campaign import CampaignSpec
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.store.directory import DirectoryStore
+from trialfleet_runner.store.open import open_store
+from trialfleet_runner.store.protocol import Store
+from trialfleet_runner.yamlfile import load
+
+
+@dataclass(frozen=True)
+class Source:
+    """`store`: a URL or directory as `open_store` takes it."""
+
+    store: str
+    campaign: str
+
+    def open(self) -> Store:
+        return open_store(self.store)
+
+    def default_folder(self) -> Path:
+        """Beside the campaign in a directory store, else in the working directory."""
+        opened = self.open()
+        name = f"{self.campaign}-report"
+        return opened.root / name if isinstance(opened, DirectoryStore) else Path(name)
+
+
+def find_source(campaign: str, store: str | None) -> Source:
+    """A campaign file; a campaign's folder (also s3://bucket/prefix/name); or a name, with `store`.
+
+    Raises `OperatorError` when it is none of these.
+    """
+    path = Path(campaign)
+    if "://" in campaign:
+        above, _, name = campaign.rstrip("/").rpartition("/")
+        return Source(store or above, name)
+    if path.is_file():
+        return _from_file(path, store)
+    if (path / "campaign.json").is_file():
+        folder = path.resolve()
+        return Source(store or str(folder.parent), folder.name)
+    if store is not None:
+        return Source(store, campaign)
+    raise OperatorError(
+        "neither a campaign file nor a campaign's folder",
+        where=campaign,
+        hint="give campaign.yaml, or <store>/<campaign>, or a name with --store",
+    )
+
+
+def _from_file(path: Path, store: str | None) -> Source:
+    if path.name == "campaign.json":
+        return Source(store or str(path.resolve().parent.parent), path.resolve().parent.name)
+    spec = load(path, CampaignSpec)
+    return Source(store or spec.store, spec.campaign)
