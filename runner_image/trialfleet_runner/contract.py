@@ -215,6 +215,7 @@ class Grants(Record):
     attempt: Annotated[int, Field(ge=1)]
     intent_nonce: str
     agent: AgentSpec
+    agent_digest: Sha256 | None = None  # of the plan: another program or model than planned halts the campaign
     task: TaskOrder
     condition: ConditionOrder
     limits: Limits

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
 
@@ -20,7 +20,7 @@ class LiveLog:
     """
 
     def __init__(
-        self, log: Path, send: Callable[[bytes], None], *, interval_s: float, secrets: tuple[str, ...] = ()
+        self, log: Path, send: Callable[[bytes], None], *, interval_s: float, secrets: Collection[str] = ()
     ) -> None:
         self._log, self._send, self._interval_s, self._secrets = log, send, interval_s, secrets
         self._done = threading.Event()

@@ -1,0 +1,45 @@
+"""`python -m trialfleet_runner.attempt GRANTS.json`.
+
+Exit codes: 0 an end was committed, by us or before us; 143 the same after SIGTERM; 3 the attempt is another
+runner's; 75 the store did not answer, so nothing was committed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from trialfleet_runner.attempt import commit
+from trialfleet_runner.attempt.flow import Attempt
+from trialfleet_runner.attempt.scratch import Busy, locked, scratch_root
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.contract import Grants
+from trialfleet_runner.sandbox import choose
+from trialfleet_runner.store.protocol import StoreError
+
+COMMITTED, ANOTHERS, UNANSWERED, STOPPED = 0, 3, 75, 143
+
+
+def main(path: Path) -> int:
+    """Run the attempt that the grants file names."""
+    grants = Grants.model_validate_json(path.read_bytes())
+    sandbox = choose(os.environ.get("TRIALFLEET_ISOLATION"))
+    try:
+        with locked(scratch_root(), f"{grants.trial.id}-{grants.attempt}") as scratch:
+            if not commit.claim(grants, scratch=scratch.root, isolation=sandbox.name):
+                return ANOTHERS
+            attempt = Attempt(grants, scratch, sandbox, Cache.default())
+            signal.signal(signal.SIGTERM, lambda *_: attempt.stop.set())
+            attempt.run()
+            return STOPPED if attempt.stop.is_set() else COMMITTED
+    except Busy:
+        return ANOTHERS
+    except StoreError as error:
+        print(f"trialfleet runner: the store did not answer: {error}", file=sys.stderr)
+        return UNANSWERED
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,184 @@
+"""The agent's turn: in its sandbox, behind the gateway, until it ends or is ended."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from trialfleet_runner.agents.protocol import Agent, Identity, Parsed, Setup
+from trialfleet_runner.agents.registry import agent as registered
+from trialfleet_runner.agents.surroundings import stop_of
+from trialfleet_runner.attempt.loss import Lost
+from trialfleet_runner.attempt.model import upstream
+from trialfleet_runner.attempt.places import Place
+from trialfleet_runner.attempt.ready import Ready
+from trialfleet_runner.contract import Grants, HaltScope, LossClass, Stop
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.gateway import Budget, Canaries, Gateway, GatewayReport, Price, url_at
+from trialfleet_runner.sandbox.protocol import Exit, Job, Sandbox, SandboxError
+from trialfleet_runner.testrun import argv, selection
+
+HOOK_LOG = "hook.jsonl"
+PORT = 8080  # of the gateway, inside a sandbox that has a loopback of its own
+
+
+Chosen = tuple[Agent, Identity]
+
+
+@dataclass(frozen=True)
+class AgentRun:
+    """What happened. `exit` is None when there was nothing to run; `gateway` when there was no model."""
+
+    parsed: Parsed
+    exit: Exit | None
+    gateway: GatewayReport | None
+    stop: Stop
+
+
+def identified(grants: Grants) -> Chosen:
+    """The agent, which must be the one that was planned. Raises `Lost`, halting the campaign, when it is not."""
+    try:
+        chosen = registered(grants.agent.kind)
+        identity = chosen.identify(grants.agent)
+    except OperatorError as error:
+        raise Lost(LossClass.SETUP, str(error), halt=HaltScope.CAMPAIGN) from error
+    if grants.agent_digest not in (None, identity.digest):
+        message = f"this machine's {grants.agent.kind} {identity.version} is not the agent that was planned"
+        raise Lost(LossClass.SETUP, message, halt=HaltScope.CAMPAIGN)
+    return chosen, identity
+
+
+def run_agent(
+    grants: Grants,
+    ready: Ready,
+    place: Place,
+    *,
+    chosen: Chosen,
+    fix: bytes | None,
+    stop: threading.Event,
+    secrets: set[str],
+) -> AgentRun:
+    """Run it to its end. Raises `Lost` when the sandbox or the provider failed, or `stop` was set. What must
+    not be seen in the bundle is added to `secrets`."""
+    agent, identity = chosen
+    with ExitStack() as stack:
+        gateway = _gateway(grants, ready, place, secrets) if identity.needs_model else None
+        if gateway is not None:
+            stack.enter_context(gateway)
+        job = agent.job(_setup(grants, ready, place, fix=fix, gateway=gateway), place.mounts)
+        ended = None if job is None else _run(_limited(job, grants, gateway, stop), place.sandbox)
+    if stop.is_set():
+        raise Lost(LossClass.TERMINATED, "the runner was told to stop")
+    report = gateway.report() if gateway else None
+    _refuse_provider_failures(report, ended)
+    parsed = agent.parse(place.scratch.record, ended, place.scratch.workspace)
+    return AgentRun(parsed, ended, report, stopped(ended, report, parsed))
+
+
+def stopped(ended: Exit | None, report: GatewayReport | None, parsed: Parsed) -> Stop:
+    """Why the agent stopped: the sandbox's word first, then the gateway's, then the agent's own.
+
+    >>> stopped(None, None, Parsed()).value
+    'finished'
+    """
+    by_sandbox = stop_of(ended)
+    if by_sandbox in {Stop.TIMEOUT, Stop.MEMORY, Stop.DISK}:
+        return by_sandbox
+    if report is not None and report.stop is not None:
+        return report.stop
+    return parsed.stop or by_sandbox or Stop.FINISHED
+
+
+def _refuse_provider_failures(report: GatewayReport | None, ended: Exit | None) -> None:
+    if report is None:
+        return
+    if report.halt is not None:
+        raise Lost(LossClass.PROVIDER, report.halt, halt=HaltScope.CAMPAIGN)
+    finished = ended is not None and ended.cause == "itself" and ended.code == 0
+    if report.provider_error is not None and not finished and report.stop is None:
+        raise Lost(LossClass.PROVIDER, report.provider_error)
+
+
+def _gateway(grants: Grants, ready: Ready, place: Place, secrets: set[str]) -> Gateway:
+    composed, inside = ready.composed, place.inside(place.scratch.workspace)
+    canaries = Canaries(
+        declared={name: (text,) for name, text in composed.needles.items()}
+        | {f"hook:{node}": (text,) for node, text in composed.hook_needles.items()},
+        files=frozenset(f"{inside}/{path}" for path in composed.files),
+    )
+    try:
+        provider = upstream(grants.agent)
+        gateway = Gateway(
+            provider,
+            record=place.scratch.record,
+            listen=place.scratch.socket if place.isolated else None,
+            budget=Budget(max_turns=grants.agent.max_turns, max_cost_usd=grants.limits.cost_usd),
+            canaries=canaries,
+            model=grants.agent.model,
+            prices=_prices(grants),
+        )
+    except OperatorError as error:
+        raise Lost(LossClass.PROVIDER, str(error), halt=HaltScope.CAMPAIGN) from error
+    secrets |= {provider.key, gateway.token}
+    return gateway
+
+
+def _prices(grants: Grants) -> dict[str, Price]:
+    given = grants.agent.options.get("prices") or {}
+    return {model: Price(**price) for model, price in given.items()}
+
+
+def _limited(job: Job, grants: Grants, gateway: Gateway | None, stop: threading.Event) -> Job:
+    """The agent's job under the plan's limits, with its only way out."""
+    limits = grants.limits
+    job = replace(
+        job,
+        memory_bytes=limits.memory_bytes,
+        disk_bytes=limits.disk_bytes,
+        grace_s=limits.stop_grace_s,
+        stop=stop,
+    )
+    if gateway is None:
+        return job
+    job = replace(job, extra_time_s=gateway.throttled_s)
+    return replace(job, gateway=gateway.socket, gateway_port=PORT) if gateway.socket else job
+
+
+def _run(job: Job, sandbox: Sandbox) -> Exit:
+    try:
+        return sandbox.run(job)
+    except SandboxError as error:
+        raise Lost(LossClass.SETUP, f"the sandbox did not start: {error}") from error
+
+
+def _setup(grants: Grants, ready: Ready, place: Place, *, fix: bytes | None, gateway: Gateway | None) -> Setup:
+    scratch = place.scratch
+    url = None if gateway is None else url_at(PORT) if gateway.socket else gateway.url
+    return Setup(
+        spec=grants.agent,
+        prompt=ready.composed.prompt,
+        system=ready.composed.system,
+        seed=grants.trial.seed,
+        workspace=scratch.workspace,
+        home=scratch.home,
+        environment=ready.environment,
+        pythonpath=grants.task.pythonpath,
+        tests=_visible_tests(grants, ready, place),
+        hook_context=scratch.context if ready.composed.hook_nodes else None,
+        hook_log=scratch.home / HOOK_LOG,
+        fix=fix,
+        gateway_url=url,
+        gateway_token=gateway.token if gateway else None,
+        record=scratch.record,
+    )
+
+
+def _visible_tests(grants: Grants, ready: Ready, place: Place) -> tuple[str, ...]:
+    """How the agent may run the failing tests: only where they are in its workspace."""
+    task = grants.task
+    if task.prompt_source != "failing_test" or not task.fail_to_pass:
+        return ()
+    report = f"{place.inside(place.scratch.home)}/tmp/junit.xml"  # noqa: S108 - in the agent's own HOME
+    programs = frozenset(path.name for path in (ready.environment / "bin").iterdir())
+    return argv(task.test_command, selection(task.fail_to_pass), report, place.inside(ready.environment), programs)

@@ -1,0 +1,115 @@
+"""From what the agent left to `patch.json`: the diff that travels, and what was measured on the way."""
+
+from __future__ import annotations
+
+import time
+
+from trialfleet_runner import metrics
+from trialfleet_runner.agents.protocol import Parsed, Step
+from trialfleet_runner.attempt.agent_run import HOOK_LOG, AgentRun
+from trialfleet_runner.attempt.commit import nonce
+from trialfleet_runner.attempt.loss import Lost
+from trialfleet_runner.attempt.ready import Ready
+from trialfleet_runner.attempt.scratch import Scratch
+from trialfleet_runner.canonical import canonical_json, sha256
+from trialfleet_runner.context.hook_log import HookLog, read_hook_log
+from trialfleet_runner.contract import Delivery, Grants, HaltScope, LossClass, Metrics, Patch
+from trialfleet_runner.gateway import GatewayReport
+from trialfleet_runner.patch import Left, diff
+
+TRAJECTORY_CAP = 4 * 2**20
+
+
+def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun) -> Patch:
+    """Raises `Lost(contaminated)` when a declared delivery did not arrive, or an undeclared one did."""
+    left = diff(scratch.workspace, ready.given, ready.exclusions)
+    hook = read_hook_log(scratch.home / HOOK_LOG)
+    delivery = delivered(ready.composed.delivery, hook, run.gateway)
+    trajectory = jsonl(run.parsed.steps)
+    return Patch(
+        trial=grants.trial.id,
+        attempt=grants.attempt,
+        nonce=nonce(),
+        at=time.time(),
+        diff=left.diff,
+        excluded=tuple(sorted({*left.excluded, *left.odd})),
+        stop=run.stop,
+        throttled_s=run.gateway.throttled_s if run.gateway else 0.0,
+        metrics=measured(grants, run, left, hook),
+        delivery=delivery,
+        trajectory=sha256(trajectory.encode()),
+        trajectory_jsonl=trajectory,
+    )
+
+
+def delivered(planned: Delivery, hook: HookLog, report: GatewayReport | None) -> Delivery:
+    """The delivery with its claims: which parts reached the model. Without a model they stay None.
+
+    A model that was never asked has been reached by nothing, and nothing can be said of the deliveries. The
+    hook is checked for the nodes that it says it pushed.
+    """
+    parts = _parts(planned, hook)
+    if report is None or report.answered == 0:
+        return planned.model_copy(update={"reached_model": dict.fromkeys(parts)})
+    if report.undeclared:
+        seen = ", ".join(report.undeclared)
+        raise Lost(LossClass.CONTAMINATED, f"reached the model undeclared: {seen}", halt=HaltScope.CAMPAIGN)
+    claims = {part: all(report.reached.get(name, False) for name in names) for part, names in parts.items()}
+    return planned.model_copy(update={"reached_model": claims})
+
+
+def _parts(planned: Delivery, hook: HookLog) -> dict[str, list[str]]:
+    parts: dict[str, list[str]] = {}
+    if planned.files:
+        parts["files"] = ["files"]
+    if planned.inline_tokens:
+        parts["inline"] = ["inline"]
+    pushed = sorted({f"hook:{firing.node}" for firing in hook.emitted if firing.node})
+    if pushed:
+        parts["hook"] = pushed
+    return parts
+
+
+def jsonl(steps: tuple[Step, ...]) -> str:
+    """The trajectory, one step a line; cut at a whole line when it is longer than 4 MiB."""
+    lines: list[str] = []
+    size = 0
+    for step in steps:
+        line = canonical_json(step).decode()
+        size += len(line)
+        if size > TRAJECTORY_CAP:
+            break
+        lines.append(line)
+    return "".join(lines)
+
+
+def measured(grants: Grants, run: AgentRun, left: Left, hook: HookLog) -> Metrics:
+    """Metrics of the agent's part; scoring adds its own."""
+    parsed, report = run.parsed, run.gateway
+    turns = report.turns if report else parsed.turns
+    phases = metrics.phases(parsed.steps, turns)
+    size = metrics.diff_size(left.diff)
+    counted = _tokens(parsed, report)
+    return Metrics(
+        turns=turns,
+        tool_calls=parsed.tool_calls,
+        **counted,
+        cost_usd=report.cost_usd if report else parsed.cost_usd,
+        agent_s=round(run.exit.wall_s, 3) if run.exit else None,
+        throttled_s=report.throttled_s if report else None,
+        agent_core_s=run.exit.core_s if run.exit else None,
+        **phases._asdict(),
+        context_files_read=metrics.context_files_read(parsed.steps) if parsed.steps else None,
+        hook_firings=len(hook.emitted) if grants.condition.hook else None,
+        target_hit=metrics.target_hit(size.files, grants.task.targets),
+        lines_added=size.added,
+        lines_removed=size.removed,
+        files_changed=len(size.files),
+    )
+
+
+def _tokens(parsed: Parsed, report: GatewayReport | None) -> dict[str, int | None]:
+    """By kind: as the gateway counted them, else as the agent says."""
+    source: GatewayReport | Parsed = report or parsed
+    kinds = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+    return {kind: getattr(source, kind) for kind in kinds}

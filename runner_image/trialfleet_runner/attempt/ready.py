@@ -1,0 +1,74 @@
+"""Everything an attempt needs before its agent starts, from its grants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_runner import environment, workspace
+from trialfleet_runner.attempt.inputs import Inputs
+from trialfleet_runner.attempt.loss import Lost
+from trialfleet_runner.attempt.scratch import Scratch
+from trialfleet_runner.cache import discard
+from trialfleet_runner.context.delivery import Composed, compose
+from trialfleet_runner.contract import Grants, HaltScope, LossClass
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.exclusions import Exclusions
+from trialfleet_runner.trees import Entry
+from trialfleet_runner.workspace import Template
+
+
+@dataclass(frozen=True)
+class Ready:
+    """`given`: what the agent gets (baseline of its patch); `pristine`: what is scored."""
+
+    composed: Composed
+    environment: Path
+    given: Template
+    pristine: Template
+    exclusions: Exclusions
+
+
+def prepare(grants: Grants, inputs: Inputs, *, for_other_uid: bool) -> Ready:
+    """Raises `Lost(setup)` when the order cannot be met; it halts the task when no other attempt could either."""
+    try:
+        task, condition = grants.task, grants.condition
+        composed = compose(
+            condition,
+            task=inputs.text(task.prompt),
+            files=_bytes(inputs.tree(condition.files)),
+            context=_bytes(inputs.tree(condition.context)),
+            anchor=task.anchor,
+        )
+        built = _environment(grants, inputs, for_other_uid)
+        given = inputs.template(task.workspace, composed.files)
+        pristine = inputs.template(task.pristine)
+    except (OperatorError, ValueError) as error:
+        raise Lost(LossClass.SETUP, str(error), halt=HaltScope.TASK) from error
+    exclusions = Exclusions.of(given.manifest, task.test_files, task.pythonpath)
+    return Ready(composed, built, given, pristine, exclusions)
+
+
+def lay_out(ready: Ready, scratch: Scratch) -> None:
+    """Give the agent its own copy of the workspace, an empty HOME and the hook's nodes."""
+    workspace.clone(ready.given, scratch.workspace)
+    (scratch.home / "tmp").mkdir(parents=True)
+    for path, text in ready.composed.hook_nodes.items():
+        target = scratch.context / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+
+
+def _environment(grants: Grants, inputs: Inputs, for_other_uid: bool) -> Path:
+    """An environment that somebody changed is built anew: no agent may leave anything to the next."""
+    ref, lock = grants.task.environment, inputs.get(grants.task.environment.lock)
+    built = environment.build(ref, lock, cache=inputs.cache, for_other_uid=for_other_uid)
+    if environment.unchanged(built):
+        return built
+    discard(built)
+    return environment.build(ref, lock, cache=inputs.cache, for_other_uid=for_other_uid)
+
+
+def _bytes(tree: Mapping[str, Entry]) -> dict[str, bytes] | None:
+    return {path: entry.data for path, entry in tree.items()} or None

@@ -1,0 +1,63 @@
+"""Clean scoring: the patch alone travels to a pristine checkout, and the tests run there without a key."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_runner import trees, workspace
+from trialfleet_runner.attempt.loss import Lost
+from trialfleet_runner.attempt.ready import Ready
+from trialfleet_runner.contract import Grants, HaltScope, LossClass, TestResult
+from trialfleet_runner.patch import PatchError, changes_of
+from trialfleet_runner.sandbox.protocol import Sandbox, SandboxError
+from trialfleet_runner.testrun import Suite, TestRun, run_tests, selection
+
+
+@dataclass(frozen=True)
+class ScoreRun:
+    """The scoring run; `results` covers every fail-to-pass and pass-to-pass id, in this order."""
+
+    run: TestRun
+    results: tuple[TestResult, ...]
+    timed_out: bool
+
+
+def score(
+    grants: Grants, ready: Ready, diff: str, scratch: Path, sandbox: Sandbox, *, stop: threading.Event
+) -> ScoreRun:
+    """Apply `diff` to a fresh checkout below `scratch`, restore what may not change, run the tests.
+
+    Raises `Lost(scoring)` when the sandbox failed or the diff, which was made against the same tree, does not
+    apply.
+    """
+    task = grants.task
+    try:
+        changes = changes_of(diff, ready.given, ready.exclusions)
+    except PatchError as error:
+        raise Lost(LossClass.SCORING, str(error), halt=HaltScope.CAMPAIGN) from error
+    checkout = scratch / "checkout"
+    workspace.clone(ready.pristine, checkout)
+    trees.write_changes(changes, checkout)
+    suite = Suite(
+        environment=ready.environment,
+        command=task.test_command,
+        pythonpath=task.pythonpath,
+        timeout_s=grants.limits.tests_timeout_s,
+        memory_bytes=grants.limits.memory_bytes,
+    )
+    ids = (*task.fail_to_pass, *task.pass_to_pass)
+    try:
+        run = run_tests(
+            suite,
+            workspace=checkout,
+            scratch=scratch,
+            tests=selection(ids),
+            sandbox=sandbox,
+        )
+    except SandboxError as error:
+        raise Lost(LossClass.SCORING, f"the sandbox did not start: {error}") from error
+    if stop.is_set():
+        raise Lost(LossClass.TERMINATED, "the runner was told to stop while the tests ran")
+    return ScoreRun(run, run.results(ids), timed_out=run.exit.cause == "timeout")
