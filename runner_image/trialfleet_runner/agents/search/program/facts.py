@@ -1,0 +1,69 @@
+"""What was observed of the failure: the only knowledge that operators have beside the file itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+Kinds = dict[tuple[str, int], dict[str, frozenset[str]]]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`pairs` are (got, expected) where an assertion's two sides differ; `kinds` what variables held, by
+    (path, first line of the function): type names, with `None` and `empty:<type>` told apart."""
+
+    exceptions: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+    expected_raises: tuple[str, ...] = ()
+    pairs: tuple[tuple[object, object], ...] = ()
+    strings: tuple[str, ...] = ()
+    numbers: tuple[float, ...] = ()
+    keywords: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    kinds: Kinds = field(default_factory=dict)
+
+    def held(self, path: str, line: int, name: str) -> frozenset[str]:
+        """Kinds that a variable held in the function that begins at `line`; empty: not observed."""
+        return self.kinds.get((path, line), {}).get(name, frozenset())
+
+    def raised(self, *names: str) -> bool:
+        return any(name in self.exceptions for name in names)
+
+
+def differing(left: object, right: object, depth: int = 0) -> Iterator[tuple[object, object]]:
+    """The leaves in which two values differ, at most eight levels deep.
+
+    >>> list(differing({"a": ["x", 1]}, {"a": ["y", 1]}))
+    [('x', 'y')]
+    """
+    if (left == right and type(left) is type(right)) or depth > 8:
+        return
+    if isinstance(left, dict) and isinstance(right, dict):
+        shared = [key for key in left if key in right]
+        for key in shared:
+            yield from differing(left[key], right[key], depth + 1)
+        lost, gained = [k for k in left if k not in right], [k for k in right if k not in left]
+        yield from zip(lost, gained, strict=False)
+        if shared and not (lost or gained):
+            return
+    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+        for one, other in zip(left, right, strict=True):
+            yield from differing(one, other, depth + 1)
+        return
+    yield left, right
+
+
+def middle(got: str, expected: str) -> tuple[str, str, str, str]:
+    """(shared prefix, what got has, what expected has, shared suffix).
+
+    >>> middle("a-b.txt", "a_b.txt")
+    ('a', '-', '_', 'b.txt')
+    """
+    at = 0
+    while at < min(len(got), len(expected)) and got[at] == expected[at]:
+        at += 1
+    end = 0
+    while end < min(len(got), len(expected)) - at and got[-1 - end] == expected[-1 - end]:
+        end += 1
+    return got[:at], got[at : len(got) - end], expected[at : len(expected) - end], got[len(got) - end :]

@@ -1,0 +1,204 @@
+"""From one file and its suspicious lines to ranked candidates."""
+
+from __future__ import annotations
+
+import ast
+import math
+import random
+from collections.abc import Iterable
+from dataclasses import replace
+
+from .edit import Candidate, OverlappingEdits, apply
+from .facts import Facts
+from .guidance import Guidance
+from .operators.registry import REGISTRY, Operator, Site
+from .scope import Scope, bound_names
+from .source import Source
+
+BY_EXCEPTION: dict[str, dict[str, float]] = {
+    "AssertionError": {"none_guard": 0.5, "try_wrap": 0.3, "getattr_default": 0.4, "initialise": 0.5},
+    "KeyError": {"subscript_get": 2.0, "entry_add": 1.5, "exception_widen": 1.5, "try_wrap": 1.3},
+    "AttributeError": {
+        "none_guard": 1.8,
+        "attribute": 1.4,
+        "class_member": 2.5,
+        "or_default": 1.3,
+        "convert": 1.2,
+    },
+    "TypeError": {
+        "convert": 1.5,
+        "argument_add": 1.5,
+        "argument_drop": 1.5,
+        "parameter_default": 1.8,
+        "await": 1.5,
+    },
+    "IndexError": {"slice": 1.5, "index": 1.5, "early_exit": 1.5, "guard_insert": 1.4, "exception_widen": 1.4},
+    "NameError": {"import_fix": 3.0, "variable": 1.5, "initialise": 2.0},
+    "UnboundLocalError": {"initialise": 3.0, "move": 1.5, "donor_insert": 1.5},
+    "Failed": {"condition_refine": 1.3, "exception_raise": 1.5, "early_exit": 1.3, "try_wrap": 0.2},
+    "UnicodeDecodeError": {"keyword_common": 3.0, "exception_widen": 1.6},
+    "UnicodeEncodeError": {"keyword_common": 3.0, "exception_widen": 1.6},
+    "ValueError": {"early_exit": 1.3, "guard_insert": 1.3, "exception_widen": 1.4},
+    "FileNotFoundError": {"guard_insert": 1.4, "exception_widen": 1.6, "keyword_common": 1.5},
+}
+_SAME_OPERATOR = 0.85  # each further candidate of one operator on one line
+_SAME_LINE = 0.95  # each further candidate on one line
+_JITTER = 0.3  # spread (of the logarithm) that the seed gives to near-equals
+_DECLARED = 0.5  # share of its users' weight that a declaration inherits
+_MOST_LIKE = 6  # as many like places are edited together at most
+
+
+class Weights:
+    """How much each node of a file deserves to be edited."""
+
+    def __init__(self, source: Source, lines: dict[int, float], guidance: Guidance, facts: Facts) -> None:
+        self.source, self.guidance = source, guidance
+        self.lines = dict(lines)
+        self._declare(facts)
+        self._guide()
+
+    def of(self, node: ast.AST) -> float:
+        """The heaviest line of an expression, or the first line of a statement; 0: never executed."""
+        if isinstance(node, ast.Module):
+            return max(self.lines.values(), default=0.0)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return self._inside(node) * 0.8
+        first = getattr(node, "lineno", 0)
+        last = getattr(node, "end_lineno", first) or first
+        if isinstance(node, ast.stmt):
+            last = first if hasattr(node, "body") else last
+        best = max((self.lines.get(line, 0.0) for line in range(first, min(last, first + 40) + 1)), default=0.0)
+        statement = self.source.statement(node)
+        around = self.lines.get(statement.lineno, 0.0) if statement is not None and best == 0 else 0.0
+        if isinstance(node, ast.ExceptHandler) and best == 0:
+            holder = self.source.parent(node)
+            around = self._inside(holder) * 0.9 if isinstance(holder, ast.stmt) else 0.0
+        return max(best, around)
+
+    def _inside(self, node: ast.stmt) -> float:
+        last = node.end_lineno or node.lineno
+        return max((w for line, w in self.lines.items() if node.lineno < line <= last), default=0.0)
+
+    def _declare(self, facts: Facts) -> None:
+        """Constants, class fields and signatures weigh as much as half of what uses them."""
+        used = self._used()
+        for name in facts.names:
+            used[name] = max(used.get(name, 0.0), 0.5)
+        for holder in [self.source.tree, *(n for n in ast.walk(self.source.tree) if isinstance(n, ast.ClassDef))]:
+            owner = used.get(holder.name, 0.0) * 0.6 if isinstance(holder, ast.ClassDef) else 0.0
+            for statement in holder.body:
+                names = bound_names(ast.Module(body=[statement], type_ignores=[]))
+                weight = max([owner, *(used.get(n, 0.0) for n in names)]) * _DECLARED
+                if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and weight:
+                    for line in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1):
+                        self.lines[line] = max(self.lines.get(line, 0.0), weight)
+
+    def _used(self) -> dict[str, float]:
+        """Names and attributes that executed functions mention, with the heaviest mention."""
+        found: dict[str, float] = {}
+        for node in ast.walk(self.source.tree):
+            name = (
+                node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
+            )
+            if name is not None and self.source.function(node) is not None:
+                weight = self.lines.get(getattr(node, "lineno", 0), 0.0)
+                if weight > found.get(name, 0.0):
+                    found[name] = weight
+        return found
+
+    def _guide(self) -> None:
+        """Lines of named functions and classes, and lines that mention named symbols, come first."""
+        boosts: dict[int, float] = {}
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                extra = self.guidance.symbol(node.name) * (0.6 if isinstance(node, ast.ClassDef) else 1.5)
+                for line in range(node.lineno, (node.end_lineno or node.lineno) + 1) if extra else ():
+                    boosts[line] = max(boosts.get(line, 0.0), extra)
+            elif isinstance(node, (ast.Name, ast.Attribute)):
+                extra = self.guidance.symbol(node.id if isinstance(node, ast.Name) else node.attr) * 0.8
+                if extra:
+                    boosts[node.lineno] = max(boosts.get(node.lineno, 0.0), extra)
+        file = 1 + 0.5 * self.guidance.path(self.source.path)
+        for line in self.lines:
+            self.lines[line] *= file * (1 + boosts.get(line, 0.0))
+
+
+def candidates(
+    source: Source, lines: dict[int, float], facts: Facts, guidance: Guidance, chance: random.Random
+) -> tuple[list[Candidate], int]:
+    """Ranked candidates, best first, and how many times an operator broke on this file."""
+    weights = Weights(source, lines, guidance, facts)
+    scope = Scope(source)
+    raw: dict[tuple[str, object], Candidate] = {}
+    broken = 0
+    for node in ast.walk(source.tree):
+        operators = REGISTRY.get(type(node), ())
+        weight = weights.of(node) if operators else 0.0
+        for operator in operators if weight > 0 else ():
+            try:
+                found = _proposed(Site(source, scope, facts, node), operator, weight, guidance, facts)
+            except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+                broken += 1  # odd code of a project must not end the search
+                continue
+            for one in found:
+                if one.identity() not in raw or raw[one.identity()].score < one.score:
+                    raw[one.identity()] = one
+    spread = _spread([*raw.values(), *_systematic(source, raw.values())])
+    jittered = [replace(c, score=c.score * math.exp(chance.gauss(0, _JITTER))) for c in spread]
+    return sorted(jittered, key=lambda c: -c.score), broken
+
+
+def _proposed(
+    site: Site[ast.AST], operator: Operator, weight: float, guidance: Guidance, facts: Facts
+) -> list[Candidate]:
+    prior = operator.prior * guidance.operators.get(operator.name, 1.0)
+    for exception in dict.fromkeys(facts.exceptions[:3]):
+        prior *= BY_EXCEPTION.get(exception, {}).get(operator.name, 1.0)
+    line = getattr(site.node, "lineno", 1)
+    return [
+        Candidate(
+            site.source.path, operator.name, line, tuple(sorted(change.edits)), weight * prior * change.weight
+        )
+        for change in operator.propose(site)
+        if change.edits
+    ]
+
+
+def _spread(found: Iterable[Candidate]) -> list[Candidate]:
+    """The k-th of one operator on a line, and the k-th on a line, count less: breadth before depth."""
+    ranked = sorted(found, key=lambda c: (-c.score, c.line, c.operator, c.edits))
+    per_operator: dict[tuple[int, str], int] = {}
+    per_line: dict[int, int] = {}
+    spread: list[Candidate] = []
+    for one in ranked:
+        own, on_line = per_operator.get((one.line, one.operator), 0), per_line.get(one.line, 0)
+        per_operator[one.line, one.operator], per_line[one.line] = own + 1, on_line + 1
+        spread.append(replace(one, score=one.score * _SAME_OPERATOR**own * max(_SAME_LINE**on_line, 0.2)))
+    return spread
+
+
+def _systematic(source: Source, found: Iterable[Candidate]) -> list[Candidate]:
+    """The same replacement made by the same operator in several places of the file, as one candidate."""
+    groups: dict[tuple[str, bytes, bytes], list[Candidate]] = {}
+    for one in found:
+        if len(one.edits) == 1 and one.edits[0].end > one.edits[0].start:
+            edit = one.edits[0]
+            groups.setdefault((one.operator, source.data[edit.start : edit.end], edit.text), []).append(one)
+    combined: list[Candidate] = []
+    for group in groups.values():
+        if 2 <= len(group) <= _MOST_LIKE:
+            best = max(group, key=lambda c: c.score)
+            edits = tuple(sorted({edit for one in group for edit in one.edits}))
+            combined.append(replace(best, operator="systematic", edits=edits, score=best.score * 0.45))
+    return combined
+
+
+def written(source: Source, candidate: Candidate) -> bytes | None:
+    """The file with the candidate's edits; None when it does not compile or means the same."""
+    try:
+        data = apply(source.data, candidate.edits)
+        tree = ast.parse(data)
+        compile(data, source.path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, OverlappingEdits, RecursionError):
+        return None
+    return None if ast.dump(tree) == ast.dump(source.tree) else data

@@ -1,0 +1,96 @@
+"""Which lines are suspicious: spectrum, traceback, and where a wrong value came from.
+
+Source: Abreu, Zoeteweij & van Gemund 2007 (Ochiai) for the spectrum.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from .facts import differing
+from .probe import is_test_path
+from .report import Failure, Report
+
+Lines = dict[str, dict[int, float]]
+
+_IMPORTED = 0.12  # weight of a line that only the import executed
+_FRAMES = (1.2, 0.6, 0.4, 0.3)  # added to a traceback's lines, deepest first
+_AROUND = 0.15  # added to executed lines beside a traceback's line
+_ORIGIN = 0.35  # added to a function that returned the wrong value
+
+
+def suspicious(report: Report, targets: set[str]) -> Lines:
+    """Weight above 0 for every line that a target executed, about 0 to 2.5; import-time lines little."""
+    scores = _ochiai(report, targets)
+    for path, lines in report.imported.items():
+        own = scores.setdefault(path, {})
+        for line in lines:
+            own.setdefault(line, _IMPORTED)
+    for target in sorted(targets):
+        if failure := report.failures.get(target):
+            _add_frames(scores, failure)
+            _add_origins(scores, report, failure)
+    return scores
+
+
+def _ochiai(report: Report, targets: set[str]) -> Lines:
+    """ef / sqrt(F · (ef + ep)): ef, ep failing and passing tests that execute the line, F all failing."""
+    failed: dict[str, dict[int, int]] = {}
+    for target in targets:
+        for path, lines in report.failed_lines.get(target, {}).items():
+            counts = failed.setdefault(path, {})
+            for line in lines:
+                counts[line] = counts.get(line, 0) + 1
+    return {
+        path: {
+            line: ef / math.sqrt(len(targets) * (ef + report.passed_counts.get(path, {}).get(line, 0)))
+            for line, ef in counts.items()
+        }
+        for path, counts in failed.items()
+    }
+
+
+def _add_frames(scores: Lines, failure: Failure) -> None:
+    own = [(path, line) for path, line, _ in failure.frames if not is_test_path(path)]
+    for (path, line), extra in zip(dict.fromkeys(reversed(own)), _FRAMES, strict=False):
+        lines = scores.setdefault(path, {})
+        lines[line] = lines.get(line, 0.0) + extra
+        for near in range(line - 3, line + 3):
+            if near in lines and near != line:
+                lines[near] += _AROUND
+
+
+def _add_origins(scores: Lines, report: Report, failure: Failure) -> None:
+    """Functions that returned the text which the assertion got."""
+    got = {
+        g for left, right in failure.pairs for pair in differing(left, right) for g in pair if isinstance(g, str)
+    }
+    places = {(path, line) for path, line, text in report.returns if text in got and text}
+    for path, first in places:
+        lines = scores.get(path, {})
+        for line in _function_lines(lines, first):
+            lines[line] += _ORIGIN
+
+
+def _function_lines(lines: dict[int, float], first: int) -> list[int]:
+    """Executed lines of the function that begins at `first`, by the nearest run of them (60 lines at most)."""
+    return [line for line in lines if first < line <= first + 60 and lines[line] > _IMPORTED]
+
+
+def from_prompt(prompt: str, files: list[str]) -> Lines:
+    """Lines named by tracebacks in a text, for when the tests cannot be watched.
+
+    >>> from_prompt('File "pkg/a.py", line 3, in f', ["pkg/a.py"])
+    {'pkg/a.py': {3: 1.0}}
+    """
+    scores: Lines = {}
+    known = set(files)
+    found = re.findall(r'File "([^"\n]+)", line (\d+)', prompt) + re.findall(
+        r"^([\w./-]+\.py):(\d+)", prompt, re.M
+    )
+    for name, line in found:
+        path = next((p for p in known if name == p or name.endswith("/" + p)), None)
+        if path and not is_test_path(path):
+            scores.setdefault(path, {})[int(line)] = 1.0
+    return scores

@@ -1,0 +1,248 @@
+"""A pytest plugin that watches a run: lines executed per test, how each failure looked, what variables held.
+
+Runs inside the process of the tests, alone: no import of this package, no third-party import but pytest's own
+call-backs. Writes one JSON file when the session ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any
+
+_RETURNS_PER_FUNCTION = 12
+_KINDS_PER_VARIABLE = 6
+_TEXT = 2000
+
+
+class Probe:
+    """`workspace`: absolute; only files below it are watched. `tests`: relative paths that are tests."""
+
+    def __init__(self, workspace: str, report: str, tests: list[str], trace: bool) -> None:
+        self.root = workspace.rstrip("/") + "/"
+        self.report, self.trace, self.test_files = report, trace, set(tests)
+        self.outcomes: dict[str, str] = {}
+        self.failures: dict[str, dict[str, Any]] = {}
+        self.failed_lines: dict[str, dict[str, list[int]]] = {}
+        self.passed_counts: dict[str, dict[int, int]] = {}
+        self.imported: dict[str, set[int]] = {}
+        self.kinds: dict[str, dict[str, set[str]]] = {}
+        self.returns: list[tuple[str, int, str]] = []
+        self.pairs: list[tuple[Any, Any]] = []
+        self.collection: list[str] = []
+        self._returned: dict[Any, int] = {}
+        self._paths: dict[str, str | None] = {}
+        self._current: dict[str, set[int]] = self.imported
+        self._tracers: dict[str, Callable[[FrameType, str, Any], Any]] = {}
+
+    # --- lines ---
+
+    def start(self) -> None:
+        if self.trace:
+            threading.settrace(self._called)
+            sys.settrace(self._called)
+
+    def stop(self) -> None:
+        if self.trace:
+            sys.settrace(None)
+            threading.settrace(None)  # type: ignore[arg-type]
+
+    def relative(self, filename: str) -> str | None:
+        """The watched path of a code object's file; None when it is a test's or lies outside."""
+        if filename not in self._paths:
+            self._paths[filename] = self._relative(filename)
+        return self._paths[filename]
+
+    def _relative(self, filename: str) -> str | None:
+        path = self.inside(filename)
+        if path is None or path in self.test_files or is_test_path(path):
+            return None
+        return path
+
+    def inside(self, filename: str) -> str | None:
+        """A path relative to the workspace; None outside or in an environment below it."""
+        if filename.startswith("<"):
+            return None
+        full = filename if os.path.isabs(filename) else os.path.abspath(filename)
+        if not full.startswith(self.root) or "/site-packages/" in full:
+            return None
+        return full[len(self.root) :]
+
+    def _called(self, frame: FrameType, event: str, arg: Any) -> Callable[[FrameType, str, Any], Any] | None:
+        path = self.relative(frame.f_code.co_filename)
+        if path is None:
+            return None
+        tracer = self._tracers.get(path)
+        return tracer if tracer is not None else self._tracer(path)
+
+    def _tracer(self, path: str) -> Callable[[FrameType, str, Any], Any]:
+        add = self._current.setdefault(path, set()).add
+
+        def local(frame: FrameType, event: str, arg: Any) -> Any:
+            if event == "line":
+                add(frame.f_lineno)
+            elif event == "return":
+                self._left(path, frame, arg)
+            return local
+
+        self._tracers[path] = local
+        return local
+
+    def _left(self, path: str, frame: FrameType, arg: Any) -> None:
+        """What a function's variables held when it ended, a few times per function."""
+        code = frame.f_code
+        count = self._returned.get(code, 0)
+        if count >= _RETURNS_PER_FUNCTION or code.co_name == "<module>":
+            return
+        self._returned[code] = count + 1
+        kinds = self.kinds.setdefault(f"{path}:{code.co_firstlineno}", {})
+        for name, value in list(frame.f_locals.items()):
+            seen = kinds.setdefault(name, set())
+            if len(seen) < _KINDS_PER_VARIABLE:
+                seen.add(kind_of(value))
+        if type(arg) is str and len(arg) < 300 and len(self.returns) < 400:
+            self.returns.append((path, code.co_firstlineno, arg))
+
+    def _enter(self, bucket: dict[str, set[int]]) -> None:
+        self._current = bucket
+        self._tracers = {}
+
+    # --- pytest's call-backs ---
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._enter({})
+        self._returned = {}
+        self.pairs = []
+
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
+        if call.excinfo is not None and type(call.excinfo.value).__name__ not in ("Skipped", "Exit"):
+            self.failures.setdefault(item.nodeid, self._failure(call.excinfo.value, call.when))
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.outcome == "failed":
+            self.outcomes[report.nodeid] = "failed" if report.when == "call" else "error"
+        elif report.when == "call" or report.outcome == "skipped":
+            self.outcomes.setdefault(report.nodeid, report.outcome)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        if self.outcomes.get(nodeid) in ("failed", "error"):
+            self.failed_lines[nodeid] = {path: sorted(lines) for path, lines in self._current.items()}
+        elif self.outcomes.get(nodeid) == "passed":
+            for path, lines in self._current.items():
+                counts = self.passed_counts.setdefault(path, {})
+                for line in lines:
+                    counts[line] = counts.get(line, 0) + 1
+        self._enter({})
+
+    def pytest_assertrepr_compare(self, config: Any, op: str, left: Any, right: Any) -> None:
+        if len(self.pairs) < 5:
+            self.pairs.append((plain(left), plain(right)))
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            self.collection.append(str(report.nodeid))
+
+    def pytest_sessionfinish(self) -> None:
+        self.stop()
+        with open(self.report, "w", encoding="utf-8", errors="backslashreplace") as file:
+            json.dump(self._record(), file)
+
+    def _record(self) -> dict[str, Any]:
+        return {
+            "outcomes": self.outcomes,
+            "failures": self.failures,
+            "failed_lines": self.failed_lines,
+            "passed_counts": {p: sorted(c.items()) for p, c in self.passed_counts.items()},
+            "imported": {path: sorted(lines) for path, lines in self.imported.items()},
+            "kinds": {at: {n: sorted(k) for n, k in names.items()} for at, names in self.kinds.items()},
+            "returns": self.returns,
+            "collection": self.collection,
+            "modules": self._modules(),
+        }
+
+    def _modules(self) -> list[str]:
+        """Modules from outside the workspace: what a warm process may hold for the next run."""
+        found: list[str] = []
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str) and self.inside(file) is None and not name.startswith(("_pytest", "__")):
+                found.append(name)
+        return found
+
+    # --- failures ---
+
+    def _failure(self, error: BaseException, when: str) -> dict[str, Any]:
+        frames, compared = self._frames(error)
+        pairs = [*self.pairs, *compared]
+        return {
+            "type": type(error).__name__,
+            "message": safe(str, error)[:_TEXT],
+            "when": when,
+            "frames": frames,
+            "pairs": pairs,
+        }
+
+    def _frames(self, error: BaseException) -> tuple[list[tuple[str, int, str]], list[tuple[Any, Any]]]:
+        """(path, line, function) inside the workspace, outermost first, of the error and of its causes; what
+        unittest compared."""
+        frames: list[tuple[str, int, str]] = []
+        pairs: list[tuple[Any, Any]] = []
+        at: BaseException | None = error
+        for _ in range(4):
+            if at is None:
+                break
+            own: list[tuple[str, int, str]] = []
+            tb: TracebackType | None = at.__traceback__
+            while tb is not None:
+                code = tb.tb_frame.f_code
+                if path := self.inside(code.co_filename):
+                    own.append((path, tb.tb_lineno, code.co_name))
+                elif code.co_filename.endswith("unittest/case.py") and len(pairs) < 5:
+                    held = tb.tb_frame.f_locals
+                    if "first" in held and "second" in held:
+                        pairs.append((plain(held["first"]), plain(held["second"])))
+                tb = tb.tb_next
+            frames = [*frames, *own]
+            at = at.__cause__ or at.__context__
+        return frames[-60:], pairs
+
+
+def is_test_path(path: str) -> bool:
+    """Whether a relative path is a test's by the usual names."""
+    *folders, name = path.split("/")
+    if name == "conftest.py" or name.startswith("test_") or name.endswith("_test.py"):
+        return True
+    return "tests" in folders or (bool(folders) and folders[0] in ("test", "testing"))
+
+
+def kind_of(value: Any) -> str:
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"empty:{name}" if type(value) in (str, bytes, list, dict, tuple, set) and not value else name
+
+
+def safe(show: Callable[[Any], str], value: Any) -> str:
+    try:
+        return show(value)
+    except Exception as error:  # a broken __repr__ or __str__ of the project
+        return f"<{type(error).__name__} while showing {type(value).__name__}>"
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """A value as JSON holds it; anything else by its representation, capped."""
+    if value is None or isinstance(value, (bool, int)):
+        return value if not isinstance(value, int) or abs(value) < 2**53 else str(value)[:100]
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else str(value)
+    if isinstance(value, str):
+        return str(value)[:_TEXT]
+    if depth < 4 and type(value) in (list, tuple):
+        return [plain(item, depth + 1) for item in value[:50]]
+    if depth < 4 and type(value) is dict:
+        return {str(k)[:200]: plain(v, depth + 1) for k, v in list(value.items())[:50]}
+    return safe(repr, value)[:300]

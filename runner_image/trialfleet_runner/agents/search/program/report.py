@@ -1,0 +1,89 @@
+"""What the probe wrote, read with distrust: the tests' process is the project's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_LARGEST = 50_000_000
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failing test. `frames`: (path, line, function) in the workspace, outermost first."""
+
+    type: str
+    message: str
+    frames: tuple[tuple[str, int, str], ...]
+    pairs: tuple[tuple[object, object], ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """One pytest session. Lines count from 1, by relative path."""
+
+    outcomes: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, Failure] = field(default_factory=dict)
+    failed_lines: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
+    passed_counts: dict[str, dict[int, int]] = field(default_factory=dict)
+    imported: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    kinds: dict[tuple[str, int], dict[str, frozenset[str]]] = field(default_factory=dict)
+    returns: tuple[tuple[str, int, str], ...] = ()
+    collection: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+
+    def named(self, outcome: str) -> set[str]:
+        return {name for name, found in self.outcomes.items() if found == outcome}
+
+    @property
+    def failing(self) -> set[str]:
+        return self.named("failed") | self.named("error")
+
+
+def load(path: Path) -> Report | None:
+    """None when there is none, or when it is no report."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            return None
+        return _parsed(json.loads(path.read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _parsed(value: dict[str, Any]) -> Report:
+    return Report(
+        outcomes={str(k): str(v) for k, v in value["outcomes"].items()},
+        failures={str(k): _failure(v) for k, v in value["failures"].items()},
+        failed_lines={
+            str(test): {str(p): tuple(int(n) for n in lines) for p, lines in files.items()}
+            for test, files in value["failed_lines"].items()
+        },
+        passed_counts={
+            str(p): {int(n): int(c) for n, c in counts} for p, counts in value["passed_counts"].items()
+        },
+        imported={str(p): tuple(int(n) for n in lines) for p, lines in value["imported"].items()},
+        kinds={_place(at): _names(names) for at, names in value["kinds"].items()},
+        returns=tuple((str(p), int(line), str(text)) for p, line, text in value["returns"]),
+        collection=tuple(str(c) for c in value["collection"]),
+        modules=tuple(str(m) for m in value["modules"]),
+    )
+
+
+def _failure(value: dict[str, Any]) -> Failure:
+    return Failure(
+        type=str(value["type"]),
+        message=str(value["message"]),
+        frames=tuple((str(p), int(n), str(f)) for p, n, f in value["frames"]),
+        pairs=tuple((left, right) for left, right in value["pairs"]),
+    )
+
+
+def _place(at: str) -> tuple[str, int]:
+    path, _, line = at.rpartition(":")
+    return path, int(line)
+
+
+def _names(names: dict[str, Any]) -> dict[str, frozenset[str]]:
+    return {str(name): frozenset(str(k) for k in kinds) for name, kinds in names.items()}

@@ -1,0 +1,252 @@
+"""Running the tests: as the task says, and faster, in forks of a warm process, where pytest runs them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .report import Report, load
+
+_SERVER = Path(__file__).with_name("server.py")
+_VALUED = {
+    "-c",
+    "-p",
+    "-k",
+    "-m",
+    "-o",
+    "-W",
+    "-n",
+    "--rootdir",
+    "--confcutdir",
+    "--ignore",
+    "--deselect",
+    "--durations",
+}
+_BASELINE_S = 120.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """`code` is the exit code, None when it took too long. `report` is None without pytest's probe."""
+
+    code: int | None
+    seconds: float
+    report: Report | None
+    output: str
+
+    @property
+    def passed(self) -> bool:
+        return self.code == 0
+
+
+@dataclass(frozen=True)
+class Pytest:
+    """A tests' argv that is pytest: how its interpreter is started, its options, the tests it names."""
+
+    interpreter: tuple[str, ...]
+    options: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(target.split("::")[0] for target in self.targets))
+
+
+def as_pytest(argv: tuple[str, ...], workspace: Path) -> Pytest | None:
+    """None when `argv` is not `<python> … -m pytest …`."""
+    at = next((i for i in range(1, len(argv) - 1) if argv[i : i + 2] == ("-m", "pytest")), None)
+    if at is None or not Path(argv[0]).name.startswith("python"):
+        return None
+    options: list[str] = []
+    targets: list[str] = []
+    rest = [arg for arg in argv[at + 2 :] if "{junit}" not in arg]
+    for i, arg in enumerate(rest):
+        valued = i > 0 and rest[i - 1] in _VALUED
+        names_tests = not arg.startswith("-") and not valued and (workspace / arg.split("::")[0]).exists()
+        (targets if names_tests else options).append(arg)
+    return Pytest(argv[:at], tuple(options), tuple(targets))
+
+
+def names(target: str, nodeid: str) -> bool:
+    """Whether a test that pytest reports is the named one, or one of it (parameters, a class's tests).
+
+    >>> names("test/units/test_a.py::test_x", "units/test_a.py::test_x[1]")
+    True
+    """
+    file, _, rest = target.partition("::")
+    other, _, inner = nodeid.partition("::")
+    if Path(file).name != Path(other).name and not Path(file).suffix == "":
+        return False
+    return not rest or inner == rest or inner.startswith((rest + "::", rest + "["))
+
+
+class Tests:
+    """All ways to run the tests of one search. Closes its processes on `close`."""
+
+    def __init__(self, argv: tuple[str, ...], workspace: Path, temporary: Path, deadline: float) -> None:
+        self.argv, self.workspace, self.temporary, self.deadline = argv, workspace, temporary, deadline
+        self.pytest = as_pytest(argv, workspace)
+        self._environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+        added = f"{os.environ.get('PYTEST_ADDOPTS', '')} -o cache_dir={temporary / 'pytest_cache'}"
+        self._environment["PYTEST_ADDOPTS"] = added.strip()
+        self._server: subprocess.Popen[bytes] | None = None
+        self._forks = self.pytest is not None
+        self.candidate_timeout_s = 60.0
+
+    # --- the runs a search makes ---
+
+    def baseline(self) -> Run:
+        """The failing tests and their neighbours in the same files, watched line by line."""
+        if self.pytest is None:
+            return self._plain(_BASELINE_S)
+        run = self._watched(self.pytest.files, trace=True, timeout_s=_BASELINE_S)
+        if run.report is None or not run.report.failing:
+            run = self._watched(self.pytest.targets, trace=True, timeout_s=_BASELINE_S)
+        self.candidate_timeout_s = max(5.0, 3 * run.seconds + 2)
+        if run.report is not None and self._forks:
+            self._warm(run.report.modules)
+        return run
+
+    def candidate(self) -> Run:
+        """The failing tests alone."""
+        if self.pytest is None:
+            return self._plain(self.candidate_timeout_s)
+        return self._watched(self.pytest.targets, trace=False, timeout_s=self.candidate_timeout_s)
+
+    def neighbours(self) -> Run | None:
+        """The whole files of the failing tests; None when that cannot be told apart."""
+        if self.pytest is None or not any("::" in target for target in self.pytest.targets):
+            return None
+        return self._watched(self.pytest.files, trace=False, timeout_s=self.candidate_timeout_s * 2)
+
+    def confirm(self) -> Run:
+        """The tests exactly as the task says, in a fresh process."""
+        return self._plain(max(self.candidate_timeout_s, 30.0))
+
+    def close(self) -> None:
+        if self._server is not None:
+            with contextlib.suppress(OSError):
+                if self._server.stdin:
+                    self._server.stdin.close()
+            self._server.kill()
+            self._server.wait()
+            self._server = None
+
+    # --- how ---
+
+    def _left(self, timeout_s: float) -> float:
+        return max(1.0, min(timeout_s, self.deadline - time.monotonic()))
+
+    def _plain(self, timeout_s: float) -> Run:
+        junit = str(self.temporary / "junit.xml")
+        argv = [arg.replace("{junit}", junit) for arg in self.argv]
+        return self._process(argv, self._left(timeout_s), None)
+
+    def _watched(self, targets: tuple[str, ...], *, trace: bool, timeout_s: float) -> Run:
+        """pytest with the probe, in a fork where that works and in a fresh process where it does not."""
+        report = self.temporary / "report.json"
+        report.unlink(missing_ok=True)
+        request = self._request(targets, report, trace, self._left(timeout_s))
+        if self._forks:
+            answer = self._ask(request)
+            if answer is not None and answer["code"] not in (3, 4, 5, 70):
+                return Run(answer["code"], answer["seconds"], load(report), self._tail())
+            self._forks = False
+            self.close()
+        file = self.temporary / "request.json"
+        file.write_text(json.dumps(request | {"pycache": None}), encoding="utf-8")
+        interpreter = self.pytest.interpreter if self.pytest else ()
+        return self._process([*interpreter, str(_SERVER), "once", str(file)], self._left(timeout_s), report)
+
+    def _request(self, targets: tuple[str, ...], report: Path, trace: bool, timeout_s: float) -> dict[str, Any]:
+        options = self.pytest.options if self.pytest else ()
+        files = self.pytest.files if self.pytest else ()
+        own = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+        return {
+            "op": "run",
+            "workspace": str(self.workspace.resolve()),
+            "args": [*options, *own, *self._plugins_off(), "--tb=no", "-q", *targets],
+            "report": str(report),
+            "output": str(self.temporary / "output.txt"),
+            "test_files": list(files),
+            "timeout": timeout_s,
+            "trace": trace,
+            "pycache": str(self.temporary / "pycache"),
+        }
+
+    def _plugins_off(self) -> tuple[str, ...]:
+        """Plugins of the environment that would move the tests elsewhere or take the tracer away."""
+        libraries = Path(self.argv[0]).parent.parent / "lib"
+        found = {
+            path.name for path in libraries.glob("python*/site-packages/*") if path.name in ("xdist", "pytest_cov")
+        }
+        off = (("-n0",) if "xdist" in found else ()) + (("--no-cov",) if "pytest_cov" in found else ())
+        return off if "PYTEST_DISABLE_PLUGIN_AUTOLOAD" not in os.environ else ()
+
+    def _process(self, argv: list[str], timeout_s: float, report: Path | None) -> Run:
+        began = time.monotonic()
+        with (self.temporary / "output.txt").open("wb") as output:
+            process = subprocess.Popen(
+                argv,
+                cwd=self.workspace,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                code: int | None = process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                code = None
+            finally:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        return Run(code, time.monotonic() - began, load(report) if report else None, self._tail())
+
+    def _tail(self) -> str:
+        try:
+            with (self.temporary / "output.txt").open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - 4000))
+                return file.read().decode("utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any] | None:
+        """The warm process's answer; None when it is gone."""
+        server = self._server or self._start()
+        if server.stdin is None or server.stdout is None:
+            return None
+        try:
+            server.stdin.write(json.dumps(request).encode() + b"\n")
+            server.stdin.flush()
+            answer = json.loads(server.stdout.readline() or b"null")
+        except (OSError, ValueError):
+            return None
+        return answer if isinstance(answer, dict) else None
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        interpreter = self.pytest.interpreter if self.pytest else ()
+        self._server = subprocess.Popen(
+            [*interpreter, str(_SERVER), "serve"],
+            cwd=self.workspace,
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        return self._server
+
+    def _warm(self, modules: tuple[str, ...]) -> None:
+        """Dependencies imported once; a process that this made impure is replaced by a cold one."""
+        answer = self._ask({"op": "warm", "modules": list(modules), "workspace": str(self.workspace.resolve())})
+        if answer is None or not answer.get("clean"):
+            self.close()
