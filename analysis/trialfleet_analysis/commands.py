@@ -12,6 +12,9 @@ from trialfleet_analysis.source import Source, find_source
 from trialfleet_runner.errors import OperatorError
 
 
+PIPED_WIDTH = 160  # columns where there is no terminal to fit
+
+
 @click.command()
 @click.argument("campaign")
 @click.option("--store", metavar="URL", help="Where the campaign is kept, if the campaign file says otherwise.")
@@ -53,7 +56,9 @@ def _report(source: Source, folder: Path, *, as_json: bool, verify: bool) -> Non
         plain["files"] = [str(written.html), str(written.markdown), str(written.json)]
         click.echo(json.dumps(plain, indent=1))
         return
-    console = Console(highlight=False, soft_wrap=False)
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
     show(made, console)
     for path in (written.html, written.markdown, written.json):
         click.echo(path)

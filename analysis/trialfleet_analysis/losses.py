@@ -52,12 +52,18 @@ class LossMessage:
     example: str
 
 
-def loss_counts(lost: Sequence[LostAttempt], conditions: Mapping[str, str]) -> tuple[LossCount, ...]:
-    """`conditions`: trial id → condition. A trial without an outcome cannot be placed: `UNASSIGNED`."""
+def loss_counts(
+    names: Sequence[str], lost: Sequence[LostAttempt], conditions: Mapping[str, str]
+) -> tuple[LossCount, ...]:
+    """In the order of `names`. `conditions`: trial id → condition; a trial without an outcome cannot be placed:
+    it comes last, as `UNASSIGNED`."""
+    order = {name: place for place, name in enumerate((*names, UNASSIGNED))}
     counts = Counter((conditions.get(item.trial, UNASSIGNED), item.loss, item.stage) for item in lost)
     return tuple(
         LossCount(condition, loss, stage, number)
-        for (condition, loss, stage), number in sorted(counts.items(), key=lambda entry: entry[0])
+        for (condition, loss, stage), number in sorted(
+            counts.items(), key=lambda entry: (order[entry[0][0]], entry[0])
+        )
     )
 
 

@@ -15,13 +15,14 @@ from trialfleet_runner.yamlfile import load
 
 @dataclass(frozen=True)
 class Source:
-    """`store`: a URL or directory as `open_store` takes it."""
+    """`store`: a URL or directory as `open_store` takes it; `base`: what a relative directory starts from."""
 
     store: str
     campaign: str
+    base: Path | None = None
 
     def open(self) -> Store:
-        return open_store(self.store)
+        return open_store(self.store, base=self.base)
 
     def default_folder(self) -> Path:
         """Beside the campaign in a directory store, else in the working directory."""
@@ -57,4 +58,4 @@ def _from_file(path: Path, store: str | None) -> Source:
     if path.name == "campaign.json":
         return Source(store or str(path.resolve().parent.parent), path.resolve().parent.name)
     spec = load(path, CampaignSpec)
-    return Source(store or spec.store, spec.campaign)
+    return Source(store, spec.campaign) if store else Source(spec.store, spec.campaign, base=path.parent)

@@ -69,7 +69,7 @@ def assemble(
         cells=cells,
         verdicts=verdict_counts(names, used),
         stops=stop_counts(names, used),
-        losses=loss_counts(lost, {row.trial: row.condition for row in rows}),
+        losses=loss_counts(names, lost, {row.trial: row.condition for row in rows}),
         loss_rates=loss_rates(names, rows, lost),
         loss_messages=loss_messages(lost),
         metrics=typical(names, used),
