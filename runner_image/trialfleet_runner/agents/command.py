@@ -15,10 +15,13 @@ from trialfleet_runner.agents.trajectory import read_trajectory
 from trialfleet_runner.canonical import digest
 from trialfleet_runner.contract import AgentSpec, Frozen
 from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.gateway.prices import Price
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
 
 _OF_THE_TASK = {"python", "python3", "pytest"}  # found in the task's environment, not on this machine
-_SYSTEM_FOLDERS = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))  # every sandbox shows them
+_SYSTEM_FOLDERS = tuple(
+    Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64")
+)  # every sandbox shows them
 
 
 class Options(Frozen):
@@ -29,6 +32,8 @@ class Options(Frozen):
     files: dict[str, str] = Field(default_factory=dict)  # path below HOME -> text, written before the start
     env: dict[str, str] = Field(default_factory=dict)  # fixed values, no secrets: they are part of the plan
     needs_model: bool = False
+    provider: str = "anthropic"  # read by the runner, which holds the key
+    prices: dict[str, Price] = Field(default_factory=dict)  # of models that the built-in list lacks
 
     @field_validator("mounts")
     @classmethod

@@ -1,0 +1,166 @@
+"""How Claude Code is started. Flags and what they do: measured with version 2.1.197."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from trialfleet_runner.agents.claude_code.parse import parse_stream
+from trialfleet_runner.agents.claude_code.program import PACKAGE, find_program, shown, version_of
+from trialfleet_runner.agents.protocol import Identity, Parsed, Setup
+from trialfleet_runner.agents.surroundings import environment, inside, with_mount
+from trialfleet_runner.canonical import digest
+from trialfleet_runner.contract import AgentSpec, Frozen
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.gateway.prices import Price
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
+
+REVISION = 1  # of the flags and variables below: part of the agent's digest
+_ALIASES = ("default", "best", "sonnet", "opus", "haiku", "fable", "opusplan")  # they move with time
+_WEB_TOOLS = ("WebSearch", "WebFetch")
+_HOOK = Path(__file__).resolve().parents[2] / "context" / "push_on_read.py"
+_HOOK_TOOLS = "Read|Grep|Glob|Edit|MultiEdit|Write|NotebookEdit"
+_HOOK_TIMEOUT_S = 10
+_QUIET = {
+    "IS_SANDBOX": "1",  # lets root skip permissions
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL": "1",
+    "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",  # nothing outlives an attempt: its instructions only cost tokens
+    "ENABLE_CLAUDEAI_MCP_SERVERS": "0",
+}
+
+
+class Options(Frozen):
+    """`agent.options` of kind claude-code.
+
+    `max_retries`: how often the program itself retries a failed request (waits grow to 32 s; 10 are about
+    three minutes). `prices`: US dollars per million tokens for models that the built-in list lacks.
+    """
+
+    binary: str | None = None
+    max_retries: int = Field(default=10, ge=0, le=30)
+    disallowed_tools: tuple[str, ...] = ()
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    prices: dict[str, Price] = Field(default_factory=dict)
+    provider: str = "anthropic"  # read by the runner, which holds the key
+
+
+def options_of(spec: AgentSpec) -> Options:
+    """The checked options. Raises `OperatorError` naming the field."""
+    try:
+        return Options.model_validate(spec.options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in ("agent", "options", *first["loc"]))
+        known = ", ".join(Options.model_fields)
+        raise OperatorError(str(first["msg"]), where=field, hint=f"options of claude-code: {known}") from error
+
+
+class ClaudeCode:
+    kind = "claude-code"
+
+    def identify(self, spec: AgentSpec) -> Identity:
+        """Runs `claude --version`. `OperatorError`: no program, another version, no model or only an alias."""
+        options = options_of(spec)
+        model = _fixed_model(spec.model)
+        version = version_of(find_program(options.binary))
+        if spec.version is not None and spec.version != version:
+            raise OperatorError(
+                f"Claude Code here is {version}, the campaign names {spec.version}",
+                where="agent: version",
+                hint=f"npm install -g {PACKAGE}@{spec.version}, or write version: {version}",
+            )
+        chosen = options.model_dump(mode="json", exclude={"binary", "prices", "provider"})
+        parts = {"version": version, "model": model, "revision": REVISION, "options": chosen}
+        return Identity(kind=self.kind, version=version, model=model, digest=digest(parts), needs_model=True)
+
+    def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
+        options = options_of(setup.spec)
+        program = find_program(options.binary)
+        mounts = with_mount(mounts, shown(program))
+        if setup.hook_context is not None:
+            mounts = with_mount(mounts, setup.hook_context)
+            mounts = with_mount(mounts, setup.hook_log.parent, writable=True)
+        folder = setup.home / "trialfleet"
+        folder.mkdir(parents=True, exist_ok=True)
+        (setup.home / ".claude").mkdir(exist_ok=True)
+        settings = folder / "settings.json"
+        settings.write_text(json.dumps(_settings(setup, mounts), indent=1))
+        argv = (inside(program, mounts), *_flags(setup.spec, options, inside(settings, mounts)))
+        if setup.system:
+            (folder / "system.md").write_text(setup.system)
+            argv += ("--append-system-prompt-file", inside(folder / "system.md", mounts))
+        return Job(
+            argv=argv,
+            env=_environment(setup, mounts, options),
+            cwd=inside(setup.workspace, mounts),
+            mounts=mounts,
+            stdout=setup.record / "stdout",
+            stderr=setup.record / "stderr",
+            timeout_s=setup.spec.timeout_s,
+            stdin=setup.prompt.encode(),  # in no process list, and of any length
+        )
+
+    def parse(self, record: Path, exit: Exit | None, workspace: Path) -> Parsed:
+        return parse_stream(record, exit, workspace)
+
+
+def _fixed_model(model: str | None) -> str:
+    """The full model name: an alias would mean another model next month."""
+    if model is None or model.partition("[")[0] in _ALIASES:
+        raise OperatorError(
+            "no model is named" if model is None else f"{model!r} is an alias, and aliases move",
+            where="agent: model",
+            hint="write the full name, for example model: claude-sonnet-4-6",
+        )
+    return model
+
+
+def _flags(spec: AgentSpec, options: Options, settings: str) -> tuple[str, ...]:
+    """`--setting-sources project` sends the workspace's CLAUDE.md and no user's; `local` would send none."""
+    assert spec.model is not None
+    effort = ("--effort", options.effort) if options.effort else ()
+    return (
+        *("--print", "--output-format", "stream-json", "--verbose"),
+        *("--max-turns", str(spec.max_turns)),
+        *("--dangerously-skip-permissions", "--strict-mcp-config"),
+        *("--setting-sources", "project", "--settings", settings),
+        *("--model", spec.model, *effort),
+        *("--disallowedTools", *_WEB_TOOLS, *options.disallowed_tools),
+    )
+
+
+def _settings(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, object]:
+    """Settings outside the workspace. A PostToolUse hook's `additionalContext` follows the tool's result in the
+    next request; the hook's script is copied into HOME, where every sandbox can read it."""
+    if setup.hook_context is None:
+        return {}
+    script = setup.home / "trialfleet" / _HOOK.name
+    script.write_bytes(_HOOK.read_bytes())
+    command = (
+        *(f"{inside(setup.environment, mounts)}/bin/python", "-I", inside(script, mounts)),
+        *("--workspace", inside(setup.workspace, mounts)),
+        *("--context", inside(setup.hook_context, mounts)),
+        *("--log", inside(setup.hook_log, mounts)),
+    )
+    hook = {"type": "command", "command": shlex.join(command), "timeout": _HOOK_TIMEOUT_S}
+    return {"hooks": {"PostToolUse": [{"matcher": _HOOK_TOOLS, "hooks": [hook]}]}}
+
+
+def _environment(setup: Setup, mounts: tuple[Mount, ...], options: Options) -> dict[str, str]:
+    if setup.gateway_url is None or setup.gateway_token is None:
+        raise ValueError("claude-code runs behind the gateway only")
+    return environment(setup, mounts) | {
+        **_QUIET,
+        "CLAUDE_CONFIG_DIR": inside(setup.home / ".claude", mounts),
+        "CLAUDE_CODE_MAX_RETRIES": str(options.max_retries),
+        "ANTHROPIC_BASE_URL": setup.gateway_url,
+        "ANTHROPIC_AUTH_TOKEN": setup.gateway_token,
+    }

@@ -1,0 +1,237 @@
+"""Claude Code's `--output-format stream-json`, read line by line. Field names: measured with 2.1.197.
+
+An answer of the model arrives as several `assistant` events, one per content block, with the same message id and
+the counts of the answer's *start*; `result`, the last event, has the true sums. `num_turns` there counts tool
+results too, so turns are counted from message ids.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from trialfleet_runner.agents.protocol import Parsed, Step
+from trialfleet_runner.agents.surroundings import stop_of
+from trialfleet_runner.agents.text import lines, plain, relative
+from trialfleet_runner.contract import Stop
+from trialfleet_runner.gateway.prices import bare
+from trialfleet_runner.gateway.usage import Usage, count, mapping, messages_usage, objects
+from trialfleet_runner.sandbox.protocol import Exit
+
+Kind = Literal["message", "read", "edit", "run", "search", "hook", "other"]
+
+_KINDS: dict[str, Kind] = {
+    "Read": "read",
+    "NotebookRead": "read",
+    "Edit": "edit",
+    "MultiEdit": "edit",
+    "Write": "edit",
+    "NotebookEdit": "edit",
+    "Bash": "run",
+    "Grep": "search",
+    "Glob": "search",
+    "LS": "search",
+}
+_SYNTHETIC = "<synthetic>"  # the program's own words where an answer should be
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the gateway noted of one answer: seconds since it opened, and the final counts."""
+
+    at_s: float | None
+    usage: Usage
+
+
+@dataclass
+class _Reader:
+    known: dict[str, _Known]
+    roots: tuple[str, ...]
+    model: str | None = None
+    turn_of: dict[str, int] = field(default_factory=dict[str, int])  # message id -> turn, in order
+    usage: dict[str, Usage] = field(default_factory=dict[str, Usage])
+    steps: list[Step] = field(default_factory=list[Step])
+    step_of: dict[str, int] = field(default_factory=dict[str, int])  # tool use id -> place in steps
+    result: dict[str, Any] | None = None
+    malformed: int = 0
+    turns: int = 0
+
+    def take(self, event: dict[str, Any]) -> None:
+        match event.get("type"):
+            case "system" if event.get("subtype") == "init":
+                self._begin(event)
+            case "assistant":
+                self._message(mapping(event.get("message")))
+            case "user":
+                self._results(mapping(event.get("message")))
+            case "result":
+                self.result = event
+            case _:
+                pass
+
+    def _begin(self, event: dict[str, Any]) -> None:
+        """The working directory is the workspace as the program sees it."""
+        if isinstance(event.get("cwd"), str) and event["cwd"] not in self.roots:
+            self.roots = (event["cwd"], *self.roots)
+        if isinstance(event.get("model"), str):
+            self.model = bare(event["model"])
+
+    def _message(self, message: dict[str, Any]) -> None:
+        name, model = message.get("id"), message.get("model")
+        if not isinstance(name, str) or model == _SYNTHETIC:
+            return
+        if name not in self.turn_of:
+            self.turns += self.model is None or not isinstance(model, str) or bare(model) == self.model
+            self.turn_of[name] = max(1, self.turns)
+        self.usage[name] = messages_usage(mapping(message.get("usage")))
+        turn, known = self.turn_of[name], self.known.get(name)
+        at_s = known.at_s if known else None
+        for block in objects(message.get("content")):
+            step = self._step(block, turn, at_s)
+            if step is None:
+                continue
+            use = block.get("id")
+            if isinstance(use, str):
+                if use in self.step_of:
+                    continue
+                self.step_of[use] = len(self.steps)
+            self.steps.append(step)
+
+    def _step(self, block: dict[str, Any], turn: int, at_s: float | None) -> Step | None:
+        if block.get("type") == "text" and isinstance(block.get("text"), str):
+            return Step(turn=turn, at_s=at_s, kind="message", detail=plain(block["text"]))
+        if block.get("type") != "tool_use":
+            return None
+        name, given = str(block.get("name")), mapping(block.get("input"))
+        path = _first(given, "file_path", "notebook_path", "path")
+        detail = _first(given, "command", "pattern", "description")
+        return Step(
+            turn=turn,
+            at_s=at_s,
+            kind=_KINDS.get(name, "other"),
+            tool=plain(name, 100),
+            path=None if path is None else relative(path, self.roots),
+            detail=None if detail is None else plain(detail),
+        )
+
+    def _results(self, message: dict[str, Any]) -> None:
+        """An edit or a read that failed did not happen."""
+        for block in objects(message.get("content")):
+            place = self.step_of.get(str(block.get("tool_use_id")))
+            if place is None or block.get("is_error") is not True:
+                continue
+            if self.steps[place].kind in ("edit", "read"):
+                words = f"failed: {_words(block.get('content'))}"
+                self.steps[place] = self.steps[place].model_copy(update={"kind": "other", "detail": plain(words)})
+
+    def summed(self) -> Usage:
+        """Over messages; the counts of an answer's end where the gateway noted them."""
+        total = Usage()
+        for name, claimed in self.usage.items():
+            total += self.known[name].usage if name in self.known else claimed
+        return total
+
+
+def parse_stream(record: Path, ended: Exit | None, workspace: Path) -> Parsed:
+    """Everything that `record/stdout` says; partial and malformed lines are counted and skipped.
+
+    Without a `result` event (time-out, crash) tokens are summed per message, cost is None and the sandbox says
+    why it stopped.
+    """
+    reader = _Reader(known=_known(record / "answers.jsonl"), roots=(str(workspace),))
+    for line in lines(record / "stdout"):
+        event = _object(line)
+        if event is None:
+            reader.malformed += bool(line.strip())
+        else:
+            reader.take(event)
+    result = reader.result
+    usage = reader.summed() if result is None else _of_result(result)
+    seen = bool(reader.turn_of) or result is not None
+    return Parsed(
+        steps=tuple(reader.steps),
+        turns=reader.turns if seen else None,
+        tool_calls=len(reader.step_of) if seen else None,
+        input_tokens=usage.input if seen else None,
+        output_tokens=usage.output if seen else None,
+        cache_read_tokens=usage.cache_read if seen else None,
+        cache_write_tokens=usage.cache_write if seen else None,
+        cost_usd=_cost(result),
+        stop=_stop(result, ended),
+        malformed_lines=reader.malformed,
+    )
+
+
+def _of_result(result: dict[str, Any]) -> Usage:
+    """Sums over models where given: the plain `usage` leaves out answers that were not streamed."""
+    models = mapping(result.get("modelUsage"))
+    total = Usage()
+    for entry in map(mapping, models.values()):
+        total += Usage(
+            input=count(entry, "inputTokens"),
+            output=count(entry, "outputTokens"),
+            cache_read=count(entry, "cacheReadInputTokens"),
+            cache_write=count(entry, "cacheCreationInputTokens"),
+        )
+    return total if models else messages_usage(mapping(result.get("usage")))
+
+
+def _cost(result: dict[str, Any] | None) -> float | None:
+    cost = None if result is None else result.get("total_cost_usd")
+    return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None
+
+
+def _stop(result: dict[str, Any] | None, ended: Exit | None) -> Stop | None:
+    if result is None:
+        said = stop_of(ended)
+        return Stop.CRASHED if said is Stop.FINISHED else said  # it never leaves without a result by itself
+    match result.get("subtype"):
+        case "error_max_turns":
+            return Stop.MAX_TURNS
+        case "error_max_budget_usd":
+            return Stop.COST
+        case "success" if not result.get("is_error"):
+            return Stop.FINISHED
+        case _:
+            return Stop.CRASHED
+
+
+def _known(path: Path) -> dict[str, _Known]:
+    """The gateway's lines by message id; none when the attempt had no gateway."""
+    found: dict[str, _Known] = {}
+    for line in lines(path):
+        row = _object(line) or {}
+        name, at_s = row.get("id"), row.get("at_s")
+        if isinstance(name, str):
+            usage = Usage(
+                input=count(row, "input_tokens"),
+                output=count(row, "output_tokens"),
+                cache_read=count(row, "cache_read_tokens"),
+                cache_write=count(row, "cache_write_tokens"),
+            )
+            found[name] = _Known(float(at_s) if isinstance(at_s, int | float) else None, usage)
+    return found
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _first(given: dict[str, Any], *keys: str) -> str | None:
+    return next((value for key in keys if isinstance(value := given.get(key), str) and value), None)
+
+
+def _words(content: object) -> str:
+    def texts() -> Iterator[str]:
+        for block in objects(content):
+            if isinstance(block.get("text"), str):
+                yield block["text"]
+
+    return content if isinstance(content, str) else " ".join(texts())

@@ -1,0 +1,162 @@
+"""One attempt's folders, the gateway and the real Claude Code, against the scripted provider."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scripted_messages import Reply, Say, ScriptedMessages
+
+from trialfleet_runner.agents.claude_code import ClaudeCode
+from trialfleet_runner.agents.protocol import Parsed, Setup
+from trialfleet_runner.contract import AgentSpec
+from trialfleet_runner.gateway import Budget, Canaries, Gateway, GatewayReport, Upstream
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
+
+MODEL = "claude-sonnet-4-6"
+KEY = "sk-ant-the-real-key-0123456789"
+TIMEOUT_S = 20.0
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one run left. `files` are the names of all files that hold `KEY`."""
+
+    report: GatewayReport
+    parsed: Parsed
+    ended: Exit
+    job: Job
+    stdout: str
+
+
+@dataclass
+class Rig:
+    """`root/attempt/{ws,home,env,record}`: everything that one attempt has."""
+
+    root: Path
+    provider: ScriptedMessages
+    prompt: str = "Mend the bug.\n"
+    system: str | None = None
+    hook: dict[str, str] = field(default_factory=dict)  # node path -> text that the hook pushes
+    canaries: Canaries = field(default_factory=Canaries)
+    budget: Budget = field(default_factory=Budget)
+    max_turns: int = 10
+    timeout_s: float = TIMEOUT_S
+    max_retries: int = 2
+
+    def __post_init__(self) -> None:
+        for folder in ("ws", "home/tmp", "env/bin", "record", "context"):
+            (self.attempt / folder).mkdir(parents=True)
+        (self.attempt / "env/bin/python").symlink_to(sys.executable)
+        subprocess.run(["git", "init", "-q", self.ws], check=True)
+        self.write("src/a.py", "x = 1\n")
+
+    @property
+    def attempt(self) -> Path:
+        return self.root / "attempt"
+
+    @property
+    def ws(self) -> Path:
+        return self.attempt / "ws"
+
+    def write(self, name: str, text: str) -> str:
+        """A file of the workspace; returns its path as the agent sees it."""
+        path = self.ws / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return str(path)
+
+    def read(self, name: str = "src/a.py") -> tuple[str, dict[str, Any]]:
+        return "Read", {"file_path": str(self.ws / name)}
+
+    def edit(self, name: str = "src/a.py") -> tuple[str, dict[str, Any]]:
+        return "Edit", {"file_path": str(self.ws / name), "old_string": "x = 1", "new_string": "x = 2"}
+
+    def bash(self, command: str) -> tuple[str, dict[str, Any]]:
+        return "Bash", {"command": command, "description": "d"}
+
+    def run(self, *script: Reply) -> Ran:
+        self.provider.play(*script)
+        record = self.attempt / "record"
+        with Gateway(
+            Upstream(self.provider.url, KEY, idle_timeout_s=5),
+            record=record,
+            budget=self.budget,
+            canaries=self.canaries,
+            model=MODEL,
+        ) as gateway:
+            job = ClaudeCode().job(self.setup(gateway), self.mounts())
+            assert job is not None
+            ended = play(job)
+        parsed = ClaudeCode().parse(record, ended, self.ws)
+        return Ran(gateway.report(), parsed, ended, job, job.stdout.read_text())
+
+    def mounts(self) -> tuple[Mount, ...]:
+        folders = (self.ws, self.attempt / "home", self.attempt / "env")
+        return tuple(Mount(path, str(path), writable=True) for path in folders)
+
+    def setup(self, gateway: Gateway) -> Setup:
+        for node, text in self.hook.items():
+            path = self.attempt / "context" / node
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return Setup(
+            spec=AgentSpec(
+                kind="claude-code",
+                model=MODEL,
+                max_turns=self.max_turns,
+                timeout_s=self.timeout_s,
+                options={"max_retries": self.max_retries},
+            ),
+            prompt=self.prompt,
+            system=self.system,
+            seed=1,
+            workspace=self.ws,
+            home=self.attempt / "home",
+            environment=self.attempt / "env",
+            pythonpath=(),
+            tests=(),
+            hook_context=self.attempt / "context" if self.hook else None,
+            hook_log=self.attempt / "home/hook.jsonl",
+            fix=None,
+            gateway_url=gateway.url,
+            gateway_token=gateway.token,
+            record=self.attempt / "record",
+        )
+
+    def files_with(self, text: str) -> list[str]:
+        """Every file of the attempt that holds `text`."""
+        return [
+            str(path.relative_to(self.attempt))
+            for folder, _, names in os.walk(self.attempt)
+            for path in (Path(folder, name) for name in names)
+            if path.is_file() and text.encode() in path.read_bytes()
+        ]
+
+
+def play(job: Job) -> Exit:
+    """A plain subprocess: what a sandbox does, without one."""
+    began = time.monotonic()
+    with job.stdout.open("wb") as out, job.stderr.open("wb") as err:
+        try:
+            ran = subprocess.run(
+                job.argv,
+                env=job.env,
+                cwd=job.cwd,
+                input=job.stdin,
+                stdout=out,
+                stderr=err,
+                timeout=job.timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Exit(-9, "timeout", time.monotonic() - began, None)
+    return Exit(ran.returncode, "itself", time.monotonic() - began, None)
+
+
+DONE = Say("All done.")
