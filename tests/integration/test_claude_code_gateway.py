@@ -155,6 +155,16 @@ def test_the_trajectory_has_turns_paths_and_times(rig: Rig) -> None:
     assert times == sorted(times, key=lambda at: at or 0.0)
 
 
+def test_a_sub_agents_turns_and_tokens_are_counted(rig: Rig) -> None:
+    task = {"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"}
+    ran = rig.run(Say("", (("Agent", task),)), Say("Sub.", (rig.read(),)), Say("Sub done."), Say("All done."))
+    assert "Look around." in rig.provider.main[1].strings
+    assert ran.report.turns == 4
+    assert ran.parsed.turns == 3  # the program does not print a sub-agent's closing answer
+    assert [(step.turn, step.kind) for step in ran.parsed.steps][-2:] == [(2, "read"), (4, "message")]
+    assert ran.report.output_tokens == ran.parsed.output_tokens == 20
+
+
 def test_an_edit_that_was_refused_is_no_edit(rig: Rig) -> None:
     ran = rig.run(Say("", (rig.edit(),)), DONE)  # never read before: the program refuses
     assert (rig.ws / "src/a.py").read_text() == "x = 1\n"

@@ -2,7 +2,8 @@
 
 An answer of the model arrives as several `assistant` events, one per content block, with the same message id and
 the counts of the answer's *start*; `result`, the last event, has the true sums. `num_turns` there counts tool
-results too, so turns are counted from message ids.
+results too, so turns are counted from message ids. A sub-agent's answers without a tool call are in no event:
+the gateway counts one turn more than this file shows for every sub-agent.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ _SYNTHETIC = "<synthetic>"  # the program's own words where an answer should be
 
 @dataclass(frozen=True)
 class _Known:
-    """What the gateway noted of one answer: seconds since it opened, and the final counts."""
+    """What the gateway noted of one answer: its turn, seconds since it opened, and the final counts."""
 
+    turn: int | None
     at_s: float | None
     usage: Usage
 
@@ -83,12 +85,12 @@ class _Reader:
         name, model = message.get("id"), message.get("model")
         if not isinstance(name, str) or model == _SYNTHETIC:
             return
+        known = self.known.get(name)
         if name not in self.turn_of:
             self.turns += self.model is None or not isinstance(model, str) or bare(model) == self.model
-            self.turn_of[name] = max(1, self.turns)
+            self.turn_of[name] = (known.turn if known else None) or max(1, self.turns)
         self.usage[name] = messages_usage(mapping(message.get("usage")))
-        turn, known = self.turn_of[name], self.known.get(name)
-        at_s = known.at_s if known else None
+        turn, at_s = self.turn_of[name], known.at_s if known else None
         for block in objects(message.get("content")):
             step = self._step(block, turn, at_s)
             if step is None:
@@ -205,14 +207,15 @@ def _known(path: Path) -> dict[str, _Known]:
     for line in lines(path):
         row = _object(line) or {}
         name, at_s = row.get("id"), row.get("at_s")
-        if isinstance(name, str):
+        if isinstance(name, str) and name:
             usage = Usage(
                 input=count(row, "input_tokens"),
                 output=count(row, "output_tokens"),
                 cache_read=count(row, "cache_read_tokens"),
                 cache_write=count(row, "cache_write_tokens"),
             )
-            found[name] = _Known(float(at_s) if isinstance(at_s, int | float) else None, usage)
+            seconds = float(at_s) if isinstance(at_s, int | float) else None
+            found[name] = _Known(count(row, "turn") or None, seconds, usage)
     return found
 
 
