@@ -10,12 +10,12 @@ import select
 import shutil
 import signal
 import subprocess
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path, PurePosixPath
 
 from trialfleet_runner.sandbox import processes
+from trialfleet_runner.sandbox.descriptors import Descriptors
 from trialfleet_runner.sandbox.drive import drive, stdin_of
 from trialfleet_runner.sandbox.interpreter import FORWARDER, own_interpreter, site_packages
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, SandboxError
@@ -230,20 +230,16 @@ class Bubblewrap:
 
     def run(self, job: Job) -> Exit:
         """See `Sandbox.run`."""
-        with ExitStack() as stack, processes.adopting():
-            files = {path: _text_fd(path, text.encode()) for path, text in _FILES.items()}
+        with Descriptors() as held, processes.adopting():
+            files = {path: held.keep(_text_fd(path, text.encode())) for path, text in _FILES.items()}
             told = b"".join(os.fsencode(a) + b"\0" for a in arguments(job, files))
-            given = _text_fd("arguments", told)
-            stdin = stdin_of(job)
-            status_read, status_write = os.pipe()
-            for fd in (*files.values(), given, stdin, status_write):
-                stack.callback(_close, fd)
-            stack.callback(_close, status_read)
+            given = held.keep(_text_fd("arguments", told))
+            stdin = held.keep(stdin_of(job))
+            status_read, status_write = held.pipe()
             os.set_blocking(status_read, False)
             watch = Watch(job)
             process = self._start(job, stdin, given, status_write, tuple(files.values()))
-            for fd in (*files.values(), given, stdin, status_write):
-                _close(fd)
+            held.close(*files.values(), given, stdin, status_write)
             hold = _Hold(process, status_read, job.gateway is not None)
             processes.own(process.pid)
             try:
@@ -277,11 +273,6 @@ class Bubblewrap:
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
         return process
-
-
-def _close(fd: int) -> None:
-    with contextlib.suppress(OSError):
-        os.close(fd)
 
 
 def _last_line(path: Path) -> str:

@@ -56,12 +56,14 @@ def _bubblewrap_hint(why_not: str | None) -> str | None:
 
 
 def choose(prefer: str | None = None) -> Sandbox:
-    """The best sandbox that works here, or the preferred one. `OperatorError` when that does not work here."""
+    """The best sandbox that works here, or the preferred one (`prefer`, else `$TRIALFLEET_ISOLATION`).
+    `OperatorError` when that does not work here."""
     from trialfleet_runner.sandbox.bubblewrap import Bubblewrap, bubblewrap_program
     from trialfleet_runner.sandbox.subreaper import Subreaper
     from trialfleet_runner.sandbox.uid import AnotherUid
 
     report = isolation_report()
+    prefer = prefer or os.environ.get("TRIALFLEET_ISOLATION")
     if prefer is not None and prefer not in NAMES:
         raise OperatorError(f"unknown isolation {prefer!r}", hint=f"one of: {', '.join(NAMES)}")
     line = next(x for x in report if (x.available if prefer is None else x.name == prefer))

@@ -6,11 +6,11 @@ import contextlib
 import os
 import subprocess
 import sys
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from trialfleet_runner.sandbox import processes
+from trialfleet_runner.sandbox.descriptors import Descriptors
 from trialfleet_runner.sandbox.drive import drive, stdin_of
 from trialfleet_runner.sandbox.interpreter import FORWARDER
 from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxError
@@ -63,13 +63,11 @@ class _Hold:
 
 def run_supervised(job: Job, uid: int | None) -> Exit:
     """Run `job` on the host's own paths, as `uid` (None: as ourselves). Raises `SandboxError`."""
-    with ExitStack() as stack, processes.adopting():
-        lifeline_read, lifeline = os.pipe()
-        status, status_write = os.pipe()
+    with Descriptors() as held, processes.adopting():
+        lifeline_read, lifeline = held.pipe()
+        status, status_write = held.pipe()
         os.set_blocking(status, False)
-        stdin = stdin_of(job)
-        for fd in (lifeline_read, lifeline, status, status_write, stdin):
-            stack.callback(_close, fd)
+        stdin = held.keep(stdin_of(job))
         user = () if uid is None else ("--uid", str(uid))
         told = ("--lifeline", str(lifeline_read), "--status", str(status_write), *user, "--cwd", job.cwd)
         watch = Watch(job)
@@ -85,8 +83,7 @@ def run_supervised(job: Job, uid: int | None) -> Exit:
             )
         except OSError as error:
             raise SandboxError(f"{_PYTHON}: {error}") from error
-        for fd in (lifeline_read, status_write, stdin):
-            _close(fd)
+        held.close(lifeline_read, status_write, stdin)
         hold = _Hold(process, lifeline, status)
         processes.own(process.pid)
         try:
@@ -99,8 +96,3 @@ def run_supervised(job: Job, uid: int | None) -> Exit:
     code, core_s = said.get("exit", [str(_KILLED), "0"])
     cause = ended.cause or watch.afterwards(killed_unasked=int(code) == _KILLED)
     return Exit(int(code), cause or "itself", ended.wall_s, max(float(core_s), ended.core_s))
-
-
-def _close(fd: int) -> None:
-    with contextlib.suppress(OSError):
-        os.close(fd)

@@ -1,0 +1,419 @@
+"""One contract for bubblewrap, another uid and the plain subreaper."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from trialfleet_runner.sandbox import choose
+from trialfleet_runner.sandbox.interpreter import interpreter_mounts
+from trialfleet_runner.sandbox.processes import read
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, Sandbox, SandboxError
+
+KINDS = [
+    pytest.param("bubblewrap", marks=pytest.mark.needs("bubblewrap")),
+    pytest.param("uid", marks=pytest.mark.needs("root")),
+    pytest.param("subreaper"),
+]
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass
+class Bench:
+    """A sandbox, a writable folder `work`, a read-only folder `given`, and where the output goes."""
+
+    sandbox: Sandbox
+    root: Path
+
+    @property
+    def work(self) -> Path:
+        return self.root / "work"
+
+    @property
+    def given(self) -> Path:
+        return self.root / "given"
+
+    @property
+    def mounts(self) -> tuple[Mount, ...]:
+        return (Mount(self.work, "/workspace", writable=True), Mount(self.given, "/given"))
+
+    def job(self, *argv: str, **changes: object) -> Job:
+        job = Job(
+            argv=argv,
+            env={"PATH": PATH},
+            cwd=self.sandbox.path_inside(self.work, self.mounts),
+            mounts=self.mounts,
+            stdout=self.root / "out",
+            stderr=self.root / "err",
+            timeout_s=30,
+            grace_s=1,
+        )
+        return replace(job, **changes)  # type: ignore[arg-type]
+
+    def shell(self, script: str, **changes: object) -> Exit:
+        return self.sandbox.run(self.job("sh", "-c", script, **changes))
+
+    @property
+    def out(self) -> str:
+        return (self.root / "out").read_text()
+
+    @property
+    def err(self) -> str:
+        return (self.root / "err").read_text()
+
+
+def prepared(root: Path) -> Path:
+    (root / "work").mkdir()
+    (root / "given").mkdir()
+    (root / "given" / "file").write_text("given\n")
+    return root
+
+
+@pytest.fixture
+def ground() -> Iterator[Path]:
+    """A folder that another user can walk to: pytest's own temporary folders are closed to others."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="trialfleet-test-") as folder:
+        root = Path(folder)
+        root.chmod(0o755)
+        yield prepared(root)
+
+
+@pytest.fixture(params=KINDS)
+def bench(request: pytest.FixtureRequest, ground: Path) -> Bench:
+    return Bench(choose(request.param), ground)
+
+
+def alive(pid: int) -> bool:
+    process = read(pid)
+    return process is not None and not process.zombie
+
+
+def tokens_alive(token: str) -> list[int]:
+    """Pids on this machine whose command line holds `token`: the sandbox's own numbering does not matter."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                line = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if token.encode() in line and alive(int(entry.name)):
+                found.append(int(entry.name))
+    return found
+
+
+def until(condition: Callable[[], bool], seconds: float = 10) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return condition()
+
+
+def seconds_token() -> str:
+    """A number of seconds that names this test's sleepers among all sleepers of the machine."""
+    return f"9{time.time_ns() % 10**9}"
+
+
+def test_exit_code_output_and_exact_environment(bench: Bench) -> None:
+    ended = bench.shell("echo out; echo err >&2; pwd; exit 7")
+    assert (ended.code, ended.cause) == (7, "itself")
+    assert bench.out.splitlines()[0] == "out"
+    assert bench.err == "err\n"
+    bench.shell("env -u PWD", env={"PATH": PATH, "A": "b=c\nd", "EMPTY": ""})
+    assert set(bench.out.splitlines()[2:]) - {"SHLVL=0", "_=/usr/bin/env"} == {
+        f"PATH={PATH}",
+        "A=b=c",
+        "d",
+        "EMPTY=",
+    }
+
+
+def test_a_signal_reads_as_128_plus_its_number(bench: Bench) -> None:
+    assert bench.shell("kill -TERM $$").code == 128 + signal.SIGTERM
+
+
+def test_paths_map_and_mounts_are_there(bench: Bench) -> None:
+    inside = bench.sandbox.path_inside(bench.given / "file", bench.mounts)
+    assert bench.shell(f"cat {inside} && echo made > made").code == 0
+    assert bench.out == "given\n"
+    assert (bench.work / "made").read_text() == "made\n"
+
+
+def test_a_program_that_does_not_exist_is_the_sandboxs_failure(bench: Bench) -> None:
+    with pytest.raises(SandboxError, match="nosuchprogram"):
+        bench.sandbox.run(bench.job("nosuchprogram"))
+    with pytest.raises(SandboxError):
+        bench.sandbox.run(bench.job("true", cwd="/no/such/folder"))
+
+
+def test_a_program_that_exits_127_by_itself_is_no_failure_of_the_sandbox(bench: Bench) -> None:
+    assert bench.shell("exit 127").code == 127
+
+
+def test_stdin_arrives_whole_and_ends(bench: Bench) -> None:
+    data = os.urandom(300_000)
+    assert bench.sandbox.run(bench.job("cat", stdin=data)).code == 0
+    assert (bench.root / "out").read_bytes() == data
+    assert bench.sandbox.run(bench.job("cat")).code == 0  # no stdin: at its end at once
+
+
+def test_large_stdin_that_nobody_reads_blocks_nothing(bench: Bench) -> None:
+    assert bench.sandbox.run(bench.job("true", stdin=b"x" * 5_000_000, timeout_s=10)).cause == "itself"
+
+
+def test_output_arrives_while_the_program_runs(bench: Bench) -> None:
+    seen: list[tuple[float, bytes]] = []
+    began = time.monotonic()
+    bench.shell("echo one; sleep 0.6; echo two", on_output=lambda chunk: seen.append((time.monotonic(), chunk)))
+    assert b"".join(chunk for _, chunk in seen) == b"one\ntwo\n"
+    assert seen[-1][0] - seen[0][0] > 0.4
+    assert seen[0][0] - began < 0.5
+    assert bench.out == "one\ntwo\n"
+
+
+def test_output_is_capped_and_its_end_kept(bench: Bench) -> None:
+    bench.shell("head -c 70000000 /dev/zero | tr '\\0' x; echo; echo the last line")
+    size = (bench.root / "out").stat().st_size
+    assert 64 * 2**20 < size < 66 * 2**20
+    assert (bench.root / "out").read_bytes().endswith(b"xx\nthe last line\n")
+
+
+def test_dev_stdout_can_be_opened(bench: Bench) -> None:
+    assert bench.shell("echo hello > /dev/stdout").code == 0
+    assert bench.out == "hello\n"
+
+
+def test_time_out_terminates_first_and_then_kills(bench: Bench) -> None:
+    polite = bench.shell("trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done", timeout_s=0.5)
+    assert (polite.cause, bench.out) == ("timeout", "bye\n")
+    assert 0.5 <= polite.wall_s < 1.4
+    stubborn = bench.shell("trap '' TERM; while :; do sleep 0.05; done", timeout_s=0.3, grace_s=0.5)
+    assert (stubborn.cause, stubborn.code) == ("timeout", 137)
+    assert 0.8 <= stubborn.wall_s < 2
+
+
+def test_throttled_time_is_added_to_the_budget(bench: Bench) -> None:
+    assert bench.shell("sleep 0.8", timeout_s=0.3, extra_time_s=lambda: 5.0).cause == "itself"
+    assert bench.shell("sleep 5", timeout_s=0.3, extra_time_s=lambda: 0.3).wall_s < 1.5
+
+
+def test_another_thread_stops_it(bench: Bench) -> None:
+    stop = threading.Event()
+    threading.Timer(0.3, stop.set).start()
+    ended = bench.shell("sleep 30", stop=stop)
+    assert ended.cause == "stopped"
+    assert ended.wall_s < 2
+
+
+def test_core_time_counts_the_whole_tree(bench: Bench) -> None:
+    ended = bench.shell("(i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done) & wait; times")
+    spent = sum(float(seconds) for _, seconds in re.findall(r"(\d+)m([\d.]+)s", bench.out.splitlines()[1]))
+    assert spent > 0.1
+    assert ended.core_s is not None
+    assert spent - 0.02 <= ended.core_s < spent + 0.3
+
+
+def test_core_time_of_what_was_killed_counts_too(bench: Bench) -> None:
+    ended = bench.shell("(while :; do :; done) & sleep 30", timeout_s=1.0)
+    assert ended.core_s is not None
+    assert ended.core_s > 0.1  # the machine may be busy
+
+
+def test_memory_of_the_whole_tree_is_limited(bench: Bench) -> None:
+    hog = "head -c 120000000 /dev/zero | tail -c 120000000 >/dev/null; sleep 1"
+    eat = "x=$(head -c 60000000 /dev/zero | tr '\\0' x); sleep 20"
+    ended = bench.shell(f"({eat}) & ({eat}) & wait", memory_bytes=100 * 2**20, timeout_s=20)
+    assert (ended.cause, ended.code) == ("memory", 137)
+    assert bench.shell(hog, memory_bytes=2**30).cause == "itself"
+
+
+def test_disk_is_limited_while_it_runs_and_at_the_end(bench: Bench) -> None:
+    (bench.work / "before").write_bytes(os.urandom(3_000_000))
+    fill = "head -c 8000000 /dev/urandom > big; sync big"
+    running = bench.shell(f"{fill}; sleep 20", disk_bytes=5_000_000, timeout_s=20)
+    assert running.cause == "disk"
+    (bench.work / "big").unlink()
+    ended = bench.shell(fill, disk_bytes=5_000_000)
+    assert (ended.cause, ended.code) == ("disk", 0)
+    (bench.work / "big").unlink()
+    assert bench.shell("echo little > little; rm before", disk_bytes=5_000_000).cause == "itself"
+
+
+DAEMON = "(setsid sh -c 'sleep {token} & sleep {token}' >/dev/null 2>&1 </dev/null &) ; "
+
+
+def test_nothing_survives_a_normal_end(bench: Bench) -> None:
+    token = seconds_token()
+    ended = bench.shell(DAEMON.format(token=token) + "sleep 0.3; exit 0")
+    assert ended.code == 0
+    assert tokens_alive(token) == []
+
+
+def test_a_daemon_that_holds_the_output_open_delays_nothing(bench: Bench) -> None:
+    token = seconds_token()
+    ended = bench.shell(f"setsid sleep {token} & echo done")
+    assert ended.wall_s < 2
+    assert bench.out == "done\n"
+    assert tokens_alive(token) == []
+
+
+def test_nothing_survives_a_time_out(bench: Bench) -> None:
+    token = seconds_token()
+    ended = bench.shell(f"trap '' TERM; {DAEMON.format(token=token)} sleep {token}", timeout_s=0.5, grace_s=0.2)
+    assert ended.cause == "timeout"
+    assert tokens_alive(token) == []
+
+
+def test_nothing_survives_an_exception_of_the_caller(bench: Bench) -> None:
+    token = seconds_token()
+
+    def broken(chunk: bytes) -> None:
+        raise RuntimeError("the caller's own")
+
+    with pytest.raises(RuntimeError, match="the caller's own"):
+        bench.shell(f"{DAEMON.format(token=token)} echo x; sleep {token}", on_output=broken)
+    assert tokens_alive(token) == []
+
+
+CALLER = """
+import json, sys
+from pathlib import Path
+from trialfleet_runner.sandbox import choose
+from trialfleet_runner.sandbox.protocol import Job, Mount
+name, root, script = sys.argv[1:]
+root = Path(root)
+sandbox, mounts = choose(name), (Mount(root / "work", "/workspace", writable=True),)
+sandbox.run(Job(argv=("sh", "-c", script), env={"PATH": "/usr/bin:/bin"},
+    cwd=sandbox.path_inside(root / "work", mounts), mounts=mounts, stdout=root / "out", stderr=root / "err",
+    timeout_s=60))
+"""
+
+
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_survives_the_callers_death(bench: Bench, by: signal.Signals) -> None:
+    token = seconds_token()
+    script = f"trap '' TERM; {DAEMON.format(token=token)} setsid sleep {token} & sleep {token}"
+    caller = subprocess.Popen([sys.executable, "-c", CALLER, bench.sandbox.name, str(bench.root), script])
+    assert until(lambda: len(tokens_alive(f"sleep\0{token}")) == 4)
+    caller.send_signal(by)
+    caller.wait()
+    assert until(lambda: tokens_alive(token) == [], 2), tokens_alive(token)
+
+
+def test_no_descriptor_but_the_three_reaches_the_program(bench: Bench) -> None:
+    with (bench.root / "secret").open("w") as secret:
+        os.set_inheritable(secret.fileno(), True)
+        bench.shell("ls -l /proc/self/fd | sed 's/.* \\([0-9]* ->\\)/\\1/' | grep -v /proc/")
+    assert {line.split()[0] for line in bench.out.splitlines() if "->" in line} == {"0", "1", "2"}
+
+
+def test_many_at_once_from_threads(bench: Bench, tmp_path: Path) -> None:
+    codes: dict[int, int] = {}
+
+    def one(n: int) -> None:
+        job = bench.job("sh", "-c", f"setsid sleep 50 & sleep 0.2; exit {n}", stdout=tmp_path / f"out{n}")
+        codes[n] = bench.sandbox.run(job).code
+
+    threads = [threading.Thread(target=one, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert codes == {n: n for n in range(6)}
+
+
+def visible_python() -> tuple[Mount, ...]:
+    """Mounts under which this test's own interpreter runs inside."""
+    prefix = Path(sys.prefix)
+    return (Mount(prefix, str(prefix)), *interpreter_mounts(prefix))
+
+
+def test_a_program_that_kills_its_supervisor_leaves_nothing_behind(ground: Path) -> None:
+    bench = Bench(choose("subreaper"), ground)
+    token = seconds_token()
+    ended = bench.shell(f"{DAEMON.format(token=token)} sleep 0.2; kill -9 $PPID; sleep {token}")
+    assert ended.code == 137
+    assert until(lambda: tokens_alive(token) == [], 2)
+
+
+@pytest.mark.needs("root")
+def test_uid_owns_its_workspace_and_nothing_else(ground: Path) -> None:
+    bench = Bench(choose("uid"), ground)
+    (bench.work / "own").write_text("x")
+    (bench.root / "mine").write_text("secret")
+    (bench.root / "mine").chmod(0o600)
+    link = bench.work / "link"
+    link.symlink_to(bench.root / "mine")
+    bench.shell(f"id -u; id -G; echo y > own; cat link; cat {bench.root}/mine; grep NoNewPrivs /proc/self/status")
+    uid, groups, new_privileges = bench.out.splitlines()
+    assert int(uid) >= 20000
+    assert groups == uid
+    assert new_privileges.split() == ["NoNewPrivs:", "1"]
+    assert (bench.root / "mine").stat().st_uid == 0
+    assert bench.err.count("Permission denied") == 2
+
+
+@pytest.mark.needs("bubblewrap")
+def test_gateway_is_the_only_way_out(ground: Path) -> None:
+    from trialfleet_runner.sandbox.interpreter import FORWARDER
+
+    if not FORWARDER.exists():
+        pytest.skip("the forwarder is not there yet")
+    import socket
+
+    bench = Bench(choose("bubblewrap"), ground)
+    server = socket.socket(socket.AF_UNIX)
+    path = ground / "gateway.sock"
+    server.bind(str(path))
+    server.listen()
+
+    def answer() -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(100)
+            connection.sendall(b"HTTP/1.0 200 OK\r\n\r\nfrom the gateway")
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    ask = (
+        "import socket; s = socket.create_connection(('127.0.0.1', 8123));"
+        "s.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n'); print(s.makefile().read())"
+    )
+    ended = bench.sandbox.run(
+        bench.job(
+            *(sys.executable, "-c", ask),
+            mounts=(*bench.mounts, *visible_python()),
+            gateway=path,
+            gateway_port=8123,
+        )
+    )
+    assert ended.code == 0, bench.err
+    assert "from the gateway" in bench.out
+    server.close()
+
+
+def test_choose_reports_and_refuses() -> None:
+    from trialfleet_runner.errors import OperatorError
+    from trialfleet_runner.sandbox import isolation_report
+
+    report = isolation_report()
+    assert [line.name for line in report] == ["bubblewrap", "uid", "subreaper"]
+    assert choose().name == next(line.name for line in report if line.available)
+    assert all(line.hint for line in report if not line.available)
+    with pytest.raises(OperatorError, match="one of: bubblewrap"):
+        choose("jail")
+    json.dumps([line.name for line in report])
