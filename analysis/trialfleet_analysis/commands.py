@@ -11,7 +11,6 @@ import click
 from trialfleet_analysis.source import Source, find_source
 from trialfleet_runner.errors import OperatorError
 
-
 PIPED_WIDTH = 160  # columns where there is no terminal to fit
 
 

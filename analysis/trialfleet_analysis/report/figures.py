@@ -12,9 +12,9 @@ def percent(rate: float | None) -> str:
     """One decimal; a dash for what is undefined.
 
     >>> percent(0.625), percent(None)
-    ('62.5 %', '–')
+    ('62.5%', '–')
     """
-    return NOTHING if rate is None else f"{100 * rate:.1f} %"
+    return NOTHING if rate is None else f"{100 * rate:.1f}%"
 
 
 def points(difference: float) -> str:
@@ -30,7 +30,7 @@ def limits(interval: Interval) -> str:
     """Both limits in per cent; a dash when undefined."""
     if interval.low is None or interval.high is None:
         return NOTHING
-    return f"{100 * interval.low:.1f} to {100 * interval.high:.1f} %"
+    return f"{100 * interval.low:.1f} to {100 * interval.high:.1f}%"
 
 
 def short_limits(interval: Interval) -> str:

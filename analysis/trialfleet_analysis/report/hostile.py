@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
+_SPECIAL = re.compile(r"[\\`*\[\]#|~!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 LONGEST = 600  # characters of one text
 
 
@@ -25,4 +27,4 @@ def markdown(text: str) -> str:
     '&lt;b&gt;\\\\|\\\\_x\\\\_'
     """
     escaped = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return "".join(f"\\{char}" if char in "\\`*_[]#|~!" else char for char in escaped)
+    return _SPECIAL.sub(r"\\\g<0>", escaped)

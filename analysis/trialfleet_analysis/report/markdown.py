@@ -54,9 +54,9 @@ def _head(report: Report) -> Iterator[str]:
 
 def _conditions(report: Report) -> Iterator[str]:
     yield from _heading("Conditions")
-    yield f"Mean of the tasks’ pass rates on {estimand(report)}; 95 % intervals do not pool counts."
+    yield f"Mean of the tasks’ pass rates on {estimand(report)}; 95% intervals do not pool counts."
     yield ""
-    columns = ("condition", "mean rate", "95 % interval", "passed / valid", "lost", "bounds", "first runs missing")
+    columns = ("condition", "mean rate", "95% interval", "passed / valid", "lost", "bounds", "first runs missing")
     yield from _table(
         columns,
         (

@@ -49,7 +49,7 @@ def _core_seconds(core: CoreSeconds) -> str:
 
 def _cells(report: Report) -> Table:
     """Tasks as headings, their conditions below: fits 80 columns with ordinary names."""
-    table = _table("pass rate per cell, with 95 % intervals", "task")
+    table = _table("pass rate per cell, with 95% intervals", "task")
     for column in ("passed", "lost", "rate", "Wilson", "Clopper-Pearson"):
         table.add_column(column, justify="right", no_wrap=True)
     for row in report.tasks:
@@ -74,7 +74,7 @@ def _cell(cell: CellResult) -> tuple[RenderableType, ...]:
 
 def _conditions(report: Report) -> Table:
     table = _table(f"pass rate per condition on {estimand(report)}: mean of the tasks' rates", "condition")
-    for column in ("rate", "95 % interval", "passed/valid", "lost", "bounds"):
+    for column in ("rate", "95% interval", "passed/valid", "lost", "bounds"):
         table.add_column(column, justify="right", no_wrap=True)
     for result in report.conditions:
         bounds = "–" if result.worst is None else f"{percent(result.worst)} to {percent(result.best)}"

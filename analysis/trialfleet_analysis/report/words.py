@@ -88,13 +88,13 @@ def _interim(report: Report) -> Iterator[str]:
 def _quarantine(report: Report) -> Iterator[str]:
     if report.quarantined:
         yield (
-            f"{plural(len(report.quarantined), 'bundle')} did not match the ledger and "
-            "were left out as missing data (listed under losses)."
+            f"Left out as missing data: {plural(len(report.quarantined), 'trial')} whose bundle is not what the "
+            "ledger says (listed under losses)."
         )
     if not report.verified:
         yield "Bundles were not verified for this report (--no-verify): only their existence was checked."
     if report.unplanned:
-        yield f"{plural(len(report.unplanned), 'outcome')} of the store are not in the plan and were left out."
+        yield f"Left out: {plural(len(report.unplanned), 'outcome')} that the plan has no place for."
 
 
 def _tasks(report: Report) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TypeAlias, cast
 from xml.etree.ElementTree import Element, tostring
@@ -29,6 +30,12 @@ def h(tag: str, *children: Node, **attributes: str | int | float | None) -> Elem
     )
     _append(element, children)
     return element
+
+
+def breakable(name: str) -> list[Node]:
+    """A name that may wrap after its hyphens, dots and underscores."""
+    pieces = re.findall(r"[^-._]*[-._]*", name)
+    return [node for piece in pieces if piece for node in (piece, h("wbr"))][:-1]
 
 
 def page(*, title: str, style: str, body: Iterable[Node]) -> str:

@@ -22,7 +22,7 @@ def svg(height: int, label: str, *shapes: Node, class_: str = "") -> Element:
 def interval(
     value: Interval, *, band: tuple[float, float] | None = None, height: int = 26, grid: bool = True
 ) -> Element:
-    """Dot and interval of a rate on a scale from 0 to 100 %; `band`: bounds, drawn pale behind it."""
+    """Dot and interval of a rate on a scale from 0 to 100%; `band`: bounds, drawn pale behind it."""
     middle = height / 2
     label = f"{percent(value.estimate)}, interval {limits(value)}"
     shapes: list[Node] = [_grid(height) if grid else None]
@@ -53,7 +53,7 @@ def axis() -> Element:
     ticks = [
         h(
             "text",
-            f"{tick} %" if tick == 100 else str(tick),
+            f"{tick}%" if tick == 100 else str(tick),
             x=f"{tick}%",
             y=12,
             text_anchor=anchors.get(tick, "middle"),
@@ -85,16 +85,19 @@ def bar(parts: Sequence[tuple[str, str, int]]) -> Element:
 
 def blocks(results: Sequence[BlockResult], mean: float | None) -> Element:
     """Pass rate of each launch block, in launch order, with the overall rate as a line."""
-    top, height = 10, 130
+    top, height = 16, 150
     rates = [(index, r.passes / r.valid) for index, r in enumerate(results) if r.valid]
 
     def y(rate: float) -> float:
         return round(top + (1 - rate) * (height - 2 * top), 2)
 
     def x(index: int) -> str:
-        return f"{100 * (index + 0.5) / max(len(results), 1):.3f}%"
+        return f"{5 + 95 * (index + 0.5) / max(len(results), 1):.3f}%"
 
     rules = [h("line", x1="0%", x2="100%", y1=y(tick / 100), y2=y(tick / 100), class_="rule") for tick in TICKS]
+    ticks = [
+        h("text", f"{tick}%", x="0%", y=y(tick / 100) - 3, class_="tick") for tick in TICKS if tick in (0, 50, 100)
+    ]
     level = h("line", x1="0%", x2="100%", y1=y(mean), y2=y(mean), class_="mean") if mean is not None else None
     steps = [h("line", x1=x(a[0]), y1=y(a[1]), x2=x(b[0]), y2=y(b[1]), class_="step") for a, b in pairwise(rates)]
     dots = [
@@ -109,7 +112,7 @@ def blocks(results: Sequence[BlockResult], mean: float | None) -> Element:
         for i, rate in rates
     ]
     label = f"Pass rate of {len(results)} blocks in launch order; overall {percent(mean)}"
-    return svg(height, label, rules, level, steps, dots)
+    return svg(height, label, rules, ticks, level, steps, dots)
 
 
 def _grid(height: int) -> list[Element]:

@@ -59,7 +59,8 @@ def _lists(report: Report) -> Iterator[Element]:
     by_task: dict[str, dict[str, list[TrialRow]]] = {}
     for row in report.trials:
         by_task.setdefault(row.task, {}).setdefault(row.condition, []).append(row)
-    for task, by_condition in by_task.items():
+    for task in (row.task for row in report.tasks if row.task in by_task):
+        by_condition = by_task[task]
         groups = [
             [h("h4", name), h("ul", [_trial(row) for row in by_condition[name]], class_="trials")]
             for name in report.condition_names

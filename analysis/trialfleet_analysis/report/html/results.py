@@ -9,7 +9,7 @@ from trialfleet_analysis.rates import CellResult, ConditionResult
 from trialfleet_analysis.report.document import Report
 from trialfleet_analysis.report.figures import NOTHING, limits, percent, plural, points, short_limits
 from trialfleet_analysis.report.html import plots
-from trialfleet_analysis.report.html.markup import Node, h
+from trialfleet_analysis.report.html.markup import Node, breakable, h
 from trialfleet_analysis.report.html.table import scrolling, section
 from trialfleet_analysis.report.words import estimand
 from trialfleet_analysis.tables import TaskRow, Use
@@ -42,13 +42,14 @@ def heading(report: Report) -> Element:
 
 def answer(report: Report) -> Element:
     first, *rest = report.answer
+    interim = ", interim" if report.progress.interim else ""
     primary = report.primary
     effect = None
     if primary and primary.difference is not None:
         effect = h(
             "p",
             h("span", points(primary.difference), class_="effect"),
-            h("span", f"{primary.treatment} − {primary.control}, on {estimand(report)}", class_="muted"),
+            h("span", f"{primary.treatment} − {primary.control}, on {estimand(report)}{interim}", class_="muted"),
             class_="headline",
         )
     notes = h("ul", [h("li", caution) for caution in report.cautions], class_="cautions")
@@ -76,7 +77,7 @@ def conditions(report: Report) -> Element:
         ),
         h(
             "figcaption",
-            f"Pass rate of each condition on {estimand(report)}: the mean of the tasks’ rates (dot) with its 95 % "
+            f"Pass rate of each condition on {estimand(report)}: the mean of the tasks’ rates (dot) with its 95% "
             "interval (line; Wilson at the effective sample size, counts not pooled). Pale band: where the rate "
             "would lie if every trial whose first started run was lost had failed, or passed.",
         ),
@@ -88,7 +89,7 @@ def _condition_row(report: Report, result: ConditionResult) -> Node:
     band = (result.worst, result.best) if result.worst is not None and result.best is not None else None
     value: Node = [h("b", percent(result.rate.estimate)), " ", h("span", limits(result.rate), class_="muted")]
     return [
-        h("span", result.condition, _role(report, result.condition), class_="name"),
+        h("span", breakable(result.condition), _role(report, result.condition), class_="name"),
         plots.interval(result.rate, band=band, height=30),
         h("span", value, class_="value"),
     ]
@@ -102,11 +103,11 @@ def _role(report: Report, condition: str) -> Node:
 
 
 def _conditions_table(results: Sequence[ConditionResult]) -> Element:
-    columns = ("Condition", "Mean rate", "95 % interval", "Passed / valid", "Lost", "Bounds", "First runs missing")
+    columns = ("Condition", "Mean rate", "95% interval", "Passed / valid", "Lost", "Bounds", "First runs missing")
     body = [
         h(
             "tr",
-            h("th", r.condition, scope="row"),
+            h("th", breakable(r.condition), scope="row"),
             h("td", percent(r.rate.estimate), title=r.rate.reason),
             h("td", limits(r.rate)),
             h("td", f"{r.passes} / {r.valid}"),
@@ -136,7 +137,7 @@ def cells(report: Report) -> Element:
         "Cells",
         h(
             "p",
-            "Passed of valid trials in each task × condition, with the 95 % Wilson interval in per cent. "
+            "Passed of valid trials in each task × condition, with the 95% Wilson interval in per cent. "
             "Deeper colour: higher rate. ∅: no context node covers the task, so the inline text was empty.",
             class_="muted",
         ),
@@ -148,7 +149,7 @@ def cells(report: Report) -> Element:
 def _task_row(row: TaskRow, found: Sequence[CellResult], report: Report) -> Element:
     left_out = {left.task: left.reason for left in report.left_out}
     note = left_out.get(row.task) or row.reason
-    name = [row.task, h("small", f" {note}", class_="muted") if note else None]
+    name: Node = [breakable(row.task), h("small", f" {note}", class_="muted") if note else None]
     return h("tr", h("th", name, scope="row"), [_heat(cell) for cell in found])
 
 
@@ -181,7 +182,7 @@ def _cell_rows(found: Sequence[CellResult]) -> Iterator[Element]:
     for cell in found:
         yield h(
             "tr",
-            h("th", cell.task, scope="row"),
+            h("th", breakable(cell.task), scope="row"),
             h("td", cell.condition, class_="text"),
             h("td", cell.passes),
             h("td", cell.valid),

@@ -9,7 +9,7 @@ from trialfleet_analysis.process import MEASURES, Channel, Measure, Typical
 from trialfleet_analysis.report.document import Report
 from trialfleet_analysis.report.figures import NOTHING, percent, plural, quantity, seconds
 from trialfleet_analysis.report.html import plots
-from trialfleet_analysis.report.html.markup import Node, h
+from trialfleet_analysis.report.html.markup import Node, breakable, h
 from trialfleet_analysis.report.html.table import scrolling, section
 from trialfleet_runner.contract import Stop, Verdict
 
@@ -24,7 +24,7 @@ VERDICTS: dict[Verdict | None, str] = {
 STAGES = {
     "before_agent": "before the agent started: ignorable",
     "mid_run": "while the agent ran: informative",
-    "after_patch": "after the patch: only scoring repeated",
+    "after_patch": "after the agent had left its patch",
     "unknown": "unknown: its end cannot be read",
 }
 
@@ -34,7 +34,7 @@ def endings(report: Report) -> Element:
     used = [verdict for verdict in VERDICTS if any(counts.get((n, verdict)) for n in report.condition_names)]
     rows = [
         [
-            h("span", name, class_="name"),
+            h("span", breakable(name), class_="name"),
             plots.bar([(_kind(v), VERDICTS[v], counts.get((name, v), 0)) for v in used]),
             h("span", plural(sum(counts.get((name, v), 0) for v in used), "trial"), class_="value muted"),
         ]
@@ -114,7 +114,7 @@ def _loss_rates(report: Report) -> Element:
     rows = [
         h(
             "tr",
-            h("th", entry.condition, scope="row"),
+            h("th", breakable(entry.condition), scope="row"),
             h("td", entry.informative),
             h("td", entry.started),
             h("td", percent(entry.rate)),
@@ -139,7 +139,9 @@ def _messages(report: Report) -> Element:
         for entry in report.loss_messages
     ]
     columns = ("Class", "Attempts", "Message", "For example")
-    return h("details", h("summary", "What they said"), scrolling("Messages of losses", columns, rows))
+    return h(
+        "details", h("summary", "What they said"), scrolling("Messages of losses", columns, rows, class_="prose")
+    )
 
 
 def _quarantined(report: Report) -> Node:
@@ -156,7 +158,7 @@ def _quarantined(report: Report) -> Node:
         for entry in report.quarantined
     ]
     columns = ("Trial", "Cell", "Attempt", "Why its bundle was refused")
-    return [h("h3", "Quarantined"), scrolling("Quarantined bundles", columns, rows)]
+    return [h("h3", "Quarantined"), scrolling("Quarantined bundles", columns, rows, class_="prose")]
 
 
 def metrics(report: Report) -> Element:
@@ -210,7 +212,7 @@ def order(report: Report) -> Element:
             plots.blocks(report.blocks, passes / valid if valid else None),
             h(
                 "figcaption",
-                "Pass rate of each launch block, first to last (0 to 100 %; dashed: all blocks). Every block "
+                "Pass rate of each launch block, first to last (0 to 100%; dashed: all blocks). Every block "
                 "holds each cell once, in random order, so a trend means that time mattered, not the conditions.",
             ),
         ),
@@ -233,7 +235,7 @@ def delivery(report: Report) -> Element:
         rows.append(
             h(
                 "tr",
-                h("th", name, scope="row"),
+                h("th", breakable(name), scope="row"),
                 [_channel(channel) for channel in found],
                 h("td", NOTHING if text is None else f"{text.covered} covered, {text.none} without a node"),
                 h("td", NOTHING if text is None else quantity(text.median_tokens, "count")),
