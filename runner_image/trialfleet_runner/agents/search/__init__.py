@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from trialfleet_runner.agents.search.adapter import BANNER, SearchAgent
+from trialfleet_runner.agents.search.adapter import BANNER, Search
 
-__all__ = ["BANNER", "SearchAgent"]
+__all__ = ["BANNER", "Search"]

@@ -4,67 +4,80 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from trialfleet_runner.agents.protocol import Identity, Parsed, Setup, Step
+from trialfleet_runner.agents.surroundings import environment, inside, stop_of, with_mount
+from trialfleet_runner.agents.text import lines, plain
 from trialfleet_runner.canonical import digest, sha256
 from trialfleet_runner.contract import AgentSpec, Stop
+from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
 
 BANNER = "search is a stand-in for trying the pipeline: context effect built in"
 VERSION = "1"
 
-_PROGRAM = Path(__file__).with_name("program")
-_HOOK = Path(__file__).parents[2] / "context" / "push_on_read.py"
+_PROGRAM = Path(__file__).resolve().with_name("program")
+_HOOK = Path(__file__).resolve().parents[2] / "context" / "push_on_read.py"
 _TIME_SHARE = 0.95  # of the agent's time; the rest is for leaving the workspace in order
-_KINDS = {"message", "read", "edit", "run", "hook"}
-_LONGEST_LINE = 100_000
+_TOOLS = {"message": None, "hook": None, "read": "Read", "edit": "Edit", "run": "Bash"}
+_STOPS = {"finished": Stop.FINISHED, "max_turns": Stop.MAX_TURNS}
 
 
-class SearchAgent:
-    """Options: none. `spec.model` and `spec.version` are ignored: the program is part of this package."""
+class Search:
+    """Takes no options; `spec.model` and `spec.version` say nothing to it: its program is part of this package."""
 
     kind = "search"
 
     def identify(self, spec: AgentSpec) -> Identity:
+        """Raises `OperatorError` when options are given: there are none."""
+        if spec.options:
+            raise OperatorError(
+                f"search takes no options (found: {', '.join(sorted(spec.options))})",
+                where="agent: options",
+                hint="max_turns and timeout_s are its only settings",
+            )
         return Identity(kind=self.kind, version=VERSION, digest=program_digest(), banner=BANNER)
 
-    def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job:
-        """Writes `search.json` below `setup.home`; the program itself is mounted read-only where it is."""
-        temporary = setup.home / "tmp"
-        temporary.mkdir(parents=True, exist_ok=True)
-        own = (Mount(_PROGRAM, str(_PROGRAM)), *_hook_mounts(setup))
-        every = (*mounts, *(m for m in own if not _visible(m.source, mounts)))
+    def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
+        """Writes `search.json` below `setup.home`; the program is mounted read-only where it is."""
+        mounts = with_mount(mounts, _PROGRAM)
+        if setup.hook_context is not None:
+            mounts = with_mount(with_mount(mounts, setup.hook_context), _HOOK)
+        (setup.home / "tmp").mkdir(parents=True, exist_ok=True)
         config = setup.home / "search.json"
-        config.write_text(json.dumps(_config(setup, every)), encoding="utf-8")
-        python = str(setup.environment / "bin" / "python")
-        workspace = inside(setup.workspace, every)
+        config.write_text(json.dumps(_config(setup, mounts)), encoding="utf-8")
         return Job(
-            argv=(_argument(python, every), "-I", inside(_PROGRAM, every), inside(config, every)),
-            env=_environment(setup, every),
-            cwd=workspace,
-            mounts=every,
-            stdout=setup.record / "stdout.jsonl",
-            stderr=setup.record / "stderr.txt",
+            argv=(_python(setup, mounts), "-I", inside(_PROGRAM, mounts), inside(config, mounts)),
+            env=environment(setup, mounts),
+            cwd=inside(setup.workspace, mounts),
+            mounts=mounts,
+            stdout=setup.record / "stdout",
+            stderr=setup.record / "stderr",
             timeout_s=setup.spec.timeout_s,
         )
 
     def parse(self, record: Path, exit: Exit | None, workspace: Path) -> Parsed:
+        """The transcript's steps. A last line that was cut short counts as malformed; so does a forged one."""
         steps: list[Step] = []
-        turns, stop, malformed = 0, None, 0
-        for line in _lines(record / "stdout.jsonl"):
+        stop: Stop | None = None
+        malformed = 0
+        for line in lines(record / "stdout"):
             value = _event(line)
-            step = _step(value) if value is not None else None
-            if value is None or step is None:
+            step = _step(value)
+            if step is None:
                 malformed += 1
-                continue
-            steps.append(step)
-            if step.kind in ("read", "run"):
-                turns = max(turns, step.turn)
-            stop = {"finished": Stop.FINISHED, "max_turns": Stop.MAX_TURNS}.get(str(value.get("stop")), stop)
-        calls = sum(step.kind in ("read", "run", "edit") for step in steps)
-        return Parsed(steps=tuple(steps), turns=turns, tool_calls=calls, stop=stop, malformed_lines=malformed)
+            else:
+                steps.append(step)
+                stop = _STOPS.get(str(value.get("stop"))) or stop
+        return Parsed(
+            steps=tuple(steps),
+            turns=max((step.turn for step in steps if step.kind in ("read", "run")), default=0),
+            tool_calls=sum(step.kind in ("read", "edit", "run") for step in steps),
+            stop=stop or stop_of(exit),
+            malformed_lines=malformed,
+        )
 
 
 @cache
@@ -74,25 +87,12 @@ def program_digest() -> str:
     return digest({file.relative_to(_PROGRAM).as_posix(): sha256(file.read_bytes()) for file in files})
 
 
-def inside(path: Path, mounts: tuple[Mount, ...]) -> str:
-    """Where a host path appears, by the longest mount that holds it; the path itself when none does."""
-    holding = [m for m in mounts if path == m.source or m.source in path.parents]
-    if not holding:
-        return str(path)
-    mount = max(holding, key=lambda m: len(m.source.parts))
-    return str(PurePosixPath(mount.target) / path.relative_to(mount.source).as_posix())
-
-
-def _visible(path: Path, mounts: tuple[Mount, ...]) -> bool:
-    return inside(path, mounts) == str(path) and any(path == m.source or m.source in path.parents for m in mounts)
-
-
-def _argument(text: str, mounts: tuple[Mount, ...]) -> str:
-    """An argument of an argv: mapped when it is an absolute path below a mount."""
-    return inside(Path(text), mounts) if text.startswith("/") else text
+def _python(setup: Setup, mounts: tuple[Mount, ...]) -> str:
+    return f"{inside(setup.environment, mounts)}/bin/python"
 
 
 def _config(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, Any]:
+    """What `program/config.py` reads."""
     return {
         "workspace": inside(setup.workspace, mounts),
         "prompt": setup.prompt,
@@ -100,79 +100,40 @@ def _config(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, Any]:
         "seed": setup.seed,
         "max_turns": setup.spec.max_turns,
         "time_limit_s": setup.spec.timeout_s * _TIME_SHARE,
-        "tests": [_argument(arg, mounts) for arg in setup.tests],
+        "tests": list(setup.tests),
         "hook": _hook(setup, mounts),
         "temporary": inside(setup.home / "tmp", mounts),
     }
 
 
 def _hook(setup: Setup, mounts: tuple[Mount, ...]) -> list[str] | None:
+    """How the on-read hook is called; the same script that Claude Code calls."""
     if setup.hook_context is None:
         return None
-    return [
-        _argument(str(setup.environment / "bin" / "python"), mounts),
-        "-I",
-        inside(_HOOK, mounts),
-        "--workspace",
-        inside(setup.workspace, mounts),
-        "--context",
-        inside(setup.hook_context, mounts),
-        "--log",
-        inside(setup.hook_log, mounts),
-    ]
+    places = {"workspace": setup.workspace, "context": setup.hook_context, "log": setup.hook_log}
+    given = [word for name, path in places.items() for word in (f"--{name}", inside(path, mounts))]
+    return [_python(setup, mounts), "-I", inside(_HOOK, mounts), *given]
 
 
-def _hook_mounts(setup: Setup) -> tuple[Mount, ...]:
-    if setup.hook_context is None:
-        return ()
-    log = setup.hook_log.parent
-    return (
-        Mount(_HOOK, str(_HOOK)),
-        Mount(setup.hook_context, str(setup.hook_context)),
-        Mount(log, str(log), writable=True),
-    )
-
-
-def _environment(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, str]:
-    workspace = PurePosixPath(inside(setup.workspace, mounts))
-    binaries = PurePosixPath(_argument(str(setup.environment / "bin"), mounts))
-    paths = [str(workspace / folder) for folder in setup.pythonpath]
-    return {
-        "HOME": inside(setup.home, mounts),
-        "TMPDIR": inside(setup.home / "tmp", mounts),
-        "PATH": f"{binaries}:/usr/local/bin:/usr/bin:/bin",
-        "LANG": "C.UTF-8",
-        **({"PYTHONPATH": ":".join(paths)} if paths else {}),
-    }
-
-
-def _lines(path: Path) -> list[bytes]:
-    try:
-        return [line for line in path.read_bytes().split(b"\n") if line.strip()]
-    except OSError:
-        return []
-
-
-def _event(line: bytes) -> dict[str, Any] | None:
-    if len(line) > _LONGEST_LINE:
-        return None
+def _event(line: bytes) -> dict[str, Any]:
+    """The line's object; empty when it is none."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+        return {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _step(value: dict[str, Any]) -> Step | None:
     turn, at_s, kind = value.get("turn"), value.get("at_s"), value.get("kind")
     path, detail = value.get("path"), value.get("detail")
-    if type(turn) is not int or turn < 1 or kind not in _KINDS:
+    if type(turn) is not int or turn < 1 or kind not in _TOOLS:
         return None
     return Step(
         turn=turn,
-        at_s=float(at_s) if isinstance(at_s, (int, float)) else None,
+        at_s=float(at_s) if isinstance(at_s, int | float) else None,
         kind=kind,
-        tool={"read": "Read", "edit": "Edit", "run": "Bash"}.get(kind),
-        path=path if isinstance(path, str) else None,
-        detail=detail[:2000] if isinstance(detail, str) else None,
+        tool=_TOOLS[kind],
+        path=plain(path) if isinstance(path, str) else None,
+        detail=plain(detail) if isinstance(detail, str) else None,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import cast
 
 Kinds = dict[tuple[str, int], dict[str, frozenset[str]]]
 
@@ -21,7 +22,7 @@ class Facts:
     numbers: tuple[float, ...] = ()
     keywords: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    kinds: Kinds = field(default_factory=dict)
+    kinds: Kinds = field(default_factory=Kinds)
 
     def held(self, path: str, line: int, name: str) -> frozenset[str]:
         """Kinds that a variable held in the function that begins at `line`; empty: not observed."""
@@ -40,18 +41,25 @@ def differing(left: object, right: object, depth: int = 0) -> Iterator[tuple[obj
     if (left == right and type(left) is type(right)) or depth > 8:
         return
     if isinstance(left, dict) and isinstance(right, dict):
-        shared = [key for key in left if key in right]
-        for key in shared:
-            yield from differing(left[key], right[key], depth + 1)
-        lost, gained = [k for k in left if k not in right], [k for k in right if k not in left]
-        yield from zip(lost, gained, strict=False)
-        if shared and not (lost or gained):
-            return
-    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
-        for one, other in zip(left, right, strict=True):
-            yield from differing(one, other, depth + 1)
+        yield from _in_mappings(cast("dict[str, object]", left), cast("dict[str, object]", right), depth)
         return
+    if isinstance(left, list) and isinstance(right, list):
+        ours, theirs = cast("list[object]", left), cast("list[object]", right)
+        if len(ours) == len(theirs):
+            for one, other in zip(ours, theirs, strict=True):
+                yield from differing(one, other, depth + 1)
+            return
     yield left, right
+
+
+def _in_mappings(left: dict[str, object], right: dict[str, object], depth: int) -> Iterator[tuple[object, object]]:
+    """Values under shared keys, then keys that only one side has, paired in order."""
+    for key in left:
+        if key in right:
+            yield from differing(left[key], right[key], depth + 1)
+    lost, gained = [k for k in left if k not in right], [k for k in right if k not in left]
+    for at in range(max(len(lost), len(gained))):
+        yield lost[at] if at < len(lost) else None, gained[at] if at < len(gained) else None
 
 
 def middle(got: str, expected: str) -> tuple[str, str, str, str]:

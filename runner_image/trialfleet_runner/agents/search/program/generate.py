@@ -11,7 +11,7 @@ from dataclasses import replace
 from .edit import Candidate, OverlappingEdits, apply
 from .facts import Facts
 from .guidance import Guidance
-from .operators.registry import REGISTRY, Operator, Site
+from .operators import REGISTRY, Operator, Site
 from .scope import Scope, bound_names
 from .source import Source
 
@@ -84,7 +84,9 @@ class Weights:
         used = self._used()
         for name in facts.names:
             used[name] = max(used.get(name, 0.0), 0.5)
-        for holder in [self.source.tree, *(n for n in ast.walk(self.source.tree) if isinstance(n, ast.ClassDef))]:
+        classes = [n for n in ast.walk(self.source.tree) if isinstance(n, ast.ClassDef)]
+        holders: list[ast.Module | ast.ClassDef] = [self.source.tree, *classes]
+        for holder in holders:
             owner = used.get(holder.name, 0.0) * 0.6 if isinstance(holder, ast.ClassDef) else 0.0
             for statement in holder.body:
                 names = bound_names(ast.Module(body=[statement], type_ignores=[]))

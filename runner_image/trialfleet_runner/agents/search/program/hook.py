@@ -6,6 +6,7 @@ import json
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 _TIMEOUT_S = 10.0
 _LONGEST = 200_000
@@ -49,6 +50,10 @@ def additional_context(answer: bytes) -> str | None:
         value = json.loads(answer[:_LONGEST] or b"null")
     except ValueError:
         return None
-    inner = value.get("hookSpecificOutput") if isinstance(value, dict) else None
-    text = inner.get("additionalContext") if isinstance(inner, dict) else None
+    inner = _field(value, "hookSpecificOutput")
+    text = _field(inner, "additionalContext")
     return text if isinstance(text, str) and text.strip() else None
+
+
+def _field(value: object, name: str) -> object:
+    return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None

@@ -6,6 +6,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import cast
 
 from .facts import Facts, differing
 from .report import Failure, Report
@@ -50,11 +51,14 @@ def _literals(bodies: list[ast.AST]) -> Iterator[str | int | float]:
     for body in bodies:
         docstrings = {id(n.value) for n in ast.walk(body) if isinstance(n, ast.Expr)}
         for node in ast.walk(body):
-            if isinstance(node, ast.Constant) and id(node) not in docstrings and not isinstance(node.value, bool):
-                if isinstance(node.value, (int, float)) or (
-                    isinstance(node.value, str) and 0 < len(node.value) <= 60
-                ):
-                    yield node.value
+            if isinstance(node, ast.Constant) and id(node) not in docstrings and _usable(node.value):
+                yield cast("str | int | float", node.value)
+
+
+def _usable(value: object) -> bool:
+    if isinstance(value, str):
+        return 0 < len(value) <= 60
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _pairs(failures: list[Failure], literal: set[str]) -> Iterator[tuple[object, object]]:

@@ -4,6 +4,8 @@ Runs inside the process of the tests, alone: no import of this package, no third
 call-backs. Writes one JSON file when the session ends.
 """
 
+# called for every file of the tests: pathlib is slow
+# ruff: noqa: PTH100, PTH117, PTH123
 from __future__ import annotations
 
 import json
@@ -12,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, cast
 
 _RETURNS_PER_FUNCTION = 12
 _KINDS_PER_VARIABLE = 6
@@ -49,7 +51,7 @@ class Probe:
     def stop(self) -> None:
         if self.trace:
             sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type]
+            threading.settrace(cast("Any", None))
 
     def relative(self, filename: str) -> str | None:
         """The watched path of a code object's file; None when it is a test's or lies outside."""
@@ -244,5 +246,6 @@ def plain(value: Any, depth: int = 0) -> Any:
     if depth < 4 and type(value) in (list, tuple):
         return [plain(item, depth + 1) for item in value[:50]]
     if depth < 4 and type(value) is dict:
-        return {str(k)[:200]: plain(v, depth + 1) for k, v in list(value.items())[:50]}
+        fields = cast("dict[Any, Any]", value)  # type: ignore[redundant-cast]  # pyright needs it
+        return {safe(str, key)[:200]: plain(fields[key], depth + 1) for key in list(fields)[:50]}
     return safe(repr, value)[:300]

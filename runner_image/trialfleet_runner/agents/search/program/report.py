@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .facts import Kinds
+
 _LARGEST = 50_000_000
 
 
@@ -24,12 +26,14 @@ class Failure:
 class Report:
     """One pytest session. Lines count from 1, by relative path."""
 
-    outcomes: dict[str, str] = field(default_factory=dict)
-    failures: dict[str, Failure] = field(default_factory=dict)
-    failed_lines: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
-    passed_counts: dict[str, dict[int, int]] = field(default_factory=dict)
-    imported: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    kinds: dict[tuple[str, int], dict[str, frozenset[str]]] = field(default_factory=dict)
+    outcomes: dict[str, str] = field(default_factory=dict[str, str])
+    failures: dict[str, Failure] = field(default_factory=dict[str, Failure])
+    failed_lines: dict[str, dict[str, tuple[int, ...]]] = field(
+        default_factory=dict[str, dict[str, tuple[int, ...]]]
+    )
+    passed_counts: dict[str, dict[int, int]] = field(default_factory=dict[str, dict[int, int]])
+    imported: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    kinds: Kinds = field(default_factory=Kinds)
     returns: tuple[tuple[str, int, str], ...] = ()
     collection: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()

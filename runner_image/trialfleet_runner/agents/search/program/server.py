@@ -1,12 +1,15 @@
 """Runs pytest for the search: once in a fresh process, or again and again in forks of a warm one.
 
-`python server.py once <request.json>` or `python server.py serve` (one JSON request per line on stdin, one
+`python server.py from-cwd|not-from-cwd once <request.json>` or `… serve` (one JSON request per line on stdin, one
 answer per line on the original stdout). A warm process holds pytest and the dependencies, never a module of
 the workspace, so each fork imports the project anew. Standard library and pytest only; runs alone.
 """
 
+# this process is forked often and imports as little as it can
+# ruff: noqa: PTH100, PTH109, PTH118, PTH120, PTH123
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -77,10 +80,8 @@ def waited(pid: int, timeout_s: float) -> int | None:
         ready, _, _ = select.select([watch], [], [], timeout_s)
     finally:
         os.close(watch)
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
     _, status = os.waitpid(pid, 0)
     return os.waitstatus_to_exitcode(status) if ready else None
 
@@ -114,16 +115,17 @@ def serve(answers: IO[str]) -> None:
 
 
 def main(argv: list[str]) -> int:
-    if not sys.flags.isolated:
-        sys.path[0] = os.getcwd()  # as `python -m pytest` has it, in the place of this file's folder
+    own = os.path.dirname(os.path.abspath(__file__))
+    if sys.path and os.path.abspath(sys.path[0]) == own:
+        sys.path[:1] = [os.getcwd()] if argv[:1] == ["from-cwd"] else []
     sys.dont_write_bytecode = True
-    if argv[:1] == ["once"]:
-        with open(argv[1], encoding="utf-8") as file:
+    if argv[1] == "once":
+        with open(argv[2], encoding="utf-8") as file:
             return run_pytest(json.load(file))
     answers = os.fdopen(os.dup(1), "w")
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
-    import pytest  # noqa: F401  # the first part of the warmth
+    importlib.import_module("pytest")  # the first part of the warmth
 
     serve(answers)
     return 0

@@ -81,10 +81,11 @@ class Source:
     def block(self, statement: ast.stmt) -> tuple[list[ast.stmt], int] | None:
         """The list of statements that holds this one, and its place there."""
         holder = self.parents.get(statement)
-        for name in ("body", "orelse", "finalbody"):
-            found = getattr(holder, name, None)
-            if isinstance(found, list) and any(item is statement for item in found):
-                return found, next(at for at, item in enumerate(found) if item is statement)
+        for name in ("body", "orelse", "finalbody") if not isinstance(holder, (ast.IfExp, ast.Lambda)) else ():
+            found: list[ast.stmt] = getattr(holder, name, None) or []
+            at = next((i for i, item in enumerate(found) if item is statement), None)
+            if at is not None:
+                return found, at
         return None
 
     # --- edits ---
@@ -123,7 +124,8 @@ class Source:
         return not before.strip() and (not after or after.startswith(b"#"))
 
     def line_start(self, statement: ast.stmt) -> int:
-        first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
+        decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+        first = min([statement.lineno, *(d.lineno for d in decorators)])
         return self.starts[first - 1]
 
     def line_end(self, statement: ast.stmt) -> int:

@@ -10,7 +10,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from .report import Report, load
 
@@ -53,6 +53,7 @@ class Pytest:
     interpreter: tuple[str, ...]
     options: tuple[str, ...]
     targets: tuple[str, ...]
+    from_cwd: bool  # `python -m pytest` puts the current folder on the path, `pytest` does not
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -60,18 +61,28 @@ class Pytest:
 
 
 def as_pytest(argv: tuple[str, ...], workspace: Path) -> Pytest | None:
-    """None when `argv` is not `<python> … -m pytest …`."""
-    at = next((i for i in range(1, len(argv) - 1) if argv[i : i + 2] == ("-m", "pytest")), None)
-    if at is None or not Path(argv[0]).name.startswith("python"):
+    """None when `argv` is neither `<python> … -m pytest …` nor `<folder of a python>/pytest …`."""
+    started = _started(argv)
+    if started is None:
         return None
+    interpreter, arguments = started
     options: list[str] = []
     targets: list[str] = []
-    rest = [arg for arg in argv[at + 2 :] if "{junit}" not in arg]
+    rest = [arg for arg in arguments if "{junit}" not in arg and not arg.startswith(("--junitxml", "--junit-xml"))]
     for i, arg in enumerate(rest):
         valued = i > 0 and rest[i - 1] in _VALUED
         names_tests = not arg.startswith("-") and not valued and (workspace / arg.split("::")[0]).exists()
         (targets if names_tests else options).append(arg)
-    return Pytest(argv[:at], tuple(options), tuple(targets))
+    return Pytest(interpreter, tuple(options), tuple(targets), from_cwd="-m" in argv)
+
+
+def _started(argv: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """(the interpreter with its own options, pytest's arguments)."""
+    program = Path(argv[0]) if argv else Path()
+    if program.name in ("pytest", "py.test") and (program.parent / "python").exists():
+        return (str(program.parent / "python"),), argv[1:]
+    at = next((i for i in range(1, len(argv) - 1) if argv[i : i + 2] == ("-m", "pytest")), None)
+    return (argv[:at], argv[at + 2 :]) if at is not None and program.name.startswith("python") else None
 
 
 def names(target: str, nodeid: str) -> bool:
@@ -82,7 +93,7 @@ def names(target: str, nodeid: str) -> bool:
     """
     file, _, rest = target.partition("::")
     other, _, inner = nodeid.partition("::")
-    if Path(file).name != Path(other).name and not Path(file).suffix == "":
+    if Path(file).name != Path(other).name and Path(file).suffix:
         return False
     return not rest or inner == rest or inner.startswith((rest + "::", rest + "["))
 
@@ -162,8 +173,7 @@ class Tests:
             self.close()
         file = self.temporary / "request.json"
         file.write_text(json.dumps(request | {"pycache": None}), encoding="utf-8")
-        interpreter = self.pytest.interpreter if self.pytest else ()
-        return self._process([*interpreter, str(_SERVER), "once", str(file)], self._left(timeout_s), report)
+        return self._process([*self._server_argv(), "once", str(file)], self._left(timeout_s), report)
 
     def _request(self, targets: tuple[str, ...], report: Path, trace: bool, timeout_s: float) -> dict[str, Any]:
         options = self.pytest.options if self.pytest else ()
@@ -231,12 +241,16 @@ class Tests:
             answer = json.loads(server.stdout.readline() or b"null")
         except (OSError, ValueError):
             return None
-        return answer if isinstance(answer, dict) else None
+        return cast("dict[str, Any]", answer) if isinstance(answer, dict) else None
+
+    def _server_argv(self) -> list[str]:
+        if self.pytest is None:
+            return []
+        return [*self.pytest.interpreter, str(_SERVER), "from-cwd" if self.pytest.from_cwd else "not-from-cwd"]
 
     def _start(self) -> subprocess.Popen[bytes]:
-        interpreter = self.pytest.interpreter if self.pytest else ()
         self._server = subprocess.Popen(
-            [*interpreter, str(_SERVER), "serve"],
+            [*self._server_argv(), "serve"],
             cwd=self.workspace,
             env=self._environment,
             stdin=subprocess.PIPE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from typing import IO, Literal
 
 Kind = Literal["message", "read", "edit", "run", "hook"]
@@ -56,6 +57,6 @@ class Transcript:
     def _at(self) -> float:
         return round(time.monotonic() - self._began, 3)
 
-    def _line(self, value: dict[str, object]) -> None:
+    def _line(self, value: Mapping[str, object]) -> None:
         self._out.write(json.dumps(value, ensure_ascii=True) + "\n")
         self._out.flush()

@@ -29,12 +29,12 @@ def loaded(node: ast.expr) -> bool:
     return isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
 
 
-def is_callee(site: Site[ast.expr] | Site[ast.Name | ast.Attribute], node: ast.expr) -> bool:
+def is_callee(site: Site[ast.AST], node: ast.expr) -> bool:
     parent = site.source.parent(node)
     return isinstance(parent, ast.Call) and parent.func is node
 
 
-def annotates(site: Site[ast.expr] | Site[ast.Name | ast.Attribute], node: ast.AST) -> bool:
+def annotates(site: Site[ast.AST], node: ast.AST) -> bool:
     """Whether a node belongs to an annotation, a decorator, a base class or an import."""
     child: ast.AST = node
     parent = site.source.parent(child)
@@ -111,6 +111,12 @@ def or_default(site: Site[ast.expr]) -> Iterator[Change]:
         )
 
 
+_USES = (
+    *(ast.Call, ast.keyword, ast.Attribute, ast.For, ast.comprehension, ast.Return, ast.Assign, ast.BinOp),
+    *(ast.Starred, ast.Subscript, ast.Dict, ast.Compare, ast.AsyncFor, ast.Yield, ast.YieldFrom, ast.List),
+)
+
+
 def _value_place(site: Site[ast.expr]) -> bool:
     """Where a value is used: an argument, a receiver, iterated, returned, assigned, an operand."""
     node = site.node
@@ -119,11 +125,7 @@ def _value_place(site: Site[ast.expr]) -> bool:
         return False
     if isinstance(node, ast.Name) and node.id in ("self", "cls", *site.scope.imported):
         return False
-    return isinstance(
-        parent,
-        (ast.Call, ast.keyword, ast.Attribute, ast.For, ast.comprehension, ast.Return, ast.Assign, ast.BinOp)
-        + (ast.Starred, ast.Subscript, ast.Dict, ast.Compare, ast.AsyncFor, ast.Yield, ast.YieldFrom, ast.List),
-    )
+    return isinstance(parent, _USES)
 
 
 @operator("none_guard", ast.Attribute, ast.Subscript, prior=0.9)
@@ -251,7 +253,7 @@ def drop_await(site: Site[ast.Await]) -> Iterator[Change]:
 
 @operator("await", ast.Call, prior=0.8)
 def add_await(site: Site[ast.Call]) -> Iterator[Change]:
-    if isinstance(site.source.function(site.node), ast.AsyncFunctionDef):
-        if not isinstance(site.source.parent(site.node), ast.Await):
-            coroutine = any("coroutine" in m or "await" in m for m in site.facts.messages)
-            yield site.swap(site.node, f"(await {site.text(site.node)})", 2.5 if coroutine else 0.5)
+    asynchronous = isinstance(site.source.function(site.node), ast.AsyncFunctionDef)
+    if asynchronous and not isinstance(site.source.parent(site.node), ast.Await):
+        coroutine = any("coroutine" in m or "await" in m for m in site.facts.messages)
+        yield site.swap(site.node, f"(await {site.text(site.node)})", 2.5 if coroutine else 0.5)

@@ -62,7 +62,7 @@ _COMMON: dict[str, tuple[str, ...]] = {
 def add_argument(site: Site[ast.Call], text: str, weight: float) -> Change | None:
     """`text` as the last argument. None when the call's end cannot be told."""
     node, source = site.node, site.source
-    start, end = source.span(node)
+    _, end = source.span(node)
     if source.data[end - 1 : end] != b")" or not source.editable(node):
         return None
     if not node.args and not node.keywords:
@@ -118,7 +118,8 @@ def add_by_habit(site: Site[ast.Call]) -> Iterator[Change]:
     for text in _habits(site, name):
         yield from _maybe(add_argument(site, text, 1.3))
     if accepted is None:
-        given = parameters(function) if (function := site.source.function(node)) else []
+        around = site.source.function(node)
+        given = parameters(around) if around is not None else []
         for own in [n for n in usable if n in given][:6]:
             yield from _maybe(add_argument(site, f"{own}={own}", 0.7))
     if _positional_ok(node):
@@ -204,7 +205,8 @@ def star(site: Site[ast.Call]) -> Iterator[Change]:
             yield Change((site.source.put(item, site.text(item.value)),))
         elif isinstance(item, (ast.Name, ast.Attribute)) and len(site.node.args) <= 2:
             yield Change((site.source.put(item, f"*{site.text(item)}"),), 0.6)
-    takes = parameters(function) if (function := site.source.function(site.node)) else []
+    around = site.source.function(site.node)
+    takes = parameters(around) if around is not None else []
     if "kwargs" in takes and not any(k.arg is None for k in site.node.keywords):
         yield from _maybe(add_argument(site, "**kwargs", 2.0))
 
@@ -216,7 +218,7 @@ def widen(site: Site[ast.Call]) -> Iterator[Change]:
         return
     kinds = node.args[1]
     present = [site.text(e) for e in kinds.elts] if isinstance(kinds, ast.Tuple) else [site.text(kinds)]
-    classes = [c for c in site.scope.classes] + [n for n in site.scope.imported if n[:1].isupper()]
+    classes = [*site.scope.classes] + [n for n in site.scope.imported if n[:1].isupper()]
     held = site.held(node.args[0].id) if isinstance(node.args[0], ast.Name) else frozenset[str]()
     seen = [k.removeprefix("empty:") for k in sorted(held) if k != "None"]
     for other in dict.fromkeys(

@@ -179,9 +179,7 @@ def drop_not(site: Site[ast.UnaryOp]) -> Iterator[Change]:
         yield site.swap(site.node, site.text(site.node.operand))
 
 
-def negated(
-    site: Site[ast.AST] | Site[ast.If | ast.While | ast.IfExp] | Site[ast.BoolOp], node: ast.expr
-) -> Change:
+def negated(site: Site[ast.AST], node: ast.expr) -> Change:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return site.swap(node, site.text(node.operand))
     text = site.text(node)
@@ -228,9 +226,7 @@ def refine(site: Site[ast.If | ast.While | ast.IfExp]) -> Iterator[Change]:
             yield Change((site.source.put(test, f"{tight} or {condition}"),), weight * 0.8)
 
 
-def conditions_for(
-    site: Site[ast.If | ast.While | ast.IfExp] | Site[ast.stmt], at: ast.AST
-) -> Iterator[tuple[str, float]]:
+def conditions_for(site: Site[ast.AST], at: ast.AST) -> Iterator[tuple[str, float]]:
     """Conditions that may be asked at a place: checks of its own names, of the function's, those of the file."""
     scope, source = site.scope, site.source
     function = source.function(at)
@@ -243,7 +239,7 @@ def conditions_for(
         *((c, w) for name in near for c, w in _checks(site, name, 1.0)),
         *_same_function(site, function, usable),
         *((c, w) for name in rest[:8] for c, w in _checks(site, name, 0.6)),
-        *_same_file(site, function, usable),
+        *((text, 0.4) for text in _tests_of(site, source.tree, usable)[:20]),
         *((f"self.{a}", 0.4) for a in scope.self_attributes(at)[:6]),
         *((f"not self.{a}", 0.4) for a in scope.self_attributes(at)[:6]),
     ]:
@@ -252,9 +248,7 @@ def conditions_for(
             yield condition, weight
 
 
-def _checks(
-    site: Site[ast.If | ast.While | ast.IfExp] | Site[ast.stmt], name: str, weight: float
-) -> Iterator[tuple[str, float]]:
+def _checks(site: Site[ast.AST], name: str, weight: float) -> Iterator[tuple[str, float]]:
     held = site.held(name)
     if "None" in held or not held:
         yield f"{name} is not None", weight * (1.5 if held else 0.7)
@@ -269,21 +263,13 @@ def _checks(
 
 
 def _same_function(
-    site: Site[ast.If | ast.While | ast.IfExp] | Site[ast.stmt], function: FunctionNode | None, usable: list[str]
+    site: Site[ast.AST], function: FunctionNode | None, usable: list[str]
 ) -> Iterator[tuple[str, float]]:
     if function is not None:
         yield from ((text, 0.9) for text in _tests_of(site, function, usable))
 
 
-def _same_file(
-    site: Site[ast.If | ast.While | ast.IfExp] | Site[ast.stmt], function: FunctionNode | None, usable: list[str]
-) -> Iterator[tuple[str, float]]:
-    yield from ((text, 0.4) for text in _tests_of(site, site.source.tree, usable)[:20])
-
-
-def _tests_of(
-    site: Site[ast.If | ast.While | ast.IfExp] | Site[ast.stmt], root: ast.AST, usable: list[str]
-) -> list[str]:
+def _tests_of(site: Site[ast.AST], root: ast.AST, usable: list[str]) -> list[str]:
     """Atomic conditions below `root` whose names can be used here."""
     found: dict[str, None] = {}
     free = {*usable, *site.scope.module_names, "self", "cls"}

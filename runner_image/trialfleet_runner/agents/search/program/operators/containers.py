@@ -98,7 +98,7 @@ def entry_add(site: Site[ast.Dict]) -> Iterator[Change]:
             yield Change((Edit(last, last, f', "{name}": {name}'.encode()),), 0.8)
 
 
-def _filled(site: Site[Elements] | Site[ast.Dict] | Site[ast.Call], shapes: list[str]) -> Iterator[str]:
+def _filled(site: Site[ast.AST], shapes: list[str]) -> Iterator[str]:
     """The last shape with its own constants replaced by one string of the failing test."""
     shape = shapes[-1]
     own = [n for n in ast.walk(_parsed(shape)) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
@@ -113,7 +113,7 @@ def _filled(site: Site[Elements] | Site[ast.Dict] | Site[ast.Call], shapes: list
                 yield changed
 
 
-def _short_strings(site: Site[Elements] | Site[ast.Dict] | Site[ast.Call]) -> list[str]:
+def _short_strings(site: Site[ast.AST]) -> list[str]:
     """Strings of the test, and the single characters in which got and expected differ."""
     characters = [c for got, expected in site.facts.pairs for c in _new_characters(got, expected)]
     return list(dict.fromkeys([*characters, *site.facts.strings[:12]]))[:16]

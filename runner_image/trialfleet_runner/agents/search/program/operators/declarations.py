@@ -112,13 +112,15 @@ def class_member(site: Site[ast.ClassDef]) -> Iterator[Change]:
             yield Change((source.insert_after(last, f"{name} = {other}"),), 1.0)
         yield Change((source.insert_after(last, f"{name} = None"),), 0.8)
     bases = {ast.unparse(b) for b in node.bases}
-    for other in site.scope.classes.values():
-        if other is not node and bases & {ast.unparse(b) for b in other.bases}:
-            for statement in other.body:
+    for sibling in site.scope.classes.values():
+        if sibling is not node and bases & {ast.unparse(b) for b in sibling.bases}:
+            for statement in sibling.body:
                 names = _bound(statement)
-                if isinstance(statement, (ast.Assign, ast.AnnAssign)) and names and not set(names) & own:
-                    if site.source.owns_lines(last) and statement.lineno == statement.end_lineno:
-                        yield Change((source.insert_after(last, site.text(statement)),), 0.5)
+                short = (
+                    isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.lineno == statement.end_lineno
+                )
+                if short and names and not set(names) & own and site.source.owns_lines(last):
+                    yield Change((source.insert_after(last, site.text(statement)),), 0.5)
 
 
 def _bound(statement: ast.stmt) -> list[str]:

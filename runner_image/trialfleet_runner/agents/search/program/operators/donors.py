@@ -46,7 +46,7 @@ def donor_condition(site: Site[ast.If | ast.While | ast.IfExp]) -> Iterator[Chan
         yield site.swap(site.node.test, text, 0.4 + likeness(mine, text))
 
 
-def _usable(site: Site[ast.stmt] | Site[ast.If | ast.While | ast.IfExp]) -> set[str]:
+def _usable(site: Site[ast.AST]) -> set[str]:
     return {*site.scope.bound_before(site.node), *site.scope.module_names, *BUILTIN_NAMES, "self", "cls"}
 
 

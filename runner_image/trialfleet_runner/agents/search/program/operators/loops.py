@@ -16,9 +16,7 @@ def loop(site: Site[ast.For | ast.AsyncFor]) -> Iterator[Change]:
     yield from _iterated(site, site.node.iter, isinstance(site.node.target, ast.Tuple))
 
 
-def _iterated(
-    site: Site[ast.For | ast.AsyncFor] | Site[ast.comprehension], node: ast.expr, pair: bool
-) -> Iterator[Change]:
+def _iterated(site: Site[ast.AST], node: ast.expr, pair: bool) -> Iterator[Change]:
     text = site.text(node)
     tight = text if isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript)) else f"({text})"
     options = [

@@ -114,13 +114,10 @@ def regex_call(site: Site[ast.Call]) -> Iterator[Change]:
 @operator("regex", ast.Call, prior=0.6)
 def escape(site: Site[ast.Call]) -> Iterator[Change]:
     node = site.node
-    if (
-        isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == "re"
-    ):
-        if node.func.attr in _FUNCTIONS and node.args and not isinstance(node.args[0], ast.Constant):
-            yield site.swap(node.args[0], f"re.escape({site.text(node.args[0])})")
+    func = node.func
+    named = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "re"
+    if named and callee_name(node) in _FUNCTIONS and node.args and not isinstance(node.args[0], ast.Constant):
+        yield site.swap(node.args[0], f"re.escape({site.text(node.args[0])})")
 
 
 def _is_re(node: ast.expr) -> bool:

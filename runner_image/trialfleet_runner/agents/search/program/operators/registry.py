@@ -12,7 +12,7 @@ from ..facts import Facts
 from ..scope import Scope
 from ..source import Source
 
-N = TypeVar("N", bound=ast.AST)
+N = TypeVar("N", bound=ast.AST, covariant=True)
 Propose = Callable[["Site[Any]"], Iterable[Change]]
 
 
@@ -54,7 +54,7 @@ REGISTRY: dict[type[ast.AST], list[Operator]] = {}
 
 
 def operator(
-    name: str, *types: type[N], prior: float = 1.0
+    name: str, *types: type[ast.AST], prior: float = 1.0
 ) -> Callable[[Callable[[Site[N]], Iterator[Change]]], Callable[[Site[N]], Iterator[Change]]]:
     """Register a function that yields changes for nodes of exactly `types`."""
 

@@ -47,7 +47,7 @@ def delete_block(site: Site[ast.stmt]) -> Iterator[Change]:
         yield Change((site.source.cut(site.node),))
 
 
-def _is_elif(site: Site[ast.stmt] | Site[ast.If], node: ast.stmt) -> bool:
+def _is_elif(site: Site[ast.AST], node: ast.stmt) -> bool:
     start, _ = site.source.span(node)
     return site.source.data[start : start + 4] == b"elif"
 
@@ -233,7 +233,8 @@ def into_block(site: Site[ast.stmt]) -> Iterator[Change]:
     if isinstance(before, (ast.If, ast.For, ast.With, ast.While)) and source.rows(node).startswith(
         source.indent(node)
     ):
-        tail = before.orelse[-1] if getattr(before, "orelse", []) else before.body[-1]
+        otherwise = [] if isinstance(before, ast.With) else before.orelse
+        tail = (otherwise or before.body)[-1]
         text = source.indent(tail) + source.rows(node)[len(source.indent(node)) :]
         if source.owns_lines(tail):
             yield Change((Edit(source.line_start(node), source.line_end(node), text.encode()),))

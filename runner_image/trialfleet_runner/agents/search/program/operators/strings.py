@@ -36,7 +36,7 @@ def repair(site: Site[ast.Constant]) -> Iterator[Change]:
         yield _put(site, repaired, weight)
 
 
-def repaired_texts(site: Site[ast.Constant] | Site[ast.JoinedStr], value: str) -> Iterator[tuple[str, float]]:
+def repaired_texts(site: Site[ast.AST], value: str) -> Iterator[tuple[str, float]]:
     for got, expected in site.facts.pairs:
         if not isinstance(got, str) or not isinstance(expected, str):
             continue

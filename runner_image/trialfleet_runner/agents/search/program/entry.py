@@ -1,0 +1,25 @@
+"""One search from one config file."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+
+from .config import load
+from .loop import Search
+from .transcript import Transcript
+
+
+def main(argv: list[str]) -> int:
+    """`argv`: the config file. Transcript on stdout; returns 0 whatever came out."""
+    config = load(Path(argv[0]))
+    signal.signal(signal.SIGTERM, _stopped)
+    Search(config, Transcript(sys.stdout, config.max_turns)).run()
+    return 0
+
+
+def _stopped(signum: int, _frame: FrameType | None) -> None:
+    """Leave through `finally`, so that the workspace is restored."""
+    raise SystemExit(128 + signum)
