@@ -18,6 +18,7 @@ class Identity(Frozen):
     model: str | None = None
     digest: Sha256
     needs_model: bool = False
+    loads_files: bool = False  # puts the root context file before the model by itself: the canary insists on it
     banner: str | None = None  # said on top of every report of this agent
 
 

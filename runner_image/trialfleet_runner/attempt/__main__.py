@@ -6,7 +6,6 @@ runner's; 75 the store did not answer, so nothing was committed.
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from pathlib import Path
@@ -25,7 +24,7 @@ COMMITTED, ANOTHERS, UNANSWERED, STOPPED = 0, 3, 75, 143
 def main(path: Path) -> int:
     """Run the attempt that the grants file names."""
     grants = Grants.model_validate_json(path.read_bytes())
-    sandbox = choose(os.environ.get("TRIALFLEET_ISOLATION"))
+    sandbox = choose()
     try:
         with locked(scratch_root(), f"{grants.trial.id}-{grants.attempt}") as scratch:
             if not commit.claim(grants, scratch=scratch.root, isolation=sandbox.name):

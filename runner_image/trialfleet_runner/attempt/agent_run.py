@@ -30,6 +30,7 @@ Chosen = tuple[Agent, Identity]
 class AgentRun:
     """What happened. `exit` is None when there was nothing to run; `gateway` when there was no model."""
 
+    identity: Identity
     parsed: Parsed
     exit: Exit | None
     gateway: GatewayReport | None
@@ -73,7 +74,7 @@ def run_agent(
     report = gateway.report() if gateway else None
     _refuse_provider_failures(report, ended)
     parsed = agent.parse(place.scratch.record, ended, place.scratch.workspace)
-    return AgentRun(parsed, ended, report, stopped(ended, report, parsed))
+    return AgentRun(identity, parsed, ended, report, stopped(ended, report, parsed))
 
 
 def stopped(ended: Exit | None, report: GatewayReport | None, parsed: Parsed) -> Stop:

@@ -24,7 +24,8 @@ def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun) -> P
     """Raises `Lost(contaminated)` when a declared delivery did not arrive, or an undeclared one did."""
     left = diff(scratch.workspace, ready.given, ready.exclusions)
     hook = read_hook_log(scratch.home / HOOK_LOG)
-    delivery = delivered(ready.composed.delivery, hook, run.gateway)
+    insisted = frozenset({"inline", "files"} if run.identity.loads_files else {"inline"})
+    delivery = delivered(ready.composed.delivery, hook, run.gateway, insisted=insisted)
     trajectory = jsonl(run.parsed.steps)
     return Patch(
         trial=grants.trial.id,
@@ -42,11 +43,14 @@ def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun) -> P
     )
 
 
-def delivered(planned: Delivery, hook: HookLog, report: GatewayReport | None) -> Delivery:
+def delivered(
+    planned: Delivery, hook: HookLog, report: GatewayReport | None, *, insisted: frozenset[str]
+) -> Delivery:
     """The delivery with its claims: which parts reached the model. Without a model they stay None.
 
-    A model that was never asked has been reached by nothing, and nothing can be said of the deliveries. The
-    hook is checked for the nodes that it says it pushed.
+    A model that was never asked has been reached by nothing, and nothing can be said of the deliveries. Parts
+    that are `insisted` on must have reached a model that took a turn. The hook is checked for the nodes that it
+    says it pushed; its last push may come after the last request, so it is recorded and not insisted on.
     """
     parts = _parts(planned, hook)
     if report is None or report.answered == 0:
@@ -55,6 +59,10 @@ def delivered(planned: Delivery, hook: HookLog, report: GatewayReport | None) ->
         seen = ", ".join(report.undeclared)
         raise Lost(LossClass.CONTAMINATED, f"reached the model undeclared: {seen}", halt=HaltScope.CAMPAIGN)
     claims = {part: all(report.reached.get(name, False) for name in names) for part, names in parts.items()}
+    absent = sorted(part for part in insisted if report.turns > 0 and claims.get(part) is False)
+    if absent:
+        message = f"declared, but did not reach the model: {', '.join(absent)}"
+        raise Lost(LossClass.CONTAMINATED, message, halt=HaltScope.CAMPAIGN)
     return planned.model_copy(update={"reached_model": claims})
 
 

@@ -1,0 +1,148 @@
+"""Whole attempts by the real runner on a small real project."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from tests.integration.lab import Lab
+
+from trialfleet_runner.contract import AgentSpec, Limits, LossClass, Stop, Verdict
+
+NOP, ORACLE = AgentSpec(kind="nop"), AgentSpec(kind="oracle")
+ISOLATION = [
+    pytest.param("bubblewrap", marks=pytest.mark.needs("bubblewrap")),
+    pytest.param("uid", marks=pytest.mark.needs("root")),
+    pytest.param("subreaper"),
+]
+
+
+def shell(script: str, **options: object) -> AgentSpec:
+    return AgentSpec.model_validate({"kind": "command", "options": {"argv": ["/bin/sh", "-c", script]}, **options})
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    tmp_path.chmod(0o755)
+    return Lab(tmp_path)
+
+
+@pytest.mark.parametrize("isolation", ISOLATION)
+def test_the_oracle_passes_and_doing_nothing_fails(
+    tmp_path_factory: pytest.TempPathFactory, isolation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIALFLEET_ISOLATION", isolation)
+    for agent, verdict in ((ORACLE, Verdict.PASSED), (NOP, Verdict.FAILED)):
+        lab = Lab(tmp_path_factory.mktemp(agent.kind))
+        left = lab.run(lab.grants(agent))
+        assert left.end.scored is not None, left.end
+        assert left.end.scored.verdict is verdict
+        assert left.end.scored.stop is Stop.FINISHED
+        assert left.bundle.manifest.isolation == isolation
+        assert bool(left.bundle.manifest.warnings) == (isolation != "bubblewrap")
+        assert left.code == 0
+        assert list(lab.scratch.iterdir()) == []
+
+
+def test_a_pass_names_every_test_and_its_cost(lab: Lab) -> None:
+    left = lab.run(lab.grants(ORACLE))
+    scored = left.end.scored
+    assert scored is not None
+    assert {r["outcome"] for r in json.loads(left.bundle.files["tests/results.json"])} == {"passed"}
+    assert scored.metrics.target_hit is True
+    assert (scored.metrics.lines_added, scored.metrics.lines_removed) == (1, 1)
+    assert scored.metrics.first_edit_turn == 1
+    assert (scored.metrics.overhead_core_s or 0) > 0
+    assert b"test_discount" in left.bundle.files["prompt.txt"]
+
+
+def test_the_task_comes_first_and_no_condition_changes_its_words(lab: Lab) -> None:
+    prompts: dict[str, bytes] = {}
+    for attempt, name in enumerate(["none", "placebo", "flat_llm", "intent_layer", "preamble_only"], start=1):
+        left = lab.run(lab.grants(NOP, name, attempt=attempt))
+        prompts[name] = left.bundle.files["prompt.txt"]
+    assert prompts["placebo"] == prompts["none"]
+    assert all(prompt.startswith(prompts["none"]) for prompt in prompts.values())
+    assert b"tenth of a percent" in prompts["preamble_only"]
+    assert b"CLAUDE.md" in prompts["flat_llm"]
+
+
+def test_an_attempt_of_another_runner_is_left_alone(lab: Lab) -> None:
+    grants = lab.grants(NOP)
+    first = lab.run(grants)
+    again = lab.run(grants)
+    assert again.code == 3
+    assert again.end == first.end
+
+
+def test_an_agent_that_crashes_is_scored(lab: Lab) -> None:
+    left = lab.run(lab.grants(shell("echo half >&2; exit 9")))
+    assert left.end.scored is not None
+    assert (left.end.scored.verdict, left.end.scored.stop) == (Verdict.FAILED, Stop.CRASHED)
+    assert left.bundle.files["agent/stderr.log"] == b"half\n"
+
+
+def test_a_fix_that_comes_too_late_stays_timed_out(lab: Lab) -> None:
+    script = "sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py; sleep 60"
+    left = lab.run(lab.grants(shell(script, timeout_s=2), limits=Limits(stop_grace_s=0.2)))
+    assert left.end.scored is not None
+    assert left.end.scored.tests_passed
+    assert (left.end.scored.verdict, left.end.scored.stop) == (Verdict.TIMED_OUT, Stop.TIMEOUT)
+
+
+def test_an_agent_that_eats_memory_is_exhausted_not_lost(lab: Lab) -> None:
+    script = "python -c 'x = bytearray(600 * 2**20); import time; time.sleep(30)'"
+    left = lab.run(lab.grants(shell(script), limits=Limits(memory_bytes=200 * 2**20, disk_bytes=2**28)))
+    assert left.end.scored is not None
+    assert (left.end.scored.verdict, left.end.scored.stop) == (Verdict.EXHAUSTED, Stop.MEMORY)
+
+
+def test_an_agent_that_fills_its_disk_is_exhausted_not_lost(lab: Lab) -> None:
+    script = "dd if=/dev/zero of=big bs=1M count=300 2>/dev/null; sleep 30"
+    left = lab.run(lab.grants(shell(script), limits=Limits(disk_bytes=50 * 2**20)))
+    assert left.end.scored is not None
+    assert (left.end.scored.verdict, left.end.scored.stop) == (Verdict.EXHAUSTED, Stop.DISK)
+
+
+def test_sigterm_is_a_loss_that_says_how_far_it_came(lab: Lab) -> None:
+    process = lab.start(lab.grants(shell("echo on; sleep 60"), limits=Limits(stop_grace_s=0.2)))
+    while lab.store.get("lab/attempts/" + "a" * 26 + "/1/start.json") is None:
+        time.sleep(0.02)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 143
+    left = lab.run(lab.grants(NOP))  # only reads what is there
+    assert left.end.loss is not None
+    assert left.end.loss.loss is LossClass.TERMINATED
+    assert left.end.loss.agent_started
+    assert not left.end.loss.patched
+    assert left.bundle.files["agent/stdout.log"] == b"on\n"
+
+
+def test_a_patch_is_scored_again_without_its_agent(lab: Lab) -> None:
+    first = lab.run(lab.grants(ORACLE))
+    again = lab.run(lab.grants(AgentSpec(kind="oracle"), attempt=2, score_patch_of=1))
+    assert first.end.scored is not None
+    assert again.end.scored is not None
+    assert again.end.scored.verdict is Verdict.PASSED
+    assert again.patch is None
+    assert again.bundle.files["patch.diff"] == first.bundle.files["patch.diff"]
+
+
+def test_the_live_log_can_be_read_while_the_agent_runs(lab: Lab) -> None:
+    import zstandard
+
+    limits = Limits(live_interval_s=0.2, stop_grace_s=0.2)
+    process = lab.start(lab.grants(shell("echo early; sleep 60"), limits=limits))
+    key, data = "lab/attempts/" + "a" * 26 + "/1/live.log.zst", None
+    until = time.monotonic() + 20
+    while data is None and time.monotonic() < until:
+        data = lab.store.get(key)
+        time.sleep(0.05)
+    process.terminate()
+    process.wait(30)
+    assert data is not None
+    assert zstandard.ZstdDecompressor().decompressobj().decompress(data) == b"early\n"
