@@ -101,9 +101,8 @@ def claim(store: Store, campaign: str, pulse: Pulse, *, tell: Callable[[str], No
 
 
 def _newest(store: Store, campaign: str) -> int:
-    names = [entry.key.rpartition("/")[2] for entry in store.list(keys.folder(campaign, "epochs"))]
-    numbers = [int(name.removesuffix(".json")) for name in names if name.endswith(".json")]
-    return max(numbers, default=0)
+    found = (entry.key for entry in store.list(keys.folder(campaign, "epochs")))
+    return max((keys.number_of(key) for key in found if key.endswith(".json")), default=0)
 
 
 def _wait_for_death(store: Store, campaign: str, number: int, pulse: Pulse, tell: Callable[[str], None]) -> None:

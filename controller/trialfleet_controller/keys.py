@@ -65,11 +65,21 @@ def cancel(campaign: str, *, now: bool = False) -> str:
 
 
 def numbered(campaign: str, kind: Kind, number: int) -> str:
-    return f"{campaign}/{kind}/{number:06d}.json"
+    return f"{campaign}/{kind}/{number}.json"
+
+
+def number_of(key: str) -> int:
+    """The k of `…/<k>.json` or `…/<k>.beat`; 0 for a name that is none of ours.
+
+    >>> number_of("demo/halts/12.json"), number_of("demo/halts/notes.txt")
+    (12, 0)
+    """
+    stem, _, suffix = key.rpartition("/")[2].rpartition(".")
+    return int(stem) if suffix in ("json", "beat") and stem.isdecimal() else 0
 
 
 def beat(campaign: str, epoch: int) -> str:
-    return f"{campaign}/epochs/{epoch:06d}.beat"
+    return f"{campaign}/epochs/{epoch}.beat"
 
 
 def folder(campaign: str, kind: Kind) -> str:

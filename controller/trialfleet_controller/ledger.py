@@ -26,8 +26,9 @@ from trialfleet_runner.store.protocol import Store
 
 R = TypeVar("R", bound=Record)
 
-# What may differ between two plans that measure the same: when and where they were made, and how wide to run.
-_INCIDENTAL = {"uid", "created", "versions", "parallel"}
+# What may differ between two plans that measure the same: when and where they were made, how wide to run, and
+# the bytes of files whose meaning (orders, conditions, limits) is compared itself.
+_INCIDENTAL = {"uid", "created", "versions", "parallel", "inputs"}
 
 
 @dataclass(frozen=True)
@@ -222,10 +223,10 @@ class Ledger:
         def record(number: int) -> Amendment:
             return Amendment(number=number, at=self._clock(), reps=reps, after_look=after_look, lifts=lifts)
 
-        return self._append("amendments", "amendment", Amendment, record)
+        return self._append("amendments", "amendment", record)
 
     def looks(self) -> int:
-        return sum(1 for _ in self.store.list(keys.folder(self.campaign, "looks")))
+        return len(self._numbers("looks"))
 
     def halts(self) -> tuple[Halt, ...]:
         """Those in force: a lifted one is history."""
@@ -236,7 +237,7 @@ class Ledger:
         def record(number: int) -> Halt:
             return Halt(number=number, at=self._clock(), task=task, reason=reason)
 
-        return self._append("halts", "halt", Halt, record)
+        return self._append("halts", "halt", record)
 
     def cancelled(self) -> Cancel | None:
         now = self._read(keys.cancel(self.campaign, now=True), Cancel)
@@ -263,12 +264,17 @@ class Ledger:
         return None if raw is None else _parse(key, raw, model)
 
     def _all(self, kind: keys.Kind, model: type[R]) -> tuple[R, ...]:
-        found = [entry.key for entry in self.store.list(keys.folder(self.campaign, kind))]
+        found = self._numbers(kind)
         values = dict(self.store.get_many(found))
         return tuple(_parse(key, raw, model) for key in found if (raw := values.get(key)) is not None)
 
-    def _append(self, kind: keys.Kind, step: str, model: type[R], record: Callable[[int], R]) -> R:
-        number = len(self._all(kind, model)) + 1
+    def _numbers(self, kind: keys.Kind) -> list[str]:
+        """Keys of the numbered records, in the order of their numbers."""
+        found = (entry.key for entry in self.store.list(keys.folder(self.campaign, kind)))
+        return sorted((key for key in found if keys.number_of(key)), key=keys.number_of)
+
+    def _append(self, kind: keys.Kind, step: str, record: Callable[[int], R]) -> R:
+        number = max((keys.number_of(key) for key in self._numbers(kind)), default=0) + 1
         while not self._create(step, keys.numbered(self.campaign, kind, number), made := record(number)):
             number += 1
         return made

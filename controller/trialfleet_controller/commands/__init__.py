@@ -1,0 +1,1 @@
+"""The controller's commands, one module each: imported only when called."""

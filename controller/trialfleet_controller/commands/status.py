@@ -1,0 +1,69 @@
+"""`trialfleet status`: counts, from the store alone."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import click
+
+from trialfleet_controller.standing import Standing, read_standing
+
+
+@click.command("status")
+@click.argument("campaign")
+@click.option("--store", metavar="URL", help="Where the campaign is kept, when it is named.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def status(campaign: str, store: str | None, as_json: bool) -> None:
+    """Count what is done, running and lost in CAMPAIGN.
+
+    Rates before the end are those of complete blocks alone, and showing them is recorded as a look: an extension
+    after it is labelled.
+    """
+    from trialfleet_controller.campaigns import find
+
+    found = find(campaign, store)
+    standing = read_standing(found.store, found.name)
+    if standing.terminal < standing.planned and standing.complete_blocks:
+        from trialfleet_controller.looks import record_look
+
+        record_look(found.store, found.name, standing, now=time.time())
+    click.echo(json.dumps(standing.as_json(), indent=1) if as_json else "\n".join(lines(standing)))
+
+
+def lines(standing: Standing) -> list[str]:
+    """The report for people."""
+    return [
+        f"{standing.campaign}: {standing.state}; {standing.terminal} of {standing.planned} trials",
+        *([standing.banner] if standing.banner else []),
+        *([f"cancelled by {standing.cancelled}"] if standing.cancelled else []),
+        *(f"halted: {halt}" for halt in standing.halts),
+        *(["extended after a look"] if standing.after_look else []),
+        "",
+        *_table(standing),
+        "",
+        f"pass rates: {standing.complete_blocks} of {standing.blocks} blocks are complete, and only they are used",
+        *([f"attempts lost: {_counts(standing.losses)}"] if standing.losses else ["no attempt was lost"]),
+        *([f"quarantined bundles: {standing.quarantined}"] if standing.quarantined else []),
+    ]
+
+
+def _table(standing: Standing) -> list[str]:
+    rows = [("condition", "planned", "measured", "running", "abandoned", "attempts lost", "passed")]
+    for name, c in standing.conditions.items():
+        rate = c.interim_rate
+        passed = "–" if rate is None else f"{c.interim_passed}/{c.interim_measured} = {rate:.3f}"
+        numbers = (c.planned, c.measured, c.running, c.abandoned, c.lost_attempts)
+        rows.append((name, *(str(n) for n in numbers), passed))  # type: ignore[arg-type]
+    widths = [max(len(row[i]) for row in rows) for i in range(7)]
+    return [
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())

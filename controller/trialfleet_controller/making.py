@@ -1,0 +1,48 @@
+"""Making a plan on this machine: cache, sandbox and mirrors as the user has them, with a line of progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import click
+
+from trialfleet_controller.prepare import Workshop, identified, prepare
+from trialfleet_controller.spec import CampaignFile
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.campaign import Plan
+from trialfleet_runner.objects import Objects
+from trialfleet_runner.sandbox.choose import choose
+from trialfleet_runner.settings import load_settings, mirror_map
+from trialfleet_runner.store.protocol import Store
+
+
+def make_plan(file: CampaignFile, store: Store | None, mirror: tuple[str, ...]) -> Plan:
+    """The plan, with its inputs uploaded when there is a store. Raises `OperatorError`."""
+    identified(file)  # a missing agent is said before the slow part
+    cache = Cache.default()
+    with _progress() as say:
+        return prepare(
+            file,
+            Workshop(
+                cache=cache,
+                objects=Objects(cache.objects, store),
+                sandbox=choose(),
+                mirrors=mirror_map(load_settings(), mirror),
+                say=say,
+            ),
+        )
+
+
+@contextmanager
+def _progress() -> Generator[Callable[[str], None]]:
+    """A changing line on a terminal; one plain line per task elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda step: click.echo(step, err=True) if ":" not in step else None
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status("preparing") as status:
+        yield lambda step: status.update(Text(f"preparing {step}"))

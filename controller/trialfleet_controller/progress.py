@@ -1,0 +1,228 @@
+"""Showing a campaign while it runs: a live table for people, plain lines for logs, JSON lines for machines.
+
+Pass counts are left out on purpose: watching them is a look at results before all are in.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from trialfleet_controller.tally import Counts, Tally
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.table import Table
+
+PLAIN_EVERY_S = 10.0
+JSON_EVERY_S = 1.0
+
+
+class View(Protocol):
+    """A context manager that is shown the tally often and messages rarely."""
+
+    def __enter__(self) -> View: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def show(self, tally: Tally) -> None: ...
+
+    def tell(self, message: str) -> None: ...
+
+
+def view(*, as_json: bool, terminal: bool, clock: Callable[[], float] = time.monotonic) -> View:
+    """The view that fits what stdout is."""
+    if as_json:
+        return JsonLines(clock)
+    return LiveTable(clock) if terminal else PlainLines(clock)
+
+
+def rate_per_s(tally: Tally, elapsed_s: float) -> float | None:
+    """Trials this controller brings to an end per second; None before the first."""
+    mine = tally.total().terminal - tally.before
+    return mine / elapsed_s if mine > 0 and elapsed_s > 0 else None
+
+
+def left_s(tally: Tally, elapsed_s: float) -> float | None:
+    """Seconds until all are terminal, at the rate so far; None when there is no rate."""
+    rate, total = rate_per_s(tally, elapsed_s), tally.total()
+    return None if rate is None else (total.planned - total.terminal) / rate
+
+
+def duration(seconds: float | None) -> str:
+    """For people.
+
+    >>> duration(3725), duration(42), duration(None)
+    ('1:02:05', '0:42', '–')
+    """
+    if seconds is None:
+        return "–"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def line(tally: Tally, elapsed_s: float) -> str:
+    """One line that says all."""
+    total = tally.total()
+    rate = rate_per_s(tally, elapsed_s)
+    parts = [
+        f"{total.terminal}/{total.planned} trials",
+        f"{total.running} running",
+        f"{total.lost_attempts} attempts lost",
+        *([f"{total.abandoned} abandoned"] if total.abandoned else []),
+        f"{rate * 60:.1f}/min" if rate is not None else "no rate yet",
+        f"{duration(left_s(tally, elapsed_s))} left",
+    ]
+    return ", ".join(parts)
+
+
+class PlainLines:
+    """A line every ten seconds, when something has changed, and one at the end."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._began = clock, clock()
+        self._next, self._last = clock(), ""
+        self._tally: Tally | None = None
+
+    def __enter__(self) -> PlainLines:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._tally is not None:
+            self._print(self._tally)
+
+    def show(self, tally: Tally) -> None:
+        self._tally = tally
+        if self._clock() >= self._next:
+            self._next = self._clock() + PLAIN_EVERY_S
+            self._print(tally)
+
+    def tell(self, message: str) -> None:
+        click.echo(message)
+
+    def _print(self, tally: Tally) -> None:
+        total = tally.total()
+        state = f"{total}"
+        if state != self._last:
+            self._last = state
+            click.echo(line(tally, self._clock() - self._began))
+
+
+class JsonLines:
+    """One object per change, at most one a second, and one at the end."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._began = clock, clock()
+        self._next, self._last = clock(), ""
+        self._tally: Tally | None = None
+
+    def __enter__(self) -> JsonLines:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._tally is not None:
+            self._print(self._tally)
+
+    def show(self, tally: Tally) -> None:
+        self._tally = tally
+        if self._clock() >= self._next:
+            self._next = self._clock() + JSON_EVERY_S
+            self._print(tally)
+
+    def tell(self, message: str) -> None:
+        click.echo(json.dumps({"event": "message", "message": message}))
+
+    def _print(self, tally: Tally) -> None:
+        state = {
+            "conditions": {name: _plain(counts) for name, counts in tally.conditions.items()},
+            "total": _plain(tally.total()),
+            "losses": {loss.value: count for loss, count in tally.losses.items()},
+        }
+        encoded = json.dumps(state, sort_keys=True)
+        if encoded != self._last:
+            self._last = encoded
+            elapsed = self._clock() - self._began
+            click.echo(
+                json.dumps({"event": "progress", **state, "elapsed_s": elapsed, "left_s": left_s(tally, elapsed)})
+            )
+
+
+def _plain(counts: Counts) -> dict[str, int]:
+    return {
+        "planned": counts.planned,
+        "measured": counts.measured,
+        "abandoned": counts.abandoned,
+        "running": counts.running,
+        "lost_attempts": counts.lost_attempts,
+    }
+
+
+class LiveTable:
+    """Counts per condition, redrawn four times a second."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._began = clock, clock()
+        self._live: Live | None = None
+        self._next = clock()
+
+    def __enter__(self) -> LiveTable:
+        from rich.live import Live
+
+        self._live = Live(auto_refresh=False)
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, tally: Tally) -> None:
+        if self._live is not None and (self._clock() >= self._next or _over(tally)):
+            self._next = self._clock() + 0.25
+            self._live.update(self._table(tally), refresh=True)
+
+    def tell(self, message: str) -> None:
+        from rich.text import Text
+
+        if self._live is not None:
+            self._live.console.print(Text(message))
+
+    def _table(self, tally: Tally) -> Table:
+        from rich import box
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD, caption=self._caption(tally), caption_justify="left")
+        table.add_column("condition")
+        for name in ("done", "of", "running", "attempts lost", "abandoned"):
+            table.add_column(name, justify="right")
+        for condition, counts in tally.conditions.items():
+            table.add_row(condition, *_row(counts))
+        return table
+
+    def _caption(self, tally: Tally) -> str:
+        losses = ", ".join(f"{loss.value} {count}" for loss, count in tally.losses.most_common())
+        return line(tally, self._clock() - self._began) + (f"\nlost: {losses}" if losses else "")
+
+
+def _row(counts: Counts) -> tuple[str, ...]:
+    numbers = (counts.terminal, counts.planned, counts.running, counts.lost_attempts, counts.abandoned)
+    return tuple(str(number) for number in numbers)
+
+
+def _over(tally: Tally) -> bool:
+    total = tally.total()
+    return total.terminal >= total.planned

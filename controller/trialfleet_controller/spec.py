@@ -1,0 +1,103 @@
+"""The campaign file: read, checked, and its names resolved. Every refusal names file, line or field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_runner import yamlfile
+from trialfleet_runner.campaign import CampaignSpec
+from trialfleet_runner.conditions import PRESETS, Condition
+from trialfleet_runner.errors import OperatorError
+
+
+@dataclass(frozen=True)
+class CampaignFile:
+    """`conditions`: in the file's order, presets filled in. `task_files`: globs expanded, each file once."""
+
+    loaded: yamlfile.Loaded[CampaignSpec]
+    conditions: dict[str, Condition]
+    task_files: tuple[Path, ...]
+
+    @property
+    def spec(self) -> CampaignSpec:
+        return self.loaded.value
+
+    @property
+    def folder(self) -> Path:
+        """What relative paths start from: tasks, and a store that is a directory."""
+        return self.loaded.path.parent
+
+    def where(self, *place: str | int) -> str:
+        return self.loaded.where(*place)
+
+
+def load_campaign(path: Path) -> CampaignFile:
+    """Raises `OperatorError` for anything in the file that cannot be meant."""
+    loaded = yamlfile.read(path, CampaignSpec)
+    conditions = _conditions(loaded)
+    _check_money(loaded)
+    return CampaignFile(loaded, conditions, _task_files(loaded))
+
+
+def _conditions(loaded: yamlfile.Loaded[CampaignSpec]) -> dict[str, Condition]:
+    given = loaded.value.conditions
+    if isinstance(given, dict):
+        return {name: own or _preset(loaded, name, name) for name, own in given.items()}
+    return {name: _preset(loaded, name, place) for place, name in enumerate(given)}
+
+
+def _preset(loaded: yamlfile.Loaded[CampaignSpec], name: str, place: str | int) -> Condition:
+    if name not in PRESETS:
+        raise OperatorError(
+            f"no condition is called {name!r}",
+            where=loaded.where("conditions", place),
+            hint=f"one of {', '.join(PRESETS)}; or compose your own: conditions: {{{name}: {{files: tree}}}}",
+        )
+    return PRESETS[name]
+
+
+def _check_money(loaded: yamlfile.Loaded[CampaignSpec]) -> None:
+    cost = loaded.value.limits.cost_usd
+    if cost.campaign is None:
+        return
+    if cost.trial is None:
+        raise OperatorError(
+            "a campaign's cap is kept by reserving the most that each running trial may cost",
+            where=loaded.where("limits", "cost_usd", "campaign"),
+            hint="set cost_usd.trial too",
+        )
+    if cost.trial > cost.campaign:
+        raise OperatorError(
+            f"one trial may cost {cost.trial:g} USD, the whole campaign only {cost.campaign:g}: none could start",
+            where=loaded.where("limits", "cost_usd", "campaign"),
+            hint="raise cost_usd.campaign or lower cost_usd.trial",
+        )
+
+
+def _task_files(loaded: yamlfile.Loaded[CampaignSpec]) -> tuple[Path, ...]:
+    found: dict[Path, None] = {}
+    for place, pattern in enumerate(loaded.value.tasks):
+        for path in _matches(loaded, place, pattern):
+            found.setdefault(path)
+    return tuple(found)
+
+
+def _matches(loaded: yamlfile.Loaded[CampaignSpec], place: int, pattern: str) -> list[Path]:
+    folder, wanted = loaded.path.parent, Path(pattern)
+    if any(character in pattern for character in "*?["):
+        root = Path(wanted.anchor) if wanted.is_absolute() else folder
+        relative = wanted.relative_to(wanted.anchor) if wanted.is_absolute() else wanted
+        matches = sorted(path for path in root.glob(str(relative)) if path.is_file())
+    else:
+        matches = [path for path in (folder / wanted,) if path.is_file()]
+    if not matches:
+        at = folder / wanted
+        raise OperatorError(
+            "is a directory" if at.is_dir() else "no such file",
+            where=f"{loaded.where('tasks', place)}: {pattern}",
+            hint=f"add /*.yaml to take all of its files: {pattern.rstrip('/')}/*.yaml"
+            if at.is_dir()
+            else "paths are relative to the campaign file",
+        )
+    return matches
