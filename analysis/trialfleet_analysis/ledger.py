@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from trialfleet_runner.campaign import Amendment, Cancel, Halt, Look, Plan, Quarantine
 from trialfleet_runner.canonical import canonical_json, sha256
-from trialfleet_runner.contract import End, LossClass, Outcome, Record, Start
+from trialfleet_runner.contract import End, Intent, LossClass, Outcome, Record, Start
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.store.protocol import Store
 
@@ -85,7 +85,6 @@ def read_ledger(store: Store, campaign: str) -> Ledger:
     amendments = _numbered(store, Amendment, f"{campaign}/amendments/", lambda a: a.number)
     lifted = {number for amendment in amendments for number in amendment.lifts}
     halts = _numbered(store, Halt, f"{campaign}/halts/", lambda h: h.number)
-    cancel = store.get(f"{campaign}/cancel.json")
     reps = max([plan.reps, *(a.reps for a in amendments if a.reps is not None)])
     outcomes = _outcomes(store, campaign)
     finished = len(outcomes) >= len(plan.cells) * reps
@@ -97,15 +96,19 @@ def read_ledger(store: Store, campaign: str) -> Ledger:
         lost=tuple(_lost(store, campaign, outcomes, unfinished=not finished)),
         amendments=amendments,
         halts=tuple(halt for halt in halts if halt.number not in lifted),
-        cancel=None if cancel is None else _parsed(store, Cancel, f"{campaign}/cancel.json", cancel),
+        cancel=_cancel(store, campaign),
         looks=_numbered(store, Look, f"{campaign}/looks/", lambda look: look.number),
         quarantine=tuple(record for _, record in _records(store, Quarantine, f"{campaign}/quarantine/")),
     )
 
 
 def record_look(store: Store, ledger: Ledger, *, complete_blocks: int, at: float, by: str) -> Look:
-    """Write that results were seen before the campaign's end, under the first free number."""
-    number = max((look.number for look in ledger.looks), default=0) + 1
+    """Write that results were seen before the campaign's end, under the first free number. Seeing the same
+    results again is no new look."""
+    newest = ledger.looks[-1] if ledger.looks else None
+    if newest and (newest.terminal, newest.complete_blocks) == (len(ledger.outcomes), complete_blocks):
+        return newest
+    number = newest.number + 1 if newest else 1
     while True:
         look = Look(
             number=number,
@@ -115,9 +118,17 @@ def record_look(store: Store, ledger: Ledger, *, complete_blocks: int, at: float
             complete_blocks=complete_blocks,
             by=by,
         )
-        if store.create(f"{ledger.plan.campaign}/looks/{number}.json", canonical_json(look)):
+        if store.create(f"{ledger.plan.campaign}/looks/{number:06d}.json", canonical_json(look)):
             return look
         number += 1
+
+
+def _cancel(store: Store, campaign: str) -> Cancel | None:
+    for key in (f"{campaign}/cancel-now.json", f"{campaign}/cancel.json"):
+        raw = store.get(key)
+        if raw is not None:
+            return _parsed(store, Cancel, key, raw)
+    return None
 
 
 def _outcomes(store: Store, campaign: str) -> tuple[Outcome, ...]:
@@ -135,27 +146,32 @@ def _lost(store: Store, campaign: str, outcomes: Iterable[Outcome], *, unfinishe
     ]
     open_ends = list(_open_ends(store, campaign, {o.trial.id for o in outcomes})) if unfinished else []
     folded += [(end.trial, end.attempt, end.loss.loss) for end in open_ends if end.loss is not None]
-    details = _details(store, campaign, [(trial, number) for trial, number, _ in folded])
-    patched: set[str] = set()
+    records = _Attempts(store, campaign, [(trial, number) for trial, number, _ in folded])
     for trial, number, loss in folded:
-        end, start, has_patch = details(trial, number)
-        if has_patch:
-            patched.add(trial)
+        end, start = records.one(End, trial, number, "end"), records.one(Start, trial, number, "start")
+        intent = records.one(Intent, trial, number, "intent")
         yield LostAttempt(
             trial,
             number,
             loss,
-            _stage(loss, end, patched=trial in patched),
+            stage(end, score_only=bool(intent and intent.score_only), patched=records.patched(trial, number)),
             end.loss.message if end and end.loss else "",
             end.at - start.at if end and start else None,
         )
 
 
-def _stage(loss: LossClass, end: End | None, *, patched: bool) -> Stage:
-    if patched or loss in (LossClass.SCORING, LossClass.QUARANTINED) or (end and end.scored):
-        return Stage.AFTER_PATCH
-    if end is None or end.loss is None:
+def stage(end: End | None, *, score_only: bool, patched: bool) -> Stage:
+    """How far a lost attempt had come: the rule by which the controller's fold spends its budgets, on the same
+    records. `score_only`: as its intent says; `patched`: its patch is in the store."""
+    if end is None:
         return Stage.UNKNOWN
+    if end.loss is None:
+        return Stage.AFTER_PATCH  # a verdict whose bundle was quarantined
+    by_runner = end.by == "runner"
+    if score_only:
+        return Stage.AFTER_PATCH if by_runner or end.loss.agent_started else Stage.BEFORE_AGENT
+    if end.loss.patched or (by_runner and patched):
+        return Stage.AFTER_PATCH
     return Stage.MID_RUN if end.loss.agent_started else Stage.BEFORE_AGENT
 
 
@@ -168,26 +184,24 @@ def _open_ends(store: Store, campaign: str, terminal: set[str]) -> Iterator[End]
             yield _parsed(store, End, key, raw)
 
 
-def _details(
-    store: Store, campaign: str, attempts: list[tuple[str, int]]
-) -> Callable[[str, int], tuple[End | None, Start | None, bool]]:
-    """End, start and "has a patch" of these attempts."""
+class _Attempts:
+    """Records of some attempts, read together."""
 
-    def key(trial: str, number: int, name: str) -> str:
-        return f"{campaign}/attempts/{trial}/{number}/{name}.json"
+    def __init__(self, store: Store, campaign: str, attempts: Sequence[tuple[str, int]]) -> None:
+        self._store, self._campaign = store, campaign
+        names = ("intent", "start", "patch", "end")
+        self._raw = dict(store.get_many([self._key(*attempt, name) for attempt in attempts for name in names]))
 
-    keys = [key(trial, number, name) for trial, number in attempts for name in ("start", "patch", "end")]
-    found = dict(store.get_many(keys))
+    def one(self, model: type[R], trial: str, number: int, name: str) -> R | None:
+        key = self._key(trial, number, name)
+        raw = self._raw.get(key)
+        return None if raw is None else _parsed(self._store, model, key, raw)
 
-    def of(trial: str, number: int) -> tuple[End | None, Start | None, bool]:
-        end, start = found.get(key(trial, number, "end")), found.get(key(trial, number, "start"))
-        return (
-            None if end is None else _parsed(store, End, key(trial, number, "end"), end),
-            None if start is None else _parsed(store, Start, key(trial, number, "start"), start),
-            found.get(key(trial, number, "patch")) is not None,
-        )
+    def patched(self, trial: str, number: int) -> bool:
+        return self._raw.get(self._key(trial, number, "patch")) is not None
 
-    return of
+    def _key(self, trial: str, number: int, name: str) -> str:
+        return f"{self._campaign}/attempts/{trial}/{number}/{name}.json"
 
 
 def _numbered(store: Store, model: type[R], prefix: str, number: Callable[[R], int]) -> tuple[R, ...]:
