@@ -57,7 +57,7 @@ def _amend(ledger: object, reps: int | None, *, lift: bool) -> None:
         raise OperatorError(
             f"the campaign has {now} reps already",
             where="--reps",
-            hint="reps can only grow: what is measured stays",
+            hint="reps only grow: what is measured stays",
         )
     lifts = tuple(halt.number for halt in ledger.halts()) if lift else ()
     if lift and not lifts:

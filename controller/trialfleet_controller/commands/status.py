@@ -53,16 +53,15 @@ def _table(standing: Standing) -> list[str]:
     for name, c in standing.conditions.items():
         rate = c.interim_rate
         passed = "–" if rate is None else f"{c.interim_passed}/{c.interim_measured} = {rate:.3f}"
-        numbers = (c.planned, c.measured, c.running, c.abandoned, c.lost_attempts)
-        rows.append((name, *(str(n) for n in numbers), passed))  # type: ignore[arg-type]
-    widths = [max(len(row[i]) for row in rows) for i in range(7)]
-    return [
-        "  ".join(
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
+        planned, measured, running = str(c.planned), str(c.measured), str(c.running)
+        rows.append((name, planned, measured, running, str(c.abandoned), str(c.lost_attempts), passed))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [_row(row, widths) for row in rows]
+
+
+def _row(cells: tuple[str, ...], widths: list[int]) -> str:
+    first, *rest = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+    return "  ".join((first.strip().ljust(widths[0]), *rest))
 
 
 def _counts(counts: dict[str, int]) -> str:
