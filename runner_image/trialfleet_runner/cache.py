@@ -117,7 +117,8 @@ def discard(folder: Path) -> None:
 
 def write_whole(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Replace `path` so that readers see the old or the new content, never a part."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:80]}-", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

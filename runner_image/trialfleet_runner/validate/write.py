@@ -19,14 +19,19 @@ _WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 def filled_in(
     text: str, index: int, *, status: Status, fail_to_pass: Sequence[str], pass_to_pass: Sequence[str]
 ) -> str:
-    """The file's text with three fields of `tasks[index]` set. Comments and layout outside of their old values
-    stay. Raises `OperatorError` when the task is not written in block style."""
-    for key, value in (
-        ("status", status.value),
-        ("fail_to_pass", list(fail_to_pass)),
-        ("pass_to_pass", list(pass_to_pass)),
-    ):
-        text = _set(text, index, key, value)
+    """The file's text with three fields of `tasks[index]` set. A field that says so already stays as it is
+    written, and so do all comments and layout outside of the values that change.
+
+    Raises `OperatorError` when the task is not written in block style.
+    """
+    fields: dict[str, str | list[str]] = {
+        "status": status.value,
+        "fail_to_pass": list(fail_to_pass),
+        "pass_to_pass": list(pass_to_pass),
+    }
+    for key, value in fields.items():
+        if yaml.safe_load(text)["tasks"][index].get(key, []) != value:
+            text = _set(text, index, key, value)
     return text
 
 
