@@ -144,13 +144,16 @@ class _Resumed(io.RawIOBase):
 
 
 def _receive(response: http.client.HTTPResponse, limit: int, deadline: float) -> Answer:
+    length = response.length  # None: in chunks, which mark their own end
+    left = limit + 1 if length is None else min(limit + 1, length)
     blocks: list[bytes] = []
-    left = limit + 1
-    while left > 0 and (block := response.read(min(left, _BLOCK))):
+    while left > 0 and (block := response.read1(min(left, _BLOCK))):
         blocks.append(block)
         left -= len(block)
         if time.monotonic() > deadline:
             raise TimeoutError("the answer took too long")
+    if left > 0 and length is not None:  # http.client lets a body that ends early pass as whole
+        raise http.client.IncompleteRead(b"", left)
     body = b"".join(blocks)
     return Answer(response.status, body[:limit], whole=len(body) <= limit)
 

@@ -1,0 +1,282 @@
+"""What a store's writers make of lost, late and ambiguous answers: a server that misbehaves on demand.
+
+Both ways to write are held to it: the API with credentials, and a runner's grants.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Protocol
+from urllib.parse import urlsplit
+
+import pytest
+
+from trialfleet_runner import grants
+from trialfleet_runner.contract import GetGrant, PutGrant
+from trialfleet_runner.store.http import NoAnswerError, exchange
+from trialfleet_runner.store.open import open_store
+from trialfleet_runner.store.patience import Patience
+from trialfleet_runner.store.protocol import StoreError
+
+QUICK = Patience(total_s=5, first_s=0.01, longest_s=0.05)
+BRIEF = Patience(total_s=0.3, first_s=0.01, longest_s=0.05)
+KEY = "/bucket/root/k"
+
+
+@dataclass
+class Scripted:
+    """An S3 server of one bucket; each request takes the next fault, and none when they are used up."""
+
+    values: dict[str, bytes] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    always: str = ""
+    seen: list[tuple[str, str]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def next_fault(self) -> str:
+        with self.lock:
+            return self.faults.pop(0) if self.faults else self.always
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Faults: `<status>[ <code>]` instead of, and `stored …` after doing what was asked; `cut` no answer;
+    `half` half of one."""
+
+    protocol_version = "HTTP/1.1"
+    scripted: Scripted
+
+    def do_PUT(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        fault = self._begin()
+        if fault and not fault.startswith("stored"):
+            return self._misbehave(fault)
+        key = urlsplit(self.path).path
+        with self.scripted.lock:
+            taken = key in self.scripted.values and self.headers["If-None-Match"] == "*"
+            if not taken:
+                self.scripted.values[key] = body
+        if fault:
+            return self._misbehave(fault.removeprefix("stored "))
+        return self._answer(412, "PreconditionFailed") if taken else self._answer(200)
+
+    def do_GET(self) -> None:
+        fault = self._begin()
+        if fault:
+            return self._misbehave(fault)
+        value = self.scripted.values.get(urlsplit(self.path).path)
+        return self._answer(404, "NoSuchKey") if value is None else self._answer(200, body=value)
+
+    def _begin(self) -> str:
+        self.scripted.seen.append((self.command, self.path))
+        return self.scripted.next_fault()
+
+    def _misbehave(self, fault: str) -> None:
+        if fault == "cut":
+            self.close_connection = True
+        elif fault == "half":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf")
+            self.close_connection = True
+        elif fault == "redirect":
+            self.send_response(307)
+            self.send_header("Location", f"http://{self.headers['Host']}/elsewhere")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        else:
+            status, _, code = fault.partition(" ")
+            self._answer(int(status), code)
+
+    def _answer(self, status: int, code: str = "", body: bytes = b"") -> None:
+        if code:
+            body = f"<?xml version='1.0'?><Error><Code>{code}</Code></Error>".encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class Quiet(ThreadingHTTPServer):
+    """Clients that hang up are what these tests are about."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[Scripted, str]]:
+    scripted = Scripted()
+    handler = type("Bound", (Handler,), {"scripted": scripted})
+    http = Quiet(("127.0.0.1", 0), handler)
+    threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
+    yield scripted, f"http://127.0.0.1:{http.server_port}"
+    http.shutdown()
+    http.server_close()
+
+
+class Writer(Protocol):
+    def create(self, data: bytes, patience: Patience = QUICK) -> bool: ...
+
+    def read(self, patience: Patience = QUICK) -> bytes: ...
+
+
+@dataclass
+class ByGrant:
+    endpoint: str
+
+    def grant(self, *, readback: bool = True) -> PutGrant:
+        back = GetGrant(url=self.endpoint + KEY) if readback else None
+        return PutGrant(url=self.endpoint + KEY, headers={"If-None-Match": "*"}, readback=back)
+
+    def create(self, data: bytes, patience: Patience = QUICK) -> bool:
+        return grants.create(self.grant(), data, patience=patience)
+
+    def read(self, patience: Patience = QUICK) -> bytes:
+        return grants.read(GetGrant(url=self.endpoint + KEY), patience=patience)
+
+
+@dataclass
+class ByApi:
+    endpoint: str
+
+    def create(self, data: bytes, patience: Patience = QUICK) -> bool:
+        return open_store("s3://bucket/root", endpoint=self.endpoint, patience=patience).create("k", data)
+
+    def read(self, patience: Patience = QUICK) -> bytes:
+        value = open_store("s3://bucket/root", endpoint=self.endpoint, patience=patience).get("k")
+        assert value is not None
+        return value
+
+
+@pytest.fixture
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "any")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "any")
+
+
+@pytest.fixture(params=[ByGrant, ByApi])
+def writer(request: pytest.FixtureRequest, server: tuple[Scripted, str], credentials: None) -> Writer:
+    make: Callable[[str], Writer] = request.param
+    return make(server[1])
+
+
+LOST = ["stored 500 InternalError", "stored 503 SlowDown", "stored cut", "stored half", "stored 409"]
+
+
+@pytest.mark.parametrize("fault", LOST)
+def test_a_write_whose_answer_was_lost_is_recognised(
+    fault: str, writer: Writer, server: tuple[Scripted, str]
+) -> None:
+    server[0].faults = [fault]
+    assert writer.create(b"mine")
+    assert server[0].values[KEY] == b"mine"
+
+
+@pytest.mark.parametrize("fault", LOST)
+def test_anothers_value_is_never_taken_for_ours(fault: str, writer: Writer, server: tuple[Scripted, str]) -> None:
+    server[0].values[KEY] = b"theirs"
+    server[0].faults = [fault]
+    assert not writer.create(b"mine")
+    assert server[0].values[KEY] == b"theirs"
+
+
+TRANSIENT = ["500", "502", "503 SlowDown", "429", "408", "409 ConditionalRequestConflict", "400 RequestTimeout"]
+
+
+@pytest.mark.parametrize("fault", [*TRANSIENT, "cut", "half"])
+def test_not_now_is_tried_again(fault: str, writer: Writer, server: tuple[Scripted, str]) -> None:
+    server[0].faults = [fault, fault, fault]
+    assert writer.create(b"mine")
+    server[0].faults = [fault, fault]
+    assert writer.read() == b"mine"
+
+
+@pytest.mark.parametrize("fault", ["500", "409", "cut", "half"])
+def test_patience_ends(fault: str, writer: Writer, server: tuple[Scripted, str]) -> None:
+    server[0].always = fault
+    began = time.monotonic()
+    with pytest.raises(StoreError, match="no answer"):
+        writer.create(b"mine", BRIEF)
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    "fault", ["409 ExistingObjectIsDirectory", "404 NoSuchUpload", "501", "400 KeyTooLongError"]
+)
+def test_what_will_not_change_is_an_error(fault: str, writer: Writer, server: tuple[Scripted, str]) -> None:
+    server[0].always = fault
+    with pytest.raises(StoreError):
+        writer.create(b"mine", BRIEF)
+    assert KEY not in server[0].values
+
+
+def test_a_redirect_is_not_followed(server: tuple[Scripted, str]) -> None:
+    server[0].always = "redirect"
+    with pytest.raises(StoreError, match="HTTP 307"):
+        ByGrant(server[1]).create(b"mine")
+    assert [path for _, path in server[0].seen] == [KEY]
+
+
+@pytest.mark.parametrize("status", ["400 AuthorizationQueryParametersError", "401", "403 AccessDenied"])
+def test_a_refused_grant_is_not_tried_again(status: str, server: tuple[Scripted, str]) -> None:
+    server[0].always = status
+    with pytest.raises(grants.GrantRefused):
+        ByGrant(server[1]).create(b"mine")
+    assert len(server[0].seen) == 1
+
+
+def test_without_readback_an_ambiguous_loss_is_an_error(server: tuple[Scripted, str]) -> None:
+    grant = ByGrant(server[1]).grant(readback=False)
+    server[0].faults = ["stored 500"]
+    with pytest.raises(StoreError, match="an earlier try of ours"):
+        grants.create(grant, b"mine", patience=QUICK)
+    assert not grants.create(grant, b"mine", patience=QUICK), "a 412 to the first try is another's"
+
+
+def test_a_value_that_vanishes_when_read_back_is_created_again(
+    server: tuple[Scripted, str], credentials: None
+) -> None:
+    server[0].faults = ["412 PreconditionFailed", "404 NoSuchKey"]
+    assert ByApi(server[1]).create(b"mine")
+    server[0].values.clear()
+    server[0].faults = ["412 PreconditionFailed", "404 NoSuchKey"]
+    with pytest.raises(StoreError):  # a runner's key is never deleted while it runs
+        ByGrant(server[1]).create(b"mine")
+
+
+def test_a_slow_answer_is_given_up() -> None:
+    class Drip(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "100")
+            self.end_headers()
+            for _ in range(20):
+                self.wfile.write(b".")
+                time.sleep(0.05)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    http = Quiet(("127.0.0.1", 0), Drip)
+    threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
+    began = time.monotonic()
+    with pytest.raises(NoAnswerError, match="too long"):
+        exchange("GET", f"http://127.0.0.1:{http.server_port}/", timeout_s=0.2)
+    assert time.monotonic() - began < 0.9, "a byte now and then must not keep it waiting"
+    http.shutdown()
+    http.server_close()
+
+
+def test_a_proxy_of_the_environment_is_used(server: tuple[Scripted, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", server[1])
+    monkeypatch.setenv("no_proxy", "")
+    server[0].values["/bucket/k"] = b"through the proxy"
+    assert (
+        grants.read(GetGrant(url="http://s3.nowhere.invalid/bucket/k?X=1"), patience=QUICK) == b"through the proxy"
+    )
+    assert server[0].seen == [("GET", "http://s3.nowhere.invalid/bucket/k?X=1")]
