@@ -1,9 +1,12 @@
-"""The runner's three conditional writes: start, patch, end (with its bundle before it)."""
+"""The runner's three conditional writes: start, patch, end (with its bundle before it).
+
+All carry the intent's nonce: they answer that intent and no other. Two runners of one intent differ by process and
+time, so each knows its own write again.
+"""
 
 from __future__ import annotations
 
 import os
-import secrets
 import socket
 import time
 from pathlib import Path
@@ -11,11 +14,6 @@ from pathlib import Path
 from trialfleet_runner import grants as store
 from trialfleet_runner.canonical import canonical_json, sha256
 from trialfleet_runner.contract import End, Grants, Loss, Patch, Scored, Start
-
-
-def nonce() -> str:
-    """Tells two writers of one key apart."""
-    return secrets.token_hex(8)
 
 
 def boot_id() -> str:
@@ -29,7 +27,7 @@ def claim(grants: Grants, *, scratch: Path, isolation: str) -> bool:
     start = Start(
         trial=grants.trial.id,
         attempt=grants.attempt,
-        nonce=nonce(),
+        nonce=grants.intent_nonce,
         at=time.time(),
         host=socket.gethostname(),
         boot_id=boot_id(),
@@ -56,7 +54,7 @@ def commit(grants: Grants, result: Scored | Loss, bundle: bytes | None) -> bool:
     end = End(
         trial=grants.trial.id,
         attempt=grants.attempt,
-        nonce=nonce(),
+        nonce=grants.intent_nonce,
         at=time.time(),
         by="runner",
         scored=result if isinstance(result, Scored) else None,

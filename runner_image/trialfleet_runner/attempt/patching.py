@@ -7,7 +7,6 @@ import time
 from trialfleet_runner import metrics
 from trialfleet_runner.agents.protocol import Parsed, Step
 from trialfleet_runner.attempt.agent_run import HOOK_LOG, AgentRun
-from trialfleet_runner.attempt.commit import nonce
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.ready import Ready
 from trialfleet_runner.attempt.scratch import Scratch
@@ -30,7 +29,7 @@ def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun) -> P
     return Patch(
         trial=grants.trial.id,
         attempt=grants.attempt,
-        nonce=nonce(),
+        nonce=grants.intent_nonce,
         at=time.time(),
         diff=left.diff,
         excluded=tuple(sorted({*left.excluded, *left.odd})),
