@@ -82,10 +82,11 @@ def build(ref: EnvironmentRef, lock: bytes, *, cache: Cache, for_other_uid: bool
 
 def content_digest(environment: Path) -> str:
     """Digest over names, sizes, times and inodes of every file: any write or replacement shows, no file is read.
+    A program can set a file's mtime back, but not its ctime.
 
     Valid on the machine that built it only.
     """
-    rows: list[tuple[str, int, int, int, int]] = []
+    rows: list[tuple[str, int, int, int, int, int]] = []
     base = len(os.fspath(environment)) + 1
     todo = [os.fspath(environment)]
     while todo:
@@ -95,8 +96,8 @@ def content_digest(environment: Path) -> str:
                 if child.is_dir(follow_symlinks=False):
                     todo.append(child.path)
                 if child.name != SEAL:
-                    path = child.path[base:]
-                    rows.append((path, facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ino))
+                    times = (facts.st_mtime_ns, facts.st_ctime_ns)
+                    rows.append((child.path[base:], facts.st_mode, facts.st_size, *times, facts.st_ino))
     return sha256("\n".join(map(repr, sorted(rows))).encode())
 
 

@@ -80,7 +80,7 @@ def unpack_archive(data: bytes) -> dict[str, Entry]:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:*") as tar:
             members = read_tar(tar, lambda _: None)
     roots = {path.partition("/")[0] for path in members}
-    if len(roots) != 1 or any("/" not in path for path in members):
+    if len(roots) != 1 or roots & {"", ".", ".."} or any("/" not in path for path in members):
         raise TreeError("not one root folder")
     tree = {path.partition("/")[2]: entry for path, entry in members.items()}
     inside = {path: entry for path, entry in tree.items() if not _in_git(path)}

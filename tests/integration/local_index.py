@@ -1,0 +1,81 @@
+"""A package index of files, made from what is installed here: environments are built without a network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import zipfile
+from dataclasses import dataclass
+from importlib.metadata import distribution
+from pathlib import Path
+
+PYTEST = ("pytest", "pluggy", "iniconfig", "packaging", "pygments")
+
+
+@dataclass(frozen=True)
+class Index:
+    """A folder of wheels that `PIP_FIND_LINKS` and uv read."""
+
+    folder: Path
+
+    def add(self, name: str, data: bytes) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / name).write_bytes(data)
+
+    def lock(self, *names: str) -> str:
+        """Requirements with hashes for distributions of this index."""
+        lines: list[str] = []
+        for wheel in sorted(self.folder.glob("*.whl")):
+            project, version = wheel.name.split("-")[:2]
+            if project in names:
+                digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+                lines.append(f"{project}=={version} --hash=sha256:{digest}\n")
+        return "".join(lines)
+
+
+def with_pytest(folder: Path) -> Index:
+    """An index that has pytest and all that it needs."""
+    index = Index(folder)
+    for name in PYTEST:
+        index.add(*installed_wheel(name))
+    return index
+
+
+def installed_wheel(name: str) -> tuple[str, bytes]:
+    """File name and bytes of a wheel with the installed files of a pure distribution."""
+    found = distribution(name)
+    files: dict[str, bytes] = {}
+    for file in found.files or ():
+        path = str(file)
+        if (
+            not path.startswith("..")
+            and "__pycache__" not in path
+            and not path.endswith(("RECORD", "INSTALLER", "direct_url.json"))
+        ):
+            files[path] = Path(str(file.locate())).read_bytes()
+    info = next(path.partition("/")[0] for path in files if ".dist-info/" in path)
+    return f"{info.removesuffix('.dist-info')}-py3-none-any.whl", wheel_bytes(info, files)
+
+
+def wheel(name: str, version: str, files: dict[str, str]) -> tuple[str, bytes]:
+    """A small pure wheel."""
+    info = f"{name}-{version}.dist-info"
+    whole = {path: text.encode() for path, text in files.items()} | {
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode(),
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    return f"{name}-{version}-py3-none-any.whl", wheel_bytes(info, whole)
+
+
+def wheel_bytes(info: str, files: dict[str, bytes]) -> bytes:
+    record = "".join(f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in files.items())
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for path, data in {**files, f"{info}/RECORD": f"{record}{info}/RECORD,,\n".encode()}.items():
+            archive.writestr(zipfile.ZipInfo(path), data)
+    return buffer.getvalue()
+
+
+def _digest(data: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")

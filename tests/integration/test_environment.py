@@ -1,0 +1,183 @@
+"""Environments: locked, with the project's metadata and without its code, sealed, built once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from local_index import Index, wheel
+
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.environment import (
+    build,
+    content_digest,
+    environment_ref,
+    python_of,
+    site_packages,
+    unchanged,
+)
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.interpreters import Interpreter, find_interpreter, interpreters
+from trialfleet_runner.task import Environment
+
+THIS = ".".join(map(str, __import__("sys").version_info[:2]))
+ASK = """
+import importlib.metadata as m, json, importlib.util as u
+print(json.dumps([m.version("my-project"), [e.value for e in m.entry_points(group="g")],
+                  u.find_spec("my_project") is not None, u.find_spec("dep") is not None]))
+"""
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+    found = Index(tmp_path / "index")
+    found.add(*wheel("dep", "1.0", {"dep.py": "VALUE = 1\n"}))
+    monkeypatch.setenv("PIP_FIND_LINKS", str(found.folder))
+    monkeypatch.setenv("PIP_INDEX_URL", (tmp_path / "nothing").as_uri())
+    return found
+
+
+def task_environment(**fields: object) -> Environment:
+    return Environment.model_validate(
+        {
+            "python": (THIS,),
+            "lock": "lock.txt",
+            "distribution": "my-project",
+            "version": "2.0",
+            "entry_points": "[g]\nx = my_project:main\n",
+            **fields,
+        }
+    )
+
+
+def built(environment: Environment, lock: str, tmp_path: Path) -> Path:
+    ref = environment_ref(environment, lock.encode(), find_interpreter(environment.python))
+    return build(ref, lock.encode(), cache=Cache(tmp_path / "cache"))
+
+
+def ask(environment: Path, code: str) -> str:
+    return subprocess.run(
+        [python_of(environment), "-c", code], capture_output=True, text=True, check=True, cwd="/"
+    ).stdout
+
+
+def test_dependencies_and_metadata_but_not_the_project(tmp_path: Path, index: Index) -> None:
+    environment = built(task_environment(), index.lock("dep"), tmp_path)
+    assert json.loads(ask(environment, ASK)) == ["2.0", ["my_project:main"], False, True]
+    assert list(site_packages(environment).glob("*.pth")) in ([], [site_packages(environment) / "_virtualenv.pth"])
+
+
+def test_it_is_sealed_and_a_write_shows(tmp_path: Path, index: Index) -> None:
+    environment = built(task_environment(), index.lock("dep"), tmp_path)
+    module = site_packages(environment) / "dep.py"
+    assert not module.stat().st_mode & 0o222
+    assert module.stat().st_mode & 0o004
+    assert module.stat().st_nlink == 1  # no hard link into a cache that others install from
+    assert unchanged(environment)
+    ask(environment, "import dep")
+    assert unchanged(environment)
+    before = module.stat()
+    module.chmod(0o644)
+    module.write_text("VALUE = 2\n")
+    module.chmod(0o444)
+    os.utime(module, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert module.stat().st_size == before.st_size
+    assert not unchanged(environment)
+
+
+def test_a_file_that_is_replaced_or_added_shows(tmp_path: Path, index: Index) -> None:
+    environment = built(task_environment(), index.lock("dep"), tmp_path)
+    first = content_digest(environment)
+    site_packages(environment).chmod(0o755)
+    added = site_packages(environment) / "sitecustomize.py"
+    added.write_text("")
+    assert content_digest(environment) != first
+    added.unlink()
+    assert not unchanged(environment)  # the folder remembers
+
+
+def test_two_builders_make_one(tmp_path: Path, index: Index) -> None:
+    lock = index.lock("dep")
+    found: list[Path] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(built(task_environment(), lock, tmp_path))) for _ in "ab"
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 2
+    assert len(set(found)) == 1
+    assert unchanged(found[0])
+    left = [path.name for path in found[0].parent.iterdir() if path.name.startswith(".")]
+    assert left == []
+
+
+def test_a_lock_whose_hash_is_wrong_is_refused_and_leaves_nothing(tmp_path: Path, index: Index) -> None:
+    lock = index.lock("dep").replace("sha256:", "sha256:0")[:-2] + "\n"
+    with pytest.raises(OperatorError, match="cannot install"):
+        built(task_environment(), lock, tmp_path)
+    assert [p for p in (tmp_path / "cache/environments").iterdir() if p.is_dir()] == []
+
+
+def test_a_lock_that_installs_the_project_is_refused(tmp_path: Path, index: Index) -> None:
+    with pytest.raises(OperatorError, match="installs the project itself"):
+        built(task_environment(distribution="dep", version="1.0"), index.lock("dep"), tmp_path)
+
+
+def test_set_up_commands_run_in_it_and_are_recorded(tmp_path: Path, index: Index) -> None:
+    code = "import dep, pathlib, sys; pathlib.Path(sys.prefix, 'made').write_text(str(dep.VALUE))"
+    environment = built(task_environment(setup=(("python", "-c", code),)), index.lock("dep"), tmp_path)
+    assert (environment / "made").read_text() == "1"
+    assert "exit 0" in (environment / "trialfleet-setup.log").read_text()
+    with pytest.raises(OperatorError, match="exit 3"):
+        built(task_environment(setup=(("python", "-c", "raise SystemExit(3)"),)), index.lock("dep"), tmp_path)
+
+
+def test_the_digest_covers_what_the_environment_depends_on() -> None:
+    python = Interpreter(Path("/usr/bin/python"), "3.11.7")
+    refs = {
+        environment_ref(environment, lock, interpreter).digest
+        for environment, lock, interpreter in (
+            (task_environment(), b"", python),
+            (task_environment(), b"a==1", python),
+            (task_environment(version="2.1"), b"", python),
+            (task_environment(setup=(("true",),)), b"", python),
+            (task_environment(), b"", Interpreter(python.path, "3.11.8")),
+        )
+    }
+    assert len(refs) == 5
+    moved = environment_ref(task_environment(), b"", Interpreter(Path("/opt/python"), "3.11.7"))
+    assert moved.digest in refs
+
+
+def test_another_patch_release_than_the_plans_is_refused(tmp_path: Path) -> None:
+    ref = environment_ref(task_environment(), b"", Interpreter(Path("/nowhere"), f"{THIS}.999"))
+    with pytest.raises(OperatorError, match="planned for another patch release"):
+        build(ref, b"", cache=Cache(tmp_path))
+
+
+def test_interpreters_are_found_in_the_wanted_order() -> None:
+    assert find_interpreter(("3.99", THIS)).minor == THIS
+    with pytest.raises(OperatorError, match=r"no Python 3\.99"):
+        find_interpreter(("3.99",))
+    with pytest.raises(OperatorError, match="not a Python version"):
+        find_interpreter(("python",))
+    assert all(i.minor == THIS for i in interpreters((THIS,)))
+
+
+@pytest.mark.needs("root")
+def test_an_interpreter_below_a_closed_folder_is_not_for_another_user(tmp_path: Path) -> None:
+    import sys
+
+    from trialfleet_runner.interpreters import executable_by_others
+
+    (tmp_path / "closed").mkdir(mode=0o700)
+    copy = tmp_path / "closed" / "python"
+    copy.write_bytes(Path(sys.executable).resolve().read_bytes()[:100])
+    copy.chmod(0o755)
+    assert not executable_by_others(copy)
