@@ -1,0 +1,469 @@
+"""The gateway over real sockets: who is served, what passes, what is cut, and what it says afterwards."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage, scripted_messages
+
+from trialfleet_runner.contract import Stop
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.gateway import Budget, Canaries, Gateway, Upstream, forwarder
+
+KEY = "sk-the-real-key"
+MODEL = "claude-sonnet-4-6"
+FORWARDER = Path(forwarder.__file__)
+
+
+@pytest.fixture
+def provider() -> Iterator[ScriptedMessages]:
+    with scripted_messages() as served:
+        yield served
+
+
+@contextmanager
+def opened(tmp_path: Path, url: str, **options: Any) -> Iterator[Gateway]:
+    upstream = Upstream(url, KEY, idle_timeout_s=1, whole_timeout_s=1)
+    with Gateway(upstream, record=tmp_path / "record", **options) as gateway:
+        yield gateway
+
+
+def body(**more: Any) -> dict[str, Any]:
+    messages = [{"role": "user", "content": "hi"}]
+    return {"model": MODEL, "max_tokens": 100, "tools": [{"name": "t"}], "messages": messages, **more}
+
+
+def ask(
+    gateway: Gateway,
+    sent: dict[str, Any] | bytes,
+    *,
+    path: str = "/v1/messages",
+    method: str = "POST",
+    headers: dict[str, str] | None = None,
+) -> tuple[int, bytes, dict[str, str]]:
+    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=10)
+    data = sent if isinstance(sent, bytes) else json.dumps(sent).encode()
+    try:
+        given = {"x-api-key": gateway.token, "content-type": "application/json"} | (headers or {})
+        connection.request(method, path, data, given)
+        answer = connection.getresponse()
+        return answer.status, answer.read(), {name.lower(): value for name, value in answer.getheaders()}
+    finally:
+        connection.close()
+
+
+# --- who is served --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [{"x-api-key": "guess"}, {"x-api-key": "", "authorization": "Bearer "}])
+def test_without_the_token_nobody_is_served(
+    tmp_path: Path, provider: ScriptedMessages, given: dict[str, str]
+) -> None:
+    with opened(tmp_path, provider.url) as gateway:
+        assert ask(gateway, body(), headers=given)[0] == 401
+        assert (
+            ask(gateway, body(), headers={"x-api-key": "", "authorization": f"Bearer {gateway.token}"})[0] == 200
+        )
+    assert (len(provider.requests), gateway.report().unauthorised) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("POST", "/v1/messages/batches", 404),
+        ("POST", "/v1/files", 404),
+        ("POST", "/v1/messages/../files", 404),
+        ("POST", "//other.host/v1/messages", 404),
+        ("GET", "/v1/messages", 404),
+        ("GET", "/v1/models", 200),
+        ("GET", "/v1/models/claude-sonnet-4-6", 200),
+        ("GET", "/v1/models/../../secret", 404),
+        ("POST", "/v1/messages?beta=true", 200),
+        ("POST", "/v1/messages?x=%0d%0a", 400),
+        ("POST", "/v1/messages/count_tokens", 200),
+    ],
+)
+def test_only_named_paths_are_served(
+    tmp_path: Path, provider: ScriptedMessages, method: str, path: str, status: int
+) -> None:
+    with opened(tmp_path, provider.url) as gateway:
+        assert ask(gateway, body(), method=method, path=path)[0] == status
+
+
+def test_sizes_and_forms_of_requests_are_bounded(tmp_path: Path, provider: ScriptedMessages) -> None:
+    with opened(tmp_path, provider.url) as gateway:
+        assert ask(gateway, b"[1]")[0] == 400
+        assert ask(gateway, b"[" * 100_000)[0] == 400
+        assert ask(gateway, b"", headers={"content-length": "99999999999"})[0] == 413
+        assert ask(gateway, b"x", headers={"content-encoding": "gzip"})[0] == 415
+    assert provider.requests == []
+
+
+def test_a_chunked_request_is_read_whole(tmp_path: Path, provider: ScriptedMessages) -> None:
+    data = json.dumps(body()).encode()
+    with opened(tmp_path, provider.url) as gateway:
+        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=10)
+        pieces = (data[start : start + 17] for start in range(0, len(data), 17))
+        connection.request("POST", "/v1/messages", pieces, {"x-api-key": gateway.token}, encode_chunked=True)
+        assert connection.getresponse().status == 200
+        connection.close()
+    assert provider.requests[0].body == body()
+
+
+def test_tools_that_the_provider_runs_are_refused_unless_allowed(
+    tmp_path: Path, provider: ScriptedMessages
+) -> None:
+    searching = body(tools=[{"type": "web_search_20250305", "name": "web_search"}])
+    with opened(tmp_path / "a", provider.url) as gateway:
+        status, text, _ = ask(gateway, searching)
+        assert (status, b"web_search" in text, provider.requests) == (400, True, [])
+    with opened(tmp_path / "b", provider.url, allow_remote_tools=True) as gateway:
+        assert ask(gateway, searching)[0] == 200
+
+
+# --- what passes ----------------------------------------------------------------------------------------
+
+
+def test_the_agents_own_bytes_reach_the_provider_with_the_real_key(
+    tmp_path: Path, provider: ScriptedMessages
+) -> None:
+    with opened(tmp_path, provider.url) as gateway:
+        ask(gateway, body(odd="ünï \u0000"), headers={"anthropic-beta": "b1", "cookie": "c=1"})
+    request = provider.requests[0]
+    assert request.body == body(odd="ünï \u0000")
+    assert (request.headers["x-api-key"], request.headers["anthropic-beta"]) == (KEY, "b1")
+    assert "cookie" not in request.headers
+    assert gateway.token not in json.dumps(request.headers)
+
+
+def test_a_stream_passes_as_it_comes(tmp_path: Path, provider: ScriptedMessages) -> None:
+    """The first words arrive while the provider is still silent about the rest."""
+    provider.play(Hang(after_words=True))
+    with opened(tmp_path, provider.url) as gateway:
+        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=5)
+        connection.request("POST", "/v1/messages", json.dumps(body(stream=True)), {"x-api-key": gateway.token})
+        answer = connection.getresponse()
+        began = time.monotonic()
+        assert b"message_start" in answer.read1()
+        assert time.monotonic() - began < 0.9  # before the idle limit of 1 s
+        with pytest.raises(http.client.IncompleteRead):  # the cut stays visible to the agent
+            answer.read()
+        connection.close()
+    report = gateway.report()
+    assert (report.turns, report.error_count) == (0, 1)
+    assert report.provider_error is not None
+
+
+def test_retry_after_and_status_pass_back(tmp_path: Path, provider: ScriptedMessages) -> None:
+    provider.play(Fail(429, "rate_limit_error", retry_after="7"))
+    with opened(tmp_path, provider.url) as gateway:
+        status, text, headers = ask(gateway, body())
+    assert (status, headers["retry-after"], headers["request-id"]) == (429, "7", "req_scripted")
+    assert json.loads(text)["error"]["type"] == "rate_limit_error"
+
+
+def test_a_redirect_is_not_followed(tmp_path: Path, provider: ScriptedMessages) -> None:
+    provider.play(Fail(307))
+    with opened(tmp_path, provider.url) as gateway:
+        assert ask(gateway, body())[0] == 502
+    assert len(provider.requests) == 1
+
+
+def test_a_provider_that_is_not_there(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with opened(tmp_path, f"http://127.0.0.1:{port}") as gateway:
+        assert ask(gateway, body())[0] == 502
+    assert "no answer" in (gateway.report().provider_error or "")
+
+
+# --- what it says ---------------------------------------------------------------------------------------
+
+
+def test_side_requests_cost_but_are_no_turns(tmp_path: Path, provider: ScriptedMessages) -> None:
+    provider.play(Say("a", (), Usage(100, 10)), Say("b", (), Usage(100, 10)))
+    with opened(tmp_path, provider.url, model=MODEL) as gateway:
+        ask(gateway, body())
+        ask(gateway, body(tools=[]))  # a title: no tools
+        ask(gateway, body(model="claude-haiku-4-5"))  # a sub-agent on a smaller model
+        report = gateway.report()
+    assert (report.requests, report.turns, report.side_requests) == (3, 1, 2)
+    assert report.input_tokens == 210
+    assert report.cost_usd == pytest.approx((110 * 3 + 15 * 15 + 100 * 1 + 10 * 5) / 1e6)
+    assert report.models == ("claude-haiku-4-5", MODEL)
+
+
+def test_waiting_ends_with_the_next_success_of_the_same_model(tmp_path: Path, provider: ScriptedMessages) -> None:
+    provider.play(Fail(529), Say())
+    with opened(tmp_path, provider.url) as gateway:
+        ask(gateway, body())
+        time.sleep(0.3)
+        open_so_far = gateway.throttled_s()
+        ask(gateway, body(model="claude-haiku-4-5", tools=[]))
+        assert gateway.report().provider_error is not None
+        ask(gateway, body())
+        done = gateway.throttled_s()
+        time.sleep(0.1)
+        assert gateway.throttled_s() == done
+    assert 0.3 <= open_so_far <= done < 2
+    assert gateway.report().provider_error is None
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Fail(401, "authentication_error", "invalid x-api-key"),
+        Fail(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
+        Fail(404, "not_found_error", "model: claude-sonnet-4-6"),
+    ],
+)
+def test_what_no_trial_can_survive_halts_once(tmp_path: Path, provider: ScriptedMessages, failure: Fail) -> None:
+    provider.play(failure, failure)
+    reasons: list[str] = []
+    with opened(tmp_path, provider.url, on_halt=reasons.append) as gateway:
+        assert ask(gateway, body())[0] == failure.status
+        ask(gateway, body())
+    assert len(reasons) == 1
+    assert gateway.report().halt == reasons[0]
+
+
+def test_a_request_that_is_the_agents_own_fault_is_no_loss(tmp_path: Path, provider: ScriptedMessages) -> None:
+    provider.play(Fail(400, "invalid_request_error", "prompt is too long"))
+    with opened(tmp_path, provider.url) as gateway:
+        ask(gateway, body())
+    report = gateway.report()
+    assert (report.error_count, report.provider_error, report.halt, report.throttled_s) == (1, None, None, 0)
+
+
+def test_an_agent_that_hangs_up_stops_the_spending_and_is_charged(
+    tmp_path: Path, provider: ScriptedMessages
+) -> None:
+    provider.play(Hang(after_words=True))
+    with opened(tmp_path, provider.url) as gateway:
+        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=5)
+        connection.request("POST", "/v1/messages", json.dumps(body(stream=True)), {"x-api-key": gateway.token})
+        answer, text = connection.getresponse(), b""
+        while b"Let me think" not in text:
+            text += answer.read1()
+        connection.close()
+    report = gateway.report()  # closing the gateway hung up on the provider
+    assert (report.interrupted, report.error_count, report.provider_error) == (1, 0, None)
+    assert (report.input_tokens, report.output_tokens, report.estimated_output_tokens) == (10, 1, 2)
+
+
+def test_a_broken_stream_is_the_providers(tmp_path: Path, provider: ScriptedMessages) -> None:
+    provider.play(Break())
+    with opened(tmp_path, provider.url) as gateway, pytest.raises(http.client.IncompleteRead):
+        ask(gateway, body(stream=True))
+    assert "the stream broke" in (gateway.report().provider_error or "")
+
+
+def test_a_delivery_counts_when_the_model_answered_and_not_before(
+    tmp_path: Path, provider: ScriptedMessages
+) -> None:
+    provider.play(Fail(529), Say())
+    canaries = Canaries(declared={"inline": ("NEEDLE",)}, forbidden={"bait": ("B41T",)})
+    with opened(tmp_path, provider.url, canaries=canaries) as gateway:
+        needle = body(system="NEEDLE and B41T")
+        ask(gateway, needle)
+        assert gateway.report().reached == {"inline": False}
+        ask(gateway, needle)
+    assert gateway.report().reached == {"inline": True}
+    assert gateway.report().undeclared == ("bait",)
+
+
+def test_a_refused_request_reaches_nobody(tmp_path: Path, provider: ScriptedMessages) -> None:
+    canaries = Canaries(declared={"inline": ("NEEDLE",)})
+    with opened(tmp_path, provider.url, canaries=canaries, budget=Budget(max_turns=1)) as gateway:
+        ask(gateway, body())
+        status, text, headers = ask(gateway, body(system="NEEDLE"))
+    report = gateway.report()
+    assert (status, headers["x-should-retry"], b"turns are spent" in text) == (400, "false", True)
+    assert (report.stop, report.reached, len(provider.requests)) == (Stop.MAX_TURNS, {"inline": False}, 1)
+
+
+def test_the_record_holds_bodies_without_secrets(tmp_path: Path, provider: ScriptedMessages) -> None:
+    provider.play(Say(f"your key is {KEY}"))
+    with opened(tmp_path, provider.url) as gateway:
+        ask(gateway, body(system=f"token {gateway.token}"))
+    text = (tmp_path / "record/model.jsonl").read_text()
+    row = json.loads(text)
+    assert row["request"]["system"] == "token [redacted]"
+    assert row["response"]["content"] == [{"type": "text", "text": "your key is [redacted]"}]
+    assert KEY not in text
+    assert gateway.token not in text
+
+
+def test_a_money_budget_without_a_price_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match=r"options\.prices"):
+        Gateway(
+            Upstream("http://127.0.0.1:1", KEY),
+            record=tmp_path,
+            budget=Budget(max_cost_usd=1),
+            model="house-model",
+        )
+
+
+# --- OpenAI's APIs --------------------------------------------------------------------------------------
+
+
+class _OpenAI(BaseHTTPRequestHandler):
+    """Both of OpenAI's APIs, streamed, with counts only when asked for them."""
+
+    seen: list[dict[str, Any]]
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.seen.append({"body": asked, "authorization": self.headers["authorization"], "path": self.path})
+        usage = {"prompt_tokens": 20, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 5}}
+        if self.path.endswith("/responses"):
+            usage = {"input_tokens": 20, "output_tokens": 4, "input_tokens_details": {"cached_tokens": 5}}
+            done = {"id": "r1", "model": "gpt-5", "usage": usage}
+            rows = [{"type": "response.completed", "response": done}]
+        else:
+            rows = [
+                {"id": "c1", "model": "gpt-5", "choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}]}
+            ]
+            rows += [{"id": "c1", "choices": [], "usage": usage}] if "stream_options" in asked else []
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(b"".join(b"data: " + json.dumps(row).encode() + b"\n\n" for row in rows))
+        self.wfile.write(b"data: [DONE]\n\n")
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+def test_openai_apis_stream_and_count(tmp_path: Path, path: str) -> None:
+    class Handler(_OpenAI):
+        seen: list[dict[str, Any]] = []  # noqa: RUF012
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}/proxy/v1"
+    try:
+        with Gateway(Upstream(url, KEY, auth="bearer"), record=tmp_path, model="gpt-5") as gateway:
+            sent = {"model": "gpt-5", "stream": True, "tools": [{"type": "function"}], "messages": []}
+            status, text, _ = ask(gateway, sent, path=path)
+    finally:
+        server.shutdown()
+        server.server_close()
+    report = gateway.report()
+    assert (status, text.endswith(b"data: [DONE]\n\n")) == (200, True)
+    assert (report.turns, report.input_tokens, report.cache_read_tokens, report.output_tokens) == (1, 15, 5, 4)
+    assert report.cost_usd == pytest.approx((15 * 1.25 + 5 * 0.125 + 4 * 10) / 1e6)
+    assert (Handler.seen[0]["authorization"], Handler.seen[0]["path"]) == (f"Bearer {KEY}", f"/proxy{path}")
+
+
+# --- the way out of a sandbox ---------------------------------------------------------------------------
+
+
+def forward(listen: Path, port: int, *argv: str) -> subprocess.Popen[str]:
+    told = ("--socket", str(listen), "--port", str(port), "--", *argv)
+    program = [sys.executable, "-I", "-S", str(FORWARDER), *told]
+    return subprocess.Popen(
+        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+CLIENT = """
+import http.client, json, sys, threading
+port, token, count = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+body = json.loads(sys.stdin.read())
+def ask(found):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("POST", "/v1/messages", json.dumps(body), {"x-api-key": token})
+    found.append((connection.getresponse().status))
+found = []
+threads = [threading.Thread(target=ask, args=(found,)) for _ in range(count)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(sorted(found))
+sys.exit(7)
+"""
+
+
+def test_many_connections_pass_the_forwarder_from_a_deep_folder(
+    tmp_path: Path, provider: ScriptedMessages
+) -> None:
+    deep = tmp_path / ("d" * 100)
+    deep.mkdir()
+    with opened(tmp_path, provider.url, listen=deep / "gateway.sock") as gateway:
+        port = free_port()
+        program = forward(
+            deep / "gateway.sock", port, sys.executable, "-c", CLIENT, str(port), gateway.token, "40"
+        )
+        out, _ = program.communicate(json.dumps(body(pad="x" * 200_000)), timeout=30)
+    assert out.strip() == str([200] * 40)
+    assert program.returncode == 7
+    assert gateway.report().turns == 40
+    assert not (deep / "gateway.sock").exists()
+
+
+def test_the_forwarder_passes_signals_and_codes_on(tmp_path: Path) -> None:
+    script = "trap 'echo told; exit 3' TERM; echo ready; while :; do sleep 0.05; done"
+    program = forward(tmp_path / "none.sock", free_port(), "bash", "-c", script)
+    assert program.stdout is not None
+    assert program.stdout.readline() == "ready\n"
+    program.terminate()
+    assert program.communicate(timeout=10)[0] == "told\n"
+    assert program.returncode == 3
+
+
+@pytest.mark.parametrize(("argv", "code"), [(("bash", "-c", "kill -9 $$"), 137), (("/nonexistent",), 127)])
+def test_the_forwarder_says_how_its_program_ended(tmp_path: Path, argv: tuple[str, ...], code: int) -> None:
+    program = forward(tmp_path / "none.sock", free_port(), *argv)
+    program.communicate(timeout=10)
+    assert program.returncode == code
+
+
+def test_half_closed_connections_still_get_their_answer(tmp_path: Path) -> None:
+    """A client that has sent everything and closed its sending side waits for an answer that comes later."""
+    path = tmp_path / "echo.sock"
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(path))
+    listening.listen()
+
+    def echo() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            data = b""
+            while piece := connection.recv(65536):
+                data += piece
+            time.sleep(0.1)
+            connection.sendall(data[::-1])
+
+    threading.Thread(target=echo, daemon=True).start()
+    port = free_port()
+    client = f"""
+import socket
+s = socket.create_connection(("127.0.0.1", {port}))
+s.sendall(b"abc" * 100000)
+s.shutdown(socket.SHUT_WR)
+data = b""
+while piece := s.recv(65536): data += piece
+print(len(data), data[:3])
+"""
+    program = forward(path, port, sys.executable, "-c", client)
+    out, _ = program.communicate(timeout=10)
+    listening.close()
+    assert out.strip() == "300000 b'cba'"

@@ -1,0 +1,140 @@
+"""Budgets are kept by what may happen, not by what usually happens."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trialfleet_runner.contract import Stop
+from trialfleet_runner.gateway.account import Account, Admitted, Asked, Budget, Refused
+from trialfleet_runner.gateway.prices import PRICES, Price, bare, price_of
+from trialfleet_runner.gateway.usage import Usage
+
+MODEL = "claude-sonnet-4-6"
+
+
+def asked(*, turn: bool = True, size: int = 300, cap: int | None = 1000, model: str = MODEL) -> Asked:
+    return Asked(model, turn, size, cap)
+
+
+def admitted(account: Account, request: Asked) -> Admitted:
+    answer = account.admit(request)
+    assert isinstance(answer, Admitted)
+    return answer
+
+
+def test_turns_end_exactly_and_side_requests_are_none() -> None:
+    account = Account(Budget(max_turns=2), {})
+    for _ in range(2):
+        account.settle(admitted(account, asked()), Usage(output=1), answered=True)
+    account.settle(admitted(account, asked(turn=False)), Usage(output=1), answered=True)
+    refused = account.admit(asked())
+    assert isinstance(refused, Refused)
+    assert (refused.stop, account.turns) == (Stop.MAX_TURNS, 2)
+
+
+def test_a_failed_request_spends_no_turn() -> None:
+    account = Account(Budget(max_turns=1), {})
+    account.settle(admitted(account, asked()), None, answered=False)
+    account.settle(admitted(account, asked()), Usage(output=1), answered=True)
+    assert isinstance(account.admit(asked()), Refused)
+
+
+def test_a_second_request_waits_for_the_turn_that_the_first_may_give_back() -> None:
+    account = Account(Budget(max_turns=1), {})
+    first = admitted(account, asked())
+    answers: list[Admitted | Refused] = []
+    waiting = threading.Thread(target=lambda: answers.append(account.admit(asked())))
+    waiting.start()
+    waiting.join(0.05)
+    assert answers == []
+    account.settle(first, None, answered=False)
+    waiting.join(5)
+    assert isinstance(answers[0], Admitted)
+
+
+def test_closing_releases_whoever_waits() -> None:
+    account = Account(Budget(max_turns=1), {})
+    admitted(account, asked())
+    answers: list[Admitted | Refused] = []
+    waiting = threading.Thread(target=lambda: answers.append(account.admit(asked())))
+    waiting.start()
+    account.close()
+    waiting.join(5)
+    assert isinstance(answers[0], Refused)
+    assert answers[0].stop is None
+
+
+def test_the_last_request_is_cut_to_what_is_left() -> None:
+    account = Account(Budget(max_tokens=1000), {})
+    first = admitted(account, asked(cap=32_000))
+    assert first.output_cap is not None
+    assert 256 <= first.output_cap < 1000
+    account.settle(first, Usage(input=100, output=first.output_cap), answered=True)
+    assert isinstance(account.admit(asked(cap=32_000)), Refused)
+
+
+def test_a_request_without_a_limit_gets_one_under_a_budget_only() -> None:
+    assert admitted(Account(Budget(), {}), asked(cap=None)).output_cap is None
+    assert admitted(Account(Budget(max_cost_usd=1), {}), asked(cap=None)).output_cap == 32_768
+
+
+def test_money_cannot_be_spent_on_a_model_without_a_price() -> None:
+    account = Account(Budget(max_cost_usd=1), {})
+    refused = account.admit(asked(model="house-model"))
+    assert isinstance(refused, Refused)
+    assert refused.kind == "unpriced"
+    flat = Price(input=1, output=1, cache_read=1, cache_write=1, cache_write_1h=1)
+    assert isinstance(
+        Account(Budget(max_cost_usd=1), {"house-model": flat}).admit(asked(model="house-model")), Admitted
+    )
+
+
+def test_cost_is_unknown_rather_than_too_small() -> None:
+    account = Account(Budget(), {})
+    account.settle(admitted(account, asked(model="house-model")), Usage(output=5), answered=True)
+    assert account.cost_usd is None
+
+
+def test_an_interrupted_answers_estimate_is_charged_and_kept_apart() -> None:
+    account = Account(Budget(), {})
+    account.settle(admitted(account, asked()), Usage(input=100, output=1), estimated=99, answered=False)
+    assert (account.usage.output, account.estimated_output) == (1, 99)
+    assert account.cost_usd == pytest.approx((100 * 3 + 100 * 15) / 1e6)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 200_000), st.integers(1, 64_000), st.floats(0, 1)), max_size=30),
+    st.floats(0.001, 3),
+)
+def test_no_sequence_of_requests_exceeds_the_money(requests: list[tuple[int, int, float]], limit: float) -> None:
+    """As long as a request's tokens stay within its bytes' estimate and its answer within its cap."""
+    account = Account(Budget(max_cost_usd=limit), {})
+    for size, cap, share in requests:
+        answer = account.admit(asked(size=size, cap=cap))
+        if isinstance(answer, Refused):
+            continue
+        allowed = cap if answer.output_cap is None else answer.output_cap
+        assert allowed <= cap
+        usage = Usage(cache_write=int(size / 3 * share), output=allowed)
+        account.settle(answer, usage, answered=True)
+        account._tokens_per_byte = 1 / 3
+    assert account.cost_usd is not None
+    assert account.cost_usd <= limit + 1e-9
+
+
+def test_prices_know_prefixes_dates_and_overrides() -> None:
+    assert price_of("anthropic/claude-haiku-4-5-20251001", {}) == PRICES["claude-haiku-4-5"]
+    assert price_of("claude-unheard-of", {}) is None
+    own = Price(input=0, output=0, cache_read=0, cache_write=0, cache_write_1h=0)
+    assert price_of("claude-sonnet-4-6", {"claude-sonnet-4-6": own}) == own
+    assert all(bare(model) == model for model in PRICES)
+
+
+def test_cache_kinds_are_billed_apart() -> None:
+    price = PRICES["claude-sonnet-4-6"]
+    usage = Usage(cache_read=1_000_000, cache_write=3_000_000, cache_write_1h=1_000_000)
+    assert price.usd(usage) == pytest.approx(0.3 + 2 * 3.75 + 6)

@@ -1,0 +1,305 @@
+"""The gateway's pure parts: streams, dialects, faults, throttled time, canaries, the record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trialfleet_runner.gateway.answers import ChatAssembler, MessagesAssembler, ResponsesAssembler
+from trialfleet_runner.gateway.canary import Canaries, look
+from trialfleet_runner.gateway.dialects import DIALECTS
+from trialfleet_runner.gateway.faults import Fault, fault
+from trialfleet_runner.gateway.record import JsonLines, capped
+from trialfleet_runner.gateway.sse import EventParser
+from trialfleet_runner.gateway.throttle import Throttle
+from trialfleet_runner.gateway.upstream import Upstream, passed_back
+from trialfleet_runner.gateway.usage import Usage
+
+
+def sse(*events: dict[str, Any], end: bytes = b"\n") -> bytes:
+    return b"".join(b"event: x" + end + b"data: " + json.dumps(event).encode() + end + end for event in events)
+
+
+# --- streams --------------------------------------------------------------------------------------------
+
+MESSAGE = (
+    {
+        "type": "message_start",
+        "message": {"id": "msg_1", "model": "m", "usage": {"input_tokens": 7, "output_tokens": 1}},
+    },
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    {"type": "ping"},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Grüße "}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "you"}},
+    {"type": "content_block_stop", "index": 0},
+    {
+        "type": "content_block_start",
+        "index": 1,
+        "content_block": {"type": "tool_use", "name": "Read", "input": {}},
+    },
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"a":'}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": " 1}"}},
+    {"type": "content_block_stop", "index": 1},
+    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 42}},
+    {"type": "message_stop"},
+)
+
+
+@given(st.integers(1, 40), st.sampled_from([b"\n", b"\r\n"]))
+def test_a_message_is_assembled_however_its_stream_is_cut(size: int, end: bytes) -> None:
+    data, assembler = sse(*MESSAGE, end=end), MessagesAssembler()
+    for start in range(0, len(data), size):
+        assembler.feed(data[start : start + size])
+    answer = assembler.answer()
+    assert (answer.complete, answer.id, answer.model) == (True, "msg_1", "m")
+    assert answer.usage == Usage(input=7, output=42)
+    assert answer.body["content"] == [
+        {"type": "text", "text": "Grüße you"},
+        {"type": "tool_use", "name": "Read", "input": {"a": 1}},
+    ]
+    assert answer.streamed_chars == len("Grüße you") + len('{"a": 1}')
+
+
+def test_a_cut_message_is_incomplete_and_keeps_what_came() -> None:
+    assembler = MessagesAssembler()
+    assembler.feed(sse(*MESSAGE[:8]))
+    answer = assembler.answer()
+    assert not answer.complete
+    assert answer.usage == Usage(input=7, output=1)
+    assert answer.body["content"][1]["input"] == '{"a":'
+
+
+def test_an_error_inside_a_stream_is_no_answer() -> None:
+    assembler = MessagesAssembler()
+    assembler.feed(sse(*MESSAGE[:3], {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}))
+    assert assembler.answer().error == "overloaded_error: busy"
+    assert not assembler.answer().complete
+
+
+def test_chat_deltas_become_one_answer() -> None:
+    call = {"index": 0, "id": "c1", "function": {"name": "run", "arguments": '{"x"'}}
+    assembler = ChatAssembler()
+    assembler.feed(
+        sse(
+            {"id": "c", "model": "gpt-5", "choices": [{"delta": {"content": "Hel"}}]},
+            {"id": "c", "choices": [{"delta": {"content": "lo", "tool_calls": [call]}}]},
+            {"id": "c", "choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": ":1}"}}]}}]},
+            {"id": "c", "choices": [{"delta": {}, "finish_reason": "tool_calls"}]},
+            {"id": "c", "choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 4}},
+        )
+        + b"data: [DONE]\n\n"
+    )
+    answer = assembler.answer()
+    assert (answer.complete, answer.usage) == (True, Usage(input=10, output=4))
+    message = answer.body["choices"][0]["message"]
+    assert message["content"] == "Hello"
+    assert message["tool_calls"] == [{"id": "c1", "function": {"name": "run", "arguments": '{"x":1}'}}]
+
+
+def test_a_responses_stream_ends_with_the_whole_response() -> None:
+    usage = {"input_tokens": 9, "output_tokens": 3, "input_tokens_details": {"cached_tokens": 5}}
+    assembler = ResponsesAssembler()
+    assembler.feed(sse({"type": "response.output_text.delta", "delta": "abc"}))
+    assert not assembler.answer().complete
+    assembler.feed(sse({"type": "response.completed", "response": {"id": "r", "model": "gpt-5", "usage": usage}}))
+    answer = assembler.answer()
+    assert (answer.complete, answer.id, answer.streamed_chars) == (True, "r", 3)
+    assert answer.usage == Usage(input=4, output=3, cache_read=5)
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_break_the_parser(data: bytes) -> None:
+    assert all(isinstance(event, dict) for event in EventParser().feed(b"data: " + data + b"\n\n"))
+
+
+# --- dialects -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "found"),
+    [
+        ("/v1/messages", {"tools": [{"name": "Bash"}, {"type": "bash_20250124", "name": "bash"}]}, None),
+        ("/v1/messages", {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "web_search"),
+        ("/v1/messages", {"tools": [{"type": "web_fetch_20250910", "name": "f"}]}, "web_fetch"),
+        ("/v1/messages", {"tools": [{"type": "code_execution_20250825", "name": "c"}]}, "code_execution"),
+        ("/v1/messages", {"mcp_servers": [{"url": "https://x"}]}, "MCP"),
+        (
+            "/v1/messages",
+            {"messages": [{"content": [{"type": "document", "source": {"type": "url", "url": "https://x"}}]}]},
+            "document",
+        ),
+        (
+            "/v1/messages",
+            {"messages": [{"content": [{"type": "tool_use", "input": {"source": {"type": "url"}}}]}]},
+            None,
+        ),
+        ("/v1/chat/completions", {"tools": [{"type": "function"}]}, None),
+        ("/v1/chat/completions", {"web_search_options": {}}, "web search"),
+        (
+            "/v1/chat/completions",
+            {"messages": [{"content": [{"type": "image_url", "image_url": {"url": "https://x"}}]}]},
+            "image_url",
+        ),
+        (
+            "/v1/chat/completions",
+            {"messages": [{"content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,"}}]}]},
+            None,
+        ),
+        ("/v1/responses", {"tools": [{"type": "web_search_preview"}]}, "web_search"),
+        ("/v1/responses", {"tools": [{"type": "function", "name": "x"}]}, None),
+        ("/v1/responses", {"input": [{"content": [{"type": "input_file", "file_url": "https://x"}]}]}, "file_url"),
+    ],
+)
+def test_what_would_make_the_provider_reach_out_is_seen(
+    path: str, body: dict[str, Any], found: str | None
+) -> None:
+    remote = DIALECTS[path].remote(body)
+    assert (remote is None) if found is None else (remote is not None and found in remote)
+
+
+def test_a_thinking_budget_is_not_cut_through() -> None:
+    messages = DIALECTS["/v1/messages"]
+    body = {"max_tokens": 9000, "thinking": {"type": "enabled", "budget_tokens": 4000}}
+    assert messages.with_cap(body, 5000) == {**body, "max_tokens": 5000}
+    assert messages.with_cap(body, 4000) is None
+
+
+def test_streamed_chat_requests_ask_for_their_counts() -> None:
+    chat = DIALECTS["/v1/chat/completions"]
+    assert chat.prepared({"stream": True})["stream_options"] == {"include_usage": True}
+    whole = {"stream": False}
+    assert chat.prepared(whole) is whole
+
+
+# --- faults, waiting ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "expected"),
+    [
+        (429, "rate limited", Fault.TRANSIENT),
+        (429, "You exceeded your current quota, please check your plan and billing details", Fault.FATAL),
+        (400, "Your credit balance is too low to access the API", Fault.FATAL),
+        (400, "prompt is too long", Fault.REQUEST),
+        (401, "invalid x-api-key", Fault.FATAL),
+        (403, "forbidden", Fault.FATAL),
+        (404, "model: claude-x", Fault.FATAL),
+        (404, "no such thing", Fault.REQUEST),
+        (413, "request too large", Fault.REQUEST),
+        (500, "oops", Fault.TRANSIENT),
+        (529, "overloaded", Fault.TRANSIENT),
+        (302, "", Fault.TRANSIENT),
+    ],
+)
+def test_errors_are_told_apart(status: int, words: str, expected: Fault) -> None:
+    assert fault(status, {"error": {"type": "t", "message": words}}) is expected
+
+
+def test_waiting_counts_from_the_first_failure_to_the_success() -> None:
+    throttle = Throttle(patience_s=100)
+    throttle.failed("m", 10)
+    throttle.failed("m", 12)
+    assert throttle.seconds(15) == 5
+    throttle.succeeded("m", 20)
+    assert throttle.seconds(99) == 10
+    assert not throttle.is_open("m")
+
+
+def test_an_older_request_that_succeeds_late_proves_nothing() -> None:
+    throttle = Throttle(patience_s=100)
+    throttle.failed("m", 10)
+    throttle.succeeded("m", 9)
+    assert throttle.is_open("m")
+
+
+def test_a_provider_that_is_down_for_good_gives_no_endless_time() -> None:
+    throttle = Throttle(patience_s=60)
+    throttle.failed("m", 0)
+    assert throttle.seconds(10_000) == 60
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.booleans(), st.floats(0, 9)), max_size=20))
+def test_throttled_time_never_exceeds_the_clock(events: list[tuple[str, bool, float]]) -> None:
+    throttle, now, before = Throttle(patience_s=1000), 0.0, 0.0
+    for chain, good, step in events:
+        now += step
+        (throttle.succeeded if good else throttle.failed)(chain, now)
+        total = throttle.seconds(now)
+        assert before - 1e-9 <= total <= now + 1e-9
+        before = total
+
+
+# --- canaries -------------------------------------------------------------------------------------------
+
+
+def reminder(path: str, suffix: str = "") -> dict[str, Any]:
+    return {"type": "text", "text": f"<system-reminder>\nContents of {path}{suffix}:\n\nrules\n</system-reminder>"}
+
+
+def test_memory_files_are_declared_by_path() -> None:
+    canaries = Canaries(files=frozenset({"/workspace/CLAUDE.md"}))
+    content = [
+        reminder("/workspace/CLAUDE.md", " (project instructions, checked into the codebase)"),
+        reminder("/home/agent/.claude/CLAUDE.md", " (user's private global instructions for all projects)"),
+        reminder("/workspace/lib/CLAUDE.md"),
+    ]
+    found = look({"messages": [{"role": "user", "content": content}]}, canaries)
+    assert found.undeclared == {"/home/agent/.claude/CLAUDE.md", "/workspace/lib/CLAUDE.md"}
+
+
+def test_the_same_words_in_a_file_or_in_the_prompt_claim_nothing() -> None:
+    words = "Contents of /etc/CLAUDE.md:\n\nrules"
+    result = {"type": "tool_result", "content": [{"type": "text", "text": f"<system-reminder>\n{words}"}]}
+    body = {"messages": [{"role": "user", "content": [result, {"type": "text", "text": words}]}]}
+    assert look(body, Canaries()).undeclared == frozenset()
+    assert look({"system": words}, Canaries()).undeclared == {"/etc/CLAUDE.md"}  # the positive control
+
+
+def test_needles_are_found_in_any_decoded_string() -> None:
+    canaries = Canaries(
+        declared={"inline": ('say "hi" — now',), "hook": ("absent",)}, forbidden={"bait": ("B41T",)}
+    )
+    body = json.loads(json.dumps({"input": [{"content": 'x say "hi" — now y'}], "metadata": {"B41T": 1}}))
+    found = look(body, canaries)
+    assert (found.declared, found.undeclared) == ({"inline"}, {"bait"})
+
+
+# --- the record, the upstream ---------------------------------------------------------------------------
+
+
+def test_secrets_go_by_value_also_where_json_escapes_them(tmp_path: Path) -> None:
+    rows = JsonLines(tmp_path / "x.jsonl", ('se"cret', "tok"))
+    rows.write({"a": 'a se"cret b', "tok": ["xtokx"]})
+    rows.close()
+    text = (tmp_path / "x.jsonl").read_text()
+    assert json.loads(text) == {"a": "a [redacted] b", "[redacted]": ["x[redacted]x"]}
+
+
+def test_a_full_record_says_how_much_is_missing(tmp_path: Path) -> None:
+    rows = JsonLines(tmp_path / "x.jsonl", (), limit=30)
+    for number in range(9):
+        rows.write({"row": number, "pad": "x" * 5})
+    rows.close()
+    kept = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
+    assert kept[-1] == {"missing_lines": 9 - (len(kept) - 1)}
+    assert capped({"big": 1}, 10**9) == {"omitted_bytes": 10**9}
+
+
+def test_only_named_headers_travel() -> None:
+    upstream = Upstream("https://host/base/v1/", "key")
+    given = {
+        "anthropic-beta": "x",
+        "authorization": "Bearer tf-1",
+        "cookie": "c",
+        "x-api-key": "tf-1",
+        "host": "h",
+    }
+    assert upstream.headers(given) == {"anthropic-beta": "x", "accept-encoding": "identity", "x-api-key": "key"}
+    assert upstream.prefix == "/base"
+    assert "key" not in repr(upstream).replace("x-api-key", "")
+    assert passed_back([("Set-Cookie", "c"), ("Retry-After", "3"), ("Server", "s")]) == {"retry-after": "3"}
