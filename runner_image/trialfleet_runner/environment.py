@@ -74,9 +74,8 @@ def build(ref: EnvironmentRef, lock: bytes, *, cache: Cache, for_other_uid: bool
             _write_metadata(fresh, ref)
             _set_up(fresh, ref.setup)
             _seal(fresh)
-    seal = final / SEAL
-    if not seal.exists():  # inodes and times are those after the rename
-        _write_seal(final)
+            # A rename changes neither inode nor times of what lies below.
+            (fresh / SEAL).write_text(content_digest(fresh))
     return final
 
 
@@ -256,14 +255,6 @@ def _seal(folder: Path) -> None:
             if not child.is_symlink():
                 mode = child.stat().st_mode
                 child.chmod((mode | 0o444 | (0o111 if mode & 0o100 else 0)) & ~0o222)
-
-
-def _write_seal(environment: Path) -> None:
-    """Written after the rename; two builders that both get here write the same."""
-    text = content_digest(environment)
-    fresh = environment.parent / f".{environment.name}-seal-{os.getpid()}"
-    fresh.write_text(text)
-    fresh.replace(environment / SEAL)
 
 
 def python_of(environment: Path) -> Path:
