@@ -8,6 +8,7 @@ import json
 import math
 import re
 import threading
+import zlib
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -167,14 +168,14 @@ class Exchanger:
 
 
 class _Exchange:
-    """One admitted request. `run` settles it exactly once, whatever happens."""
+    """One admitted request, settled exactly once whatever happens."""
 
     def __init__(self, of: Exchanger, call: Call, data: bytes, admitted: Admitted, reply: Reply) -> None:
         self.of, self.call, self.data, self.admitted, self.reply = of, call, data, admitted, reply
         self.started = of.clock()
         self.usage: Usage | None = None
         self.estimated = 0
-        self.answered = False
+        self.answered = self.settled = False
 
     def run(self) -> None:
         sighting = look(self.call.body, self.of.canaries)
@@ -189,6 +190,12 @@ class _Exchange:
         except (OSError, http.client.HTTPException) as error:
             self._unreachable(error)
         finally:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Once, and before the agent sees the end of its answer: what it asks next is judged by true sums."""
+        if not self.settled:
+            self.settled = True
             self.of.account.settle(self.admitted, self.usage, estimated=self.estimated, answered=self.answered)
 
     def _answer(self, response: http.client.HTTPResponse, sighting: Sighting) -> None:
@@ -272,11 +279,13 @@ class _Exchange:
             turn=self.admitted.asked.turn,
             model=answer.model,
         )
+        self._settle()
         self._note(answer, turn)
         self._record(status, answer, turn, None)
 
     def _interrupted(self, answer: Answer) -> None:
         self._charge(answer)
+        self._settle()
         self.of.tally.hung_up()
         self._record(None, answer, None, "interrupted")
 
@@ -284,6 +293,7 @@ class _Exchange:
         message = self.of.bodies.redact(message)
         if answer is not None:
             self._charge(answer)
+        self._settle()
         if found is Fault.REQUEST:
             self.of.tally.declined(chain=self.call.chain, started=self.started)
         first_halt = self.of.tally.failed(
@@ -364,7 +374,10 @@ def _read(response: http.client.HTTPResponse) -> bytes:
         raise OSError("the provider's answer is too large")
     encoding = response.headers.get("content-encoding", "identity")
     if encoding == "gzip":  # asked for identity; some gateways compress errors all the same
-        return gzip.decompress(data)
+        try:
+            return gzip.decompress(data)
+        except (EOFError, zlib.error) as error:
+            raise OSError("the provider's answer is broken gzip") from error
     if encoding != "identity":
         raise OSError(f"the provider's answer is {encoding}-encoded")
     return data

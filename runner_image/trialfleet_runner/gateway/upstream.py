@@ -66,7 +66,8 @@ class Upstream:
 
     def headers(self, given: dict[str, str]) -> dict[str, str]:
         """Of the agent's headers (lower-case names) those that are passed on, and the key."""
-        kept = {name: value for name, value in given.items() if name.startswith(_REQUEST_HEADERS)}
+        named = {name: value for name, value in given.items() if name.startswith(_REQUEST_HEADERS)}
+        kept = {name: value for name, value in named.items() if value.isprintable()}
         key = {"x-api-key": self.key} if self.auth == "x-api-key" else {"authorization": f"Bearer {self.key}"}
         return kept | {"accept-encoding": "identity"} | key
 
