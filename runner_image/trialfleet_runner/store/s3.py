@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from boto3.session import Session
 from botocore.config import Config
@@ -43,6 +43,7 @@ LONGEST_GRANT_S = 7 * 24 * 3600  # of SigV4
 _THREADS = 16
 _WINDOW = 512  # values of get_many that are in memory together
 _NEEDED = "s3:ListBucket on the bucket; s3:GetObject, s3:PutObject (gc: s3:DeleteObject) on its objects"
+_Style = Literal["auto", "virtual", "path"]
 _T = TypeVar("_T")
 
 
@@ -59,26 +60,34 @@ def open_s3(
     See `open_store` for the arguments."""
     session = Session()
     at = endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    in_path = _in_path(path_style, at)
-    client = _client(session, at, in_path)
-    signer = _client(session, grant_endpoint, in_path) if grant_endpoint else client
+    addressing = _addressing(path_style, at)
+    client = _client(session, at, addressing)
+    signer = (
+        _client(session, grant_endpoint, _addressing(path_style, grant_endpoint)) if grant_endpoint else client
+    )
     return S3Store(bucket, prefix, client, signer, _credential(session), patience or Patience())
 
 
-def _in_path(asked: bool | None, endpoint: str | None) -> bool:
-    """Whether the bucket goes into the path: few servers outside AWS answer to `bucket.their.name`."""
-    if asked is not None:
-        return asked
+def _addressing(asked: bool | None, endpoint: str | None) -> _Style:
+    """Where the bucket goes: few servers outside AWS answer to `bucket.their.name`."""
+    if asked is None:
+        asked = _asked_by_environment()
+    if asked is None:
+        return "auto" if endpoint is None else "path"
+    return "path" if asked else "virtual"
+
+
+def _asked_by_environment() -> bool | None:
     said = os.environ.get("TRIALFLEET_S3_PATH_STYLE", "").lower()
     if said not in ("", "0", "1", "false", "true"):
         raise OperatorError(f"{said!r} is not 0 or 1", where="TRIALFLEET_S3_PATH_STYLE", hint="set 1 or 0")
-    return said in ("1", "true") if said else endpoint is not None
+    return said in ("1", "true") if said else None
 
 
-def _client(session: Session, endpoint: str | None, in_path: bool) -> S3Client:
+def _client(session: Session, endpoint: str | None, addressing: _Style) -> S3Client:
     config = Config(
         signature_version="s3v4",
-        s3={"addressing_style": "path" if in_path else "auto"},
+        s3={"addressing_style": addressing},
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
         retries={"mode": "standard", "total_max_attempts": 1},  # `Patience` decides, not botocore
