@@ -47,6 +47,10 @@ def grants(campaign: str, trial: str, attempt: int) -> str:
     return f"{campaign}/grants/{trial}/{attempt}.json"
 
 
+def all_grants(campaign: str) -> str:
+    return f"{campaign}/grants/"
+
+
 def outcomes(campaign: str) -> str:
     return f"{campaign}/outcomes/"
 

@@ -28,6 +28,8 @@ from trialfleet_runner.contract import Start
 from trialfleet_runner.errors import OperatorError
 
 OBJECT_STORE_BYTES = 100 * 2**20  # Ray's floor is 75 MB; nothing of size travels through it
+RAY_PARENT = Path("/tmp")  # noqa: S108 - the paths of Ray's sockets must stay short
+RAY_FOLDER = "trialfleet-ray-"
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -166,6 +168,12 @@ class RayBackend:
         for task in self._tasks.values():
             if task.kill_at is not None and now >= task.kill_at:
                 self._signal(task, signal.SIGKILL)
+
+
+def owner_of(folder: Path) -> int | None:
+    """The process whose Ray lives in `folder`; None when the name is none of ours."""
+    pid = folder.name.removeprefix(RAY_FOLDER).partition("-")[0]
+    return int(pid) if folder.name.startswith(RAY_FOLDER) and pid.isdecimal() else None
 
 
 def _start_ray(slots: int, cpu: float, memory_bytes: int) -> tuple[Any, str]:

@@ -15,12 +15,15 @@ from trialfleet_runner.campaign import Plan
 from trialfleet_runner.objects import Objects
 from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.settings import load_settings, mirror_map
+from trialfleet_runner.store.probe import probe
 from trialfleet_runner.store.protocol import Store
 
 
 def make_plan(file: CampaignFile, store: Store | None, mirror: tuple[str, ...]) -> Plan:
     """The plan, with its inputs uploaded when there is a store. Raises `OperatorError`."""
-    identified(file)  # a missing agent is said before the slow part
+    identified(file)  # a missing agent and a store that cannot be trusted are said before the slow part
+    if store is not None:
+        probe(store)
     cache = Cache.default()
     with _progress() as say:
         return prepare(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
@@ -9,18 +10,19 @@ from contextlib import suppress
 from pathlib import Path
 
 from trialfleet_controller.backend import AttemptId, Order
-from trialfleet_runner.attempt.scratch import scratch_root
+from trialfleet_runner.attempt.scratch import LOCK, scratch_root
 
 
 class WorkFolder:
     """Private to this user (grants are in it), removed by `close`. Left behind by SIGKILL: `gc` removes it."""
 
-    PREFIX = "controller-"
-
     def __init__(self, parent: Path | None = None) -> None:
         above = parent or scratch_root()
         above.mkdir(mode=0o711, parents=True, exist_ok=True)
-        self.path = Path(tempfile.mkdtemp(prefix=f"{self.PREFIX}{os.getpid()}-", dir=above))
+        self.path = Path(tempfile.mkdtemp(prefix="controller-", dir=above))
+        # Held while this process lives: `gc` tells what a killed controller left from what is in use.
+        self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def put_grants(self, order: Order) -> Path:
         path = self.path / f"{order.id}.json"
@@ -42,3 +44,4 @@ class WorkFolder:
 
     def close(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)

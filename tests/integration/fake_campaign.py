@@ -16,7 +16,7 @@ from trialfleet_controller.dispatcher import Dispatcher, Ending, Interrupt, Rhyt
 from trialfleet_controller.ledger import Ledger
 from trialfleet_controller.plan import trials
 from trialfleet_controller.process_backend import ProcessBackend
-from trialfleet_runner.campaign import Cell, PlannedTask, Plan, RetrySpec
+from trialfleet_runner.campaign import Cell, Plan, PlannedTask, RetrySpec
 from trialfleet_runner.canonical import digest
 from trialfleet_runner.conditions import PRESETS
 from trialfleet_runner.contract import AgentSpec, ConditionOrder, EnvironmentRef, Limits, TaskOrder

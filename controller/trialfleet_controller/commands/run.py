@@ -38,12 +38,9 @@ def run(
     from trialfleet_controller.driving import drive, finish
     from trialfleet_controller.ledger import Ledger
     from trialfleet_controller.making import make_plan
-    from trialfleet_runner.store.probe import probe
 
     found = from_file(campaign_file, store)
     assert found.file is not None
-    made = make_plan(found.file, None, mirror)
-    probe(found.store)
     made = make_plan(found.file, found.store, mirror)
     ledger = Ledger(found.store, found.name)
     plan, new = ledger.freeze(made)

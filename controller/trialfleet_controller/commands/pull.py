@@ -1,0 +1,76 @@
+"""`trialfleet pull`: a campaign's results as a folder that every reading command takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from trialfleet_runner.store.protocol import Entry
+
+# What a campaign may hold and a copy should. Grants are not in it: whoever has one may write a verdict.
+_RECORDS = re.compile(
+    r"campaign\.json|cancel(-now)?\.json|(amendments|halts|looks)/[0-9]+\.json|epochs/[0-9]+\.(json|beat)"
+    r"|attempts/[a-z2-7]{26}/[1-9][0-9]*/(intent|start|patch|end)\.json"
+    r"|attempts/[a-z2-7]{26}/[1-9][0-9]*/(bundle\.tar|live\.log)\.zst"
+    r"|outcomes/[a-z2-7]{26}\.json|quarantine/[a-z2-7]{26}/[1-9][0-9]*\.json|tables/[A-Za-z0-9._-]+\.parquet"
+)
+_LEFT_OUT = ("grants/",)
+_REPLACED = re.compile(r"epochs/[0-9]+\.beat|attempts/.*/live\.log\.zst|tables/.*")
+
+
+@click.command("pull")
+@click.argument("campaign")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--store", metavar="URL", help="Where the campaign is kept, when it is named.")
+@click.option("--no-bundles", is_flag=True, help="Records only.")
+def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> None:
+    """Copy the results of CAMPAIGN into FOLDER, which then serves `show`, `status` and `report` offline.
+
+    Again, it brings what is new. Unexpected files are named and left where they are.
+    """
+    from trialfleet_controller.campaigns import find
+    from trialfleet_controller.ledger import Ledger
+    from trialfleet_runner.errors import OperatorError
+    from trialfleet_runner.store.directory import DirectoryStore
+
+    found = find(campaign, store)
+    Ledger(found.store, found.name).plan()
+    target = DirectoryStore(folder.absolute())
+    if found.store.url == target.url:
+        raise OperatorError("the folder is the campaign's own store", where=str(folder), hint="name another one")
+    odd: list[str] = []
+    wanted = list(_wanted(found.store.list(f"{found.name}/"), found.name, odd, no_bundles=no_bundles))
+    there = {entry.key for entry in target.list(f"{found.name}/") if not _is_replaced(found.name, entry.key)}
+    missing = [key for key in wanted if key not in there]
+    for key, raw in found.store.get_many(missing):
+        if raw is None:
+            continue
+        if _is_replaced(found.name, key):
+            target.put(key, raw)
+        else:
+            target.create(key, raw)
+    click.echo(f"{len(missing)} files pulled into {folder / found.name}, {len(wanted) - len(missing)} were there")
+    for key in odd[:20]:
+        click.echo(f"left out, not a campaign's: {key!r}", err=True)
+    if len(odd) > 20:
+        click.echo(f"… and {len(odd) - 20} more", err=True)
+
+
+def _wanted(entries: Iterator[Entry], campaign: str, odd: list[str], *, no_bundles: bool) -> Iterator[str]:
+    for entry in entries:
+        name = entry.key.removeprefix(f"{campaign}/")
+        if name.startswith(_LEFT_OUT):
+            continue
+        if not _RECORDS.fullmatch(name):
+            odd.append(entry.key)
+        elif not (no_bundles and name.endswith(".zst")):
+            yield entry.key
+
+
+def _is_replaced(campaign: str, key: str) -> bool:
+    return _REPLACED.fullmatch(key.removeprefix(f"{campaign}/")) is not None

@@ -1,0 +1,194 @@
+"""`trialfleet show`: one trial, as it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from trialfleet_controller.fold import Attempt
+    from trialfleet_controller.ledger import Ledger
+    from trialfleet_runner.bundle import Bundle
+    from trialfleet_runner.contract import Outcome
+
+PARTS = {
+    "prompt": ("system.txt", "prompt.txt"),
+    "patch": ("patch.diff",),
+    "tests": ("tests/results.json", "tests/output.log"),
+    "trajectory": ("trajectory.jsonl",),
+}
+LIMIT = 200_000  # characters of one member that are printed
+
+
+@click.command("show")
+@click.argument("campaign")
+@click.argument("trial")
+@click.option("--store", metavar="URL", help="Where the campaign is kept, when it is named.")
+@click.option("--attempt", type=click.IntRange(1), help="Which attempt's bundle. [default: the last with one]")
+@click.option("--part", type=click.Choice([*PARTS, "attempts"]), multiple=True, help="Only this. [default: all]")
+@click.option(
+    "--file", "member", metavar="PATH", help="One file of the bundle, as it is but for terminal escapes."
+)
+@click.option("--json", "as_json", is_flag=True, help="Records and the bundle's file list, for machines.")
+def show(
+    campaign: str,
+    trial: str,
+    store: str | None,
+    attempt: int | None,
+    part: tuple[str, ...],
+    member: str | None,
+    as_json: bool,
+) -> None:
+    """Everything about one TRIAL of CAMPAIGN: prompt, patch, tests, trajectory, attempts.
+
+    The beginning of the trial's id is enough.
+    """
+    from trialfleet_controller.campaigns import find
+    from trialfleet_controller.ledger import Ledger
+    from trialfleet_controller.lookup import trial_id
+
+    found = find(campaign, store)
+    ledger = Ledger(found.store, found.name)
+    wanted = trial_id(found.store, found.name, trial)
+    chain, outcome = ledger.chain(wanted), ledger.outcome(wanted)
+    bundle, fault = open_bundle(ledger, chain, attempt)
+    if member is not None:
+        _print_member(bundle, member, fault)
+        return
+    if as_json:
+        click.echo(json.dumps(_plain(wanted, chain, outcome, bundle, fault), indent=1))
+        return
+    for line in _lines(wanted, chain, outcome, bundle, fault, part or (*PARTS, "attempts")):
+        click.echo(line)
+
+
+def open_bundle(ledger: Ledger, chain: tuple[Attempt, ...], n: int | None) -> tuple[Bundle | None, str | None]:
+    """The bundle of attempt `n` (default: the last that has one), or why it cannot be shown."""
+    from trialfleet_controller import keys
+    from trialfleet_runner.bundle import BundleError, unpack
+    from trialfleet_runner.errors import OperatorError
+
+    if n is not None and n > len(chain):
+        raise OperatorError(f"the trial has {len(chain)} attempts", where="--attempt", hint=f"1 to {len(chain)}")
+    candidates = chain if n is None else chain[n - 1 : n]
+    ends = [a.end for a in candidates if a.end is not None and a.end.bundle is not None]
+    if not ends:
+        return None, "no bundle: the attempt was lost before one was written, or is still running"
+    end = ends[-1]
+    raw = ledger.store.get(keys.attempt_file(ledger.campaign, end.trial, end.attempt, "bundle.tar.zst"))
+    if raw is None:
+        return None, "the bundle is missing from the store"
+    try:
+        return unpack(raw, end.bundle), None
+    except BundleError as error:
+        return None, f"the bundle is not what the end says: {error}"
+
+
+def printable(text: str, limit: int = LIMIT) -> str:
+    """Safe for a terminal: what an agent or a test printed must not steer it."""
+    from trialfleet_runner.agents.text import plain
+
+    return plain(text, limit)
+
+
+def _print_member(bundle: Bundle | None, path: str, fault: str | None) -> None:
+    from trialfleet_runner.errors import OperatorError
+
+    if bundle is None:
+        raise OperatorError(fault or "no bundle", where=path)
+    text = bundle.text(path)
+    if text is None:
+        raise OperatorError("no such file in the bundle", where=path, hint=f"one of: {', '.join(bundle.files)}")
+    click.echo(printable(text))
+
+
+def _plain(
+    trial: str, chain: tuple[Attempt, ...], outcome: Outcome | None, bundle: Bundle | None, fault: str | None
+) -> dict[str, Any]:
+    return {
+        "trial": trial,
+        "outcome": outcome.model_dump(mode="json") if outcome else None,
+        "attempts": [
+            {
+                "intent": a.intent.model_dump(mode="json"),
+                "start": a.start.model_dump(mode="json") if a.start else None,
+                "end": a.end.model_dump(mode="json") if a.end else None,
+                "quarantined": a.quarantined,
+            }
+            for a in chain
+        ],
+        "manifest": bundle.manifest.model_dump(mode="json") if bundle else None,
+        "fault": fault,
+    }
+
+
+def _lines(
+    trial: str,
+    chain: tuple[Attempt, ...],
+    outcome: Outcome | None,
+    bundle: Bundle | None,
+    fault: str | None,
+    parts: tuple[str, ...],
+) -> Iterator[str]:
+    yield f"trial {trial}"
+    if outcome is not None:
+        t = outcome.trial
+        yield f"task {t.task}, condition {t.condition}, rep {t.rep}, seed {t.seed}"
+        yield f"outcome: {_verdict(outcome)}"
+    else:
+        yield "outcome: none yet"
+    if "attempts" in parts:
+        yield from ("", "── attempts")
+        yield from (_attempt(attempt) for attempt in chain)
+    if bundle is None:
+        yield from ("", fault or "")
+        return
+    for name, members in PARTS.items():
+        if name in parts:
+            for path in members:
+                yield from _member(bundle, name, path)
+    yield from ("", f"more in the bundle (--file PATH): {', '.join(printable(p) for p in bundle.files)}")
+
+
+def _verdict(outcome: Outcome) -> str:
+    if outcome.scored is None:
+        return f"abandoned ({outcome.abandoned}) after {outcome.attempts} attempts"
+    s = outcome.scored
+    again = f", attempt {outcome.attempts}" if outcome.attempts > 1 else ""
+    return f"{s.verdict} (the agent {s.stop}, tests {'passed' if s.tests_passed else 'did not pass'}{again})"
+
+
+def _attempt(attempt: Attempt) -> str:
+    at = datetime.fromtimestamp(attempt.intent.at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    head = f"{attempt.intent.attempt}  {at}{'  scoring only' if attempt.intent.score_only else ''}"
+    end = attempt.end
+    if end is None:
+        start = attempt.start
+        where = f"started on {printable(start.host)}, pid {start.pid}" if start else "not started"
+        return f"{head}  no end yet: {where}"
+    if end.loss is not None:
+        return f"{head}  lost ({end.loss.loss}, said by the {end.by}): {printable(end.loss.message)}"
+    assert end.scored is not None
+    return f"{head}  {end.scored.verdict}{'  QUARANTINED: its bundle was changed' if attempt.quarantined else ''}"
+
+
+def _member(bundle: Bundle, title: str, path: str) -> Iterator[str]:
+    text = bundle.text(path)
+    if not text:
+        return
+    yield from ("", f"── {title}: {path}")
+    yield _tests(text) if path == "tests/results.json" else printable(text.rstrip("\n"))
+
+
+def _tests(text: str) -> str:
+    """One line a test; the JSON as it is when it is something else."""
+    try:
+        results = json.loads(text)
+        rows = [(str(r["outcome"]), str(r["id"])) for r in results]
+    except (ValueError, TypeError, KeyError):
+        return printable(text)
+    return printable("\n".join(f"{outcome:8} {name}" for outcome, name in sorted(rows)))
