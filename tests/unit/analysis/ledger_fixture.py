@@ -8,7 +8,12 @@ from base64 import b32encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
+from trialfleet_analysis.evidence import read_evidence
+from trialfleet_analysis.ledger import read_ledger
+from trialfleet_analysis.report.assemble import assemble
+from trialfleet_analysis.report.document import Report
 from trialfleet_runner.bundle import described, pack
 from trialfleet_runner.campaign import Cell, Plan, PlannedTask, Primary, RetrySpec
 from trialfleet_runner.canonical import canonical_json, digest, sha256
@@ -20,6 +25,7 @@ from trialfleet_runner.contract import (
     Delivery,
     End,
     EnvironmentRef,
+    Intent,
     Limits,
     Loss,
     LossClass,
@@ -147,13 +153,15 @@ def trial_id(campaign: str, task: str, condition: str, rep: int) -> str:
     return b32encode(raw).decode().lower()[:26]
 
 
-def write_plan(root: Path, frozen: Plan) -> Store:
+def write_plan(root: Path, frozen: Plan) -> DirectoryStore:
     store = DirectoryStore(root.absolute())
-    assert store.create(f"{frozen.campaign}/campaign.json", canonical_json(frozen))
+    put(store, f"{frozen.campaign}/campaign.json", frozen)
     return store
 
 
-def write(root: Path, frozen: Plan, fate: Callable[[Trial], Fate | None], *, reps: int | None = None) -> Store:
+def write(
+    root: Path, frozen: Plan, fate: Callable[[Trial], Fate | None], *, reps: int | None = None
+) -> DirectoryStore:
     """The whole campaign below `root`. `fate` None: the trial has not ended."""
     store = write_plan(root, frozen)
     for trial in trials(frozen, reps=reps):
@@ -163,7 +171,7 @@ def write(root: Path, frozen: Plan, fate: Callable[[Trial], Fate | None], *, rep
     return store
 
 
-def write_trial(store: Store, frozen: Plan, trial: Trial, fate: Fate) -> None:
+def write_trial(store: DirectoryStore, frozen: Plan, trial: Trial, fate: Fate) -> None:
     """Start, patch, bundle, end of every attempt, and the outcome."""
     for number, loss in enumerate(fate.losses, start=1):
         write_loss(store, frozen.campaign, trial, number, loss)
@@ -190,7 +198,7 @@ def write_trial(store: Store, frozen: Plan, trial: Trial, fate: Fate) -> None:
     )
     data = bundle_bytes(frozen, trial, attempt, warnings=fate.warnings)
     folder = f"attempts/{trial.id}/{attempt}"
-    assert store.create(f"{frozen.campaign}/{folder}/bundle.tar.zst", data)
+    put_bytes(store, f"{frozen.campaign}/{folder}/bundle.tar.zst", data)
     _start(store, frozen.campaign, trial, attempt)
     put(
         store,
@@ -221,8 +229,17 @@ def write_trial(store: Store, frozen: Plan, trial: Trial, fate: Fate) -> None:
 
 
 def write_loss(
-    store: Store, campaign: str, trial: Trial, attempt: int, loss: Loss, *, patched: bool = False
+    store: DirectoryStore,
+    campaign: str,
+    trial: Trial,
+    attempt: int,
+    loss: Loss,
+    *,
+    patched: bool = False,
+    by: Literal["runner", "controller"] = "controller",
+    score_only: bool = False,
 ) -> None:
+    """One lost attempt; `patched`: it left a patch.json."""
     folder = f"{campaign}/attempts/{trial.id}/{attempt}"
     if loss.agent_started:
         _start(store, campaign, trial, attempt)
@@ -238,11 +255,21 @@ def write_loss(
             delivery=Delivery(),
         )
         put(store, f"{folder}/patch.json", patch)
-    end = End(trial=trial.id, attempt=attempt, nonce="n", at=NOW + 30, by="controller", loss=loss)
+    intent = Intent(
+        trial=trial.id,
+        attempt=attempt,
+        nonce="n",
+        epoch=1,
+        at=NOW - 1,
+        previous_end=None if attempt == 1 else ZERO,
+        score_only=score_only,
+    )
+    put(store, f"{folder}/intent.json", intent)
+    end = End(trial=trial.id, attempt=attempt, nonce="n", at=NOW + 30, by=by, loss=loss)
     put(store, f"{folder}/end.json", end)
 
 
-def _start(store: Store, campaign: str, trial: Trial, attempt: int) -> None:
+def _start(store: DirectoryStore, campaign: str, trial: Trial, attempt: int) -> None:
     put(
         store,
         f"{campaign}/attempts/{trial.id}/{attempt}/start.json",
@@ -260,8 +287,16 @@ def _start(store: Store, campaign: str, trial: Trial, attempt: int) -> None:
     )
 
 
-def put(store: Store, key: str, record: Record) -> None:
-    assert store.create(key, canonical_json(record)), key
+def put(store: DirectoryStore, key: str, record: Record) -> None:
+    put_bytes(store, key, canonical_json(record))
+
+
+def put_bytes(store: DirectoryStore, key: str, data: bytes) -> None:
+    """As the store lays it out, without its syncing: thousands of files in a test."""
+    path = store.root / key
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as file:
+        file.write(data)
 
 
 def bundle_bytes(frozen: Plan, trial: Trial, attempt: int, *, warnings: tuple[str, ...] = ()) -> bytes:
@@ -280,6 +315,13 @@ def bundle_bytes(frozen: Plan, trial: Trial, attempt: int, *, warnings: tuple[st
         files=described(files),
     )
     return pack(manifest, files)
+
+
+def read(store: Store, campaign: str = "demo", *, verify: bool = True) -> Report:
+    """The report of what is in the store."""
+    ledger = read_ledger(store, campaign)
+    evidence = read_evidence(store, ledger, verify=verify)
+    return assemble(ledger, evidence, verified=verify, versions={"trialfleet": "0.1.0"})
 
 
 # --- a campaign that looks like a real one ------------------------------------------------------------

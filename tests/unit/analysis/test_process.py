@@ -1,0 +1,108 @@
+"""Medians by task, endings, deliveries, core seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.analysis.ledger_fixture import Fate, plan, read, write
+from trialfleet_analysis.report.document import Report
+from trialfleet_runner.contract import Delivery, Metrics, Stop, Trial, Verdict
+
+
+def value(report: Report, measure: str, condition: str = "none") -> float | None:
+    return next(t.value for t in report.metrics if (t.measure, t.condition) == (measure, condition))
+
+
+def test_each_task_counts_once(tmp_path: Path) -> None:
+    """alpha: 1, 2, 3, 4, 5 turns; beta: 100 each. The median of task medians is 51.5, of trials 52.5."""
+
+    def fate(trial: Trial) -> Fate:
+        return Fate(metrics=Metrics(turns=trial.rep + 1 if trial.task == "alpha" else 100))
+
+    assert value(read(write(tmp_path, plan(), fate)), "turns") == pytest.approx(51.5)
+
+
+def test_undefined_is_left_out_and_counted(tmp_path: Path) -> None:
+    """First edits exist in two of five alpha trials and nowhere in beta."""
+
+    def fate(trial: Trial) -> Fate:
+        edited = trial.task == "alpha" and trial.rep < 2 and trial.condition == "none"
+        return Fate(metrics=Metrics(turns=9, first_edit_turn=4 if edited else None))
+
+    report = read(write(tmp_path, plan(), fate))
+    [none, other] = [t for t in report.metrics if t.measure == "first_edit_turn"]
+    assert (none.value, none.trials, none.tasks) == (4.0, 2, 1)
+    assert (other.value, other.trials, other.tasks) == (None, 0, 0)
+    assert not [t for t in report.metrics if t.measure == "cost_usd"]
+
+
+def test_shares_and_lines(tmp_path: Path) -> None:
+    def fate(trial: Trial) -> Fate:
+        return Fate(metrics=Metrics(target_hit=trial.rep == 0, lines_added=3, lines_removed=2))
+
+    report = read(write(tmp_path, plan(), fate))
+    assert value(report, "target_hit") == pytest.approx(0.2)
+    assert value(report, "lines_changed") == 5
+
+
+def test_core_seconds(tmp_path: Path) -> None:
+    """An agent without processes (nop) has no agent time; without overhead nothing is known."""
+    parts = [
+        Metrics(overhead_core_s=1.0, agent_core_s=2.0, tests_core_s=3.0),
+        Metrics(overhead_core_s=1.0, tests_core_s=3.0),
+        Metrics(agent_core_s=50.0),
+    ]
+    report = read(write(tmp_path, plan(reps=3), lambda t: Fate(metrics=parts[t.rep])))
+    core = report.core_seconds
+    assert (core.trials, core.median, core.mean) == (8, 5.0, 5.0)
+    assert (core.overhead, core.agent, core.tests) == (1.0, 2.0, 3.0)
+
+
+def test_nothing_measured_is_none(tmp_path: Path) -> None:
+    core = read(write(tmp_path, plan(), lambda t: Fate())).core_seconds
+    assert (core.trials, core.median, core.mean, core.overhead) == (0, None, None, None)
+
+
+def test_endings_and_stops(tmp_path: Path) -> None:
+    def fate(trial: Trial) -> Fate:
+        if trial.rep == 0:
+            return Fate(verdict=Verdict.TIMED_OUT, stop=Stop.TIMEOUT)
+        if trial.rep == 1:
+            return Fate(verdict=None)
+        return Fate(stop=Stop.MAX_TURNS if trial.rep == 2 else Stop.FINISHED)
+
+    report = read(write(tmp_path, plan(), fate))
+    endings = {(v.condition, v.verdict): v.trials for v in report.verdicts}
+    assert endings["none", Verdict.PASSED] == 6
+    assert endings["none", Verdict.TIMED_OUT] == 2
+    assert endings["none", None] == 2
+    stops = {(s.condition, s.stop): (s.trials, s.passes) for s in report.stops}
+    assert stops["none", Stop.MAX_TURNS] == (2, 2)
+    assert stops["none", Stop.TIMEOUT] == (2, 0)
+
+
+def test_blocks_in_launch_order(tmp_path: Path) -> None:
+    verdicts = [Verdict.PASSED, Verdict.FAILED, Verdict.PASSED, Verdict.FAILED, Verdict.FAILED]
+    report = read(write(tmp_path, plan(), lambda t: Fate(verdict=verdicts[t.rep])))
+    assert [(b.block, b.passes, b.valid) for b in report.blocks] == [
+        (0, 4, 4),
+        (1, 0, 4),
+        (2, 4, 4),
+        (3, 0, 4),
+        (4, 0, 4),
+    ]
+
+
+def test_deliveries_that_did_not_arrive_are_said(tmp_path: Path) -> None:
+    def fate(trial: Trial) -> Fate:
+        reached = {"files": True, "hook": trial.rep > 1} if trial.condition == "intent_layer" else {"files": True}
+        return Fate(delivery=Delivery(reached_model=reached))
+
+    report = read(write(tmp_path, plan(), fate))
+    channels = {(c.condition, c.channel): c for c in report.channels}
+    hook = channels["intent_layer", "hook"]
+    assert (hook.declared, hook.reached, hook.not_reached, hook.unknown) == (True, 6, 4, 0)
+    assert any("hook delivery was not seen to reach the model in 4 trials" in c for c in report.cautions)
+    assert any("none: undeclared files reached" in c for c in report.cautions)

@@ -1,0 +1,202 @@
+"""Which trials make a rate: complete blocks, compared tasks, bounds, the declared contrast."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.analysis.ledger_fixture import (
+    BEFORE_AGENT,
+    MID_RUN,
+    NOW,
+    Fate,
+    plan,
+    put,
+    read,
+    trials,
+    write,
+)
+from trialfleet_analysis.intervals import effective_sample_wilson
+from trialfleet_analysis.rates import CellResult, ConditionResult
+from trialfleet_analysis.report.document import Report
+from trialfleet_analysis.tables import Use, complete_blocks
+from trialfleet_runner.campaign import Halt, Primary
+from trialfleet_runner.contract import Coverage, Delivery, Trial, Verdict
+
+FAILED = Fate(verdict=Verdict.FAILED)
+LOST = Fate(verdict=None, losses=(MID_RUN, MID_RUN, MID_RUN))
+
+
+def cell(report: Report, task: str, condition: str) -> CellResult:
+    return next(c for c in report.cells if (c.task, c.condition) == (task, condition))
+
+
+def condition(report: Report, name: str) -> ConditionResult:
+    return next(c for c in report.conditions if c.condition == name)
+
+
+def test_counts_and_mean_of_rates(tmp_path: Path) -> None:
+    """alpha passes rep 0 to 2 of 5; beta loses rep 0 and passes the rest under `none`."""
+
+    def fate(trial: Trial) -> Fate:
+        if trial.task == "alpha":
+            return Fate() if trial.rep < 3 else FAILED
+        return LOST if trial.rep == 0 and trial.condition == "none" else Fate()
+
+    report = read(write(tmp_path, plan(), fate))
+    assert (cell(report, "beta", "none").passes, cell(report, "beta", "none").valid) == (4, 4)
+    assert cell(report, "beta", "none").lost == 1
+    none = condition(report, "none")
+    assert (none.passes, none.valid, none.lost, none.tasks) == (7, 9, 1, 2)
+    assert none.rate.estimate == pytest.approx((3 / 5 + 1) / 2)
+    assert none.rate == effective_sample_wilson([3, 4], [5, 4])
+
+
+def test_only_passed_counts_as_a_pass(tmp_path: Path) -> None:
+    verdicts = list(Verdict)
+    report = read(write(tmp_path, plan(), lambda trial: Fate(verdict=verdicts[trial.rep])))
+    assert all((c.passes, c.valid) == (1, 5) for c in report.cells)
+
+
+def test_interim_uses_complete_blocks_only(tmp_path: Path) -> None:
+    """Block 1 lacks one trial: its early finishers, all passes, must not count."""
+    frozen = plan()
+    slow = next(t for t in trials(frozen) if t.block == 1)
+
+    def fate(trial: Trial) -> Fate | None:
+        return None if trial == slow or trial.block > 2 else (FAILED if trial.block == 0 else Fate())
+
+    report = read(write(tmp_path, frozen, fate))
+    progress = report.progress
+    assert (progress.interim, progress.complete_blocks, progress.terminal, progress.beyond) == (True, 1, 11, 7)
+    assert all((c.passes, c.valid) == (0, 1) for c in report.cells)
+    assert report.cautions[0].startswith("Interim.")
+    assert sum(not row.in_blocks for row in report.trials) == 7
+
+
+def test_before_the_first_block_nothing_is_a_number(tmp_path: Path) -> None:
+    frozen = plan(primary=Primary(treatment="intent_layer", control="none"))
+    first = trials(frozen)[0]
+    report = read(write(tmp_path, frozen, lambda t: Fate() if t == first else None))
+    assert report.compared == ()
+    for result in report.conditions:
+        assert (result.rate.estimate, result.worst, result.best) == (None, None, None)
+        assert result.rate.reason
+    assert all(c.wilson.estimate is None and c.wilson.reason for c in report.cells)
+    assert report.primary is not None
+    assert (report.primary.difference, report.primary.reason) == (None, "no tasks")
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.integers(0, 5)), max_size=30))
+def test_complete_blocks_is_the_longest_full_prefix(done: list[tuple[str, str, int]]) -> None:
+    cells = [(task, name) for task in "ab" for name in "xy"]
+    terminal = [Trial(id="a" * 26, task=t, condition=c, rep=b, seed=0, block=b, position=0) for t, c, b in done]
+    prefix = complete_blocks(cells, terminal, 5)
+    assert 0 <= prefix <= 5
+    for block in range(prefix):
+        assert {(t, c) for t, c, b in done if b == block} == set(cells)
+    if prefix < 5:
+        assert {(t, c) for t, c, b in done if b == prefix} != set(cells)
+
+
+def test_a_halted_task_holds_nobody_up(tmp_path: Path) -> None:
+    frozen = plan(("alpha", "beta", "gamma"))
+    store = write(tmp_path, frozen, lambda t: None if t.task == "beta" and t.block > 0 else Fate())
+    assert read(store).progress.complete_blocks == 1
+    put(store, "demo/halts/000001.json", Halt(number=1, at=NOW, task="beta", reason="set-up <broken>"))
+    report = read(store)
+    assert report.progress.complete_blocks == 5
+    assert report.progress.interim
+    assert report.compared == ("alpha", "gamma")
+    assert {c.use for c in report.cells if c.task == "beta"} == {Use.HALTED}
+    assert any("beta is halted" in caution for caution in report.cautions)
+
+
+def test_no_oracle_is_reported_apart(tmp_path: Path) -> None:
+    frozen = plan(no_oracle=("beta",))
+    report = read(write(tmp_path, frozen, lambda t: FAILED if t.task == "alpha" else Fate()))
+    assert report.compared == ("alpha",)
+    assert condition(report, "none").rate.estimate == 0
+    assert cell(report, "beta", "none").use is Use.NO_ORACLE
+    assert cell(report, "beta", "none").passes == 5
+
+
+def test_a_task_lost_in_one_condition_is_left_out_of_all(tmp_path: Path) -> None:
+    """Else `none` would be averaged over the easy task alone and look better than it is."""
+
+    def fate(trial: Trial) -> Fate:
+        if trial.task == "alpha":
+            return LOST if trial.condition == "none" else FAILED
+        return Fate()
+
+    report = read(write(tmp_path, plan(), fate))
+    assert report.compared == ("beta",)
+    [left] = report.left_out
+    assert (left.task, left.reason) == ("alpha", "no valid trial under none")
+    assert [c.rate.estimate for c in report.conditions] == [1.0, 1.0]
+    assert condition(report, "none").worst == pytest.approx(0.5)
+    assert condition(report, "none").best == pytest.approx(1.0)
+    assert condition(report, "intent_layer").worst == pytest.approx(0.5)
+
+
+def test_a_condition_without_any_result_does_not_empty_the_others(tmp_path: Path) -> None:
+    report = read(write(tmp_path, plan(), lambda t: LOST if t.condition == "none" else Fate()))
+    assert report.compared == ("alpha", "beta")
+    assert condition(report, "none").rate.estimate is None
+    assert condition(report, "intent_layer").rate.estimate == 1.0
+
+
+def test_bounds_count_first_runs_whatever_a_retry_gave(tmp_path: Path) -> None:
+    """One trial of five was lost mid-run and passed on retry; one was lost before its agent started."""
+
+    def fate(trial: Trial) -> Fate:
+        if trial.condition == "none" and trial.task == "alpha":
+            return Fate(losses={0: (MID_RUN,), 1: (BEFORE_AGENT,)}.get(trial.rep, ()))
+        return FAILED
+
+    report = read(write(tmp_path, plan(), fate))
+    none = condition(report, "none")
+    assert none.rate.estimate == pytest.approx(0.5)
+    assert none.first_runs_missing == 1
+    assert none.worst == pytest.approx(4 / 5 / 2)
+    assert none.best == pytest.approx(0.5)
+    rates = {entry.condition: entry for entry in report.loss_rates}
+    assert (rates["none"].informative, rates["none"].started, rates["none"].ignorable) == (1, 11, 1)
+    assert rates["none"].rate == pytest.approx(1 / 11)
+
+
+def test_the_contrast_is_the_difference_of_means(tmp_path: Path) -> None:
+    frozen = plan(primary=Primary(treatment="intent_layer", control="none"))
+    report = read(write(tmp_path, frozen, lambda t: Fate() if t.condition == "intent_layer" else FAILED))
+    assert report.primary is not None
+    assert report.primary.difference == pytest.approx(1.0)
+    assert "+100.0 points" in report.answer[0]
+    assert "not a test" in report.answer[1]
+
+
+def test_the_other_estimand_is_said(tmp_path: Path) -> None:
+    primary = Primary(treatment="intent_layer", control="none", estimand="tasks_like_these")
+    report = read(write(tmp_path, plan(primary=primary), lambda t: Fate()))
+    assert any("tasks like these" in sentence for sentence in report.answer)
+
+
+def test_empty_inline_text_marks_the_cell(tmp_path: Path) -> None:
+    frozen = plan(conditions=("none", "preamble_only"))
+
+    def fate(trial: Trial) -> Fate:
+        nothing = trial.condition == "preamble_only" and trial.task == "beta"
+        return Fate(delivery=Delivery(coverage=Coverage.NONE if nothing else Coverage.COVERED))
+
+    report = read(write(tmp_path, frozen, fate))
+    assert cell(report, "beta", "preamble_only").coverage_none == 5
+    assert cell(report, "alpha", "preamble_only").coverage_none == 0
+    assert any("nothing to say in 5 trials" in caution for caution in report.cautions)
+
+
+def test_outcomes_outside_the_plan_are_listed_not_counted(tmp_path: Path) -> None:
+    report = read(write(tmp_path, plan(reps=2), lambda t: Fate(), reps=3))
+    assert len(report.unplanned) == 4
+    assert sum(c.valid for c in report.cells) == 8
