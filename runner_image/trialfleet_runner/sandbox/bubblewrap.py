@@ -17,7 +17,8 @@ from pathlib import Path, PurePosixPath
 from trialfleet_runner.sandbox import processes
 from trialfleet_runner.sandbox.descriptors import Descriptors
 from trialfleet_runner.sandbox.drive import drive, stdin_of
-from trialfleet_runner.sandbox.interpreter import FORWARDER, own_interpreter, site_packages
+from trialfleet_runner.sandbox.forwarding import FORWARDER, forwarded, last_line, not_started
+from trialfleet_runner.sandbox.interpreter import own_interpreter, site_packages
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, SandboxError
 from trialfleet_runner.sandbox.watch import Watch
 
@@ -100,7 +101,7 @@ def wrapped(job: Job) -> tuple[tuple[str, ...], tuple[Mount, ...]]:
     python, mounts = own_interpreter()
     inside = f"{_INSIDE}/forwarder.py"
     socket = f"{_INSIDE}/gateway.sock"
-    argv = (python, "-I", "-S", inside, "--socket", socket, "--port", str(job.gateway_port), "--", *job.argv)
+    argv = forwarded(job, python=python, script=inside, socket=socket)
     covered = [m for m in mounts if m.target not in {given.target for given in job.mounts}]
     return argv, (*covered, *job.mounts, Mount(FORWARDER, inside), Mount(job.gateway, socket))
 
@@ -134,7 +135,6 @@ class _Hold:
 
     process: subprocess.Popen[bytes]
     status_fd: int
-    through_forwarder: bool
     _said: bytearray = field(default_factory=bytearray)
     _init: int | None = None
     core_s: float = 0.0
@@ -163,11 +163,9 @@ class _Hold:
         return bool(self._values("exit-code"))
 
     def terminate(self) -> None:
+        """To the program, which is pid 1's first child; the gateway's forwarder passes it on."""
         root = self.root()
-        targets = processes.children(root) if root is not None else []
-        if self.through_forwarder:
-            targets = [child for pid in targets for child in processes.children(pid)] or targets
-        for pid in targets:
+        for pid in processes.children(root)[:1] if root is not None else ():
             processes.send(pid, signal.SIGTERM)
 
     def kill(self) -> None:
@@ -240,14 +238,16 @@ class Bubblewrap:
             watch = Watch(job)
             process = self._start(job, stdin, given, status_write, tuple(files.values()))
             held.close(*files.values(), given, stdin, status_write)
-            hold = _Hold(process, status_read, job.gateway is not None)
+            hold = _Hold(process, status_read)
             processes.own(process.pid)
             try:
                 ended = drive(job, process, hold, watch)
             finally:
                 processes.disown(process.pid)
-            if ended.cause is None and not hold.started():
-                raise SandboxError(f"bubblewrap could not start {job.argv[0]}: {_last_line(job.stderr)}")
+            started = ended.cause is not None or hold.started()
+        why = not_started(job, ended.code) if started else last_line(job.stderr)
+        if why is not None:
+            raise SandboxError(f"bubblewrap could not start {job.argv[0]}: {why}")
         cause = ended.cause or watch.afterwards(killed_unasked=ended.code == 128 + signal.SIGKILL)
         return Exit(ended.code, cause or "itself", ended.wall_s, max(hold.core_s, ended.core_s))
 
@@ -273,11 +273,6 @@ class Bubblewrap:
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
         return process
-
-
-def _last_line(path: Path) -> str:
-    lines = path.read_bytes()[-4096:].decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "no message"
 
 
 def bubblewrap_program() -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from trialfleet_runner.sandbox.protocol import Mount
 
 _ALWAYS_VISIBLE = Path("/usr")
-FORWARDER = Path(__file__).resolve().parent.parent / "gateway" / "forwarder.py"
 
 
 def interpreter_mounts(environment: Path) -> tuple[Mount, ...]:

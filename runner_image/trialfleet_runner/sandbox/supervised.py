@@ -9,24 +9,33 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trialfleet_runner.interpreters import interpreters
 from trialfleet_runner.sandbox import processes
 from trialfleet_runner.sandbox.descriptors import Descriptors
 from trialfleet_runner.sandbox.drive import drive, stdin_of
-from trialfleet_runner.sandbox.interpreter import FORWARDER
+from trialfleet_runner.sandbox.forwarding import FORWARDER, forwarded, not_started
 from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxError
 from trialfleet_runner.sandbox.watch import Watch
 
 SUPERVISOR = Path(__file__).resolve().with_name("supervisor.py")
 _PYTHON = getattr(sys, "_base_executable", None) or sys.executable
 _KILLED = 128 + 9
+_VERSIONS = ("3.11", "3.12", "3.13")
 
 
-def wrapped(job: Job) -> tuple[str, ...]:
+def wrapped(job: Job, *, other_uid: bool) -> tuple[str, ...]:
     """The job's argv, behind the gateway's forwarder when there is a gateway."""
     if job.gateway is None:
         return job.argv
-    told = ("--socket", str(job.gateway), "--port", str(job.gateway_port), "--")
-    return (_PYTHON, "-I", "-S", str(FORWARDER), *told, *job.argv)
+    python = _python_of_others() if other_uid else _PYTHON
+    return forwarded(job, python=python, script=str(FORWARDER), socket=str(job.gateway))
+
+
+def _python_of_others() -> str:
+    found = interpreters(_VERSIONS, for_other_uid=True)
+    if not found:
+        raise SandboxError("no Python that the agent's user may execute, for the gateway's forwarder")
+    return str(found[0].path)
 
 
 @dataclass
@@ -73,7 +82,7 @@ def run_supervised(job: Job, uid: int | None) -> Exit:
         watch = Watch(job)
         try:
             process = subprocess.Popen(
-                [_PYTHON, "-I", "-S", str(SUPERVISOR), *told, "--", *wrapped(job)],
+                [_PYTHON, "-I", "-S", str(SUPERVISOR), *told, "--", *wrapped(job, other_uid=uid is not None)],
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -94,5 +103,8 @@ def run_supervised(job: Job, uid: int | None) -> Exit:
     if "started" not in said and ended.cause is None:
         raise SandboxError(f"could not start {' '.join(said.get('error', [job.argv[0]]))}")
     code, core_s = said.get("exit", [str(_KILLED), "0"])
+    why = not_started(job, int(code))
+    if why is not None:
+        raise SandboxError(f"could not start {why}")
     cause = ended.cause or watch.afterwards(killed_unasked=int(code) == _KILLED)
     return Exit(int(code), cause or "itself", ended.wall_s, max(float(core_s), ended.core_s))
