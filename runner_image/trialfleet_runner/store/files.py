@@ -22,7 +22,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a planted pipe must not block
 _LARGEST_IO = 2**30  # Linux moves at most 2 GiB less a page in one call
-_VANISHED_RETRIES = 8  # `gc` may remove a folder or a temporary under a writer
+_VANISHED_RETRIES = 100  # `gc` may remove a folder or a temporary under a writer
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
