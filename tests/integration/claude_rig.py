@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
-from dataclasses import dataclass, field
+import venv
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,20 @@ from scripted_messages import Reply, Say, ScriptedMessages
 from trialfleet_runner.agents.claude_code import ClaudeCode
 from trialfleet_runner.agents.protocol import Parsed, Setup
 from trialfleet_runner.contract import AgentSpec
-from trialfleet_runner.gateway import Budget, Canaries, Gateway, GatewayReport, Upstream
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
+from trialfleet_runner.gateway import Budget, Canaries, Gateway, GatewayReport, Upstream, url_at
+from trialfleet_runner.interpreters import find_interpreter
+from trialfleet_runner.sandbox.protocol import Exit, Job, Sandbox
+from trialfleet_runner.testrun import mounts_of
 
 MODEL = "claude-sonnet-4-6"
 KEY = "sk-ant-the-real-key-0123456789"
 TIMEOUT_S = 20.0
+PORT = 8080  # of the gateway, inside a sandbox
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What one run left. `files` are the names of all files that hold `KEY`."""
+    """What one run left."""
 
     report: GatewayReport
     parsed: Parsed
@@ -36,7 +39,8 @@ class Ran:
 
 @dataclass
 class Rig:
-    """`root/attempt/{ws,home,env,record}`: everything that one attempt has."""
+    """`root/attempt/{ws,home,env,record}`: everything that one attempt has. Without a sandbox the program is a
+    plain subprocess."""
 
     root: Path
     provider: ScriptedMessages
@@ -48,13 +52,22 @@ class Rig:
     max_turns: int = 10
     timeout_s: float = TIMEOUT_S
     max_retries: int = 2
+    sandbox: Sandbox | None = None
 
     def __post_init__(self) -> None:
-        for folder in ("ws", "home/tmp", "env/bin", "record", "context"):
+        for folder in ("ws", "home/tmp", "record", "context"):
             (self.attempt / folder).mkdir(parents=True)
-        (self.attempt / "env/bin/python").symlink_to(sys.executable)
+        self.make_environment()
         subprocess.run(["git", "init", "-q", self.ws], check=True)
         self.write("src/a.py", "x = 1\n")
+
+    def make_environment(self) -> None:
+        """With an interpreter that another user may run, where the sandbox is another user."""
+        if self.sandbox is None or self.sandbox.name != "uid":
+            venv.create(self.attempt / "env", symlinks=True)
+            return
+        python = find_interpreter(("3.11", "3.12", "3.13"), for_other_uid=True).path
+        subprocess.run([python, "-m", "venv", "--without-pip", self.attempt / "env"], check=True)
 
     @property
     def attempt(self) -> Path:
@@ -65,17 +78,24 @@ class Rig:
         return self.attempt / "ws"
 
     def write(self, name: str, text: str) -> str:
-        """A file of the workspace; returns its path as the agent sees it."""
+        """A file of the workspace; returns its path as the agent's program sees it."""
         path = self.ws / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-        return str(path)
+        return self.seen(name)
+
+    @property
+    def isolated(self) -> bool:
+        return self.sandbox is not None and self.sandbox.name == "bubblewrap"
+
+    def seen(self, name: str) -> str:
+        return f"/workspace/{name}" if self.isolated else str(self.ws / name)
 
     def read(self, name: str = "src/a.py") -> tuple[str, dict[str, Any]]:
-        return "Read", {"file_path": str(self.ws / name)}
+        return "Read", {"file_path": self.seen(name)}
 
     def edit(self, name: str = "src/a.py") -> tuple[str, dict[str, Any]]:
-        return "Edit", {"file_path": str(self.ws / name), "old_string": "x = 1", "new_string": "x = 2"}
+        return "Edit", {"file_path": self.seen(name), "old_string": "x = 1", "new_string": "x = 2"}
 
     def bash(self, command: str) -> tuple[str, dict[str, Any]]:
         return "Bash", {"command": command, "description": "d"}
@@ -86,19 +106,19 @@ class Rig:
         with Gateway(
             Upstream(self.provider.url, KEY, idle_timeout_s=5),
             record=record,
+            listen=self.attempt / "gateway.sock" if self.isolated else None,
             budget=self.budget,
             canaries=self.canaries,
             model=MODEL,
         ) as gateway:
-            job = ClaudeCode().job(self.setup(gateway), self.mounts())
+            mounts = mounts_of(self.attempt / "env", self.ws, self.attempt / "home", isolated=self.isolated)
+            job = ClaudeCode().job(self.setup(gateway), mounts)
             assert job is not None
-            ended = play(job)
+            if gateway.socket is not None:
+                job = replace(job, gateway=gateway.socket, gateway_port=PORT)
+            ended = play(job) if self.sandbox is None else self.sandbox.run(job)
         parsed = ClaudeCode().parse(record, ended, self.ws)
         return Ran(gateway.report(), parsed, ended, job, job.stdout.read_text())
-
-    def mounts(self) -> tuple[Mount, ...]:
-        folders = (self.ws, self.attempt / "home", self.attempt / "env")
-        return tuple(Mount(path, str(path), writable=True) for path in folders)
 
     def setup(self, gateway: Gateway) -> Setup:
         for node, text in self.hook.items():
@@ -124,7 +144,7 @@ class Rig:
             hook_context=self.attempt / "context" if self.hook else None,
             hook_log=self.attempt / "home/hook.jsonl",
             fix=None,
-            gateway_url=gateway.url,
+            gateway_url=url_at(PORT) if self.isolated else gateway.url,
             gateway_token=gateway.token,
             record=self.attempt / "record",
         )
