@@ -45,6 +45,7 @@ _SAME_OPERATOR = 0.85  # each further candidate of one operator on one line
 _SAME_LINE = 0.95  # each further candidate on one line
 _JITTER = 0.3  # spread (of the logarithm) that the seed gives to near-equals
 _DECLARED = 0.5  # share of its users' weight that a declaration inherits
+_MOST = 12_000  # candidates of one file: far more than any budget tries
 _MOST_LIKE = 6  # as many like places are edited together at most
 
 
@@ -133,10 +134,10 @@ def candidates(
     scope = Scope(source)
     raw: dict[tuple[str, object], Candidate] = {}
     broken = 0
-    for node in ast.walk(source.tree):
-        operators = REGISTRY.get(type(node), ())
-        weight = weights.of(node) if operators else 0.0
-        for operator in operators if weight > 0 else ():
+    for weight, node in _heaviest(source, weights, chance):
+        if len(raw) > _MOST:
+            break
+        for operator in REGISTRY[type(node)]:
             try:
                 found = _proposed(Site(source, scope, facts, node), operator, weight, guidance, facts)
             except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
@@ -148,6 +149,14 @@ def candidates(
     spread = _spread([*raw.values(), *_systematic(source, raw.values())])
     jittered = [replace(c, score=c.score * math.exp(chance.gauss(0, _JITTER))) for c in spread]
     return sorted(jittered, key=lambda c: -c.score), broken
+
+
+def _heaviest(source: Source, weights: Weights, chance: random.Random) -> list[tuple[float, ast.AST]]:
+    """Nodes that operators look at, heaviest first, in random order among equals."""
+    weighed = [(weights.of(node), node) for node in ast.walk(source.tree) if type(node) in REGISTRY]
+    found = [(weight, node) for weight, node in weighed if weight > 0]
+    chance.shuffle(found)
+    return sorted(found, key=lambda pair: -pair[0])
 
 
 def _proposed(

@@ -1,15 +1,29 @@
-"""What an edit may speak of at one place: names, calls, literals and statements around it."""
+"""What an edit may speak of at one place: names, calls, literals, conditions and statements around it."""
 
 from __future__ import annotations
 
 import ast
 import builtins
 from collections import Counter
+from dataclasses import dataclass
 from functools import cached_property
 
 from .source import FunctionNode, Source
 
 BUILTIN_NAMES = frozenset(dir(builtins))
+SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.Return, ast.Raise, ast.AnnAssign, ast.Delete)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A piece of the file's own code: its text, the names it reads, all it mentions, the function it is from."""
+
+    text: str
+    reads: frozenset[str]
+    mentions: frozenset[str]
+    function: FunctionNode | None
+    node: ast.AST
 
 
 def parameters(function: FunctionNode) -> list[str]:
@@ -22,9 +36,9 @@ def parameters(function: FunctionNode) -> list[str]:
 def bound_names(node: ast.AST) -> list[str]:
     """Names that statements below `node` bind, nested functions and classes entered by name only, in order."""
     found: dict[str, None] = {}
-    todo = list(ast.iter_child_nodes(node))
+    todo = list(ast.iter_child_nodes(node))[::-1]
     while todo:
-        item = todo.pop(0)
+        item = todo.pop()
         if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
             found[item.id] = None
         elif isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -34,76 +48,118 @@ def bound_names(node: ast.AST) -> list[str]:
             found[item.name] = None
         elif isinstance(item, (ast.Import, ast.ImportFrom)):
             found.update((a.asname or a.name.split(".")[0], None) for a in item.names)
-        if not isinstance(item, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            todo = [*ast.iter_child_nodes(item), *todo]
+        if not isinstance(item, (ast.Lambda, *_COMPREHENSIONS)):
+            todo += list(ast.iter_child_nodes(item))[::-1]
     return list(found)
 
 
 class Scope:
-    """Names and habits of one file, computed once."""
+    """Names and habits of one file, each computed once."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
+        self.nodes = list(ast.walk(source.tree))
         self._locals: dict[FunctionNode, list[str]] = {}
+        self._before: dict[tuple[FunctionNode, int], list[str]] = {}
+        self._stores: dict[FunctionNode, dict[str, int]] = {}
+        self._attributes: dict[ast.ClassDef, list[str]] = {}
 
     @cached_property
     def module_names(self) -> list[str]:
         return [name for name in bound_names(self.source.tree) if not name.startswith("__")]
 
     @cached_property
+    def anywhere(self) -> frozenset[str]:
+        """Names that every place of the file may use."""
+        return frozenset({*self.module_names, *BUILTIN_NAMES, "self", "cls"})
+
+    @cached_property
     def imported(self) -> set[str]:
-        imports = [n for n in ast.walk(self.source.tree) if isinstance(n, (ast.Import, ast.ImportFrom))]
+        imports = [n for n in self.nodes if isinstance(n, (ast.Import, ast.ImportFrom))]
         return {a.asname or a.name.split(".")[0] for n in imports for a in n.names}
 
     @cached_property
     def functions(self) -> dict[str, FunctionNode]:
         """Every function of the file by name, methods too; the first wins."""
         found: dict[str, FunctionNode] = {}
-        for node in ast.walk(self.source.tree):
+        for node in self.nodes:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 found.setdefault(node.name, node)
         return found
 
     @cached_property
     def classes(self) -> dict[str, ast.ClassDef]:
-        return {n.name: n for n in ast.walk(self.source.tree) if isinstance(n, ast.ClassDef)}
+        return {n.name: n for n in self.nodes if isinstance(n, ast.ClassDef)}
 
     @cached_property
     def calls(self) -> dict[str, list[ast.Call]]:
         """Calls by the last part of the callee's name."""
         found: dict[str, list[ast.Call]] = {}
-        for node in ast.walk(self.source.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Call) and (name := callee_name(node)):
                 found.setdefault(name, []).append(node)
         return found
 
     @cached_property
-    def attributes(self) -> Counter[tuple[str, str]]:
-        """(owner's text, attribute) with how often the file says it."""
-        nodes = (n for n in ast.walk(self.source.tree) if isinstance(n, ast.Attribute))
-        return Counter((n.value.id, n.attr) for n in nodes if isinstance(n.value, ast.Name))
+    def wrappers(self) -> list[tuple[str, int]]:
+        """Callees that the file calls with exactly one argument, with how often, most used first."""
+        found: Counter[str] = Counter()
+        for calls in self.calls.values():
+            single = [c for c in calls if len(c.args) == 1 and not c.keywords]
+            found.update(self.source.text(c.func) for c in single if isinstance(c.func, (ast.Name, ast.Attribute)))
+        return [(name, count) for name, count in found.most_common(60) if "(" not in name]
 
     @cached_property
-    def strings(self) -> Counter[str]:
-        nodes = (n for n in ast.walk(self.source.tree) if isinstance(n, ast.Constant))
-        return Counter(n.value for n in nodes if isinstance(n.value, str) and len(n.value) <= 80)
+    def attributes(self) -> dict[str, Counter[str]]:
+        """By owner's name: the attributes that the file asks of it, with how often."""
+        found: dict[str, Counter[str]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                found.setdefault(node.value.id, Counter())[node.attr] += 1
+        return found
 
     @cached_property
-    def numbers(self) -> Counter[float]:
-        nodes = (n for n in ast.walk(self.source.tree) if isinstance(n, ast.Constant))
-        return Counter(n.value for n in nodes if type(n.value) in (int, float))  # type: ignore[misc]
+    def strings(self) -> list[str]:
+        """Short string constants, most used first."""
+        nodes = (n for n in self.nodes if isinstance(n, ast.Constant))
+        counted = Counter(n.value for n in nodes if isinstance(n.value, str) and 0 < len(n.value) <= 60)
+        return [value for value, _ in counted.most_common(200)]
+
+    @cached_property
+    def numbers(self) -> list[float]:
+        nodes = (n for n in self.nodes if isinstance(n, ast.Constant) and not isinstance(n.value, bool))
+        return [v for v, _ in Counter(n.value for n in nodes if isinstance(n.value, (int, float))).most_common(6)]
 
     @cached_property
     def exceptions(self) -> list[str]:
         """Exception types that the file raises or handles, most used first."""
         names: Counter[str] = Counter()
-        for node in ast.walk(self.source.tree):
+        for node in self.nodes:
             if isinstance(node, ast.ExceptHandler) and node.type is not None:
                 types = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
                 names.update(ast.unparse(t) for t in types)
             elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
                 names.update([ast.unparse(node.exc.func)])
         return [name for name, _ in names.most_common()]
+
+    @cached_property
+    def conditions(self) -> list[Fragment]:
+        """Atomic conditions of the file."""
+        return [self._fragment(test) for node in self.nodes for test in _atoms(node) if self._short(test, 80)]
+
+    @cached_property
+    def tests(self) -> list[Fragment]:
+        """Whole conditions of the file that stand on one line."""
+        nodes = [n.test for n in self.nodes if isinstance(n, (ast.If, ast.While, ast.IfExp))]
+        return [self._fragment(test) for test in nodes if self._short(test, 160)]
+
+    @cached_property
+    def statements(self) -> list[Fragment]:
+        """One-line statements inside functions: what may be copied elsewhere."""
+        found = [n for n in self.nodes if isinstance(n, SIMPLE) and n.lineno == n.end_lineno]
+        plain = [n for n in found if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))]
+        pieces = [self._fragment(n) for n in plain if self.source.function(n) is not None]
+        return [piece for piece in pieces if len(piece.text) <= 100]
 
     def locals(self, function: FunctionNode | None) -> list[str]:
         """Parameters and bound names of a function, then those of the functions around it."""
@@ -116,40 +172,68 @@ class Scope:
         return self._locals[function]
 
     def bound_before(self, node: ast.AST) -> list[str]:
-        """Locals that are a parameter or bound on an earlier line: those an edit at `node` may use."""
+        """Locals that are a parameter or bound on an earlier line, and a comprehension's variables inside it."""
         function = self.source.function(node)
         if function is None:
             return []
         line = getattr(node, "lineno", 0)
-        stored = (n for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-        early = {n.id for n in stored if n.lineno < line}
-        given = set(parameters(function))
-        outer = set(self.locals(self.source.function(function)))
-        around = {n.id for n in ast.walk(function) if _binds_around(n, line) for n in _targets(n)}
-        keep = early | given | outer | around
-        return [name for name in self.locals(function) if name in keep]
+        if (function, line) not in self._before:
+            self._before[function, line] = self._bound_before(function, line)
+        return self._before[function, line]
+
+    def _bound_before(self, function: FunctionNode, line: int) -> list[str]:
+        first = self._first_stores(function)
+        early = {name for name, at in first.items() if at < line}
+        keep = early | {*parameters(function), *self.locals(self.source.function(function))}
+        inner = [n.id for c in ast.walk(function) if _spans(c, line) for n in _targets(c)]
+        return list(dict.fromkeys([*inner, *(name for name in self.locals(function) if name in keep)]))
+
+    def _first_stores(self, function: FunctionNode) -> dict[str, int]:
+        if function not in self._stores:
+            found: dict[str, int] = {}
+            for node in ast.walk(function):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    found[node.id] = min(node.lineno, found.get(node.id, node.lineno))
+            self._stores[function] = found
+        return self._stores[function]
 
     def self_attributes(self, node: ast.AST) -> list[str]:
-        """Attributes that methods of the class around `node` read or set on `self`, most used first."""
+        """Attributes that the class around `node` reads or sets on `self`, most used first."""
         klass = self.source.klass(node)
         if klass is None:
             return []
-        names = Counter(
-            n.attr
-            for n in ast.walk(klass)
-            if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "self"
-        )
-        return [name for name, _ in names.most_common()]
+        if klass not in self._attributes:
+            named = (n for n in ast.walk(klass) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name))
+            counted = Counter(n.attr for n in named if isinstance(n.value, ast.Name) and n.value.id == "self")
+            self._attributes[klass] = [name for name, _ in counted.most_common()]
+        return self._attributes[klass]
+
+    def _short(self, node: ast.expr, most: int) -> bool:
+        if node.lineno != node.end_lineno or not self.source.editable(node):
+            return False
+        return (node.end_col_offset or 0) - node.col_offset <= most
+
+    def _fragment(self, node: ast.expr | ast.stmt) -> Fragment:
+        names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        reads = frozenset(n.id for n in names if isinstance(n.ctx, ast.Load))
+        function = self.source.function(node)
+        return Fragment(self.source.text(node), reads, frozenset(n.id for n in names), function, node)
 
 
-def _binds_around(node: ast.AST, line: int) -> bool:
+def _atoms(node: ast.AST) -> list[ast.expr]:
+    """The conditions that a node asks, taken apart at `and` and `or`."""
+    if isinstance(node, (ast.If, ast.While, ast.IfExp)):
+        return [node.test] if not isinstance(node.test, ast.BoolOp) else []
+    return [v for v in node.values if not isinstance(v, ast.BoolOp)] if isinstance(node, ast.BoolOp) else []
+
+
+def _spans(node: ast.AST, line: int) -> bool:
     """A comprehension whose variables are visible on `line`."""
-    comprehensions = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-    return isinstance(node, comprehensions) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    return isinstance(node, _COMPREHENSIONS) and node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def _targets(node: ast.AST) -> list[ast.Name]:
-    generators = getattr(node, "generators", [])
+    generators: list[ast.comprehension] = getattr(node, "generators", [])
     return [n for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)]
 
 

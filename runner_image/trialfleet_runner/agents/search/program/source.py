@@ -88,6 +88,10 @@ class Source:
                 return found, at
         return None
 
+    def is_elif(self, statement: ast.stmt) -> bool:
+        start, _ = self.span(statement)
+        return self.data[start : start + 4] == b"elif"
+
     # --- edits ---
 
     def put(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword, text: str) -> Edit:

@@ -108,7 +108,7 @@ def callee(site: Site[ast.Call]) -> Iterator[Change]:
     else:
         owner = site.text(node.func.value) if isinstance(node.func, ast.Attribute) else ""
         pool = list(scope.functions) if owner in ("self", "cls") else []
-        pool += [attr for (holder, attr), _ in scope.attributes.most_common() if holder == owner]
+        pool += [*scope.attributes.get(owner, ())]
         prefix = owner + "."
     ranked = sorted(dict.fromkeys(p for p in pool if p != name), key=lambda p: -likeness(name, p))
     for other in ranked[:5]:
@@ -153,16 +153,8 @@ def wrap(site: Site[ast.Name | ast.Attribute]) -> Iterator[Change]:
         return
     if not isinstance(parent, (ast.Call, ast.keyword, ast.Return, ast.Assign)) or is_callee(site, node):
         return
-    for name, calls in sorted(site.scope.calls.items(), key=lambda item: -len(item[1])):
-        single = [c for c in calls if len(c.args) == 1 and not c.keywords]
-        simple = single and (
-            isinstance(single[0].func, ast.Name) or site.text(single[0].func).split(".")[0] in _roots(site)
-        )
-        if simple and name not in ("print", "isinstance", "super", "len", "TypeVar"):
-            yield site.swap(
-                node, f"{site.text(single[0].func)}({site.text(node)})", 0.3 + min(len(single), 5) * 0.08
-            )
-
-
-def _roots(site: Site[ast.Name | ast.Attribute]) -> set[str]:
-    return {*site.scope.imported, "self", "cls"}
+    roots = {*site.scope.imported, "self", "cls"}
+    for name, count in site.scope.wrappers:
+        known = "." not in name or name.split(".")[0] in roots
+        if known and name not in ("print", "isinstance", "super", "len", "TypeVar"):
+            yield site.swap(node, f"{name}({site.text(node)})", 0.3 + min(count, 5) * 0.08)

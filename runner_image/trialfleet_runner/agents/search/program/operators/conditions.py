@@ -235,14 +235,13 @@ def conditions_for(site: Site[ast.AST], at: ast.AST) -> Iterator[tuple[str, floa
     near = [name for name in dict.fromkeys(said) if name in usable]
     rest = [name for name in usable if name not in near]
     seen: set[str] = set()
-    for condition, weight in [
+    for condition, weight in (
         *((c, w) for name in near for c, w in _checks(site, name, 1.0)),
-        *_same_function(site, function, usable),
+        *_asked(site, usable, function),
         *((c, w) for name in rest[:8] for c, w in _checks(site, name, 0.6)),
-        *((text, 0.4) for text in _tests_of(site, source.tree, usable)[:20]),
         *((f"self.{a}", 0.4) for a in scope.self_attributes(at)[:6]),
         *((f"not self.{a}", 0.4) for a in scope.self_attributes(at)[:6]),
-    ]:
+    ):
         if condition not in seen:
             seen.add(condition)
             yield condition, weight
@@ -262,27 +261,10 @@ def _checks(site: Site[ast.AST], name: str, weight: float) -> Iterator[tuple[str
         yield f"not isinstance({name}, {kind})", weight * 0.7
 
 
-def _same_function(
-    site: Site[ast.AST], function: FunctionNode | None, usable: list[str]
-) -> Iterator[tuple[str, float]]:
-    if function is not None:
-        yield from ((text, 0.9) for text in _tests_of(site, function, usable))
-
-
-def _tests_of(site: Site[ast.AST], root: ast.AST, usable: list[str]) -> list[str]:
-    """Atomic conditions below `root` whose names can be used here."""
-    found: dict[str, None] = {}
-    free = {*usable, *site.scope.module_names, "self", "cls"}
-    for node in ast.walk(root):
-        for test in _atoms(node):
-            names = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)}
-            known = names <= free | {"isinstance", "len", "str", "list", "dict", "int", "any", "all", "hasattr"}
-            if known and names and site.source.editable(test) and len(text := site.text(test)) < 80:
-                found[text] = None
-    return list(found)
-
-
-def _atoms(node: ast.AST) -> list[ast.expr]:
-    if isinstance(node, (ast.If, ast.While, ast.IfExp)):
-        return [node.test] if not isinstance(node.test, ast.BoolOp) else []
-    return [v for v in node.values if not isinstance(v, ast.BoolOp)] if isinstance(node, ast.BoolOp) else []
+def _asked(site: Site[ast.AST], usable: list[str], function: FunctionNode | None) -> Iterator[tuple[str, float]]:
+    """Conditions that the file asks and that can be asked here: the function's own first."""
+    free = {*usable, *site.scope.anywhere}
+    fitting = [f for f in site.scope.conditions if f.reads <= free and f.mentions]
+    own = [f.text for f in fitting if f.function is function]
+    yield from ((text, 0.9) for text in dict.fromkeys(own))
+    yield from ((text, 0.4) for text in list(dict.fromkeys(f.text for f in fitting))[:16])

@@ -1,4 +1,4 @@
-"""Statements and values copied from elsewhere in the file (the plastic surgery hypothesis)."""
+"""Statements and conditions copied from elsewhere in the file (the plastic surgery hypothesis)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from ..edit import Change
-from ..scope import BUILTIN_NAMES
+from ..scope import SIMPLE
 from .registry import Site, operator
-from .statements import SIMPLE, is_docstring
+from .statements import is_docstring
 from .strings import likeness
 
 _LIMIT = 12  # donors per place: more would drown the other operators
@@ -16,9 +16,9 @@ _LIMIT = 12  # donors per place: more would drown the other operators
 
 @operator("donor_insert", *SIMPLE, ast.If, ast.For, prior=0.6)
 def donor_insert(site: Site[ast.stmt]) -> Iterator[Change]:
-    if not site.source.owns_lines(site.node) or is_docstring(site.node) or site.source.function(site.node) is None:
+    if not site.source.owns_lines(site.node) or is_docstring(site.node):
         return
-    if site.source.text(site.node).startswith("elif"):
+    if site.source.function(site.node) is None or site.source.is_elif(site.node):
         return
     for text, weight in _donors(site):
         yield Change((site.source.insert_before(site.node, text),), weight)
@@ -38,38 +38,22 @@ def donor_replace(site: Site[ast.stmt]) -> Iterator[Change]:
 
 @operator("donor_replace", ast.If, ast.While, ast.IfExp, prior=0.6)
 def donor_condition(site: Site[ast.If | ast.While | ast.IfExp]) -> Iterator[Change]:
-    usable = _usable(site)
+    usable = {*site.scope.bound_before(site.node), *site.scope.anywhere}
     mine = site.text(site.node.test)
-    tests = [n.test for n in ast.walk(site.source.tree) if isinstance(n, (ast.If, ast.While, ast.IfExp))]
-    texts = dict.fromkeys(site.text(t) for t in tests if _names(t) <= usable and site.source.editable(t))
-    for text in sorted((t for t in texts if t != mine), key=lambda t: -likeness(mine, t))[:6]:
+    texts = dict.fromkeys(f.text for f in site.scope.tests if f.reads <= usable and f.text != mine)
+    for text in sorted(texts, key=lambda t: -likeness(mine, t))[:6]:
         yield site.swap(site.node.test, text, 0.4 + likeness(mine, text))
-
-
-def _usable(site: Site[ast.AST]) -> set[str]:
-    return {*site.scope.bound_before(site.node), *site.scope.module_names, *BUILTIN_NAMES, "self", "cls"}
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def _donors(site: Site[ast.stmt]) -> list[tuple[str, float]]:
     """One-line statements whose names can be used here: of the function first, then the most alike."""
-    usable, function = _usable(site), site.source.function(site.node)
+    usable = {*site.scope.bound_before(site.node), *site.scope.anywhere}
+    function = site.source.function(site.node)
     mine = {n.id for n in ast.walk(site.node) if isinstance(n, ast.Name)}
     found: dict[str, float] = {}
-    for node in ast.walk(site.source.tree):
-        if (
-            not isinstance(node, SIMPLE)
-            or node is site.node
-            or node.lineno != node.end_lineno
-            or is_docstring(node)
-        ):
+    for piece in site.scope.statements:
+        if piece.node is site.node or not piece.reads <= usable:
             continue
-        own = site.source.function(node)
-        if own is None or not _names(node) <= usable or len(text := site.text(node)) > 100:
-            continue
-        shared = len(mine & {n.id for n in ast.walk(node) if isinstance(n, ast.Name)})
-        found[text] = max(found.get(text, 0.0), (0.9 if own is function else 0.35) + 0.1 * min(shared, 3))
+        near = 0.9 if piece.function is function else 0.35
+        found[piece.text] = max(found.get(piece.text, 0.0), near + 0.1 * min(len(mine & piece.mentions), 3))
     return sorted(found.items(), key=lambda item: -item[1])[:_LIMIT]

@@ -19,7 +19,7 @@ def number(site: Site[ast.Constant]) -> Iterator[Change]:
         yield site.swap(site.node, repr(other), 1.2 if abs(other - value) == 1 else 0.6)
     for other in [n for n in site.facts.numbers if n != value][:6]:
         yield site.swap(site.node, repr(other), 1.0)
-    for other, _ in site.scope.numbers.most_common(6):
+    for other in site.scope.numbers:
         yield site.swap(site.node, repr(other), 0.3)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from ..edit import Change, Edit
@@ -62,14 +63,12 @@ def variable(site: Site[ast.Name]) -> Iterator[Change]:
 @operator("attribute", ast.Name, prior=0.4)
 def name_to_attribute(site: Site[ast.Name]) -> Iterator[Change]:
     """`x` becomes an attribute that the file reads from it."""
-    if (
-        loaded(site.node)
-        and not isinstance(site.source.parent(site.node), ast.Attribute)
-        and not is_callee(site, site.node)
-    ):
-        for (owner, attr), count in site.scope.attributes.most_common(400):
-            if owner == site.node.id and owner not in ("self", "cls", *site.scope.imported):
-                yield site.swap(site.node, f"{owner}.{attr}", 0.3 + min(count, 5) * 0.1)
+    node = site.node
+    if not loaded(node) or isinstance(site.source.parent(node), ast.Attribute) or is_callee(site, node):
+        return
+    if node.id not in ("self", "cls", *site.scope.imported):
+        for attr, count in site.scope.attributes.get(node.id, Counter()).most_common(12):
+            yield site.swap(node, f"{node.id}.{attr}", 0.3 + min(count, 5) * 0.1)
 
 
 @operator("attribute", ast.Attribute, prior=0.9)
@@ -81,7 +80,7 @@ def attribute(site: Site[ast.Attribute]) -> Iterator[Change]:
     if owner == "self":
         pool = site.scope.self_attributes(node)
     else:
-        pool = [attr for (holder, attr), _ in site.scope.attributes.most_common(400) if holder == owner]
+        pool = [attr for attr, _ in site.scope.attributes.get(owner, Counter()).most_common(60)]
     suggested = [n for m in site.facts.messages for n in re.findall(r"Did you mean: '(\w+)'", m)]
     for other in dict.fromkeys([*suggested, *pool]):
         if other != node.attr:

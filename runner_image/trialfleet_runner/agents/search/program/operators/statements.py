@@ -6,12 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from ..edit import Change, Edit
+from ..scope import SIMPLE
 from .conditions import conditions_for
 from .registry import Site, operator
-
-Simple = ast.Expr | ast.Assign | ast.AugAssign | ast.Return | ast.Raise | ast.AnnAssign | ast.Delete
-SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.Return, ast.Raise, ast.AnnAssign, ast.Delete)
-_JUMPS = (ast.Continue, ast.Break, ast.Pass)
 
 
 def is_docstring(node: ast.stmt) -> bool:
@@ -43,13 +40,8 @@ def delete(site: Site[ast.stmt]) -> Iterator[Change]:
 
 @operator("delete", ast.If, ast.For, ast.With, prior=0.7)
 def delete_block(site: Site[ast.stmt]) -> Iterator[Change]:
-    if site.source.owns_lines(site.node) and in_function(site) and not _is_elif(site, site.node):
+    if site.source.owns_lines(site.node) and in_function(site) and not site.source.is_elif(site.node):
         yield Change((site.source.cut(site.node),))
-
-
-def _is_elif(site: Site[ast.AST], node: ast.stmt) -> bool:
-    start, _ = site.source.span(node)
-    return site.source.data[start : start + 4] == b"elif"
 
 
 @operator("unwrap_if", ast.If, ast.With, prior=0.8)
@@ -57,7 +49,7 @@ def unwrap(site: Site[ast.stmt]) -> Iterator[Change]:
     """The body without its header."""
     node, source = site.node, site.source
     body: list[ast.stmt] = getattr(node, "body", [])
-    if getattr(node, "orelse", []) or _is_elif(site, node) or not body or not in_function(site):
+    if getattr(node, "orelse", []) or site.source.is_elif(node) or not body or not in_function(site):
         return
     if all(source.owns_lines(s) and source.may_be_indented(s) for s in body) and source.owns_lines(node):
         outer, inner = source.indent(node), source.indent(body[0])
@@ -71,7 +63,7 @@ def else_variants(site: Site[ast.If]) -> Iterator[Change]:
     """`elif` becomes `if`; `if` after an `if` becomes `elif`."""
     source, node = site.source, site.node
     start, _ = source.span(node)
-    if _is_elif(site, node):
+    if site.source.is_elif(node):
         yield Change((Edit(start, start + 2, b""),))
         return
     found = source.block(node)
@@ -124,7 +116,7 @@ def early_exit(site: Site[ast.stmt]) -> Iterator[Change]:
     """`if c: return …` (or `continue`, `raise`) before the statement."""
     node, source = site.node, site.source
     function = source.function(node)
-    if function is None or not source.owns_lines(node) or _is_elif(site, node) or is_docstring(node):
+    if function is None or not source.owns_lines(node) or site.source.is_elif(node) or is_docstring(node):
         return
     exits = list(dict.fromkeys(_returned(site, function)))
     exits += ["continue"] if _in_loop(site, node) else []
@@ -155,7 +147,7 @@ def _returned(site: Site[ast.stmt], function: ast.FunctionDef | ast.AsyncFunctio
 def default_assign(site: Site[ast.stmt]) -> Iterator[Change]:
     """A variable that the statement reads gets a default or a normal form before it."""
     node, source = site.node, site.source
-    if not in_function(site) or not source.owns_lines(node) or _is_elif(site, node) or is_docstring(node):
+    if not in_function(site) or not source.owns_lines(node) or site.source.is_elif(node) or is_docstring(node):
         return
     usable = site.scope.bound_before(node)
     header = node.test if isinstance(node, ast.If) else node.iter if isinstance(node, ast.For) else node
@@ -181,7 +173,7 @@ def _normal_forms(name: str, held: frozenset[str]) -> list[str]:
 def initialise(site: Site[ast.stmt]) -> Iterator[Change]:
     """A name that is bound only inside a block gets a first value before it."""
     node, source = site.node, site.source
-    if not in_function(site) or not source.owns_lines(node) or _is_elif(site, node):
+    if not in_function(site) or not source.owns_lines(node) or site.source.is_elif(node):
         return
     unbound = site.facts.raised("UnboundLocalError", "NameError")
     bound = dict.fromkeys(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
@@ -207,7 +199,7 @@ def move(site: Site[ast.stmt]) -> Iterator[Change]:
         and len(block) > 1
         and source.may_be_indented(node)
     )
-    if movable and isinstance(holder, ast.stmt) and not _is_elif(site, holder):
+    if movable and isinstance(holder, ast.stmt) and not site.source.is_elif(holder):
         text = source.indent(holder) + source.rows(node)[len(source.indent(node)) :]
         where = source.line_end(holder) if node is block[-1] else source.line_start(holder)
         if where == source.line_end(node):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ..edit import Change
 from ..facts import middle
@@ -115,19 +116,25 @@ def seeded(site: Site[ast.Constant]) -> Iterator[Change]:
         return
     for other in [s for s in site.facts.strings if s != value][:8]:
         yield _put(site, other, 0.5 + likeness(value, other))
-    alike = sorted(site.scope.strings, key=lambda s: -likeness(value, s))
+    alike = sorted(site.scope.strings, key=lambda s: -likeness(value, s))[:6]
     for other in [s for s in alike if s != value][:4]:
         yield _put(site, other, 0.2 + likeness(value, other) * 0.6)
 
 
+@lru_cache(maxsize=50_000)
 def likeness(one: str, other: str) -> float:
     """Shared character pairs (Dice), 0 to 1: cheap and good enough to order.
 
     >>> likeness("night", "nacht")
     0.25
     """
-    a, b = ({text[i : i + 2] for i in range(len(text) - 1)} for text in (one, other))
+    a, b = _pairs(one), _pairs(other)
     return 2 * len(a & b) / (len(a) + len(b)) if a and b else 0.0
+
+
+@lru_cache(maxsize=5_000)
+def _pairs(text: str) -> frozenset[str]:
+    return frozenset(text[i : i + 2] for i in range(len(text) - 1))
 
 
 @operator("string_format", ast.FormattedValue, prior=0.7)
