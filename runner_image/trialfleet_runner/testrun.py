@@ -6,6 +6,7 @@ Validation and scoring call this module, so that a task is scored exactly as it 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -21,6 +22,7 @@ MAX_OUTPUT = 4 * 2**20
 _MANY = 1500  # more ids than this are run by file: an argument list has an end
 INSIDE = "/workspace"
 HOME = "/home/agent"
+_SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def variables(
     return {
         "HOME": home,
         "TMPDIR": str(PurePosixPath(home) / "tmp"),
-        "PATH": f"{environment}/bin:/usr/local/bin:/usr/bin:/bin",
+        "PATH": f"{environment}/bin:{_SYSTEM_PATH}",
         "VIRTUAL_ENV": environment,
         "PYTHONPATH": ":".join(str(PurePosixPath(workspace) / entry) for entry in pythonpath),
         "PYTHONHASHSEED": str(seed),
@@ -196,6 +198,8 @@ def run_tests(
     inside = {path: sandbox.path_inside(path, mounts) for path in (suite.environment, home, workspace)}
     programs = frozenset(program.name for program in (suite.environment / "bin").iterdir())
     words = argv(suite.command, (*tests, *extra), f"{inside[home]}/junit.xml", inside[suite.environment], programs)
+    if not _found(words[0], workspace):
+        return TestRun(Exit(127, "itself", 0.0, 0.0), f"{words[0]}: no such program", None)
     ended = sandbox.run(
         Job(
             argv=words,
@@ -217,6 +221,13 @@ def run_tests(
     output = _tail(record / "stdout") + _tail(record / "stderr")
     cases, unreadable = _report(home / "junit.xml")
     return TestRun(ended, output, cases, unreadable)
+
+
+def _found(program: str, workspace: Path) -> bool:
+    """Whether the program exists where the tests will look for it: then a failure to start is the sandbox's."""
+    if "/" in program:
+        return (workspace / program).exists()
+    return shutil.which(program, path=_SYSTEM_PATH) is not None
 
 
 def _tail(path: Path) -> str:

@@ -1,0 +1,356 @@
+"""Validation of whole tasks: what holds, and every way in which one does not."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from local_index import with_pytest
+
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.commands.validate import validate
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.exclusions import Exclusions
+from trialfleet_runner.objects import Objects
+from trialfleet_runner.patch import applied, changes_of
+from trialfleet_runner.prepare import prepare_task
+from trialfleet_runner.sandbox.choose import choose
+from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_runner.task import Status
+from trialfleet_runner.taskfile import LoadedTask, load_task_file
+from trialfleet_runner.trees import unpack
+from trialfleet_runner.validate.record import Validation
+from trialfleet_runner.validate.task import validate_task
+from trialfleet_runner.workspace import Template, template_of
+
+THIS = ".".join(map(str, sys.version_info[:2]))
+TEST = """
+import pytest
+from shop.price import total
+
+def test_total():
+    assert total([1, 2]) == 3
+
+@pytest.mark.parametrize("name", ["a", "b: c"])
+def test_kept(name):
+    assert name
+"""
+IN_A_FIXTURE = """
+import pytest
+from shop.price import total
+
+@pytest.fixture
+def one():
+    assert total([1]) == 1
+
+def test_x(one): pass
+"""
+WRONG = "def total(items):\n    return sum(items) + 1\n"
+RIGHT = "def total(items):\n    return sum(items)\n"
+F2P = "tests/test_price.py::test_total"
+P2P = ("tests/test_price.py::test_kept[a]", "tests/test_price.py::test_kept[b: c]")
+
+
+class Shop:
+    """A task of two folders. Everything can be changed before it is loaded."""
+
+    def __init__(self, root: Path, lock: str) -> None:
+        self.root = root
+        self.spec: dict[str, Any] = {
+            "id": "shop-total",
+            "source": {"kind": "path", "pre_fix": "before", "fixed": "after"},
+            "prompt_source": "failing_test",
+            "test_file": "tests/test_price.py",
+        }
+        self.environment: dict[str, Any] = {"python": [THIS], "lock": "lock.txt", "pythonpath": ["src"]}
+        self.write("lock.txt", lock)
+        for tree, code in (("before", WRONG), ("after", RIGHT)):
+            self.write(f"{tree}/src/shop/__init__.py", "")
+            self.write(f"{tree}/src/shop/price.py", code)
+            self.write(f"{tree}/CLAUDE.md", "upstream's own words")
+        self.test(TEST)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def test(self, text: str) -> None:
+        self.write("after/tests/test_price.py", text)
+
+    def file(self) -> Path:
+        path = self.root / "task.yaml"
+        path.write_text(yaml.safe_dump({"repo": {"environment": self.environment}, "tasks": [self.spec]}))
+        return path
+
+    def load(self) -> LoadedTask:
+        return load_task_file(self.file()).tasks[0]
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """(folder with wheels, lock): the environments of all tests here are one."""
+    index = with_pytest(tmp_path_factory.mktemp("index"))
+    return index.folder, index.lock("pytest", "pluggy", "iniconfig", "packaging", "pygments")
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
+    return Cache(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture
+def shop(tmp_path: Path, shared: tuple[Path, str], cache: Cache, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    monkeypatch.setenv("PIP_FIND_LINKS", str(shared[0]))
+    monkeypatch.setenv("PIP_INDEX_URL", (tmp_path / "nothing").as_uri())
+    monkeypatch.setenv("TRIALFLEET_SCRATCH", str(tmp_path / "scratch"))
+    monkeypatch.setenv("TRIALFLEET_CACHE", str(cache.root))
+    return Shop(tmp_path / "shop", shared[1])
+
+
+def sandbox_of() -> Sandbox:
+    return choose()
+
+
+def run(shop: Shop, cache: Cache, *, repeats: int = 1, **options: Any) -> Validation:
+    return validate_task(
+        shop.load(),
+        repeats=repeats,
+        sandbox=sandbox_of(),
+        cache=cache,
+        objects=Objects(cache.objects),
+        mirrors={},
+        **options,
+    )
+
+
+def kinds(result: Validation) -> list[str]:
+    return [problem.kind.value for problem in result.problems]
+
+
+def test_ids_are_found_and_the_failure_is_frozen(shop: Shop, cache: Cache) -> None:
+    result = run(shop, cache, repeats=2)
+    assert (result.problems, result.status) == ((), Status.VALIDATED)
+    assert (result.fail_to_pass, result.pass_to_pass) == ((F2P,), P2P)
+    assert result.targets == ("src/shop/price.py",)
+    assert result.imported == "src/shop/__init__.py"
+    assert result.output is not None
+    output = Objects(cache.objects).get(result.output).decode()
+    assert "assert 4 == 3" in output
+    assert "test_kept" not in output
+    assert str(shop.root.parent) not in output
+    assert " in 0.00s" in output
+
+
+def test_the_same_text_whoever_captures_it(shop: Shop, cache: Cache) -> None:
+    first = run(shop, cache)
+    again = run(shop, cache, fresh=True)
+    assert first.output == again.output
+    assert first.digest == again.digest
+    assert again.at > first.at
+
+
+def test_a_validation_is_kept_until_something_changes(shop: Shop, cache: Cache) -> None:
+    first = run(shop, cache, repeats=2)
+    assert run(shop, cache) == first  # two repeats are enough for one
+    assert run(shop, cache, repeats=3).at > first.at
+    shop.write("after/src/shop/price.py", RIGHT + "# more\n")
+    assert run(shop, cache).digest != first.digest
+
+
+def test_the_anchor_is_the_deepest_frame_outside_the_tests(shop: Shop, cache: Cache) -> None:
+    shop.write(
+        "before/src/shop/price.py",
+        "def total(items):\n    return inner(items)\n\n\ndef inner(items):\n    raise KeyError(items)\n",
+    )
+    result = run(shop, cache)
+    assert (result.anchor, result.problems) == ("src/shop/price.py", ())
+
+
+def set_test(text: str) -> Any:
+    return lambda shop: shop.test(text)
+
+
+def given(**fields: Any) -> Any:
+    return lambda shop: shop.spec.update(fields)
+
+
+BROKEN: list[tuple[str, Any, str]] = [
+    ("passes already", lambda s: s.test("def test_x(): pass"), "already_passes"),
+    ("named test passes already", given(fail_to_pass=[P2P[0]]), "already_passes"),
+    ("collection error", set_test("import gone\ndef test_x(): pass"), "collection_error"),
+    ("syntax error", set_test("def test_x(:"), "collection_error"),
+    ("no test", set_test("x = 1"), "no_tests_collected"),
+    ("pattern without a match", given(test_pattern="nothing_like_it"), "no_tests_collected"),
+    ("wrong id", given(fail_to_pass=["tests/test_price.py::test_gone"]), "usage_error"),
+    ("wrong file in an id", given(fail_to_pass=["tests/test_gone.py::test_x"]), "usage_error"),
+    (
+        "wrong parameter",
+        given(fail_to_pass=[F2P], pass_to_pass=["tests/test_price.py::test_kept[z]"]),
+        "missing_test",
+    ),
+    ("wrong path", given(test_file="tests/test_gone.py"), "wrong_path"),
+    ("a folder as test file", given(test_file="tests"), "test_file_is_directory"),
+    ("never passes", set_test(TEST.replace("== 3", "== 99")), "no_fail_to_pass"),
+    (
+        "named test never passes",
+        lambda s: (s.test(TEST.replace("== 3", "== 99")), s.spec.update(fail_to_pass=[F2P])),
+        "fails_at_fix",
+    ),
+    (
+        "error in a fixture",
+        lambda s: (
+            s.test(IN_A_FIXTURE),
+            s.spec.update(fail_to_pass=["tests/test_price.py::test_x"]),
+        ),
+        "not_as_test",
+    ),
+    ("endless", set_test("import time\ndef test_x(): time.sleep(60)"), "timeout"),
+    ("crash", set_test("import os\ndef test_x(): os.kill(os.getpid(), 11)"), "signal"),
+    (
+        "no such program",
+        lambda s: s.environment.update(test_command=["nosuchprogram", "{tests}"]),
+        "missing_interpreter",
+    ),
+    ("no report", lambda s: s.environment.update(test_command=["python", "-m", "pytest", "{tests}"]), "no_junit"),
+    (
+        "a lock that cannot be installed",
+        lambda s: s.write("lock.txt", "gone==1 --hash=sha256:" + "0" * 64),
+        "environment",
+    ),
+    (
+        "the module is not the workspace's",
+        lambda s: s.environment.update(import_name="pytest"),
+        "outside_workspace",
+    ),
+    ("the module does not exist", lambda s: s.environment.update(import_name="shopp"), "outside_workspace"),
+    ("nothing is fixed", lambda s: s.write("after/src/shop/price.py", WRONG), "source"),
+]
+
+
+@pytest.mark.parametrize(("change", "kind"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN])
+def test_what_does_not_hold_is_told_apart(shop: Shop, cache: Cache, change: Any, kind: str) -> None:
+    change(shop)
+    result = run(shop, cache, timeout_s=5 if kind == "timeout" else 60)
+    assert kinds(result)[:1] == [kind], result.problems
+    assert not result.holds
+    assert result.status is Status.UNVALIDATED
+
+
+def test_a_test_that_wavers_is_found_by_repeating(shop: Shop, cache: Cache) -> None:
+    shop.test(TEST + "\ndef test_wavers():\n    import os\n    assert os.environ['PYTHONHASHSEED'] != '2'\n")
+    result = run(shop, cache, repeats=3)
+    assert (result.fail_to_pass, result.pass_to_pass) == ((F2P,), P2P)
+    assert any("test_wavers: dropped" in warning for warning in result.warnings)
+    shop.spec.update(fail_to_pass=[F2P], pass_to_pass=["tests/test_price.py::test_wavers"])
+    assert kinds(run(shop, cache, repeats=3)) == ["flaky"]
+
+
+def hidden(shop: Shop) -> None:
+    del shop.spec["test_file"]
+    shop.spec |= {
+        "prompt_source": "commit_message",
+        "commit_message": "Add up correctly\n\nCo-authored-by: X <x@y>",
+    }
+
+
+def test_hidden_tests_come_from_the_fix(shop: Shop, cache: Cache) -> None:
+    hidden(shop)
+    result = run(shop, cache)
+    assert (result.status, result.fail_to_pass, result.output) == (Status.VALIDATED, (F2P,), None)
+    assert result.test_files == ("tests/test_price.py",)
+    assert result.anchor is None
+
+
+@pytest.mark.parametrize("text", [None, "def test_x(): pass\n", "import gone\n"])
+def test_without_an_oracle_a_hidden_task_is_only_marked(shop: Shop, cache: Cache, text: str | None) -> None:
+    hidden(shop)
+    if text is None:
+        (shop.root / "after/tests/test_price.py").unlink()
+    else:
+        shop.test(text)
+    result = run(shop, cache)
+    assert (result.status, result.fail_to_pass) == (Status.NO_ORACLE, ())
+    assert result.holds
+
+
+def prepared(shop: Shop, cache: Cache) -> Any:
+    objects = Objects(cache.objects)
+    return prepare_task(
+        shop.load(), run(shop, cache), cache=cache, objects=objects, mirrors={}, sandbox=sandbox_of()
+    ), objects
+
+
+def test_an_order_names_all_that_an_attempt_needs(shop: Shop, cache: Cache) -> None:
+    planned, objects = prepared(shop, cache)
+    order = planned.order
+    assert planned.primary
+    workspace, pristine = unpack(objects.get(order.workspace)), unpack(objects.get(order.pristine))
+    assert workspace == pristine
+    assert set(workspace) == {"src/shop/__init__.py", "src/shop/price.py", "tests/test_price.py"}
+    template = Template(template_of(order.pristine, None, cache=cache))
+    exclusions = Exclusions.of(pristine, order.test_files, order.pythonpath)
+    fixed = applied(pristine, changes_of(objects.get(order.fix).decode(), template, exclusions))
+    assert fixed["src/shop/price.py"].data.decode() == RIGHT
+    prompt = objects.get(order.prompt).decode()
+    assert "assert 4 == 3" in prompt
+    assert prompt.endswith("Do not modify the tests.\n")
+    assert prepared(shop, cache)[0] == planned
+
+
+def test_hidden_tests_are_not_in_the_workspace(shop: Shop, cache: Cache) -> None:
+    hidden(shop)
+    planned, objects = prepared(shop, cache)
+    assert "tests/test_price.py" not in unpack(objects.get(planned.order.workspace))
+    assert "tests/test_price.py" in unpack(objects.get(planned.order.pristine))
+    assert objects.get(planned.order.prompt).decode().endswith("Add up correctly\n")
+
+
+def test_what_does_not_hold_is_never_ordered(shop: Shop, cache: Cache) -> None:
+    result = run(shop, cache)
+    shop.write("before/src/shop/price.py", WRONG + "# changed\n")
+    with pytest.raises(OperatorError, match="has changed since"):
+        prepare_task(
+            shop.load(), result, cache=cache, objects=Objects(cache.objects), mirrors={}, sandbox=sandbox_of()
+        )
+    shop.test("def test_x(): pass")
+    with pytest.raises(OperatorError, match="does not hold"):
+        prepared(shop, cache)
+
+
+def command(*args: str) -> Result:
+    return CliRunner().invoke(validate, args, standalone_mode=False, catch_exceptions=True)
+
+
+def test_the_command_writes_ids_and_needs_no_second_run(shop: Shop, cache: Cache) -> None:
+    path = shop.file()
+    result = command(str(path), "--repeats", "1", "--write", "--json")
+    assert result.return_value is None or result.return_value == 0
+    found = json.loads(result.stdout)
+    assert (found[0]["status"], found[0]["fail_to_pass"]) == ("validated", [F2P])
+    spec = load_task_file(path).tasks[0].spec
+    assert (spec.status, spec.fail_to_pass, spec.pass_to_pass) == (Status.VALIDATED, (F2P,), P2P)
+    again = json.loads(command(str(path), "--repeats", "1", "--json").stdout)
+    assert again[0]["at"] == found[0]["at"]
+
+
+def test_the_command_exits_2_and_takes_the_status_back(shop: Shop) -> None:
+    shop.test("def test_x(): pass")
+    shop.spec |= {"status": "validated"}
+    path = shop.file()
+    result = command(str(path), "--repeats", "1", "--write")
+    assert result.return_value == 2
+    assert "already_passes" in result.output
+    assert "way out" in result.output
+    assert load_task_file(path).tasks[0].spec.status is Status.UNVALIDATED
+
+
+def test_only_one_task_and_unknown_ids(shop: Shop) -> None:
+    result = command(str(shop.file()), "--only", "other")
+    assert isinstance(result.exception, OperatorError)
+    assert "shop-total" in str(result.exception)
