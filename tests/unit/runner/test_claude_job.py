@@ -1,0 +1,151 @@
+"""How Claude Code is started, and what is refused before anything is planned."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trialfleet_runner.agents.claude_code import ClaudeCode
+from trialfleet_runner.agents.protocol import Setup
+from trialfleet_runner.contract import AgentSpec
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.sandbox.protocol import Job, Mount
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program that answers `--version` as Claude Code does."""
+    path = tmp_path / "bin/claude"
+    path.parent.mkdir()
+    path.write_text('#!/bin/sh\necho "2.1.197 (Claude Code)"\n')
+    path.chmod(0o755)
+    monkeypatch.setenv("TRIALFLEET_CLAUDE", str(path))
+    return path
+
+
+def spec(**fields: Any) -> AgentSpec:
+    return AgentSpec.model_validate(
+        {"kind": "claude-code", "model": "claude-sonnet-4-6", "max_turns": 7, **fields}
+    )
+
+
+def job(tmp_path: Path, of: AgentSpec, *, system: str | None = None, hook: bool = False) -> Job:
+    for name in ("ws", "home/tmp", "env/bin", "context", "record"):
+        (tmp_path / name).mkdir(parents=True)
+    setup = Setup(
+        spec=of,
+        prompt="the prompt",
+        system=system,
+        seed=1,
+        workspace=tmp_path / "ws",
+        home=tmp_path / "home",
+        environment=tmp_path / "env",
+        pythonpath=("lib", "."),
+        tests=(),
+        hook_context=tmp_path / "context" if hook else None,
+        hook_log=tmp_path / "home/hook.jsonl",
+        fix=None,
+        gateway_url="http://127.0.0.1:8080",
+        gateway_token="tf-token",
+        record=tmp_path / "record",
+    )
+    mounts = (
+        Mount(tmp_path / "ws", "/workspace", writable=True),
+        Mount(tmp_path / "home", "/home/agent", writable=True),
+        Mount(tmp_path / "env", "/env"),
+    )
+    made = ClaudeCode().job(setup, mounts)
+    assert made is not None
+    return made
+
+
+def settings(tmp_path: Path) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads((tmp_path / "home/trialfleet/settings.json").read_text())
+    return read
+
+
+def test_flags_paths_and_prompt(tmp_path: Path, program: Path) -> None:
+    made = job(tmp_path, spec())
+    assert made.argv == (
+        *(str(program), "--print", "--output-format", "stream-json", "--verbose", "--max-turns", "7"),
+        *("--dangerously-skip-permissions", "--strict-mcp-config", "--setting-sources", "project"),
+        *("--settings", "/home/agent/trialfleet/settings.json", "--model", "claude-sonnet-4-6"),
+        *("--disallowedTools", "WebSearch", "WebFetch"),
+    )
+    assert (made.stdin, made.cwd) == (b"the prompt", "/workspace")
+    assert Mount(program, str(program)) in made.mounts
+    assert settings(tmp_path) == {}
+
+
+def test_the_environment_is_the_allow_list(tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-real")
+    monkeypatch.setenv("CLAUDECODE", "1")
+    env = job(tmp_path, spec()).env
+    assert "sk-real" not in env.values()
+    assert "CLAUDECODE" not in env
+    assert env["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:8080"
+    assert env["ANTHROPIC_AUTH_TOKEN"] == "tf-token"
+    assert (env["HOME"], env["CLAUDE_CONFIG_DIR"]) == ("/home/agent", "/home/agent/.claude")
+    assert env["PATH"].startswith("/env/bin:")
+    assert env["PYTHONPATH"] == "/workspace/lib:/workspace"
+
+
+def test_the_hook_runs_the_tasks_interpreter_on_paths_of_the_inside(tmp_path: Path, program: Path) -> None:
+    made = job(tmp_path, spec(), hook=True)
+    (entry,) = settings(tmp_path)["hooks"]["PostToolUse"]
+    context = str(tmp_path / "context")
+    assert entry["hooks"][0]["command"] == (
+        "/env/bin/python -I /home/agent/trialfleet/push_on_read.py --workspace /workspace "
+        f"--context {context} --log /home/agent/hook.jsonl"
+    )
+    assert Mount(tmp_path / "context", context) in made.mounts
+    assert (tmp_path / "home/trialfleet/push_on_read.py").is_file()
+
+
+def test_system_text_goes_by_file(tmp_path: Path, program: Path) -> None:
+    made = job(tmp_path, spec(), system="long text")
+    assert made.argv[-2:] == ("--append-system-prompt-file", "/home/agent/trialfleet/system.md")
+    assert (tmp_path / "home/trialfleet/system.md").read_text() == "long text"
+
+
+def test_an_npm_package_is_shown_whole(tmp_path: Path, program: Path) -> None:
+    (tmp_path / "package.json").write_text("{}")
+    assert Mount(tmp_path, str(tmp_path)) in job(tmp_path / "attempt", spec()).mounts
+
+
+def test_identity_follows_version_model_and_options(program: Path) -> None:
+    first = ClaudeCode().identify(spec(version="2.1.197"))
+    assert (first.version, first.model, first.needs_model) == ("2.1.197", "claude-sonnet-4-6", True)
+    assert ClaudeCode().identify(spec()).digest == first.digest
+    assert ClaudeCode().identify(spec(model="claude-opus-4-8")).digest != first.digest
+    assert ClaudeCode().identify(spec(options={"effort": "low"})).digest != first.digest
+
+
+@pytest.mark.parametrize(
+    ("fields", "where", "hint"),
+    [
+        ({"version": "2.0.0"}, "agent: version", "npm install -g @anthropic-ai/claude-code@2.0.0"),
+        ({"model": None}, "agent: model", "full name"),
+        ({"model": "sonnet"}, "agent: model", "full name"),
+        ({"model": "opus[1m]"}, "agent: model", "full name"),
+        ({"options": {"efort": "low"}}, "agent.options.efort", "effort"),
+        ({"options": {"binary": "/nonexistent/claude"}}, "agent: claude-code", "npm install -g"),
+    ],
+)
+def test_what_the_operator_can_fix_is_said_beforehand(
+    program: Path, fields: dict[str, Any], where: str, hint: str
+) -> None:
+    with pytest.raises(OperatorError) as caught:
+        ClaudeCode().identify(spec(**fields))
+    assert caught.value.where == where
+    assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("text", ["#!/bin/sh\necho 1.2.3\n", "#!/bin/sh\nexit 3\n", "not a program"])
+def test_another_program_of_that_name_is_refused(tmp_path: Path, program: Path, text: str) -> None:
+    program.write_text(text)
+    with pytest.raises(OperatorError, match="--version does not work"):
+        ClaudeCode().identify(spec())
