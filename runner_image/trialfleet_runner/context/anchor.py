@@ -11,7 +11,7 @@ from trialfleet_runner.task import AnchorPath
 
 WORKSPACE = "/workspace"
 _CLASSIC = re.compile(r'^\s*(?:E\s+)?File "([^"\n]+)", line \d+')
-_PYTEST = re.compile(r"^([^\s:][^:\n]*\.py):\d+: ?(?:in \S|[A-Za-z_][\w.]*(?:$|[\s:(])|$)")
+_PYTEST = re.compile(r"^([^\s:][^:\n]*\.py):\d+: ?(?:in \S|[A-Za-z_][\w.]*(?:$|: )|$)")
 _SECTION = re.compile(r"^_{3,} .* _{3,}$")
 _BANNER = re.compile(r"^={3,} (.*?) ={3,}$")
 _TEST_FOLDERS = frozenset({"tests", "test"})

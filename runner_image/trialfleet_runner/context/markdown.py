@@ -51,10 +51,13 @@ def marker(line: str) -> tuple[int, int] | None:
 
 
 class _Scanner:
-    """CommonMark's rules for fences, headings, indented code and comments; lists only as indentation."""
+    """CommonMark's rules for fences, headings, indented code and comments; lists only as indentation. One
+    leniency: a line too far to the left does not end a fence inside a list item, for it is still meant as code.
+    """
 
     def __init__(self) -> None:
         self.fence: str | None = None
+        self.offset = 0  # of the list item that holds the fence
         self.blocks = 0
         self.contents: list[int] = []  # content columns of the list items that are open
         self.comment = False
@@ -76,7 +79,8 @@ class _Scanner:
     def _inside_fence(self, text: str) -> Line:
         assert self.fence is not None
         found = _FENCE.match(text)
-        if found and found[2].startswith(self.fence) and not found[3].strip():
+        closes = found and found[2].startswith(self.fence) and not found[3].strip()
+        if found and closes and len(found[1]) - self.offset <= 3:
             self.fence = None
             return Line(text, Kind.FENCE, block=self.blocks)
         return Line(text, Kind.CODE, block=self.blocks)
@@ -91,6 +95,7 @@ class _Scanner:
         opened = _FENCE.match(text)
         if opened and within <= 3 and not (opened[2][0] == "`" and "`" in opened[3]):
             self.fence, self.paragraph = opened[2], False
+            self.offset = self.contents[-1] if self.contents else 0
             self.blocks += 1
             return Line(text, Kind.FENCE, block=self.blocks)
         if item is not None and within <= 3:
@@ -120,14 +125,15 @@ def scan(text: str) -> list[Line]:
 
 def blocks(lines: list[Line]) -> list[list[Line]]:
     """The pieces that may be cut apart: a top-level list item with all that belongs to it, a paragraph, a fenced
-    block. A heading stays with what follows it; blank lines between pieces are dropped."""
+    block. A heading stays with what follows it;
+    blank lines between pieces are dropped."""
     pieces: list[list[Line]] = []
     blank_before = True
     for line in lines:
         heading_only = bool(pieces) and all(x.kind in (Kind.HEADING, Kind.BLANK) for x in pieces[-1])
         if line.kind is Kind.BLANK:
             blank_before = True
-            if pieces and not heading_only:
+            if pieces:
                 pieces[-1].append(line)
             continue
         starts = (

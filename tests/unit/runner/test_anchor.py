@@ -1,0 +1,113 @@
+"""The anchor, out of frozen failure output."""
+
+from __future__ import annotations
+
+import pytest
+
+from trialfleet_runner.context.anchor import anchor_for, deepest_frame, is_test_path
+from trialfleet_runner.task import AnchorPath
+
+PATHS = {
+    "src/pkg/core.py",
+    "src/pkg/deep.py",
+    "src/pkg/__init__.py",
+    "tests/test_core.py",
+    "tests/helpers.py",
+    "conftest.py",
+    "runners.py",
+}
+
+LONG = """\
+=================================== FAILURES ===================================
+__________________________________ test_one ____________________________________
+
+    def test_one():
+>       assert run() == 1
+
+tests/test_core.py:5:
+_ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _
+src/pkg/core.py:10: in run
+    return deep()
+src/pkg/deep.py:3: in deep
+    return json.loads("")
+/usr/lib/python3.11/json/__init__.py:346: in loads
+    return _default_decoder.decode(s)
+/usr/lib/python3.11/json/decoder.py:355: JSONDecodeError
+_____________________________ test_two ________________________________________
+src/pkg/core.py:10: AssertionError
+=============================== warnings summary ===============================
+src/pkg/__init__.py:1: DeprecationWarning: old
+=========================== short test summary info ============================
+FAILED tests/test_core.py::test_one - json.decoder.JSONDecodeError
+"""
+
+CLASSIC = """\
+Traceback (most recent call last):
+  File "/workspace/tests/helpers.py", line 3, in <module>
+    go()
+  File "/workspace/src/pkg/core.py", line 1, in go
+    import asyncio.runners
+  File "/usr/lib/python3.11/asyncio/runners.py", line 2, in run
+    raise ValueError
+ValueError
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        (LONG, "src/pkg/deep.py"),
+        (CLASSIC, "src/pkg/core.py"),
+        ('E     File "/workspace/src/pkg/deep.py", line 1\nE       x =\n', "src/pkg/deep.py"),
+        ("tests/test_core.py:5: AssertionError\n", None),
+        ("conftest.py:5: in fixture\ntests/helpers.py:1: Error\n", None),
+        ("../../usr/lib/python3.11/json/decoder.py:355: JSONDecodeError\n", None),
+        ("/somewhere/src/pkg/core.py:1: in x\n", None),
+        ("src/pkg/../pkg/core.py:1: in x\n", "src/pkg/core.py"),
+        ("src/pkg/gone.py:1: in x\n", None),
+        ("  src/pkg/core.py:12: DeprecationWarning: old\n", None),
+        ("src/pkg/core.py:12: \n", "src/pkg/core.py"),
+        ("src/pkg/core.py:12: assert 1 == 2\n", None),
+        ("src/pkg/core.py:x: in y\n", None),
+        ("", None),
+    ],
+)
+def test_deepest_frame(output: str, expected: str | None) -> None:
+    assert deepest_frame(output, PATHS) == expected
+
+
+def test_the_first_failure_that_reaches_the_repository_decides() -> None:
+    only_tests_first = "___ test_a ___\ntests/test_core.py:1: Error\n___ test_b ___\nsrc/pkg/core.py:2: Error\n"
+    assert deepest_frame(only_tests_first, PATHS) == "src/pkg/core.py"
+
+
+def test_warnings_are_no_frames_whatever_their_indent() -> None:
+    assert deepest_frame("=== warnings summary ===\nsrc/pkg/core.py:1: in x\n", PATHS) is None
+
+
+def test_modes() -> None:
+    def anchor(mode: object, source: str = "failing_test") -> str | None:
+        return anchor_for(
+            mode,  # type: ignore[arg-type]
+            prompt_source=source,  # type: ignore[arg-type]
+            paths=PATHS,
+            failure_output=LONG,
+            test_file="tests/test_core.py",
+            targets=("tests/test_core.py", "src/pkg/core.py"),
+        )
+
+    assert anchor("traceback") == "src/pkg/deep.py"
+    assert anchor("test_file") == "tests/test_core.py"
+    assert anchor("oracle") == "src/pkg/core.py"
+    assert anchor(AnchorPath(path="src/pkg/x.py")) == "src/pkg/x.py"
+    for source in ("issue", "commit_message"):
+        assert anchor("traceback", source) is None  # a hidden test's traceback would leak
+        assert anchor("test_file", source) is None
+        assert anchor(AnchorPath(path="src/pkg/x.py"), source) == "src/pkg/x.py"
+
+
+def test_is_test_path() -> None:
+    tests = ["tests/a.py", "a/test/b.py", "test_a.py", "a/b_test.py", "a/conftest.py"]
+    others = ["src/a.py", "a/testing.py", "a/latest.py", "attest/a.py", "test_data.json", "a/contest.py"]
+    assert all(map(is_test_path, tests))
+    assert not any(map(is_test_path, others))

@@ -1,0 +1,122 @@
+"""The offline tokenizer and the cap between items."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from textwrap import dedent
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trialfleet_runner.context import tokens
+from trialfleet_runner.context.inline import Inline, cut
+from trialfleet_runner.context.sections import select
+
+TITLES = ("Pitfalls", "Contracts")
+
+
+def framed(text: str) -> str:
+    return f"Review:\n\n{text}"
+
+
+def capped(text: str, limit: int) -> Inline:
+    return cut(
+        select(dedent(text), TITLES),
+        max_tokens=limit,
+        frame=framed,
+        count=tokens.count,
+        truncate=tokens.truncate,
+    )
+
+
+def test_known_counts_and_name() -> None:
+    assert [tokens.count(t) for t in ("", "hello world", "<|endoftext|>", "naïve 🎉")][:2] == [0, 2]
+    assert tokens.count("<|endoftext|>") > 1  # text, not a special token
+    assert tokens.name().startswith("bpe-openai 0.")
+    assert tokens.name().endswith("o200k_base")
+
+
+def test_no_network_is_needed() -> None:
+    program = (
+        "import socket\nsocket.socket = None\n"
+        "from trialfleet_runner.context import tokens\nprint(tokens.count('hello world'))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "2\n"
+
+
+@settings(deadline=None)
+@given(st.text(max_size=300), st.integers(min_value=-1, max_value=60))
+def test_truncation_is_a_beginning_that_fits(text: str, limit: int) -> None:
+    beginning = tokens.truncate(text, limit)
+    assert text.startswith(beginning)
+    assert tokens.count(beginning) <= max(limit, 0)
+    if tokens.count(text) <= limit:
+        assert beginning == text
+
+
+def test_truncation_of_one_endless_word() -> None:
+    assert 0 < len(tokens.truncate("x" * 10_000, 5)) < 200
+
+
+NODE = """\
+## Contracts
+- third item of the text
+- fourth item of the text
+## Pitfalls
+- first item of the text
+
+- second item of the text
+"""
+
+
+def test_everything_fits() -> None:
+    made = capped(NODE, 1500)
+    assert made.text == (
+        "## Pitfalls\n\n- first item of the text\n- second item of the text\n\n"
+        "## Contracts\n\n- third item of the text\n- fourth item of the text"
+    )
+    assert not made.truncated
+    assert made.tokens == tokens.count(framed(made.text))
+    assert made.first == "- first item of the text"
+
+
+def test_it_is_cut_between_items_and_leaves_no_heading_alone() -> None:
+    whole = capped(NODE, 1500)
+    two = capped(NODE, tokens.count(framed("## Pitfalls\n\n- first item of the text\n- second item of the text")))
+    assert two.text == "## Pitfalls\n\n- first item of the text\n- second item of the text"
+    assert two.truncated
+    three = capped(NODE, whole.tokens - 1)
+    assert three.text.endswith("- third item of the text")
+
+
+def test_one_item_too_large_is_truncated_and_flagged() -> None:
+    made = capped("## Pitfalls\n- " + "many words here " * 500 + "\n- next\n", 50)
+    assert made.truncated
+    assert made.text.startswith("## Pitfalls\n\n- many words here many")
+    assert made.text.endswith(" …")
+    assert 40 <= made.tokens <= 50
+
+
+def test_a_cut_inside_a_fence_closes_it() -> None:
+    made = capped("## Pitfalls\n- like this:\n  ````py\n" + "  x = 1\n" * 300 + "  ````\n", 60)
+    assert made.truncated
+    assert made.text.endswith("\n  ````")
+
+
+def test_when_not_even_a_word_fits_there_is_nothing() -> None:
+    made = capped(NODE, 3)
+    assert (made.text, made.tokens, made.truncated) == ("", 0, True)
+
+
+def test_nothing_to_say_is_not_truncated() -> None:
+    assert capped("## Other\n- x\n", 1500) == Inline("", 0, truncated=False, first="")
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(alphabet="#-`~ abc\n", max_size=300), st.integers(min_value=1, max_value=80))
+def test_the_cap_holds_for_whatever_is_in_the_section(text: str, limit: int) -> None:
+    made = capped("## Pitfalls\n" + text, limit)
+    assert tokens.count(framed(made.text)) <= limit or made.text == ""
+    assert bool(made.text) == bool(made.tokens)
