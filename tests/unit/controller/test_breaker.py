@@ -1,0 +1,82 @@
+"""Holding back: provider trouble, broken harnesses, money."""
+
+from __future__ import annotations
+
+from trialfleet_controller.breaker import Breaker, Health
+from trialfleet_controller.money import Purse
+from trialfleet_runner.contract import Delivery, HaltScope, LossClass, Metrics, Scored, Stop, Verdict
+
+
+def test_provider_losses_halve_the_width_and_verdicts_restore_it() -> None:
+    breaker = Breaker.closed(64).lost().lost()
+    assert breaker.width == 16
+    assert breaker.pause_s == 0
+    for _ in range(10):
+        breaker = breaker.lost()
+    assert breaker.width == 1
+    assert breaker.pause_s == 300
+    assert Breaker.closed(64).lost().lost().lost().pause_s == 5
+    breaker = breaker.answered()
+    assert (breaker.width, breaker.pause_s) == (2, 0)
+    for _ in range(100):
+        breaker = breaker.answered()
+    assert breaker.width == 64
+
+
+def test_a_task_that_only_loses_is_halted_in_all_conditions() -> None:
+    health = Health().measured("good")
+    for _ in range(4):
+        health = health.lost("bad", LossClass.SETUP)
+    assert health.verdict("bad") is HaltScope.NONE
+    health = health.lost("bad", LossClass.SETUP)
+    assert health.verdict("bad") is HaltScope.TASK
+    assert health.verdict("good") is HaltScope.NONE
+    assert health.measured("bad").verdict("bad") is HaltScope.NONE
+
+
+def test_a_harness_that_loses_everything_halts_the_campaign() -> None:
+    health = Health()
+    for i in range(10):
+        health = health.lost(f"task-{i % 4}", LossClass.RUNNER)
+    assert health.verdict("task-0") is HaltScope.CAMPAIGN
+    assert health.measured("task-1").verdict("task-0") is HaltScope.NONE
+
+
+def test_machines_that_come_and_go_are_nobodys_fault() -> None:
+    health = Health()
+    for _ in range(100):
+        health = health.lost("task", LossClass.EVICTED)
+    assert health.verdict("task") is HaltScope.NONE
+
+
+def scored(cost: float | None) -> Scored:
+    return Scored(
+        verdict=Verdict.FAILED,
+        stop=Stop.FINISHED,
+        tests_passed=False,
+        metrics=Metrics(cost_usd=cost),
+        delivery=Delivery(),
+    )
+
+
+def test_the_cap_is_kept_by_reservation() -> None:
+    purse = Purse(cap=10, trial=2)
+    assert purse.allows(4)
+    assert not purse.allows(5)
+    purse = purse.paid(1, scored(0.5), metered=True)
+    assert purse.spent == 0.5
+    assert purse.allows(3)
+    assert not purse.allows(4)
+
+
+def test_what_is_unknown_is_taken_as_the_most_it_can_have_been() -> None:
+    purse = Purse(cap=10, trial=2)
+    assert purse.paid(1, None, metered=True).spent == 2  # lost
+    assert purse.paid(1, scored(None), metered=True).spent == 2  # not measured
+    assert purse.paid(3, scored(0.5), metered=True).spent == 4.5  # two lost runs before it
+    assert purse.paid(0, None, metered=True).spent == 0  # lost before the agent
+    assert purse.paid(3, scored(None), metered=False).spent == 0  # no model is asked
+
+
+def test_without_a_cap_everything_may_start() -> None:
+    assert Purse(cap=None, trial=0, spent=1e9).allows(10_000)

@@ -1,0 +1,112 @@
+"""Which trials, in which order: the same everywhere, and a prefix when reps grow."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from trialfleet_controller.plan import agent_seed, trials
+from trialfleet_runner.campaign import Cell, Plan, PlannedTask, RetrySpec
+from trialfleet_runner.canonical import digest
+from trialfleet_runner.conditions import PRESETS
+from trialfleet_runner.contract import AgentSpec, ConditionOrder, EnvironmentRef, Limits, TaskOrder
+
+CONDITIONS = ("none", "flat_llm", "intent_layer")
+
+
+def make_plan(*, tasks: int = 4, reps: int = 5, seed: int = 11, agent: str = "nop", salt: str = "") -> Plan:
+    orders = [
+        TaskOrder(
+            id=f"task-{i}",
+            digest=digest([i, salt]),
+            environment=EnvironmentRef(digest=digest("e"), python="3.11", lock=digest("l")),
+            workspace=digest("w"),
+            pristine=digest("p"),
+            fix=digest("f"),
+            test_command=("true",),
+            prompt_source="failing_test",
+            prompt=digest("t"),
+        )
+        for i in range(tasks)
+    ]
+    return Plan(
+        campaign="demo",
+        uid="0",
+        created=0,
+        seed=seed,
+        reps=reps,
+        agent=AgentSpec(kind=agent),
+        agent_digest=digest(agent),
+        limits=Limits(),
+        parallel=1,
+        retries=RetrySpec(),
+        blocks_ahead=4,
+        conditions={name: PRESETS[name] for name in CONDITIONS},
+        tasks=tuple(PlannedTask(order=order, primary=True, file="t.yaml") for order in orders),
+        cells=tuple(
+            Cell(task=order.id, condition=ConditionOrder(name=name, digest=digest(name)))
+            for order in orders
+            for name in CONDITIONS
+        ),
+        inputs={},
+        versions={},
+    )
+
+
+def test_every_cell_stands_once_in_every_block() -> None:
+    every = trials(make_plan())
+    assert len(every) == 4 * 3 * 5
+    cells = Counter((trial.block, trial.task, trial.condition) for trial in every)
+    assert set(cells.values()) == {1}
+    assert [trial.position for trial in every] == [i % 12 for i in range(60)]
+    assert all(trial.block == trial.rep for trial in every)
+
+
+def test_25_reps_are_a_prefix_of_50() -> None:
+    plan = make_plan()
+    assert trials(plan, 50)[: 25 * 12] == trials(plan, 25)
+
+
+def test_blocks_are_ordered_differently_and_by_the_seed_alone() -> None:
+    def orders(seed: int) -> list[list[tuple[str, str]]]:
+        every = trials(make_plan(seed=seed))
+        return [[(t.task, t.condition) for t in every if t.block == block] for block in range(5)]
+
+    assert orders(1) == orders(1)
+    assert orders(1) != orders(2)
+    assert len({tuple(order) for order in orders(1)}) == 5
+
+
+def test_order_does_not_align_with_a_condition() -> None:
+    """Mean position of each condition over many blocks: close to the middle."""
+    every = trials(make_plan(reps=300))
+    for condition in CONDITIONS:
+        places = [trial.position for trial in every if trial.condition == condition]
+        assert sum(places) / len(places) == pytest.approx(5.5, abs=0.4)
+
+
+def test_ids_are_unique_and_follow_the_inputs_not_the_campaigns_seed() -> None:
+    ids = [trial.id for trial in trials(make_plan())]
+    assert len(set(ids)) == len(ids)
+    assert set(ids) == {trial.id for trial in trials(make_plan(seed=99))}
+    for other in (make_plan(agent="oracle"), make_plan(salt="changed")):
+        assert not set(ids) & {trial.id for trial in trials(other)}
+
+
+def test_ids_are_stable_across_machines_and_versions() -> None:
+    """A change here orphans every campaign that exists: raise the schema version instead."""
+    first = trials(make_plan())[0]
+    assert first == ("hw5gljdxo7hsbjvtisorullaxh", "task-2", "none", 0, 685057788432256732, 0, 0)
+    assert agent_seed(11, "task-2", "none", 0) == first.seed
+
+
+def test_the_agents_seed_includes_the_condition_and_the_rep() -> None:
+    seeds = {agent_seed(1, "t", condition, rep) for condition in CONDITIONS for rep in range(5)}
+    assert len(seeds) == 15
+    assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+def test_a_planned_trial_makes_a_valid_record() -> None:
+    trial = trials(make_plan())[7]
+    assert trial.record().model_dump() == trial._asdict()
