@@ -20,7 +20,8 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 class Frozen(BaseModel):
     """Base of every value that crosses a border."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Schemas are built on first use: a process uses few of them, and building all costs 0.2 s
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Record(Frozen):

@@ -115,15 +115,16 @@ def _digest(ref: EnvironmentRef, python: Interpreter) -> str:
 
 def _interpreter(ref: EnvironmentRef, for_other_uid: bool) -> Interpreter:
     wanted = (ref.python,)
-    found = [p for p in interpreters(wanted, for_other_uid=for_other_uid) if _digest(ref, p) == ref.digest]
-    if not found:
+    fitting = (p for p in interpreters(wanted, for_other_uid=for_other_uid) if _digest(ref, p) == ref.digest)
+    found = next(fitting, None)
+    if found is None:
         here = find_interpreter(wanted, for_other_uid=for_other_uid)
         raise OperatorError(
             f"the environment was planned for another patch release or machine than Python {here.version} on "
             f"{platform.machine()}",
             hint="plan the campaign on the machine that runs it, or use the same image",
         )
-    return found[0]
+    return found
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import stat
@@ -39,13 +40,13 @@ def find_interpreter(wanted: tuple[str, ...], *, for_other_uid: bool = False) ->
 
     `for_other_uid`: another user must be able to execute it; one below /root does not do.
     """
-    found = interpreters(wanted, for_other_uid=for_other_uid)
+    found = next(interpreters(wanted, for_other_uid=for_other_uid), None)
     if found:
-        return found[0]
-    hidden = interpreters(wanted) if for_other_uid else ()
+        return found
+    hidden = next(interpreters(wanted), None) if for_other_uid else None
     if hidden:
         raise OperatorError(
-            f"{hidden[0].path} cannot be executed by the agent's user",
+            f"{hidden.path} cannot be executed by the agent's user",
             where="environment.python",
             hint="install a system-wide Python, or bubblewrap (it needs no other user)",
         )
@@ -56,15 +57,20 @@ def find_interpreter(wanted: tuple[str, ...], *, for_other_uid: bool = False) ->
     )
 
 
-def interpreters(wanted: tuple[str, ...], *, for_other_uid: bool = False) -> tuple[Interpreter, ...]:
-    """Every interpreter that fits, in the order of `wanted`; of one version, those on PATH first."""
-    found: dict[Path, Interpreter] = {}
+def interpreters(wanted: tuple[str, ...], *, for_other_uid: bool = False) -> Iterator[Interpreter]:
+    """Every interpreter that fits, once, in the order of `wanted`; of one version, ours and those on PATH first.
+
+    One after the other: asking a program what it is costs a process.
+    """
+    found: set[Path] = set()
     for version in wanted:
         for program in _candidates(version):
             known = _ask(str(program))
-            if known and (known.version + ".").startswith(version + "."):
-                found.setdefault(known.path, known)
-    return tuple(i for i in found.values() if not for_other_uid or executable_by_others(i.path))
+            if known is None or known.path in found or not (known.version + ".").startswith(version + "."):
+                continue
+            found.add(known.path)
+            if not for_other_uid or executable_by_others(known.path):
+                yield known
 
 
 def executable_by_others(path: Path) -> bool:
@@ -88,9 +94,9 @@ def _candidates(version: str) -> Iterator[Path]:
     if f"{sys.version_info[0]}.{sys.version_info[1]}" == minor:
         yield Path(getattr(sys, "_base_executable", sys.executable))
     for folder in os.get_exec_path():
-        program = shutil.which(f"python{minor}", path=folder)
-        if program:
-            yield Path(program)
+        found = shutil.which(f"python{minor}", path=folder)
+        if found:
+            yield Path(found)
     for program in (Path(f"/usr/bin/python{minor}"), Path(f"/usr/local/bin/python{minor}")):
         if program.exists():
             yield program
@@ -101,6 +107,9 @@ def _candidates(version: str) -> Iterator[Path]:
 @cache
 def _ask(program: str) -> Interpreter | None:
     """What the program is; None when it does not run or is not CPython (a version manager's shim without it)."""
+    ours = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
+    if Path(program).resolve() == ours and sys.implementation.name == "cpython":
+        return Interpreter(ours, platform.python_version())
     try:
         ended = subprocess.run(
             (program, "-I", "-S", "-c", _ASK), capture_output=True, text=True, timeout=20, check=False

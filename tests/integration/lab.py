@@ -109,7 +109,7 @@ class Lab:
         folder = Path(tempfile.mkdtemp(prefix="trialfleet-lab-", dir="/var/tmp"))
         folder.chmod(0o711)
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        return folder
+        return folder / "scratch"
 
     @cached_property
     def task_file(self) -> Path:

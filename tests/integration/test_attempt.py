@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.integration.lab import Lab
 
+from tests.integration.lab import Lab
 from trialfleet_runner.contract import AgentSpec, Limits, LossClass, Stop, Verdict
 
 NOP, ORACLE = AgentSpec(kind="nop"), AgentSpec(kind="oracle")

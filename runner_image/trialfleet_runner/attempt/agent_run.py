@@ -5,19 +5,21 @@ from __future__ import annotations
 import threading
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from trialfleet_runner.agents.protocol import Agent, Identity, Parsed, Setup
 from trialfleet_runner.agents.registry import agent as registered
 from trialfleet_runner.agents.surroundings import stop_of
 from trialfleet_runner.attempt.loss import Lost
-from trialfleet_runner.attempt.model import upstream
 from trialfleet_runner.attempt.places import Place
 from trialfleet_runner.attempt.ready import Ready
 from trialfleet_runner.contract import Grants, HaltScope, LossClass, Stop
 from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.gateway import Budget, Canaries, Gateway, GatewayReport, Price, url_at
 from trialfleet_runner.sandbox.protocol import Exit, Job, Sandbox, SandboxError
 from trialfleet_runner.testrun import argv, selection
+
+if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway
+    from trialfleet_runner.gateway import Gateway, GatewayReport, Price
 
 HOOK_LOG = "hook.jsonl"
 PORT = 8080  # of the gateway, inside a sandbox that has a loopback of its own
@@ -102,6 +104,9 @@ def _refuse_provider_failures(report: GatewayReport | None, ended: Exit | None) 
 
 
 def _gateway(grants: Grants, ready: Ready, place: Place, secrets: set[str]) -> Gateway:
+    from trialfleet_runner.attempt.model import upstream
+    from trialfleet_runner.gateway import Budget, Canaries, Gateway
+
     composed, inside = ready.composed, place.inside(place.scratch.workspace)
     canaries = Canaries(
         declared={name: (text,) for name, text in composed.needles.items()}
@@ -126,6 +131,8 @@ def _gateway(grants: Grants, ready: Ready, place: Place, secrets: set[str]) -> G
 
 
 def _prices(grants: Grants) -> dict[str, Price]:
+    from trialfleet_runner.gateway import Price
+
     given = grants.agent.options.get("prices") or {}
     return {model: Price(**price) for model, price in given.items()}
 
@@ -155,7 +162,7 @@ def _run(job: Job, sandbox: Sandbox) -> Exit:
 
 def _setup(grants: Grants, ready: Ready, place: Place, *, fix: bytes | None, gateway: Gateway | None) -> Setup:
     scratch = place.scratch
-    url = None if gateway is None else url_at(PORT) if gateway.socket else gateway.url
+    url = None if gateway is None else f"http://127.0.0.1:{PORT}" if gateway.socket else gateway.url
     return Setup(
         spec=grants.agent,
         prompt=ready.composed.prompt,

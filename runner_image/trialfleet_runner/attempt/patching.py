@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from trialfleet_runner import metrics
 from trialfleet_runner.agents.protocol import Parsed, Step
@@ -13,8 +14,10 @@ from trialfleet_runner.attempt.scratch import Scratch
 from trialfleet_runner.canonical import canonical_json, sha256
 from trialfleet_runner.context.hook_log import HookLog, read_hook_log
 from trialfleet_runner.contract import Delivery, Grants, HaltScope, LossClass, Metrics, Patch
-from trialfleet_runner.gateway import GatewayReport
 from trialfleet_runner.patch import Left, diff
+
+if TYPE_CHECKING:
+    from trialfleet_runner.gateway import GatewayReport
 
 TRAJECTORY_CAP = 4 * 2**20
 

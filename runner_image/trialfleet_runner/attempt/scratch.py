@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import fcntl
 import os
 import shutil
@@ -12,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LOCK = "lock"
+
+# linux/fs.h. An ext4 folder with this flag spreads its children over the disk's block groups.
+_GETFLAGS, _SETFLAGS, _TOPDIR = 0x80086601, 0x40086602, 0x00020000
 
 
 def scratch_root() -> Path:
@@ -68,7 +72,9 @@ class Busy(Exception):
 @contextmanager
 def locked(root: Path, name: str) -> Iterator[Scratch]:
     """A fresh, locked folder `root/name`; removed at the end. Raises `Busy` when a living runner holds it."""
-    root.mkdir(mode=0o711, parents=True, exist_ok=True)
+    if not root.is_dir():
+        root.mkdir(mode=0o711, parents=True, exist_ok=True)
+        _spread(root)
     folder = root / name
     folder.mkdir(mode=0o711, exist_ok=True)
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -85,6 +91,22 @@ def locked(root: Path, name: str) -> Iterator[Scratch]:
         yield scratch
         if "TRIALFLEET_KEEP_SCRATCH" not in os.environ:
             remove(folder)
+    finally:
+        os.close(descriptor)
+
+
+def _spread(root: Path) -> None:
+    """Ask ext4 to put each attempt's files elsewhere, for it will not use a freed inode for a minute or more and
+    looks at every one of them for each new file: with attempts in one place, the tenth copy of 2,000 files was
+    measured at 1.3 core seconds instead of 0.09. Other file systems ignore or refuse it."""
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        flags = array.array("l", [0])
+        fcntl.ioctl(descriptor, _GETFLAGS, flags, True)
+        flags[0] |= _TOPDIR
+        fcntl.ioctl(descriptor, _SETFLAGS, flags)
+    except OSError:
+        return
     finally:
         os.close(descriptor)
 
