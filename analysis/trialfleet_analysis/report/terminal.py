@@ -26,20 +26,27 @@ def show(report: Report, console: Console) -> None:
 def _parts(report: Report) -> Iterator[RenderableType]:
     if report.banner:
         yield Text(plain(report.banner), style="bold yellow")
+    yield _title("pass rate per cell, with 95% intervals")
     yield _cells(report)
+    yield _title(f"pass rate per condition on {estimand(report)}: mean of the tasks' rates")
     yield _conditions(report)
-    if report.losses:
-        yield _losses(report)
-    else:
-        yield Text("no attempt was lost")
-    for sentence in report.answer:
-        yield Text(plain(sentence), style="bold" if sentence == report.answer[0] else "")
+    yield _title("lost attempts: missing data, never failures")
+    yield _losses(report) if report.losses else Text("no attempt was lost")
+    yield Text("")
+    for place, sentence in enumerate(report.answer):
+        yield Text(plain(sentence), style="" if place else "bold")
     for caution in report.cautions:
         yield Text(f"! {plain(caution)}", style="yellow")
     yield Text(_core_seconds(report.core_seconds))
 
 
+def _title(text: str) -> Text:
+    return Text(f"\n{text}", style="italic")
+
+
 def _core_seconds(core: CoreSeconds) -> str:
+    if core.median is None:
+        return "core seconds per trial: not measured"
     return (
         f"core seconds per trial: median {seconds(core.median)}, mean {seconds(core.mean)} over "
         f"{plural(core.trials, 'trial')} (medians: overhead {seconds(core.overhead)}, "
@@ -49,7 +56,7 @@ def _core_seconds(core: CoreSeconds) -> str:
 
 def _cells(report: Report) -> Table:
     """Tasks as headings, their conditions below: fits 80 columns with ordinary names."""
-    table = _table("pass rate per cell, with 95% intervals", "task")
+    table = _table("task")
     for column in ("passed", "lost", "rate", "Wilson", "Clopper-Pearson"):
         table.add_column(column, justify="right", no_wrap=True)
     for row in report.tasks:
@@ -73,7 +80,7 @@ def _cell(cell: CellResult) -> tuple[RenderableType, ...]:
 
 
 def _conditions(report: Report) -> Table:
-    table = _table(f"pass rate per condition on {estimand(report)}: mean of the tasks' rates", "condition")
+    table = _table("condition")
     for column in ("rate", "95% interval", "passed/valid", "lost", "bounds"):
         table.add_column(column, justify="right", no_wrap=True)
     for result in report.conditions:
@@ -90,7 +97,7 @@ def _conditions(report: Report) -> Table:
 
 
 def _losses(report: Report) -> Table:
-    table = _table("lost attempts: missing data, never failures", "condition", "class", "stage")
+    table = _table("condition", "class", "stage")
     table.add_column("attempts", justify="right")
     for entry in report.losses:
         table.add_row(
@@ -102,8 +109,8 @@ def _losses(report: Report) -> Table:
     return table
 
 
-def _table(title: str, *names: str) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+def _table(*names: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in names:
         table.add_column(name, overflow="fold")
     return table

@@ -60,7 +60,7 @@ def _contrast(report: Report) -> Iterator[str]:
 def _conditions(report: Report) -> Iterator[str]:
     measured = [result for result in report.conditions if result.rate.estimate is not None]
     if not measured:
-        yield "Nothing has been measured in complete blocks yet."
+        yield "Nothing to count: no complete block holds a verdict that can be used."
         return
     parts = [f"{result.condition} {_rate(result)}" for result in measured]
     yield f"Mean pass rates on these tasks: {'; '.join(parts)}."

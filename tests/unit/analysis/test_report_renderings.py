@@ -180,7 +180,7 @@ def test_a_report_of_nothing_complete_renders(tmp_path: Path) -> None:
     store = write(tmp_path, plan(), lambda trial: Fate() if trial.position == 0 and trial.block == 0 else None)
     report = read(store)
     assert "Interim" in to_markdown(report)
-    assert "Nothing has been measured in complete blocks yet." in " ".join(Page(to_html(report)).words)
+    assert "Nothing to count" in " ".join(Page(to_html(report)).words)
     assert "nan" not in (to_html(report) + to_markdown(report) + shown(report)).lower().split()
 
 
