@@ -144,17 +144,16 @@ def _without_commands(lines: list[Line], raw: list[str]) -> list[str | None]:
             _prose(positions, raw, kept)
         elif kind is Kind.CODE:
             _code(positions, raw, kept)
-        elif kind in (Kind.HEADING, Kind.COMMENT):
+        elif kind in (Kind.HEADING, Kind.COMMENT) and any(in_prose(raw[i]) for i in positions):
             for i in positions:
-                if in_prose(raw[i]):
-                    kept[i] = None
+                kept[i] = None
     _drop_hollow_fences(lines, kept)
     return kept
 
 
 def _groups(lines: list[Line]) -> list[list[int]]:
     """Positions of lines that belong together: the wrapped lines of one item, row or paragraph; the code of one
-    block; single lines of all other kinds."""
+    block; a comment (half of one would turn the rest into text); single lines of all other kinds."""
     groups: list[list[int]] = []
     for i, line in enumerate(lines):
         before = lines[i - 1] if i else None
@@ -162,7 +161,7 @@ def _groups(lines: list[Line]) -> list[list[int]]:
         joins = (
             before is not None
             and before.kind is line.kind
-            and line.kind in (Kind.PROSE, Kind.CODE)
+            and line.kind in (Kind.PROSE, Kind.CODE, Kind.COMMENT)
             and before.block == line.block
             and not line.item
             and not (line.kind is Kind.PROSE and row)
@@ -240,16 +239,21 @@ def _section(i: int, lines: list[Line]) -> list[int]:
 
 
 def _introduced_only_gone(i: int, lines: list[Line], kept: list[str | None]) -> bool:
-    """Whether something right after line `i` went, and what comes next is no list, block or wrapped line."""
+    """Whether something right after line `i` went, and what comes next is not what the line introduces: a
+    list or a block, and when the line is an item itself, one that is indented deeper."""
     gone = False
     for j in range(i + 1, len(lines)):
         text = kept[j]
         if text is None:
             gone = gone or lines[j].kind is not Kind.BLANK
         elif text.strip():
-            continues = lines[j].item or lines[j].kind in (Kind.CODE, Kind.FENCE)
-            return gone and not continues
+            listed = lines[j].item or lines[j].kind in (Kind.CODE, Kind.FENCE)
+            return gone and not (listed and (not lines[i].item or _indent(text) > _indent(lines[i].text)))
     return gone
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
 
 
 def _before_lead_in(text: str) -> str | None:

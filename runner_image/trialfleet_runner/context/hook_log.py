@@ -44,9 +44,10 @@ def read_hook_log(path: Path) -> HookLog:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return HookLog((), 0)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        return HookLog((), 0)
     with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return HookLog((), 0)
         lines = file.read(MAX_BYTES).splitlines()
     read = [_firing(line) for line in lines if line.strip()]
     return HookLog(tuple(f for f in read if f is not None), sum(f is None for f in read))

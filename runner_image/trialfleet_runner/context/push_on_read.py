@@ -48,7 +48,8 @@ def first_time(log: str, session: str, node: str) -> bool:
     """Whether nobody has taken this node in this session: creating its mark is atomic."""
     name = hashlib.sha256(f"{session}\0{node}".encode()).hexdigest()[:40]
     folder = f"{log}.seen"
-    os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder)  # noqa: PTH102
     try:
         os.close(os.open(f"{folder}/{name}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:

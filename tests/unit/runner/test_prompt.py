@@ -1,0 +1,183 @@
+"""A condition composed: what is in the prompt, the system prompt, the workspace and the hook, to the byte."""
+
+from __future__ import annotations
+
+import pytest
+
+from trialfleet_runner.context import tokens
+from trialfleet_runner.context.delivery import Composed, compose, needle
+from trialfleet_runner.contract import ConditionOrder, Coverage, InlineSpec
+from trialfleet_runner.errors import OperatorError
+
+TASK = "The test fails.\n\n```\nE   assert 1 == 2\n```\n"
+TREE = {
+    "CLAUDE.md": b"# Project\n\nThe whole code base in words.\n\n- `make test`\n",
+    "pkg/AGENTS.md": b"""# pkg
+
+## Contracts
+- returns a list
+
+## Pitfalls
+- shared cache
+
+## Patterns
+- one
+""",
+    "pkg/empty/AGENTS.md": b"# Nothing to say here\n",
+    "pkg/old/CLAUDE.md": b"## Pitfalls\n- old\n\n- `uv sync`\n",
+}
+FLAT = {"CLAUDE.md": b"# Flat\n\nEverything in one file.\n"}
+PLACEBO = {"CLAUDE.md": b"Language: Python\nTest framework: pytest\n"}
+NEAREST = InlineSpec(source="nearest")
+DIRECTIVE = (
+    "Before you change anything, review these known pitfalls and contracts of the code in `pkg/`, "
+    "and make sure that your change respects them:"
+)
+INLINE = f"{DIRECTIVE}\n\n## Pitfalls\n\n- shared cache\n\n## Contracts\n\n- returns a list"
+PULL_TREE = (
+    "Read CLAUDE.md at the root of the repository before you start, and the AGENTS.md or CLAUDE.md of a folder "
+    "before you work in that folder: they describe this code base."
+)
+PULL_FLAT = "Read CLAUDE.md at the root of the repository before you start: it describes this code base."
+
+
+def order(**fields: object) -> ConditionOrder:
+    return ConditionOrder.model_validate({"name": "c", "digest": "0" * 64, **fields})
+
+
+def composed(
+    files: dict[str, bytes] | None = None,
+    context: dict[str, bytes] | None = None,
+    anchor: str | None = "pkg/a.py",
+    **fields: object,
+) -> Composed:
+    return compose(order(**fields), task=TASK, files=files, context=context, anchor=anchor)
+
+
+def test_none_is_the_task_and_nothing_else() -> None:
+    made = composed()
+    assert (made.prompt, made.system, made.files, made.hook_nodes, made.needles) == (TASK, None, {}, {}, {})
+    assert made.delivery.coverage is Coverage.NOT_ASKED
+
+
+def test_placebo() -> None:
+    made = composed(PLACEBO)
+    assert (made.prompt, made.files) == (TASK, PLACEBO)
+    assert made.needles == {"files": "Test framework: pytest"}
+
+
+def test_flat() -> None:
+    made = composed(FLAT, pull=True)
+    assert made.prompt == f"{TASK}\n{PULL_FLAT}"
+    assert made.files == FLAT
+    assert made.delivery.files == ("CLAUDE.md",)
+
+
+def test_tree_with_pull_and_hook() -> None:
+    made = composed(TREE, TREE, pull=True, hook="on_read")
+    assert made.prompt == f"{TASK}\n{PULL_TREE}"
+    assert made.files["CLAUDE.md"] == b"# Project\n\nThe whole code base in words.\n"
+    assert made.hook_nodes == {
+        "pkg/AGENTS.md": "Notes on the code below pkg/, from its AGENTS.md:\n\n## Pitfalls\n\n- shared cache\n\n"
+        "## Contracts\n\n- returns a list\n\n## Patterns\n\n- one",
+        "pkg/empty/AGENTS.md": "",
+        "pkg/old/CLAUDE.md": "Notes on the code below pkg/old/, from its CLAUDE.md:\n\n## Pitfalls\n\n- old",
+    }
+    assert made.hook_needles == {
+        "pkg/AGENTS.md": "Notes on the code below pkg/, from its AGENTS.md:",
+        "pkg/old/CLAUDE.md": "Notes on the code below pkg/old/, from its CLAUDE.md:",
+    }
+    assert made.delivery.coverage is Coverage.NOT_ASKED
+    assert "-- `make test`" in made.stripped
+    assert made.stripped.count("a/CLAUDE.md") == 1
+
+
+def test_tree_with_inline_and_hook_has_no_pull_sentence() -> None:
+    made = composed(TREE, TREE, inline=NEAREST, hook="on_read")
+    assert made.prompt == f"{TASK}\n{INLINE}"
+    assert made.system is None
+    assert made.delivery.node == "pkg/AGENTS.md"
+    assert made.delivery.coverage is Coverage.COVERED
+    assert made.delivery.inline_tokens == tokens.count(INLINE)
+    assert made.delivery.tokenizer == tokens.name()
+    assert made.needles == {"files": "The whole code base in words.", "inline": "- shared cache"}
+
+
+def test_preamble_only_is_byte_identical_and_leaves_no_files() -> None:
+    made = composed(None, TREE, inline=NEAREST)
+    assert made.prompt == composed(TREE, TREE, inline=NEAREST, hook="on_read").prompt
+    assert (made.files, made.hook_nodes) == ({}, {})
+
+
+@pytest.mark.parametrize("anchor", [None, "", "a.py", "other/a.py", "/pkg/a.py", "../pkg/a.py", "pkg/empty/a.py"])
+def test_without_a_covering_node_the_prompt_is_that_without_inline(anchor: str | None) -> None:
+    """Also when the nearest node has neither section: no fallback to an ancestor."""
+    for pull in (False, True):
+        made = composed(TREE, TREE, anchor, inline=NEAREST, hook="on_read", pull=pull)
+        assert made.prompt == composed(TREE, TREE, anchor, hook="on_read", pull=pull).prompt
+        assert made.system is None
+        assert made.delivery.coverage is Coverage.NONE
+        assert made.delivery.inline_tokens is None
+        assert "inline" not in made.needles
+
+
+def test_the_system_channel() -> None:
+    made = composed(None, TREE, inline=InlineSpec(source="nearest", channel="system"))
+    assert (made.prompt, made.system) == (TASK, INLINE)
+
+
+def test_sections_and_their_order_are_the_conditions() -> None:
+    made = composed(None, TREE, inline=InlineSpec(source="nearest", sections=("Patterns", "Missing", "Pitfalls")))
+    assert made.prompt.endswith("## Patterns\n\n- one\n\n## Pitfalls\n\n- shared cache")
+    assert "these known patterns and pitfalls of" in made.prompt
+    one = composed(None, TREE, inline=InlineSpec(source="nearest", sections=("Contracts",)))
+    assert "these known contracts of" in one.prompt
+
+
+def test_the_cap_counts_all_that_is_added() -> None:
+    small = InlineSpec(source="nearest", max_tokens=tokens.count(INLINE) - 1)
+    made = composed(None, TREE, inline=small)
+    assert made.prompt.endswith("## Pitfalls\n\n- shared cache")
+    assert made.delivery.inline_truncated
+    tiny = composed(None, TREE, inline=InlineSpec(source="nearest", max_tokens=5))
+    assert tiny.prompt == TASK
+    assert tiny.delivery.coverage is Coverage.NONE
+    assert tiny.delivery.inline_truncated
+
+
+def test_other_sources_are_refused() -> None:
+    with pytest.raises(OperatorError, match="targets"):
+        composed(None, TREE, inline=InlineSpec(source="targets"))
+
+
+@pytest.mark.parametrize("path", ["../x.md", "/etc/x.md", "a/../../x.md", "", "a//b.md", "a\\b.md"])
+def test_a_path_that_leaves_the_tree_is_refused(path: str) -> None:
+    with pytest.raises(OperatorError):
+        composed({path: b"x"})
+
+
+def test_a_node_that_is_not_text_is_refused_by_name() -> None:
+    with pytest.raises(OperatorError, match=r"pkg/AGENTS\.md"):
+        composed(None, {"pkg/AGENTS.md": b"\xff\xfe"}, inline=NEAREST)
+
+
+def test_a_needle_is_not_what_stands_in_the_prompt_anyway() -> None:
+    assert needle("short\nthe longest line here\n", not_in="") == "the longest line here"
+    assert needle("short\nthe longest line here\n", not_in="see the longest line here") == "short"
+    assert needle("\n \n", not_in="") is None
+    assert len(needle("x" * 1000, not_in="") or "") == 160
+
+
+def test_pull_sentence_names_what_is_there() -> None:
+    nested_only = {"a/AGENTS.md": b"x\n"}
+    assert composed(nested_only, pull=True).prompt.endswith(
+        "Read the AGENTS.md of a folder before you work in that folder: it describes the code there."
+    )
+    assert composed({"docs/x.md": b"x\n"}, pull=True).prompt == TASK
+    assert composed(None, pull=True).prompt == TASK
+
+
+def test_additions_start_after_exactly_one_empty_line() -> None:
+    for task in ("Fix.", "Fix.\n"):
+        made = compose(order(pull=True), task=task, files=FLAT)
+        assert made.prompt == f"Fix.\n\n{PULL_FLAT}"

@@ -1,0 +1,166 @@
+"""The on-read hook as it is run: a script, an event on stdin, an answer on stdout, exit code 0."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from trialfleet_runner.context import push_on_read
+from trialfleet_runner.context.hook_log import read_hook_log
+
+SCRIPT = Path(push_on_read.__file__)
+WORKSPACE = "/workspace"
+
+
+class Hook:
+    def __init__(self, root: Path) -> None:
+        self.context, self.log = root / "context", root / "hook.jsonl"
+        nodes = {"pkg": "about pkg", "pkg/deep": "about deep", "pkg/silent": "", "tests": "about tests"}
+        for folder, text in nodes.items():
+            (self.context / folder).mkdir(parents=True, exist_ok=True)
+            (self.context / folder / "AGENTS.md").write_text(text)
+        (self.context / "claude").mkdir()
+        (self.context / "claude" / "CLAUDE.md").write_text("about claude")
+        (self.context / "CLAUDE.md").write_text("the root")
+
+    def raw(self, stdin: bytes, *extra: str) -> str:
+        argv = [sys.executable, "-I", "-S", str(SCRIPT), "--workspace", WORKSPACE, "--context", str(self.context)]
+        done = subprocess.run(
+            [*argv, "--log", str(self.log), *extra], input=stdin, capture_output=True, check=True
+        )
+        assert done.stderr == b""
+        return done.stdout.decode()
+
+    def fire(self, path: str | None, tool: str = "Read", key: str = "file_path", **event: object) -> str | None:
+        given = {} if path is None else {key: path}
+        said = self.raw(
+            json.dumps(
+                {"session_id": "s", "cwd": WORKSPACE, "tool_name": tool, "tool_input": given, **event}
+            ).encode()
+        )
+        return json.loads(said)["hookSpecificOutput"]["additionalContext"] if said else None
+
+
+@pytest.fixture
+def hook(tmp_path: Path) -> Hook:
+    return Hook(tmp_path)
+
+
+def test_the_nearest_node_once_per_session(hook: Hook) -> None:
+    assert hook.fire("/workspace/pkg/deep/a.py") == "about deep"
+    assert hook.fire("/workspace/pkg/deep/b.py", "Edit") is None
+    assert hook.fire("/workspace/pkg/a.py") == "about pkg"
+    assert hook.fire("/workspace/pkg/deep/a.py", session_id="other") == "about deep"
+    firings = read_hook_log(hook.log).firings
+    assert [(f.tool, f.path, f.node, f.emitted, f.chars) for f in firings] == [
+        ("Read", "pkg/deep/a.py", "pkg/deep/AGENTS.md", True, 10),
+        ("Edit", "pkg/deep/b.py", "pkg/deep/AGENTS.md", False, 0),
+        ("Read", "pkg/a.py", "pkg/AGENTS.md", True, 9),
+        ("Read", "pkg/deep/a.py", "pkg/deep/AGENTS.md", True, 10),
+    ]
+    assert all(f.at > 1_700_000_000 for f in firings)
+
+
+@pytest.mark.parametrize(
+    ("tool", "key", "path", "text"),
+    [
+        ("Grep", "path", "/workspace/pkg", "about pkg"),
+        ("Glob", "path", "pkg/deep", "about deep"),
+        ("Write", "file_path", "/workspace/pkg/new.py", "about pkg"),
+        ("NotebookEdit", "notebook_path", "/workspace/claude/a.ipynb", "about claude"),
+        ("Read", "file_path", "tests/../pkg/./a.py", "about pkg"),
+        ("Read", "file_path", "/workspace/pkg/deep/not/there/yet.py", "about deep"),
+        ("Read", "file_path", "/workspace/a.py", None),  # never the root's
+        ("Grep", "path", "/workspace", None),
+        ("Grep", "pattern", "x", None),
+        ("Read", "file_path", "/etc/passwd", None),
+        ("Read", "file_path", "/workspace/../etc/passwd", None),
+        ("Read", "file_path", "/workspace_pkg/a.py", None),
+        ("Read", "file_path", "", None),
+        ("Read", "file_path", "/workspace/pkg/silent/a.py", None),  # its own node has nothing to say
+        *(
+            ("Read", "file_path", f"/workspace/pkg/a.{suffix}", None)
+            for suffix in ("json", "yaml", "yml", "toml", "cfg", "ini", "lock", "JSON")
+        ),
+    ],
+)
+def test_tools_and_paths(hook: Hook, tool: str, key: str, path: str, text: str | None) -> None:
+    assert hook.fire(path, tool, key) == text
+
+
+def test_a_relative_path_starts_at_the_events_folder(hook: Hook) -> None:
+    assert hook.fire("a.py", cwd="/workspace/pkg") == "about pkg"
+
+
+def test_the_answer_names_the_event(hook: Hook) -> None:
+    event = {"tool_name": "Read", "tool_input": {"file_path": "pkg/a.py"}, "hook_event_name": "PreToolUse"}
+    said = json.loads(hook.raw(json.dumps(event).encode()))
+    assert said == {"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "about pkg"}}
+    said = json.loads(hook.raw(b'{"tool_input": {"path": "tests"}}'))
+    assert said["hookSpecificOutput"]["hookEventName"] == "PostToolUse"
+
+
+@pytest.mark.parametrize(
+    "stdin", [b"", b"not json", b"[]", b"null", b'{"tool_input": 3}', b'{"tool_input": {"path": ["a"]}}', b"\xff{"]
+)
+def test_nonsense_is_silent(hook: Hook, stdin: bytes) -> None:
+    assert hook.raw(stdin) == ""
+
+
+def test_a_context_or_log_that_is_gone_is_silent(hook: Hook) -> None:
+    event = b'{"tool_input": {"path": "pkg"}}'
+    assert hook.raw(event, "--context", "/nowhere") == ""
+    assert hook.raw(event, "--log", "/nowhere/at/all/log") == ""
+    assert hook.raw(event, "--odd") != ""
+
+
+def test_parallel_calls_emit_once(hook: Hook) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        said = list(pool.map(lambda n: hook.fire(f"/workspace/pkg/{n}.py"), range(12)))
+    assert sorted(said, key=str) == [*[None] * 11, "about pkg"]
+    log = read_hook_log(hook.log)
+    assert (len(log.firings), len(log.emitted), log.unreadable) == (12, 1, 0)
+
+
+def test_it_needs_nothing_but_the_standard_library() -> None:
+    """It runs in the agent's sandbox with whatever Python is there."""
+    program = f"import sys; sys.argv = ['x']; exec(open({str(SCRIPT)!r}).read().split('if __name__')[0])"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_log_of_a_hostile_agent(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    assert read_hook_log(log).firings == ()
+    good = {"at": 1.5, "tool": "Read", "path": "a", "node": None, "emitted": False, "chars": 0}
+    lines = [
+        json.dumps(good).encode(),
+        b"\xff\xfe",
+        b"[]",
+        b"{",
+        b"",
+        b'{"at": 1}',
+        json.dumps({**good, "chars": "many"}).encode(),
+        json.dumps({**good, "emitted": 1}).encode(),
+        b"[" * 100_000,
+        json.dumps({"at": 2, "error": "x"}).encode(),
+        json.dumps(good).encode()[:20],
+    ]
+    log.write_bytes(b"\n".join(lines))
+    read = read_hook_log(log)
+    assert (len(read.firings), read.unreadable) == (1, 9)
+    log.unlink()
+    log.symlink_to("/etc/passwd")
+    assert read_hook_log(log).unreadable == 0
+    log.unlink()
+    os.mkfifo(log)
+    assert read_hook_log(log).firings == ()
+    log.unlink()
+    log.mkdir()
+    assert read_hook_log(log).firings == ()
