@@ -32,10 +32,9 @@ def wrapped(job: Job, *, other_uid: bool) -> tuple[str, ...]:
 
 
 def _python_of_others() -> str:
-    found = interpreters(_VERSIONS, for_other_uid=True)
-    if not found:
-        raise SandboxError("no Python that the agent's user may execute, for the gateway's forwarder")
-    return str(found[0].path)
+    for found in interpreters(_VERSIONS, for_other_uid=True):
+        return str(found.path)
+    raise SandboxError("no Python that the agent's user may execute, for the gateway's forwarder")
 
 
 @dataclass
