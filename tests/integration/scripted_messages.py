@@ -120,8 +120,7 @@ def scripted_messages() -> Iterator[ScriptedMessages]:
     class Handler(_Handler):
         scripted = played
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), Handler)
     played.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
@@ -132,6 +131,11 @@ def scripted_messages() -> Iterator[ScriptedMessages]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # five would make a burst of connections wait a second
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -75,6 +75,15 @@ def test_a_childs_claude_md_counts_once_its_folder_is_read(rig: Rig) -> None:
     assert first.reached == {"files": False}
     ran = rig.run(Say("", (rig.read(),)), DONE).report
     assert (ran.reached, ran.undeclared) == ({"files": True}, ())
+    rig.canaries = Canaries()
+    assert rig.run(Say("", (rig.read(),)), DONE).report.undeclared == (child,)
+
+
+def test_a_claude_md_that_the_agent_writes_itself_is_no_contamination(rig: Rig) -> None:
+    own = rig.seen("src/CLAUDE.md")
+    ran = rig.run(Say("", (rig.bash("echo mine > src/CLAUDE.md"),)), Say("", (rig.read(),)), DONE)
+    assert f"Contents of {own}" in rig.provider.main[2].strings
+    assert (ran.report.undeclared, ran.report.own_files) == ((), (own,))
 
 
 def test_homes_own_claude_md_is_not_sent(rig: Rig) -> None:

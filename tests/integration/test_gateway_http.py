@@ -35,7 +35,7 @@ def provider() -> Iterator[ScriptedMessages]:
 
 @contextmanager
 def opened(tmp_path: Path, url: str, **options: Any) -> Iterator[Gateway]:
-    upstream = Upstream(url, KEY, idle_timeout_s=1, whole_timeout_s=1)
+    upstream = Upstream(url, KEY, idle_timeout_s=1, whole_timeout_s=15)
     with Gateway(upstream, record=tmp_path / "record", **options) as gateway:
         yield gateway
 
@@ -196,7 +196,7 @@ def test_side_requests_cost_but_are_no_turns(tmp_path: Path, provider: ScriptedM
     provider.play(Say("a", (), Usage(100, 10)), Say("b", (), Usage(100, 10)))
     with opened(tmp_path, provider.url, model=MODEL) as gateway:
         ask(gateway, body())
-        ask(gateway, body(tools=[]))  # a title: no tools
+        ask(gateway, body(tools=[]))  # a summary: no tools
         ask(gateway, body(model="claude-haiku-4-5"))  # a sub-agent on a smaller model
         report = gateway.report()
     assert (report.requests, report.turns, report.side_requests) == (3, 1, 2)

@@ -36,7 +36,8 @@ class Asked:
     """A request, as far as the budget cares. `output_cap`: None when the request states none."""
 
     model: str
-    turn: bool
+    main: bool  # asks the main model
+    tools: bool  # carries tools
     bytes: int
     output_cap: int | None
 
@@ -46,6 +47,7 @@ class Admitted:
     """Go ahead, with this output limit (None: as the request says). Must be settled exactly once."""
 
     asked: Asked
+    turn: bool
     output_cap: int | None
     tokens: int
     usd: float
@@ -74,6 +76,7 @@ class _Spent:
     unpriced: bool = False
     turns: int = 0
     held_turns: int = 0
+    tools_seen: bool = False
     held_tokens: int = 0
     held_usd: float = 0.0
     in_flight: int = 0
@@ -100,21 +103,34 @@ class Account:
         if self._budget.max_cost_usd is not None and price is None:
             return Refused("unpriced", f"the trial has a money budget and {asked.model!r} has no known price")
         with self._changed:
+            self._tools(asked)
             while True:
                 answer = _CLOSED if self._closed else self._judge(asked, price)
                 if answer is not None:
                     return self._hold(answer)
                 self._changed.wait()
 
+    def _tools(self, asked: Asked) -> None:
+        """With the first tools, earlier requests without any turn out to have been probes, not turns."""
+        if asked.main and asked.tools and not self._spent.tools_seen:
+            self._spent.tools_seen = True
+            self._spent.turns = 0
+            self._changed.notify_all()
+
+    def _is_turn(self, asked: Asked) -> bool:
+        return asked.main and (asked.tools or not self._spent.tools_seen)
+
     def _judge(self, asked: Asked, price: Price | None) -> Admitted | Refused | None:
         """None: wait until a request in flight is settled and its unused part is free again."""
         budget, spent = self._budget, self._spent
-        if asked.turn and budget.max_turns is not None and spent.turns + spent.held_turns >= budget.max_turns:
-            if spent.turns < budget.max_turns:
+        limit = budget.max_turns
+        turn = self._is_turn(asked)
+        if limit is not None and turn and spent.turns + spent.held_turns >= limit:
+            if spent.turns < limit:
                 return None
-            return Refused("max_turns", f"the trial's {budget.max_turns} turns are spent")
+            return Refused("max_turns", f"the trial's {limit} turns are spent")
         if budget.max_tokens is None and budget.max_cost_usd is None:
-            return Admitted(asked, None, 0, 0.0)
+            return Admitted(asked, turn, None, 0, 0.0)
         sent = int(asked.bytes * self._tokens_per_byte * _MARGIN) + 1
         wanted = asked.output_cap or _UNSTATED_CAP
         room = min(self._room_in_tokens(sent), self._room_in_money(sent, price))
@@ -124,7 +140,7 @@ class Account:
             return Refused("cost", "the trial's money or token budget is spent")
         cap = min(wanted, room)
         usd = 0.0 if price is None else price.usd(Usage(cache_write=sent, output=cap))
-        return Admitted(asked, None if cap == asked.output_cap else cap, sent + cap, usd)
+        return Admitted(asked, turn, None if cap == asked.output_cap else cap, sent + cap, usd)
 
     def _room_in_tokens(self, sent: int) -> int:
         """Output tokens that would still fit."""
@@ -142,23 +158,25 @@ class Account:
 
     def _hold(self, answer: Admitted | Refused) -> Admitted | Refused:
         if isinstance(answer, Admitted):
-            self._spent.held_turns += answer.asked.turn
+            self._spent.held_turns += answer.turn
             self._spent.held_tokens += answer.tokens
             self._spent.held_usd += answer.usd
             self._spent.in_flight += 1
         return answer
 
-    def settle(self, admitted: Admitted, usage: Usage | None, *, estimated: int = 0, answered: bool) -> None:
-        """What it really was. `usage` None with `estimated` output tokens: cut before counts came."""
+    def settle(self, admitted: Admitted, usage: Usage | None, *, estimated: int = 0, answered: bool) -> int | None:
+        """What it really was; returns the number of its turn, from 1, when it was one. `usage` None with
+        `estimated` output tokens: cut before counts came."""
         asked = admitted.asked
         price = price_of(asked.model, self._prices)
         with self._changed:
             spent = self._spent
-            spent.held_turns -= asked.turn
+            spent.held_turns -= admitted.turn
             spent.held_tokens -= admitted.tokens
             spent.held_usd -= admitted.usd
             spent.in_flight -= 1
-            spent.turns += asked.turn and answered
+            turn = answered and self._is_turn(asked)
+            spent.turns += turn
             spent.estimated += estimated
             charged = (usage or Usage()) + Usage(output=estimated)
             if usage is not None:
@@ -170,6 +188,7 @@ class Account:
             elif charged.total:
                 spent.unpriced = True
             self._changed.notify_all()
+            return spent.turns if turn else None
 
     @property
     def usage(self) -> Usage:

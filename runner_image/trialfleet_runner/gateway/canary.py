@@ -9,10 +9,10 @@ from typing import Any, cast
 
 from trialfleet_runner.gateway.usage import objects
 
-# How Claude Code (2.1.197, measured) introduces a memory file, inside a <system-reminder> block or the system
-# prompt: "Contents of <path> (project instructions, …):" or "Contents of <path>:".
+# How Claude Code (2.1.197, measured) introduces a memory file, inside a <system-reminder> or the system prompt:
+# "Contents of <path> (project instructions, …):" or "Contents of <path>:".
 _CLAIM = re.compile(r"^Contents of (/[^\n]{1,4096}?\.md)(?: \([^\n]*\))?:\s*$", re.MULTILINE)
-_REMINDER = "<system-reminder>"
+_OPEN, _CLOSE = "<system-reminder>", "</system-reminder>"
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Canaries:
     """`declared`: delivery -> needles, each a text that proves it (any one suffices). `forbidden`: name ->
     needles whose appearance anywhere is contamination. `files`: paths, as the agent sees them, of the context
     files that the condition put on disk; a memory file that the agent's program loads from elsewhere is
-    contamination.
+    contamination, unless the model named it before (an agent may write a CLAUDE.md of its own).
 
     Needles are compared with the decoded strings of a request, so they are given as plain text. A needle
     should be one line: programs number, indent or re-wrap what they quote.
@@ -33,10 +33,12 @@ class Canaries:
 
 @dataclass(frozen=True)
 class Sighting:
-    """What one request carried: names of declared deliveries; undeclared things, as text for people."""
+    """What one request carried: names of declared deliveries, names of forbidden needles, and paths of memory
+    files that were not declared."""
 
     declared: frozenset[str]
     undeclared: frozenset[str]
+    claimed: frozenset[str]
 
 
 def look(body: dict[str, Any], canaries: Canaries) -> Sighting:
@@ -45,7 +47,7 @@ def look(body: dict[str, Any], canaries: Canaries) -> Sighting:
     declared = (name for name, needles in canaries.declared.items() if _any_in(needles, texts))
     forbidden = (name for name, needles in canaries.forbidden.items() if _any_in(needles, texts))
     claimed = (path for text in framed(body) for path in _CLAIM.findall(text) if path not in canaries.files)
-    return Sighting(frozenset(declared), frozenset(forbidden) | frozenset(claimed))
+    return Sighting(frozenset(declared), frozenset(forbidden), frozenset(claimed))
 
 
 def _any_in(needles: tuple[str, ...], texts: list[str]) -> bool:
@@ -68,20 +70,39 @@ def strings(value: object) -> Iterator[str]:
 
 
 def framed(body: dict[str, Any]) -> Iterator[str]:
-    """Texts that the agent's program wrote itself: the system prompt and reminders beside the prompt.
+    """Texts that the agent's program wrote itself: the system prompt, reminders beside the prompt, and those that
+    it hangs on the end of a tool's result.
 
-    Tool results and the prompt are left out: a repository's file or a failing test may quote anything.
+    The rest of tool results and the prompt are left out: a repository's file or a failing test may quote
+    anything.
     """
     system = body.get("system")
-    yield from [system] if isinstance(system, str) else _texts(system)
+    yield from [system] if isinstance(system, str) else _texts(objects(system))
     for message in objects(body.get("messages")):
         content = message.get("content")
-        found = [content] if isinstance(content, str) else list(_texts(content))
-        role = message.get("role")
-        yield from (text for text in found if role == "system" or text.lstrip().startswith(_REMINDER))
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
+        spoken = message.get("role") == "system"
+        yield from (text for text in _texts(blocks) if spoken or text.lstrip().startswith(_OPEN))
+        for block in blocks:
+            if block.get("type") == "tool_result":
+                result = block.get("content")
+                yield from (
+                    part
+                    for text in ([result] if isinstance(result, str) else _texts(objects(result)))
+                    for part in _trailing(text)
+                )
 
 
-def _texts(content: object) -> Iterator[str]:
-    for block in objects(content):
+def _texts(blocks: list[dict[str, Any]]) -> Iterator[str]:
+    for block in blocks:
         if block.get("type") == "text" and isinstance(block.get("text"), str):
             yield block["text"]
+
+
+def _trailing(text: str) -> Iterator[str]:
+    """The reminders at the very end of a text, the last first."""
+    text = text.rstrip()
+    while text.endswith(_CLOSE) and _OPEN in text:
+        start = text.rindex(_OPEN)
+        yield text[start:]
+        text = text[:start].rstrip()

@@ -125,8 +125,13 @@ class Exchanger:
         if remote is not None:
             self._refuse(call, reply, f"{remote} would reach the network from the provider's side", None)
             return
-        turn = self.tally.is_turn(call.model, tools=bool(call.body.get("tools")))
-        asked = Asked(call.model, turn, len(call.data), call.dialect.output_cap(call.body))
+        asked = Asked(
+            model=call.model,
+            main=self.tally.is_main(call.model),
+            tools=bool(call.body.get("tools")),
+            bytes=len(call.data),
+            output_cap=call.dialect.output_cap(call.body),
+        )
         admitted = self.account.admit(asked)
         if isinstance(admitted, Admitted):
             prepared = self._prepared(call, admitted)
@@ -135,7 +140,7 @@ class Exchanger:
                 return
             self.account.settle(admitted, None, answered=False)
             admitted = Refused("cost", "the trial's budget is nearly spent and the request cannot be cut to it")
-        if admitted.kind == "unpriced" and turn:
+        if admitted.kind == "unpriced" and asked.main:
             self.halt(admitted.message)
         self._refuse(call, reply, admitted.message, admitted)
 
@@ -192,11 +197,13 @@ class _Exchange:
         finally:
             self._settle()
 
-    def _settle(self) -> None:
-        """Once, and before the agent sees the end of its answer: what it asks next is judged by true sums."""
-        if not self.settled:
-            self.settled = True
-            self.of.account.settle(self.admitted, self.usage, estimated=self.estimated, answered=self.answered)
+    def _settle(self) -> int | None:
+        """Once, and before the agent sees the end of its answer: what it asks next is judged by true sums.
+        Returns the number of the turn, if it was one."""
+        if self.settled:
+            return None
+        self.settled = True
+        return self.of.account.settle(self.admitted, self.usage, estimated=self.estimated, answered=self.answered)
 
     def _answer(self, response: http.client.HTTPResponse, sighting: Sighting) -> None:
         if not 200 <= response.status < 300:
@@ -272,14 +279,14 @@ class _Exchange:
 
     def _complete(self, answer: Answer, status: int) -> None:
         self.usage, self.answered = answer.usage, True
-        turn = self.of.tally.succeeded(
+        self.of.tally.succeeded(
             self.of.clock(),
             chain=self.call.chain,
             started=self.started,
-            turn=self.admitted.asked.turn,
-            model=answer.model,
+            main=self.admitted.asked.main,
+            answer=answer,
         )
-        self._settle()
+        turn = self._settle()
         self._note(answer, turn)
         self._record(status, answer, turn, None)
 
@@ -295,12 +302,12 @@ class _Exchange:
             self._charge(answer)
         self._settle()
         if found is Fault.REQUEST:
-            self.of.tally.declined(chain=self.call.chain, started=self.started)
+            self.of.tally.declined(chain=self.call.chain, started=self.started, main=self.admitted.asked.main)
         first_halt = self.of.tally.failed(
             self.of.clock(),
             chain=self.call.chain,
             started=self.started,
-            main=self.admitted.asked.turn,
+            main=self.admitted.asked.main,
             status=status,
             fault=found,
             message=message,

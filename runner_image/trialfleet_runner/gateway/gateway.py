@@ -36,7 +36,7 @@ class Gateway:
 
     `record`: folder for `model.jsonl` (bodies, redacted) and `answers.jsonl` (counts and times by message id).
     `listen`: unix socket to listen on, for sandboxes without a network; without it a free loopback port.
-    `model`: the main model, as requests name it; None: the first that is asked with tools.
+    `model`: the main model, as requests name it; None: the first that is asked.
     `prices`: override or add to the list. `patience_s`: how long one provider failure may stretch the agent's
     time budget. `allow_remote_tools`: let requests use tools that the provider runs (web search and the like).
     `on_halt`: called once, from a thread, when no trial of the campaign can succeed any more.
@@ -108,12 +108,12 @@ class Gateway:
 
     def report(self) -> GatewayReport:
         """So far; final after `close`."""
-        tally, usage = self._tally, self._account.usage
+        tally, usage, turns = self._tally, self._account.usage, self._account.turns
         return GatewayReport(
             requests=tally.requests,
             answered=tally.answered,
-            turns=tally.turns,
-            side_requests=tally.answered - tally.turns,
+            turns=turns,
+            side_requests=tally.answered - turns,
             input_tokens=usage.input,
             output_tokens=usage.output,
             cache_read_tokens=usage.cache_read,
@@ -134,6 +134,7 @@ class Gateway:
             interrupted=tally.interrupted,
             reached={name: name in tally.reached for name in self._canaries.declared},
             undeclared=tuple(sorted(tally.undeclared)),
+            own_files=tuple(sorted(tally.own_files)),
             first_request_s=tally.first_request_s,
             last_answer_s=tally.last_answer_s,
         )

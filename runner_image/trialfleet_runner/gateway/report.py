@@ -20,8 +20,9 @@ class GatewayReport(Frozen):
     """Counts of the gateway; an agent's own claims are kept apart (`Parsed`) and must agree.
 
     `requests`: model requests that were forwarded; `answered`: those that came back whole. `turns`: answered
-    requests that carry tools and ask the main model. `side_requests`: the other answered ones (titles, probes,
-    sub-agents on smaller models); their tokens and cost are counted too. Token kinds do not overlap.
+    requests to the main model, and of these only those that carry tools if any does. `side_requests`: the other
+    answered ones (titles, probes, sub-agents on smaller models); their tokens and cost are counted too. Token
+    kinds do not overlap.
     `cost_usd`: None when a model without a known price answered. `estimated_output_tokens`: of answers cut
     before the provider's count came; not in `output_tokens`, but charged to budget and cost.
     """
@@ -50,5 +51,8 @@ class GatewayReport(Frozen):
     interrupted: int  # answers cut because the agent or the runner hung up
     reached: dict[str, bool]  # declared delivery -> it was in a request that the model answered
     undeclared: tuple[str, ...]  # contamination: paths or names, sorted
+    own_files: tuple[
+        str, ...
+    ]  # memory files that the agent named before its program loaded them: no contamination
     first_request_s: float | None  # since the gateway opened
     last_answer_s: float | None

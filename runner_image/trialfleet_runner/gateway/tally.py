@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from dataclasses import dataclass, field
 
 from trialfleet_runner.contract import Stop
-from trialfleet_runner.gateway.canary import Sighting
+from trialfleet_runner.gateway.answers import Answer
+from trialfleet_runner.gateway.canary import Sighting, strings
 from trialfleet_runner.gateway.faults import Fault
+from trialfleet_runner.gateway.prices import bare
 from trialfleet_runner.gateway.report import ProviderError
 from trialfleet_runner.gateway.throttle import Throttle
 
 _KEPT_ERRORS = 100
+_MARKDOWN = re.compile(r"[\w./~-]{1,300}\.md\b")
 
 
 @dataclass
@@ -22,7 +26,6 @@ class Tally:
     main_model: str | None
     requests: int = 0
     answered: int = 0
-    turns: int = 0
     interrupted: int = 0
     unauthorised: int = 0
     error_count: int = 0
@@ -35,16 +38,16 @@ class Tally:
     errors: list[ProviderError] = field(default_factory=list[ProviderError])
     reached: set[str] = field(default_factory=set[str])
     undeclared: set[str] = field(default_factory=set[str])
+    own_files: set[str] = field(default_factory=set[str])
+    _named: set[str] = field(default_factory=set[str])  # Markdown files in the model's own words
     _main_chains: dict[str, str] = field(default_factory=dict[str, str])  # chain -> its last error
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def is_turn(self, model: str, *, tools: bool) -> bool:
-        """Whether an answer to this request is a turn. Without a named main model the first model that is
-        asked with tools is it."""
+    def is_main(self, model: str) -> bool:
+        """Whether this is the main model. Without a named one, the first that is asked is it."""
         with self._lock:
-            if tools and self.main_model is None:
-                self.main_model = model
-            return tools and model == self.main_model
+            self.main_model = self.main_model or model
+            return bare(model) == bare(self.main_model)
 
     def sent(self, at: float, sighting: Sighting) -> None:
         """A request leaves for the provider."""
@@ -52,27 +55,28 @@ class Tally:
             self.requests += 1
             self.first_request_s = at if self.first_request_s is None else self.first_request_s
             self.undeclared |= sighting.undeclared
+            for path in sighting.claimed:
+                (self.own_files if _named(path, self._named) else self.undeclared).add(path)
 
     def began(self, sighting: Sighting) -> None:
         """The model has read the request: the provider answers it."""
         with self._lock:
             self.reached |= sighting.declared
 
-    def succeeded(self, at: float, *, chain: str, started: float, turn: bool, model: str | None) -> int | None:
-        """A whole answer; returns the number of its turn, from 1, or None."""
+    def succeeded(self, at: float, *, chain: str, started: float, main: bool, answer: Answer) -> None:
+        """A whole answer."""
         with self._lock:
-            self.throttle.succeeded(chain, started)
+            self.throttle.succeeded(chain, started, main=main)
             self.answered += 1
             self.last_answer_s = at
-            if model:
-                self.models.add(model)
-            self.turns += turn
-            return self.turns if turn else None
+            if answer.model:
+                self.models.add(answer.model)
+            self._named |= {name for text in strings(answer.body) for name in _MARKDOWN.findall(text)}
 
-    def declined(self, *, chain: str, started: float) -> None:
+    def declined(self, *, chain: str, started: float, main: bool) -> None:
         """The provider is up and found fault with the request."""
         with self._lock:
-            self.throttle.succeeded(chain, started)
+            self.throttle.succeeded(chain, started, main=main)
 
     def failed(
         self, at: float, *, chain: str, started: float, main: bool, status: int | None, fault: Fault, message: str
@@ -115,3 +119,8 @@ class Tally:
         with self._lock:
             left = [text for chain, text in self._main_chains.items() if self.throttle.is_open(chain)]
             return left[-1] if left else None
+
+
+def _named(path: str, names: set[str]) -> bool:
+    """Whether the model has spoken of this file before: then the agent may have made it itself."""
+    return any(path == name or path.endswith("/" + name.removeprefix("./")) for name in names)

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 class Throttle:
     """Time from the start of a request that the provider failed until the start of the next that succeeds.
 
-    A chain is one API path and model: what an agent retries. Overlapping chains count once (the agent's wall
-    clock is one). A chain that nothing closes stops counting after `patience_s`: a provider that is down for
-    good must not give an agent endless time.
+    A chain is one API path and model: what an agent retries. A success of the main model closes every chain: an
+    agent that goes on is not waiting for a title. Overlapping chains count once (the agent's wall clock is one).
+    A chain that nothing closes stops counting after `patience_s`: a provider that is down for good must not give
+    an agent endless time.
     """
 
     patience_s: float
@@ -21,12 +22,13 @@ class Throttle:
     def failed(self, chain: str, started: float) -> None:
         self._open.setdefault(chain, started)
 
-    def succeeded(self, chain: str, started: float) -> None:
+    def succeeded(self, chain: str, started: float, *, main: bool = False) -> None:
         """`started`: of the request that succeeded. One that began before the failure proves nothing."""
-        since = self._open.get(chain)
-        if since is not None and started >= since:
-            del self._open[chain]
-            self._closed.append((since, min(started, since + self.patience_s)))
+        for name in list(self._open) if main else [chain]:
+            since = self._open.get(name)
+            if since is not None and started >= since:
+                del self._open[name]
+                self._closed.append((since, min(started, since + self.patience_s)))
 
     def is_open(self, chain: str) -> bool:
         return chain in self._open

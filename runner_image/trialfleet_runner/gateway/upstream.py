@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import ssl
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -60,7 +61,7 @@ class Upstream:
         assert parts.hostname is not None
         if parts.scheme == "https":
             return http.client.HTTPSConnection(
-                parts.hostname, parts.port, timeout=self.connect_timeout_s, context=ssl.create_default_context()
+                parts.hostname, parts.port, timeout=self.connect_timeout_s, context=_tls()
             )
         return http.client.HTTPConnection(parts.hostname, parts.port, timeout=self.connect_timeout_s)
 
@@ -70,6 +71,12 @@ class Upstream:
         kept = {name: value for name, value in named.items() if value.isprintable()}
         key = {"x-api-key": self.key} if self.auth == "x-api-key" else {"authorization": f"Bearer {self.key}"}
         return kept | {"accept-encoding": "identity"} | key
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """Once: reading the machine's certificates takes longer than a handshake."""
+    return ssl.create_default_context()
 
 
 def passed_back(headers: list[tuple[str, str]]) -> dict[str, str]:

@@ -16,8 +16,10 @@ from trialfleet_runner.gateway.usage import Usage
 MODEL = "claude-sonnet-4-6"
 
 
-def asked(*, turn: bool = True, size: int = 300, cap: int | None = 1000, model: str = MODEL) -> Asked:
-    return Asked(model, turn, size, cap)
+def asked(
+    *, main: bool = True, tools: bool = True, size: int = 300, cap: int | None = 1000, model: str = MODEL
+) -> Asked:
+    return Asked(model, main, tools, size, cap)
 
 
 def admitted(account: Account, request: Asked) -> Admitted:
@@ -30,10 +32,26 @@ def test_turns_end_exactly_and_side_requests_are_none() -> None:
     account = Account(Budget(max_turns=2), {})
     for _ in range(2):
         account.settle(admitted(account, asked()), Usage(output=1), answered=True)
-    account.settle(admitted(account, asked(turn=False)), Usage(output=1), answered=True)
+    account.settle(admitted(account, asked(tools=False)), Usage(output=1), answered=True)
+    account.settle(admitted(account, asked(main=False)), Usage(output=1), answered=True)
     refused = account.admit(asked())
     assert isinstance(refused, Refused)
     assert (refused.stop, account.turns) == (Stop.MAX_TURNS, 2)
+
+
+def test_an_agent_that_never_uses_tools_has_turns_all_the_same() -> None:
+    account = Account(Budget(max_turns=2), {})
+    for number in (1, 2):
+        assert account.settle(admitted(account, asked(tools=False)), Usage(output=1), answered=True) == number
+    assert isinstance(account.admit(asked(tools=False)), Refused)
+
+
+def test_with_the_first_tools_earlier_requests_turn_out_to_be_probes() -> None:
+    account = Account(Budget(max_turns=1), {})
+    account.settle(admitted(account, asked(tools=False)), Usage(output=1), answered=True)
+    assert account.settle(admitted(account, asked()), Usage(output=1), answered=True) == 1
+    assert account.settle(admitted(account, asked(tools=False)), Usage(output=1), answered=True) is None
+    assert isinstance(account.admit(asked()), Refused)
 
 
 def test_a_failed_request_spends_no_turn() -> None:

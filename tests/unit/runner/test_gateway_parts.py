@@ -217,6 +217,16 @@ def test_an_older_request_that_succeeds_late_proves_nothing() -> None:
     assert throttle.is_open("m")
 
 
+def test_an_agent_that_goes_on_is_not_waiting_for_a_title() -> None:
+    throttle = Throttle(patience_s=100)
+    throttle.failed("title", 10)
+    throttle.succeeded("main", 12, main=True)
+    assert throttle.seconds(99) == 2
+    throttle.failed("main", 20)
+    throttle.succeeded("title", 21)
+    assert throttle.seconds(30) == 12
+
+
 def test_a_provider_that_is_down_for_good_gives_no_endless_time() -> None:
     throttle = Throttle(patience_s=60)
     throttle.failed("m", 0)
@@ -249,15 +259,24 @@ def test_memory_files_are_declared_by_path() -> None:
         reminder("/workspace/lib/CLAUDE.md"),
     ]
     found = look({"messages": [{"role": "user", "content": content}]}, canaries)
-    assert found.undeclared == {"/home/agent/.claude/CLAUDE.md", "/workspace/lib/CLAUDE.md"}
+    assert found.claimed == {"/home/agent/.claude/CLAUDE.md", "/workspace/lib/CLAUDE.md"}
+
+
+def test_a_reminder_on_the_end_of_a_tools_result_is_the_programs() -> None:
+    """Claude Code hangs the memory files of a folder on the result of the read that led there."""
+    hung = "1\tx = 1\n\n" + "\n".join(reminder(f"/w/{name}/CLAUDE.md")["text"] for name in "ab")
+    for content in (hung, [{"type": "text", "text": hung}]):
+        body = {"messages": [{"role": "user", "content": [{"type": "tool_result", "content": content}]}]}
+        assert look(body, Canaries()).claimed == {"/w/a/CLAUDE.md", "/w/b/CLAUDE.md"}
 
 
 def test_the_same_words_in_a_file_or_in_the_prompt_claim_nothing() -> None:
     words = "Contents of /etc/CLAUDE.md:\n\nrules"
-    result = {"type": "tool_result", "content": [{"type": "text", "text": f"<system-reminder>\n{words}"}]}
+    quoted = f"<system-reminder>\n{words}\n</system-reminder>\nmore of the file"
+    result = {"type": "tool_result", "content": [{"type": "text", "text": quoted}]}
     body = {"messages": [{"role": "user", "content": [result, {"type": "text", "text": words}]}]}
-    assert look(body, Canaries()).undeclared == frozenset()
-    assert look({"system": words}, Canaries()).undeclared == {"/etc/CLAUDE.md"}  # the positive control
+    assert look(body, Canaries()).claimed == frozenset()
+    assert look({"system": words}, Canaries()).claimed == {"/etc/CLAUDE.md"}  # the positive control
 
 
 def test_needles_are_found_in_any_decoded_string() -> None:
