@@ -6,6 +6,7 @@ servers do not condition; never the default checksums, which some servers refuse
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,13 +34,13 @@ from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.store.keys import is_key, key_parts, prefix_parts
 from trialfleet_runner.store.patience import Patience, is_transient
 from trialfleet_runner.store.protocol import Entry, StoreError
+from trialfleet_runner.store.signing import Signer
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
     from mypy_boto3_s3.type_defs import LifecycleRuleOutputTypeDef, ListObjectsV2OutputTypeDef
 
 CONTENT_TYPE = "application/octet-stream"  # fixed: it is signed, and some servers drop bodies of web forms
-LONGEST_GRANT_S = 7 * 24 * 3600  # of SigV4
 _THREADS = 16
 _WINDOW = 512  # values of get_many that are in memory together
 _NEEDED = "s3:ListBucket on the bucket; s3:GetObject, s3:PutObject (gc: s3:DeleteObject) on its objects"
@@ -62,10 +63,11 @@ def open_s3(
     at = endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     addressing = _addressing(path_style, at)
     client = _client(session, at, addressing)
-    signer = (
-        _client(session, grant_endpoint, _addressing(path_style, grant_endpoint)) if grant_endpoint else client
-    )
-    return S3Store(bucket, prefix, client, signer, _credential(session), patience or Patience())
+    here = signer = Signer(client, bucket, session.get_credentials())
+    if grant_endpoint:
+        there = _client(session, grant_endpoint, _addressing(path_style, grant_endpoint))
+        signer = dataclasses.replace(here, client=there)
+    return S3Store(bucket, prefix, client, here, signer, _credential(session), patience or Patience())
 
 
 def _addressing(asked: bool | None, endpoint: str | None) -> _Style:
@@ -122,7 +124,8 @@ class S3Store:
     bucket: str
     prefix: str  # without slashes at its ends; "" is the bucket's root
     client: S3Client
-    signer: S3Client  # signs grants for the address that runners see
+    here: Signer  # signs for the address that the API is reached at
+    signer: Signer  # signs grants for the address that runners see
     credential: str
     patience: Patience
 
@@ -209,29 +212,13 @@ class S3Store:
 
     def grant_put(self, key: str, *, conditional: bool = True, expires_s: float) -> PutGrant:
         """A presigned PUT whose `If-None-Match` is signed: left out, the store refuses the request."""
-        condition = {"IfNoneMatch": "*"} if conditional else {}
-        url = self._sign("put_object", key, expires_s, ContentType=CONTENT_TYPE, **condition)
         headers = {"Content-Type": CONTENT_TYPE} | ({"If-None-Match": "*"} if conditional else {})
+        url = self.signer.url("PUT", self._full(key), expires_s=expires_s, headers=headers)
         readback = self.grant_get(key, expires_s=expires_s) if conditional else None
         return PutGrant(url=url, headers=headers, conditional=conditional, readback=readback)
 
     def grant_get(self, key: str, *, expires_s: float) -> GetGrant:
-        return GetGrant(url=self._sign("get_object", key, expires_s))
-
-    def _sign(self, operation: str, key: str, expires_s: float, **params: str) -> str:
-        if not 1 <= expires_s <= LONGEST_GRANT_S:
-            raise OperatorError(
-                f"a grant for {expires_s:.0f} s cannot be signed: S3 allows 1 s to 7 days",
-                hint="lower the time-outs of the campaign",
-            )
-        try:
-            return self.signer.generate_presigned_url(
-                operation,
-                Params={"Bucket": self.bucket, "Key": self._full(key), **params},
-                ExpiresIn=int(expires_s),
-            )
-        except NoCredentialsError as error:
-            raise self._no_credentials(error) from error
+        return GetGrant(url=self.signer.url("GET", self._full(key), expires_s=expires_s))
 
     def expiry_rules(self) -> Sequence[str] | None:
         """The bucket's lifecycle rules that delete objects of this store; None when they cannot be read."""
