@@ -23,7 +23,7 @@ from trialfleet_controller import machine, processes
 from trialfleet_controller.backend import AttemptId, Finished, Order
 from trialfleet_controller.classify import Departure
 from trialfleet_controller.machine import Liveness
-from trialfleet_controller.work import WorkFolder
+from trialfleet_controller.work import Desk, WorkFolder
 from trialfleet_runner.contract import Start
 from trialfleet_runner.errors import OperatorError
 
@@ -64,6 +64,7 @@ def supervise(argv: Sequence[str], log: str, pid_file: str, controller: int) -> 
 @dataclass
 class _Task:
     id: AttemptId
+    desk: Desk
     kill_at: float | None = None  # monotonic: when patience with a stop is over
 
 
@@ -92,14 +93,10 @@ class RayBackend:
         return self._slots
 
     def launch(self, order: Order) -> None:
-        grants = self._work.put_grants(order)
-        ref = self._remote.remote(
-            (*self._runner, str(grants)),
-            str(self._work.log(order.id)),
-            str(self._work.pid(order.id)),
-            os.getpid(),
-        )
-        self._tasks[ref] = _Task(order.id)
+        desk = self._work.desk(order)
+        argv = (*self._runner, str(desk.grants))
+        ref = self._remote.remote(argv, str(desk.log), str(desk.pid), os.getpid())
+        self._tasks[ref] = _Task(order.id, desk)
 
     def poll(self, timeout_s: float) -> list[Finished]:
         self._kill_late()
@@ -137,24 +134,24 @@ class RayBackend:
         task = self._tasks.pop(ref)
         code: int | None
         try:
-            code, words = self._ray.get(ref), processes.tail(self._work.log(task.id))
+            code, words = self._ray.get(ref), processes.tail(task.desk.log)
         except self._ray.exceptions.TaskCancelledError:
             code, words = -signal.SIGTERM, ""
         except self._ray.exceptions.RayError as error:  # the worker died, and the runner with it
-            code, words = None, f"{processes.tail(self._work.log(task.id))}\n{type(error).__name__}"
-        self._work.forget(task.id)
+            code, words = None, f"{processes.tail(task.desk.log)}\n{type(error).__name__}"
+        task.desk.clear()
         return Finished(task.id, Departure(code=code, words=words))
 
     def _signal(self, task: _Task, number: signal.Signals) -> bool:
         """True when the runner was there to be told."""
         try:
-            pid = int(self._work.pid(task.id).read_text())
+            pid = int(task.desk.pid.read_text())
             fd = os.pidfd_open(pid)
         except (FileNotFoundError, ValueError, ProcessLookupError):
             return False
         try:
             # Still named after we hold it: then the descriptor is of the runner, not of a reused number.
-            if self._work.pid(task.id).exists():
+            if task.desk.pid.exists():
                 signal.pidfd_send_signal(fd, number)
                 return True
         except ProcessLookupError:

@@ -14,13 +14,14 @@ from trialfleet_controller import machine, processes
 from trialfleet_controller.backend import AttemptId, Finished, Order
 from trialfleet_controller.classify import Departure
 from trialfleet_controller.machine import Liveness
-from trialfleet_controller.work import WorkFolder
+from trialfleet_controller.work import Desk, WorkFolder
 from trialfleet_runner.contract import Start
 
 
 @dataclass
 class _Child:
     id: AttemptId
+    desk: Desk
     process: subprocess.Popen[bytes]
     pidfd: int
     kill_at: float | None = None  # monotonic: when patience with a stop is over
@@ -40,10 +41,10 @@ class ProcessBackend:
         return self._slots
 
     def launch(self, order: Order) -> None:
-        grants = self._work.put_grants(order)
-        process = processes.start((*self._runner, str(grants)), self._work.log(order.id))
+        desk = self._work.desk(order)
+        process = processes.start((*self._runner, str(desk.grants)), desk.log)
         fd = os.pidfd_open(process.pid)
-        self._children[fd] = _Child(order.id, process, fd)
+        self._children[fd] = _Child(order.id, desk, process, fd)
 
     def poll(self, timeout_s: float) -> list[Finished]:
         self._kill_late()
@@ -73,8 +74,8 @@ class ProcessBackend:
         child = self._children.pop(fd)
         code = processes.end_group(child.process)
         os.close(fd)
-        words = processes.tail(self._work.log(child.id))
-        self._work.forget(child.id)
+        words = processes.tail(child.desk.log)
+        child.desk.clear()
         return Finished(child.id, Departure(code=code, words=words))
 
     def _kill_late(self) -> None:

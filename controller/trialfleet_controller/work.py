@@ -3,14 +3,38 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import shutil
 import tempfile
-from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_controller.backend import AttemptId, Order
+from trialfleet_controller.backend import Order
 from trialfleet_runner.attempt.scratch import LOCK, scratch_root
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What one launch needs: an attempt that is launched twice has two."""
+
+    stem: Path
+
+    @property
+    def grants(self) -> Path:
+        return self.stem.with_suffix(".json")
+
+    @property
+    def log(self) -> Path:
+        return self.stem.with_suffix(".log")
+
+    @property
+    def pid(self) -> Path:
+        return self.stem.with_suffix(".pid")
+
+    def clear(self) -> None:
+        for path in (self.grants, self.log, self.pid):
+            path.unlink(missing_ok=True)
 
 
 class WorkFolder:
@@ -21,26 +45,17 @@ class WorkFolder:
         above.mkdir(mode=0o711, parents=True, exist_ok=True)
         self.path = Path(tempfile.mkdtemp(prefix="controller-", dir=above))
         # Held while this process lives: `gc` tells what a killed controller left from what is in use.
+        self._launches = itertools.count(1)
         self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
-    def put_grants(self, order: Order) -> Path:
-        path = self.path / f"{order.id}.json"
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    def desk(self, order: Order) -> Desk:
+        """Files of one launch, with the grants in place."""
+        desk = Desk(self.path / f"{order.id}-{next(self._launches)}")
+        descriptor = os.open(desk.grants, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(order.grants)
-        return path
-
-    def log(self, attempt: AttemptId) -> Path:
-        return self.path / f"{attempt}.log"
-
-    def pid(self, attempt: AttemptId) -> Path:
-        return self.path / f"{attempt}.pid"
-
-    def forget(self, attempt: AttemptId) -> None:
-        for suffix in ("json", "log", "pid"):
-            with suppress(FileNotFoundError):
-                (self.path / f"{attempt}.{suffix}").unlink()
+        return desk
 
     def close(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)

@@ -1,10 +1,11 @@
 """A runner program that keeps the contract and does no work: `fake_runner.py BEHAVIOUR GRANTS`.
 
 Only the standard library, so that one run costs little. BEHAVIOUR is words joined by commas:
-`sleep=S` the agent takes S seconds; `kill=PLACE:N` SIGKILL itself at PLACE (begin, start, patch, bundle, end) of
-attempts up to N; `loss=CLASS:N` end attempts up to N with that loss before the agent; `midloss=CLASS:N` after it
-started; `halt=SCOPE` the losses halt; `torn` the bundle is not what the end says; `log=FILE` where one line per
-execution of the agent is appended; `deaf` ignores SIGTERM.
+`sleep=S` the agent takes S seconds; `log=FILE` where one line per execution of the agent is appended;
+`kill=PLACE:N` SIGKILL itself at PLACE (begin, start, patch, bundle, end) of attempts up to N;
+`loss=CLASS:N` end attempts up to N with that loss before the agent, `midloss=CLASS:N` after it started;
+`halt=SCOPE` the losses halt; `torn` the bundle is not what the end says; `crash` end with a traceback;
+`orphan=FILE` leave a process behind; `deaf` ignore SIGTERM.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -116,6 +118,10 @@ class Fake:
         return 0
 
     def agent(self) -> None:
+        if "crash" in self.words:
+            raise ZeroDivisionError
+        if file := self.words.get("orphan"):
+            Path(file).write_text(str(subprocess.Popen(["sleep", "600"]).pid))
         if log := self.words.get("log"):
             with Path(log).open("a") as file:
                 file.write(f"{self.id} {self.n}\n")
