@@ -106,7 +106,10 @@ def scratch(parent: Path, prefix: str) -> Generator[Path]:
 
 
 def discard(folder: Path) -> None:
-    """Remove a tree of ours, also one that was sealed read-only; links are never followed."""
+    """Remove a tree, also one that was sealed read-only or closed by a program; links are never followed."""
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    folder.chmod(0o700)
     for path, names, _ in os.walk(folder):
         for name in names:
             child = Path(path, name)

@@ -238,19 +238,34 @@ def write_folder(tree: Tree, dest: Path) -> None:
     _write(tree, dest, sorted(tree))
 
 
-def write_changes(changes: Mapping[str, Entry | None], dest: Path) -> None:
-    """Bring a folder that was written by `write_folder`, and changed by nobody since, to a changed tree.
-
-    None removes. The caller has checked the resulting tree: then no path here leads through a link.
+def write_changes(changes: Mapping[str, Entry | None], dest: Path) -> tuple[str, ...]:
+    """Make the changes in a folder that `write_folder` or `clone` wrote and nobody has changed since; None
+    removes. Returns the paths that were left out, because something that stays is in their place: the changes
+    may have been made on another tree than this one.
     """
-    for path, entry in sorted(changes.items(), reverse=True):
+    for path in sorted((path for path in changes if _is_reachable(dest, path)), reverse=True):
         target = dest / path
         if target.is_symlink() or target.is_file():
             target.unlink()
-        if entry is None:
+        if changes[path] is None:
             _prune(target.parent, dest)
     added = {path: entry for path, entry in changes.items() if entry is not None}
-    _write(added, dest, sorted(added), mtime=None)
+    free = {path: added[path] for path in added if _is_reachable(dest, path) and not (dest / path).is_dir()}
+    _write(free, dest, sorted(free), mtime=None)
+    leaving = {path for path in links_of(free) if not (dest / path).resolve().is_relative_to(dest.resolve())}
+    for path in leaving:
+        (dest / path).unlink()
+    return tuple(sorted(leaving | (added.keys() - free.keys())))
+
+
+def _is_reachable(dest: Path, path: str) -> bool:
+    """Whether the parents of `path` are folders or absent: no file, no link."""
+    folder = dest
+    for part in path.split("/")[:-1]:
+        folder = folder / part
+        if folder.is_symlink() or folder.is_file():
+            return False
+    return True
 
 
 def _prune(folder: Path, root: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from trialfleet_runner.junit import collection_failures
 from trialfleet_runner.testrun import TestRun
 from trialfleet_runner.validate.record import Problem, ProblemKind
 
+_ERROR = re.compile(r"(?:E\s+|ERROR:?\s+)?[\w.]*(?:Error|Exception|ERROR)\b")
 Outcomes = Mapping[str, str]  # test id -> outcome of one run; absent: missing
 
 _HINTS: Mapping[str, str] = {
@@ -54,10 +56,12 @@ def not_a_run(run: TestRun, tree: str) -> Problem | None:
 
 
 def _detail(run: TestRun) -> str:
+    """The line that names an error, or the last lines."""
     failures = collection_failures(run.cases or ())
     text = failures[0].text if failures else run.output
-    lines = [line for line in text.strip().split("\n") if line.strip()]
-    return ": " + " | ".join(line.strip() for line in lines[-3:])[-400:] if lines else ""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    named = [line for line in lines if _ERROR.match(line)]
+    return ": " + " | ".join(named[-1:] or lines[-3:])[:400] if lines else ""
 
 
 @dataclass(frozen=True)

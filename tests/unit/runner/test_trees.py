@@ -172,6 +172,35 @@ def test_changes_bring_one_folder_to_another_tree(tmp_path: Path) -> None:
     assert read_folder(tmp_path / "out") == after
 
 
+def test_changes_made_on_another_tree_never_reach_through_links_or_over_folders(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("")
+    dest = tmp_path / "out"
+    write_folder({"tests/test_a.py": Entry(b"t"), "file": Entry(b"f"), "deep/in": Entry(b"")}, dest)
+    (dest / "door").symlink_to(outside)
+    changes = {
+        "tests": Entry(b"was no folder in the other tree"),
+        "file/below": Entry(b""),
+        "door/written": Entry(b""),
+        "door/kept": None,
+        "deep/up": link("../door/x"),
+        "deep/in": Entry(b"new"),
+    }
+    assert write_changes(changes, dest) == ("deep/up", "door/written", "file/below", "tests")
+    assert sorted(path.name for path in outside.iterdir()) == ["kept"]
+    assert (dest / "tests/test_a.py").read_text() == "t"
+    assert (dest / "deep/in").read_text() == "new"
+
+
+def test_a_file_may_become_a_folder_and_back(tmp_path: Path) -> None:
+    before: Tree = {"a": Entry(b"file"), "b/c": Entry(b"in a folder"), "l": link("b")}
+    after: Tree = {"a/x": Entry(b""), "b": Entry(b"file"), "l/y": Entry(b"")}
+    write_folder(before, tmp_path / "out")
+    assert write_changes({path: after.get(path) for path in changed(before, after)}, tmp_path / "out") == ()
+    assert read_folder(tmp_path / "out") == after
+
+
 def test_a_folder_that_holds_something_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("")
     with pytest.raises(TreeError, match="not empty"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_runner import patch
+from trialfleet_runner import patch, survey
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.exclusions import Exclusions
 from trialfleet_runner.patch import Left, PatchError, changes_of
@@ -204,7 +204,7 @@ def test_a_nested_repository_is_only_files(template: Template, workspace: Path, 
 def test_hostile_things_are_named_and_left(
     template: Template, workspace: Path, exclusions: Exclusions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patch, "MAX_FILE_BYTES", 1000)
+    monkeypatch.setattr(survey, "MAX_FILE_BYTES", 1000)
     os.mkfifo(workspace / "pipe")
     (workspace / "away").symlink_to("/etc/passwd")
     (workspace / "up").symlink_to("../../secret")
@@ -239,7 +239,7 @@ def test_a_folder_that_became_a_link_is_not_followed(
 def test_too_many_new_files_end_the_walk(
     template: Template, workspace: Path, exclusions: Exclusions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patch, "MAX_CHANGES", 50)
+    monkeypatch.setattr(survey, "MAX_CHANGES", 50)
     (workspace / "many").mkdir()
     for number in range(200):
         (workspace / f"many/{number}").write_text("")
