@@ -6,6 +6,7 @@ Validation and scoring call this module, so that a task is scored exactly as it 
 from __future__ import annotations
 
 import os
+import threading
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -182,11 +183,12 @@ def run_tests(
     sandbox: Sandbox,
     extra: Sequence[str] = (),
     seed: int = 0,
+    stop: threading.Event | None = None,
 ) -> TestRun:
     """Run the tests in `workspace` (which they may write) and read what they report.
 
     `scratch`: an existing folder of the caller's for HOME, logs and the report; what an earlier run left there
-    is removed. Raises `SandboxError` when the program could not be started.
+    is removed. Setting `stop` ends the run. Raises `SandboxError` when the program could not be started.
     """
     home = scratch / "home"
     discard(home)
@@ -216,6 +218,7 @@ def run_tests(
             stderr=record / "stderr",
             timeout_s=suite.timeout_s,
             memory_bytes=suite.memory_bytes,
+            stop=stop or threading.Event(),
         )
     )
     output = _tail(record / "stdout") + _tail(record / "stderr")

@@ -87,10 +87,13 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
 
 @dataclass
 class Lab:
-    """One task in a folder, with its own cache, scratch and store. `files`: further files of both trees."""
+    """One task in a folder, with its own scratch and store. `files`: further files of both trees; `task`: fields
+    of the task that differ; `hidden`: the test file comes with the fix."""
 
     root: Path
     files: Mapping[str, str] = field(default_factory=dict[str, str])
+    task: Mapping[str, object] = field(default_factory=dict[str, object])
+    hidden: bool = False
 
     @property
     def store(self) -> DirectoryStore:
@@ -116,12 +119,12 @@ class Lab:
         common = {
             "shop/__init__.py": "",
             "shop/pricing/__init__.py": "",
-            "tests/test_rules.py": TESTS,
             **self.files,
         }
+        tests = {"tests/test_rules.py": TESTS}
         buggy, fixed = SOURCE.replace("{hundred}", "0"), SOURCE.replace("{hundred}", "100")
-        write(self.root / "task/pre", {**common, "shop/pricing/rules.py": buggy})
-        write(self.root / "task/fixed", {**common, "shop/pricing/rules.py": fixed})
+        write(self.root / "task/pre", {**common, **({} if self.hidden else tests), "shop/pricing/rules.py": buggy})
+        write(self.root / "task/fixed", {**common, **tests, "shop/pricing/rules.py": fixed})
         write(self.root / "task/contexts/tree", {"CLAUDE.md": ROOT_NODE, "shop/pricing/AGENTS.md": CHILD_NODE})
         write(self.root / "task/contexts/flat", {"CLAUDE.md": ROOT_NODE + CHILD_NODE})
         write(self.root / "task/contexts/placebo", {"CLAUDE.md": "Language: Python\nTest framework: pytest\n"})
@@ -133,6 +136,7 @@ class Lab:
             "test_file": "tests/test_rules.py",
             "fail_to_pass": ["tests/test_rules.py::test_discount"],
             "pass_to_pass": ["tests/test_rules.py::test_total", "tests/test_rules.py::test_cheapest"],
+            **self.task,
         }
         repo = {
             "contexts": {name: f"contexts/{name}" for name in ("tree", "flat", "placebo")},

@@ -122,6 +122,20 @@ def test_sigterm_is_a_loss_that_says_how_far_it_came(lab: Lab) -> None:
     assert left.bundle.files["agent/stdout.log"] == b"on\n"
 
 
+def test_sigterm_while_scoring_leaves_a_patch_that_only_needs_scoring(tmp_path: Path) -> None:
+    slow = {"tests/__init__.py": "import os, time\nif os.path.exists('go'): time.sleep(60)\n"}
+    lab = Lab(tmp_path, files=slow)
+    process = lab.start(lab.grants(shell("touch go"), limits=Limits(stop_grace_s=0.2)))
+    while lab.store.get("lab/attempts/" + "a" * 26 + "/1/patch.json") is None:
+        time.sleep(0.02)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 143
+    left = lab.run(lab.grants(NOP))  # only reads what is there
+    assert left.end.loss is not None
+    assert (left.end.loss.loss, left.end.loss.patched) == (LossClass.TERMINATED, True)
+
+
 def test_a_patch_is_scored_again_without_its_agent(lab: Lab) -> None:
     first = lab.run(lab.grants(ORACLE))
     again = lab.run(lab.grants(AgentSpec(kind="oracle"), attempt=2, score_patch_of=1))

@@ -55,6 +55,7 @@ def score(
             scratch=scratch,
             tests=selection(ids),
             sandbox=sandbox,
+            stop=stop,
         )
     except SandboxError as error:
         raise Lost(LossClass.SCORING, f"the sandbox did not start: {error}") from error
