@@ -6,8 +6,8 @@ Validation and scoring call this module, so that a task is scored exactly as it 
 from __future__ import annotations
 
 import os
-import threading
 import shutil
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
