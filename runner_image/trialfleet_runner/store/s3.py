@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from boto3.session import Session
-from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -32,19 +31,20 @@ from botocore.exceptions import (
 from trialfleet_runner.contract import GetGrant, PutGrant
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.store.keys import is_key, key_parts, prefix_parts
+from trialfleet_runner.store.lifecycle import expiring
 from trialfleet_runner.store.patience import Patience, is_transient
 from trialfleet_runner.store.protocol import Entry, StoreError
+from trialfleet_runner.store.s3_client import addressing, s3_client
 from trialfleet_runner.store.signing import Signer
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
-    from mypy_boto3_s3.type_defs import LifecycleRuleOutputTypeDef, ListObjectsV2OutputTypeDef
+    from mypy_boto3_s3.type_defs import ListObjectsV2OutputTypeDef
 
 CONTENT_TYPE = "application/octet-stream"  # fixed: it is signed, and some servers drop bodies of web forms
 _THREADS = 16
 _WINDOW = 512  # values of get_many that are in memory together
 _NEEDED = "s3:ListBucket on the bucket; s3:GetObject, s3:PutObject (gc: s3:DeleteObject) on its objects"
-_Style = Literal["auto", "virtual", "path"]
 _T = TypeVar("_T")
 
 
@@ -61,50 +61,12 @@ def open_s3(
     See `open_store` for the arguments."""
     session = Session()
     at = endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    addressing = _addressing(path_style, at)
-    client = _client(session, at, addressing)
+    client = s3_client(session, at, addressing(path_style, at))
     here = signer = Signer(client, bucket, session.get_credentials())
     if grant_endpoint:
-        there = _client(session, grant_endpoint, _addressing(path_style, grant_endpoint))
+        there = s3_client(session, grant_endpoint, addressing(path_style, grant_endpoint))
         signer = dataclasses.replace(here, client=there)
     return S3Store(bucket, prefix, client, here, signer, _credential(session), patience or Patience())
-
-
-def _addressing(asked: bool | None, endpoint: str | None) -> _Style:
-    """Where the bucket goes: few servers outside AWS answer to `bucket.their.name`."""
-    if asked is None:
-        asked = _asked_by_environment()
-    if asked is None:
-        return "auto" if endpoint is None else "path"
-    return "path" if asked else "virtual"
-
-
-def _asked_by_environment() -> bool | None:
-    said = os.environ.get("TRIALFLEET_S3_PATH_STYLE", "").lower()
-    if said not in ("", "0", "1", "false", "true"):
-        raise OperatorError(f"{said!r} is not 0 or 1", where="TRIALFLEET_S3_PATH_STYLE", hint="set 1 or 0")
-    return said in ("1", "true") if said else None
-
-
-def _client(session: Session, endpoint: str | None, addressing: _Style) -> S3Client:
-    config = Config(
-        signature_version="s3v4",
-        s3={"addressing_style": addressing},
-        request_checksum_calculation="when_required",
-        response_checksum_validation="when_required",
-        retries={"mode": "standard", "total_max_attempts": 1},  # `Patience` decides, not botocore
-        connect_timeout=5,
-        read_timeout=30,
-        max_pool_connections=2 * _THREADS,
-    )
-    region = session.region_name or "us-east-1"
-    untyped = cast("Any", session)  # its stubs have an overload per AWS service
-    try:
-        return cast("S3Client", untyped.client("s3", endpoint_url=endpoint, region_name=region, config=config))
-    except (BotoCoreError, ValueError) as error:
-        raise OperatorError(
-            f"the S3 client cannot be made: {error}", hint="mend the AWS settings named in the message"
-        ) from error
 
 
 def _credential(session: Session) -> str:
@@ -294,32 +256,6 @@ class S3Store:
             f"{self.url}: the certificate of {self.endpoint} is not trusted: {error}",
             hint="set $AWS_CA_BUNDLE to the file of its authority",
         )
-
-
-def expiring(rules: Sequence[LifecycleRuleOutputTypeDef], above: str) -> list[str]:
-    """Names of the enabled rules that delete objects whose key begins with `above`, or some of them.
-
-    An expired commit could be created again: a re-roll.
-
-    >>> rule = {"ID": "old", "Status": "Enabled", "Filter": {"Prefix": "run"}, "Expiration": {"Days": 30}}
-    >>> expiring([rule], "runs/"), expiring([rule], "other/")
-    (['old'], [])
-    """
-    return [rule.get("ID", "unnamed") for rule in rules if _deletes(rule) and _touches(rule, above)]
-
-
-def _deletes(rule: LifecycleRuleOutputTypeDef) -> bool:
-    expiration = rule.get("Expiration", {})
-    return rule["Status"] == "Enabled" and ("Days" in expiration or "Date" in expiration)
-
-
-def _touches(rule: LifecycleRuleOutputTypeDef, above: str) -> bool:
-    chosen: Mapping[str, Any] = rule.get("Filter", {})
-    both: Mapping[str, Any] = chosen.get("And", {})
-    if chosen.get("Tag") or both.get("Tags"):
-        return False  # our objects have no tags
-    prefix = str(chosen.get("Prefix") or both.get("Prefix") or rule.get("Prefix") or "")
-    return prefix.startswith(above) or above.startswith(prefix)
 
 
 def _status(error: ClientError) -> int:

@@ -11,8 +11,9 @@ import pytest
 
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.store.directory import DirectoryStore
+from trialfleet_runner.store.lifecycle import expiring
 from trialfleet_runner.store.open import open_store
-from trialfleet_runner.store.s3 import S3Store, expiring
+from trialfleet_runner.store.s3 import S3Store
 
 
 @pytest.fixture(autouse=True)
