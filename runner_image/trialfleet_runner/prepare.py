@@ -20,8 +20,8 @@ from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.task import Status
 from trialfleet_runner.taskfile import LoadedTask
 from trialfleet_runner.trees import pack
+from trialfleet_runner.validate.inputs import Prepared, prepare_inputs
 from trialfleet_runner.validate.record import Validation
-from trialfleet_runner.validate.task import Prepared, prepare_inputs
 from trialfleet_runner.workspace import build_template, template_of
 
 

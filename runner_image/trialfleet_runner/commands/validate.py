@@ -22,8 +22,10 @@ from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.settings import load_settings, mirror_map
 from trialfleet_runner.task import Status
 from trialfleet_runner.taskfile import LoadedTask, load_all, load_task_file, tasks_of
+from trialfleet_runner.validate.inputs import prepare_inputs
 from trialfleet_runner.validate.record import Validation
-from trialfleet_runner.validate.task import TIMEOUT_S, Say, prepare_inputs, save, validate_task
+from trialfleet_runner.validate.steps import Say
+from trialfleet_runner.validate.task import TIMEOUT_S, save, validate_task
 from trialfleet_runner.validate.write import filled_in
 
 

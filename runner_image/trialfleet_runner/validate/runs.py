@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_runner.attempt.scratch import remove
-from trialfleet_runner.survey import Changes
 from trialfleet_runner.sandbox.protocol import Job, Sandbox
+from trialfleet_runner.survey import Changes
 from trialfleet_runner.testrun import Suite, TestRun, mounts_of, run_tests, variables
 from trialfleet_runner.trees import write_changes
 from trialfleet_runner.workspace import Template, clone

@@ -1,0 +1,63 @@
+"""All that decides a task's validation, and the digest of it. Nothing is run here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.canonical import digest, sha256
+from trialfleet_runner.contract import EnvironmentRef
+from trialfleet_runner.environment import environment_ref
+from trialfleet_runner.interpreters import find_interpreter
+from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_runner.sources.materialise import materialise
+from trialfleet_runner.taskfile import LoadedTask
+from trialfleet_runner.trees import pack
+from trialfleet_runner.variants import Variants, variants
+
+METHOD = 1  # of validation itself: raise it when older results say less
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A task's trees, environment and pristine tree's tar, and the digest of all that decides its validation."""
+
+    variants: Variants
+    commit_message: str | None
+    environment: EnvironmentRef
+    lock: bytes
+    pristine: bytes
+    digest: str
+
+
+def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path], sandbox: Sandbox) -> Prepared:
+    """Trees and environment by the task's facts; nothing is run. Raises `OperatorError`."""
+    trees = materialise(task, cache=cache, mirrors=mirrors)
+    found = variants(task, trees)
+    lock = task.lock_path.read_bytes()
+    python = find_interpreter(task.environment.python, for_other_uid=sandbox.name == "uid")
+    ref = environment_ref(task.environment, lock, python)
+    pristine = pack(found.pristine)
+    facts = {
+        "method": METHOD,
+        "harness": _version(),
+        "task": task.spec.model_dump(mode="json", exclude={"status", "contexts", "environment"}),
+        "command": task.environment.test_command,
+        "pythonpath": task.environment.pythonpath,
+        "import_name": task.environment.import_name,
+        "environment": ref.digest,
+        "pristine": sha256(pristine),
+        "fix": [[path, sha256(entry.data) if entry else None] for path, entry in sorted(found.fix.items())],
+        "isolation": sandbox.name,
+    }
+    return Prepared(found, trees.commit_message, ref, lock, pristine, digest(facts))
+
+
+def _version() -> str:
+    try:
+        return version("trialfleet")
+    except PackageNotFoundError:
+        return "source"
