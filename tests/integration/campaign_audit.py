@@ -1,0 +1,81 @@
+"""Whether a ledger is what it must be after anything: nothing lost, doubled or re-rolled, nobody left behind."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+from trialfleet_controller.fold import Attempt, progress, score_from
+from trialfleet_controller.ledger import Ledger
+from trialfleet_controller.lifecycle import Budgets, Phase
+from trialfleet_controller.plan import trials
+from trialfleet_runner.campaign import Plan
+from trialfleet_runner.contract import Outcome, Verdict
+from trialfleet_runner.store.directory import DirectoryStore
+
+
+def survivors(marker: Path) -> list[int]:
+    """Processes, this one apart, in whose environment `marker` stands: whatever a controller has started."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal() and int(folder.name) != os.getpid():
+            try:
+                state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+                if state != "Z" and os.fsencode(marker) in (folder / "environ").read_bytes():
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+    return found
+
+
+def records(root: Path, campaign: str) -> dict[str, bytes]:
+    """Every record that may never change, with its bytes."""
+    store = DirectoryStore(root)
+    return {
+        entry.key: store.get(entry.key) or b""
+        for entry in store.list(f"{campaign}/")
+        if not entry.key.endswith((".beat", "live.log.zst"))
+    }
+
+
+def audit(
+    root: Path, plan: Plan, *, log: Path | None = None, before: dict[str, bytes] | None = None
+) -> list[Outcome]:
+    """Outcomes in plan order, every one of them there and right. `log`: where runners noted each execution of the
+    agent; `before`: records at some earlier moment, none of which may have changed."""
+    store = DirectoryStore(root)
+    ledger = Ledger(store, plan.campaign)
+    now = records(root, plan.campaign)
+    for key, raw in (before or {}).items():
+        assert now.get(key) == raw, f"{key} was changed"
+    outcomes = []
+    started: set[str] = set()
+    for trial in trials(ledger.plan()):
+        chain = ledger.chain(trial.id)
+        outcome = ledger.outcome(trial.id)
+        assert outcome is not None, f"{trial.id} was lost"
+        folded = progress(chain, Budgets.of(plan.retries))
+        assert folded.terminal
+        assert outcome.attempts == len(chain)
+        assert outcome.scored == folded.scored
+        assert outcome.losses == tuple(lost.loss for lost in folded.losses)
+        assert sum(a.end is not None and a.end.scored is not None for a in chain) <= 1
+        if folded.phase is Phase.MEASURED:
+            assert folded.scored is not None
+            expected = Verdict.PASSED if trial.seed % 2 == 0 else Verdict.FAILED
+            assert folded.scored.verdict is expected
+        started |= {f"{trial.id} {n}" for n in range(1, len(chain) + 1) if _may_execute(ledger, chain, n)}
+        outcomes.append(outcome)
+    if log is not None:
+        executions = Counter(log.read_text().splitlines())
+        assert executions.keys() <= started, "an agent ran without a start, or where only scoring was due"
+        assert set(executions.values()) <= {1}, "an agent ran twice under one start"
+    stored = [entry.key for entry in store.list(f"{plan.campaign}/outcomes/")]
+    assert len(stored) == len(outcomes)
+    return outcomes
+
+
+def _may_execute(ledger: Ledger, chain: tuple[Attempt, ...], n: int) -> bool:
+    key = f"{ledger.campaign}/attempts/{chain[n - 1].intent.trial}/{n}/start.json"
+    return ledger.store.get(key) is not None and score_from(chain[: n - 1]) is None

@@ -1,0 +1,240 @@
+"""`kill -9` of the controller at every step of the ledger: resuming loses, doubles and re-rolls nothing, and no
+process outlives it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from campaign_audit import audit, records, survivors
+from fake_campaign import CAMPAIGN, fake_plan
+
+from trialfleet_controller.fault import VARIABLE
+from trialfleet_runner.contract import LossClass
+
+PROGRAM = Path(__file__).with_name("fake_campaign.py")
+GOING = 5.0  # seconds that processes may take to go once their parent is dead
+
+STEPS = ["plan", "epoch", "intent", "grants", "launch", "outcome"]
+PLACES = [f"{step}.{when}:1" for step in STEPS for when in ("before", "after")]
+PLACES += ["beat.before:1", "beat.before:2", "finish.before:1", "finish.before:3"]
+PLACES += ["intent.after:3", "launch.after:2", "launch.after:4", "outcome.before:4", "outcome.after:4"]
+
+
+class Controller:
+    """Controllers as processes, on one store; everything they start carries `folder` in its environment."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.root, self.log = folder, folder / "store", folder / "log"
+        self.log.touch()
+
+    def start(self, behaviour: str = "sleep=0.05", *options: str, crash: str = "") -> subprocess.Popen[str]:
+        env = {**os.environ, "TRIALFLEET_SCRATCH": str(self.folder / "scratch"), VARIABLE: crash}
+        argv = [str(self.root), f"{behaviour},log={self.log}", "--reps", "2", "--tasks", "1", *options]
+        return subprocess.Popen(
+            [sys.executable, str(PROGRAM), *argv],
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, behaviour: str = "sleep=0.05", *options: str, crash: str = "") -> tuple[int, str]:
+        process = self.start(behaviour, *options, crash=crash)
+        output, _ = process.communicate(timeout=100)
+        return process.returncode, output
+
+    def nobody_left(self) -> None:
+        wait_for(lambda: not survivors(self.folder), GOING)
+
+
+def wait_for(done: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def controller(tmp_path: Path) -> Controller:
+    return Controller(tmp_path)
+
+
+PLAN = fake_plan(tasks=1, reps=2)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_killed_at_a_step_and_resumed(controller: Controller, place: str) -> None:
+    code, output = controller.run(crash=place)
+    assert code == -signal.SIGKILL, f"{place} was not reached: {output}"
+    controller.nobody_left()
+    before = records(controller.root, CAMPAIGN) if controller.root.exists() else {}
+    code, output = controller.run()
+    assert (code, output.split()[-1]) == (0, "complete"), output
+    outcomes = audit(controller.root, PLAN, log=controller.log, before=before)
+    assert all(outcome.scored is not None for outcome in outcomes)
+    controller.nobody_left()
+
+
+@pytest.mark.parametrize(
+    ("place", "behaviour"),
+    [
+        ("end.before:1", "kill=start:1"),
+        ("end.after:1", "kill=start:1"),
+        ("intent.after:5", "kill=start:1"),
+        ("launch.after:5", "kill=patch:1"),
+        ("end.after:2", "kill=patch:2"),
+    ],
+)
+def test_killed_around_a_retry(controller: Controller, place: str, behaviour: str) -> None:
+    code, output = controller.run(behaviour, crash=place)
+    assert code == -signal.SIGKILL, output
+    controller.nobody_left()
+    before = records(controller.root, CAMPAIGN)
+    assert controller.run(behaviour)[0] == 0
+    outcomes = audit(controller.root, PLAN, log=controller.log, before=before)
+    assert all(outcome.scored is not None for outcome in outcomes)
+    assert all(outcome.attempts >= 2 for outcome in outcomes)
+    if "patch" in behaviour:
+        executions = controller.log.read_text().split("\n")
+        assert len(executions) - 1 <= len(outcomes) + 2  # a patch that is there is never asked for again
+
+
+@pytest.mark.parametrize("place", ["quarantine.before:1", "quarantine.after:1", "outcome.before:1"])
+def test_killed_around_a_quarantine(controller: Controller, place: str) -> None:
+    assert controller.run("torn", crash=place)[0] == -signal.SIGKILL
+    before = records(controller.root, CAMPAIGN)
+    assert controller.run("torn")[0] == 0
+    outcomes = audit_of_torn(controller, before)
+    assert outcomes == [LossClass.QUARANTINED] * 4
+    assert len(controller.log.read_text().splitlines()) == 4, "a measurement that was made is not made again"
+
+
+def audit_of_torn(controller: Controller, before: dict[str, bytes]) -> list[LossClass | None]:
+    now = records(controller.root, CAMPAIGN)
+    assert before.items() <= now.items()
+    found = [raw for key, raw in now.items() if "/outcomes/" in key]
+    from trialfleet_runner.contract import Outcome
+
+    return [Outcome.model_validate_json(raw).abandoned for raw in found]
+
+
+@pytest.mark.parametrize("place", ["halt.before:1", "halt.after:1"])
+def test_killed_around_a_halt(controller: Controller, place: str) -> None:
+    behaviour = "loss=setup:9,halt=task"
+    assert controller.run(behaviour, crash=place)[0] == -signal.SIGKILL
+    code, output = controller.run(behaviour)
+    assert (code, output.split()[-1]) == (0, "halted")
+    halts = [key for key in records(controller.root, CAMPAIGN) if "/halts/" in key]
+    assert 1 <= len(halts) <= 2
+
+
+def test_killed_again_and_again(controller: Controller) -> None:
+    """Every second intent kills it: progress is made all the same."""
+    deaths = 0
+    while (code := controller.run(crash="intent.after:2")[0]) != 0:
+        assert code == -signal.SIGKILL
+        deaths += 1
+        assert deaths < 12
+    controller.nobody_left()
+    audit(controller.root, PLAN, log=controller.log)
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["launch.after:2", "finish.before:1"])
+def test_killed_under_ray_nothing_survives(controller: Controller, place: str) -> None:
+    code, output = controller.run("sleep=2", "--ray", crash=place)
+    assert code == -signal.SIGKILL, output
+    wait_for(lambda: not survivors(controller.folder), 30)
+    before = records(controller.root, CAMPAIGN)
+    assert controller.run("sleep=0", "--ray")[0] == 0
+    audit(controller.root, PLAN, log=controller.log, before=before)
+    wait_for(lambda: not survivors(controller.folder), 30)
+
+
+def test_two_controllers_at_once_are_harmless(controller: Controller) -> None:
+    """Without epochs and heartbeats: the contended keys alone keep them apart."""
+    both = [controller.start("sleep=0.2", "--no-beat", "--reps", "4") for _ in range(2)]
+    outputs = [process.communicate(timeout=100)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0], outputs
+    audit(controller.root, fake_plan(tasks=1, reps=4), log=controller.log)
+    controller.nobody_left()
+
+
+def test_two_controllers_and_dying_runners_are_harmless(controller: Controller) -> None:
+    both = [controller.start("kill=start:1", "--no-beat", "--reps", "3") for _ in range(2)]
+    outputs = [process.communicate(timeout=100)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0], outputs
+    audit(controller.root, fake_plan(tasks=1, reps=3), log=controller.log)
+
+
+def test_a_second_controller_is_refused_while_the_first_lives(controller: Controller) -> None:
+    first = controller.start("sleep=60")
+    wait_for(lambda: (controller.root / CAMPAIGN / "epochs" / "1.beat").exists())
+    code, output = controller.run("sleep=0")
+    assert code != 0
+    assert f"another controller drives this campaign: process {first.pid}" in output
+    first.kill()
+    first.communicate()
+    controller.nobody_left()
+    assert controller.run("sleep=0")[0] == 0  # at once: its process is gone
+    audit(controller.root, PLAN, log=controller.log)
+
+
+@pytest.mark.parametrize("ray", [False, pytest.param(True, marks=[pytest.mark.ray, pytest.mark.slow])])
+def test_ctrl_c_stops_the_children_and_can_be_resumed(controller: Controller, ray: bool) -> None:
+    options = ["--ray"] if ray else []
+    process = controller.start("sleep=60", *options)
+    wait_for(lambda: len(controller.log.read_text().splitlines()) == 2)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everyone in the foreground
+    output, _ = process.communicate(timeout=60)
+    assert (process.returncode, output.split()[-1]) == (130, "interrupted"), output
+    wait_for(lambda: not survivors(controller.folder), 20)
+    ends = [raw for key, raw in records(controller.root, CAMPAIGN).items() if key.endswith("/end.json")]
+    assert len(ends) == 2
+    assert all(b'"by":"runner"' in raw and b'"terminated"' in raw for raw in ends)
+    assert controller.run("sleep=0")[0] == 0
+    audit(controller.root, PLAN, log=controller.log)
+
+
+def test_ctrl_c_twice_does_not_wait(controller: Controller) -> None:
+    process = controller.start("sleep=60,deaf")
+    wait_for(lambda: len(controller.log.read_text().splitlines()) == 2)
+    began = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert time.monotonic() - began < 1.9, "the grace is two seconds"
+    controller.nobody_left()
+
+
+@pytest.mark.needs("root")
+def test_a_full_disk_loses_nothing(controller: Controller) -> None:
+    controller.root.mkdir()
+    size = "160k"
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(controller.root)]).returncode:
+        pytest.skip("mounting is not allowed here")
+    try:
+        code, output = controller.run("sleep=0", "--reps", "6")
+        assert code != 0
+        assert "the disk is full" in output
+        controller.nobody_left()
+        before = records(controller.root, CAMPAIGN)
+        subprocess.run(["mount", "-o", "remount,size=50m", str(controller.root)], check=True)
+        assert controller.run("sleep=0", "--reps", "6")[0] == 0
+        outcomes = audit(controller.root, fake_plan(tasks=1, reps=6), log=controller.log, before=before)
+        assert all(outcome.scored is not None for outcome in outcomes)
+    finally:
+        subprocess.run(["umount", str(controller.root)], check=True)
