@@ -306,6 +306,17 @@ def test_the_record_holds_bodies_without_secrets(tmp_path: Path, provider: Scrip
     assert gateway.token not in text
 
 
+def test_odd_bodies_break_neither_record_nor_budget(tmp_path: Path, provider: ScriptedMessages) -> None:
+    deep: Any = []
+    for _ in range(900):
+        deep = [deep]
+    with opened(tmp_path, provider.url, budget=Budget(max_cost_usd=0.1)) as gateway:
+        assert ask(gateway, body(max_tokens=50_000, lone="\ud800"))[0] == 200  # cut, so written anew
+        ask(gateway, body(max_tokens=50_000, deep=deep))
+        assert ask(gateway, body())[0] == 200  # nothing is held for ever
+    assert len((tmp_path / "record/model.jsonl").read_text().splitlines()) == gateway.report().requests
+
+
 def test_a_money_budget_without_a_price_is_refused_before_anything_runs(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match=r"options\.prices"):
         Gateway(

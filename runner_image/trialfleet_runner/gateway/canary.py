@@ -12,6 +12,8 @@ from trialfleet_runner.gateway.usage import objects
 # How Claude Code (2.1.197, measured) introduces a memory file, inside a <system-reminder> or the system prompt:
 # "Contents of <path> (project instructions, …):" or "Contents of <path>:".
 _CLAIM = re.compile(r"^Contents of (/[^\n]{1,4096}?\.md)(?: \([^\n]*\))?:\s*$", re.MULTILINE)
+# What such programs load by themselves. Other files come in by a declared file's own `@import`.
+_MEMORY = re.compile(r"/(?:CLAUDE(?:\.local)?|AGENTS|GEMINI|MEMORY)\.md$|/\.claude/", re.IGNORECASE)
 _OPEN, _CLOSE = "<system-reminder>", "</system-reminder>"
 
 
@@ -46,8 +48,8 @@ def look(body: dict[str, Any], canaries: Canaries) -> Sighting:
     texts = list(strings(body))
     declared = (name for name, needles in canaries.declared.items() if _any_in(needles, texts))
     forbidden = (name for name, needles in canaries.forbidden.items() if _any_in(needles, texts))
-    claimed = (path for text in framed(body) for path in _CLAIM.findall(text) if path not in canaries.files)
-    return Sighting(frozenset(declared), frozenset(forbidden), frozenset(claimed))
+    claimed = {path for text in framed(body) for path in _CLAIM.findall(text) if _MEMORY.search(path)}
+    return Sighting(frozenset(declared), frozenset(forbidden), frozenset(claimed - canaries.files))
 
 
 def _any_in(needles: tuple[str, ...], texts: list[str]) -> bool:

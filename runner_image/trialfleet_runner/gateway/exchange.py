@@ -20,6 +20,7 @@ from trialfleet_runner.gateway.canary import Canaries, Sighting, look
 from trialfleet_runner.gateway.dialects import Dialect
 from trialfleet_runner.gateway.faults import Fault, fault
 from trialfleet_runner.gateway.record import JsonLines, capped
+from trialfleet_runner.gateway.room import Room
 from trialfleet_runner.gateway.tally import Tally
 from trialfleet_runner.gateway.upstream import Upstream, passed_back
 from trialfleet_runner.gateway.usage import Usage, mapping, objects
@@ -90,6 +91,8 @@ class Line:
             self._live.add(connection)
         try:
             connection.connect()
+            if self.closed:
+                raise ConnectionAbortedError("the gateway is closed")
             connection.sock.settimeout(idle_s)
             connection.request(method, self.upstream.prefix + target, data, self.upstream.headers(headers))
             yield connection.getresponse()
@@ -117,6 +120,7 @@ class Exchanger:
     bodies: JsonLines
     answers: JsonLines
     clock: Callable[[], float]  # seconds since the gateway opened
+    room: Room
     allow_remote: bool
     on_halt: Callable[[str], None]
 
@@ -152,7 +156,10 @@ class Exchanger:
             if cut is None:
                 return None
             body = cut
-        return call.data if body is call.body else json.dumps(body, ensure_ascii=False).encode()
+        try:
+            return call.data if body is call.body else json.dumps(body).encode()
+        except RecursionError:
+            return None
 
     def _refuse(self, call: Call, reply: Reply, reason: str, refused: Refused | None) -> None:
         self.tally.refuse(reason, refused.stop if refused else None)

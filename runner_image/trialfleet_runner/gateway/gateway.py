@@ -17,6 +17,7 @@ from trialfleet_runner.gateway.listener import Listener, loopback_socket, unix_s
 from trialfleet_runner.gateway.prices import PRICES_AS_OF, Price, price_of
 from trialfleet_runner.gateway.record import JsonLines
 from trialfleet_runner.gateway.report import GatewayReport
+from trialfleet_runner.gateway.room import Room
 from trialfleet_runner.gateway.server import Handler
 from trialfleet_runner.gateway.tally import Tally
 from trialfleet_runner.gateway.throttle import Throttle
@@ -85,6 +86,7 @@ class Gateway:
             bodies=self._bodies,
             answers=self._answers,
             clock=self._clock,
+            room=Room(),
             allow_remote=allow_remote_tools,
             on_halt=on_halt,
         )

@@ -27,7 +27,11 @@ class JsonLines:
         self._file = path.open("wb", buffering=0)
 
     def write(self, row: dict[str, Any]) -> None:
-        data = self.redact(json.dumps(row, ensure_ascii=False, separators=(",", ":"))).encode(errors="replace")
+        try:
+            text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+        except RecursionError:  # an agent's request may be as deep as can be read
+            text = '{"too_deep":true}'
+        data = self.redact(text).encode(errors="replace")
         with self._lock:
             if self._file.closed or self._size + len(data) > self._limit:
                 self._missing += 1

@@ -80,6 +80,12 @@ class Handler(BaseHTTPRequestHandler):
         raise _Refused(401, "authentication_error", "trialfleet: this token opens nothing here")
 
     def _post(self, path: str, query: str, headers: dict[str, str]) -> None:
+        stated = headers.get("content-length", "")
+        size = int(stated) if re.fullmatch(r"\d{1,12}", stated) else MAX_REQUEST_BYTES
+        with self._exchanger.room.take(min(size, MAX_REQUEST_BYTES)):
+            self._serve(path, query, headers)
+
+    def _serve(self, path: str, query: str, headers: dict[str, str]) -> None:
         data = self._body(headers)
         if path == _COUNT_TOKENS:
             self._relay("POST", path + query, headers, data)

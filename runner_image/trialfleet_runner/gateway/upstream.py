@@ -36,7 +36,7 @@ class Upstream:
     key: str = field(repr=False)
     auth: Literal["x-api-key", "bearer"] = "x-api-key"
     connect_timeout_s: float = 30
-    idle_timeout_s: float = 120  # a streamed answer without a byte for so long has failed
+    idle_timeout_s: float = 300  # a streamed answer without a byte for so long has failed; some models think long
     whole_timeout_s: float = 600  # the same for an answer that is not streamed
 
     def __post_init__(self) -> None:

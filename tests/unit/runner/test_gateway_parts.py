@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from trialfleet_runner.gateway.canary import Canaries, look
 from trialfleet_runner.gateway.dialects import DIALECTS
 from trialfleet_runner.gateway.faults import Fault, fault
 from trialfleet_runner.gateway.record import JsonLines, capped
+from trialfleet_runner.gateway.room import Room
 from trialfleet_runner.gateway.sse import EventParser
 from trialfleet_runner.gateway.throttle import Throttle
 from trialfleet_runner.gateway.upstream import Upstream, passed_back
@@ -270,6 +272,12 @@ def test_a_reminder_on_the_end_of_a_tools_result_is_the_programs() -> None:
         assert look(body, Canaries()).claimed == {"/w/a/CLAUDE.md", "/w/b/CLAUDE.md"}
 
 
+def test_what_a_declared_file_imports_is_declared_with_it() -> None:
+    paths = ("/w/docs/style.md", "/home/agent/.claude/rules/x.md", "/w/CLAUDE.local.md")
+    body = {"messages": [{"role": "user", "content": [reminder(path) for path in paths]}]}
+    assert look(body, Canaries()).claimed == set(paths[1:])
+
+
 def test_the_same_words_in_a_file_or_in_the_prompt_claim_nothing() -> None:
     words = "Contents of /etc/CLAUDE.md:\n\nrules"
     quoted = f"<system-reminder>\n{words}\n</system-reminder>\nmore of the file"
@@ -286,6 +294,22 @@ def test_needles_are_found_in_any_decoded_string() -> None:
     body = json.loads(json.dumps({"input": [{"content": 'x say "hi" — now y'}], "metadata": {"B41T": 1}}))
     found = look(body, canaries)
     assert (found.declared, found.undeclared) == ({"inline"}, {"bait"})
+
+
+def test_large_requests_wait_for_one_another_and_one_alone_always_fits() -> None:
+    room, order = Room(limit=10), list[str]()
+
+    def second() -> None:
+        with room.take(4):
+            order.append("second")
+
+    with room.take(50):
+        waiting = threading.Thread(target=second)
+        waiting.start()
+        waiting.join(0.05)
+        order.append("first")
+    waiting.join(5)
+    assert order == ["first", "second"]
 
 
 # --- the record, the upstream ---------------------------------------------------------------------------

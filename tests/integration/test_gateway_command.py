@@ -1,0 +1,110 @@
+"""A program of the user's own as an agent: in a sandbox, told by variables and files, with a model."""
+
+from __future__ import annotations
+
+import subprocess
+import venv
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from scripted_messages import ScriptedMessages, Usage, scripted_messages
+
+from trialfleet_runner.agents.command import Command
+from trialfleet_runner.agents.protocol import Setup
+from trialfleet_runner.contract import AgentSpec, Stop
+from trialfleet_runner.gateway import Gateway, Upstream, url_at
+from trialfleet_runner.sandbox.choose import choose
+from trialfleet_runner.testrun import mounts_of
+
+PORT = 8080
+
+AGENT = """
+import json, os, pathlib, sys, urllib.request
+
+prompt = sys.stdin.read()
+assert prompt == pathlib.Path(os.environ["TRIALFLEET_PROMPT"]).read_text()
+assert os.getcwd() == os.environ["TRIALFLEET_WORKSPACE"]
+assert pathlib.Path(os.environ["HOME"], ".config/agent.toml").read_text() == "x = 1"
+body = {
+    "model": os.environ["TRIALFLEET_MODEL"],
+    "max_tokens": 50,
+    "messages": [{"role": "user", "content": prompt}],
+}
+request = urllib.request.Request(
+    os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages",
+    json.dumps(body).encode(),
+    {"x-api-key": os.environ["ANTHROPIC_API_KEY"], "content-type": "application/json"},
+)
+text = json.load(urllib.request.urlopen(request))["content"][0]["text"]
+pathlib.Path("answer.txt").write_text(text)
+print("talking to myself")
+print(json.dumps({"turn": 1, "kind": "edit", "path": os.path.abspath("answer.txt")}))
+"""
+
+
+@pytest.fixture
+def provider() -> Iterator[ScriptedMessages]:
+    with scripted_messages() as served:
+        yield served
+
+
+@pytest.mark.needs("bubblewrap")
+def test_a_program_gets_all_that_the_documentation_promises(tmp_path: Path, provider: ScriptedMessages) -> None:
+    tool = tmp_path / "tool"
+    for folder in (tool, tmp_path / "ws", tmp_path / "home/tmp", tmp_path / "record"):
+        folder.mkdir(parents=True)
+    (tool / "main.py").write_text(AGENT)
+    venv.create(tmp_path / "env", symlinks=True)
+    subprocess.run(["git", "init", "-q", tmp_path / "ws"], check=True)
+    spec = AgentSpec(
+        kind="command",
+        model="claude-sonnet-4-6",
+        timeout_s=30,
+        options={
+            "argv": ["python", str(tool / "main.py")],
+            "mounts": [str(tool)],
+            "files": {".config/agent.toml": "x = 1"},
+            "needs_model": True,
+        },
+    )
+    identity = Command().identify(spec)
+    assert (identity.needs_model, identity.model) == (True, spec.model)
+    provider.play()
+    with Gateway(
+        Upstream(provider.url, "sk-key"),
+        record=tmp_path / "record",
+        listen=tmp_path / "gateway.sock",
+        model=spec.model,
+    ) as gateway:
+        setup = Setup(
+            spec=spec,
+            prompt="Mend it.\n",
+            system=None,
+            seed=1,
+            workspace=tmp_path / "ws",
+            home=tmp_path / "home",
+            environment=tmp_path / "env",
+            pythonpath=(),
+            tests=(),
+            hook_context=None,
+            hook_log=tmp_path / "home/hook.jsonl",
+            fix=None,
+            gateway_url=url_at(PORT),
+            gateway_token=gateway.token,
+            record=tmp_path / "record",
+        )
+        mounts = mounts_of(tmp_path / "env", tmp_path / "ws", tmp_path / "home", isolated=True)
+        job = Command().job(setup, mounts)
+        assert job is not None
+        job = replace(job, gateway=gateway.socket, gateway_port=PORT)
+        ended = choose("bubblewrap").run(job)
+    assert ended.code == 0, job.stderr.read_text()
+    parsed = Command().parse(tmp_path / "record", ended, tmp_path / "ws")
+    assert (tmp_path / "ws/answer.txt").read_text() == "Side."
+    assert [(step.kind, step.path) for step in parsed.steps] == [("edit", "answer.txt")]
+    assert parsed.stop is Stop.FINISHED
+    report = gateway.report()
+    assert (report.turns, report.output_tokens) == (1, Usage().output)  # without tools, a request is a turn
+    assert provider.requests[0].headers["x-api-key"] == "sk-key"
