@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import resource
-import select
 import shutil
 import signal
 import subprocess
@@ -16,15 +13,13 @@ from pathlib import Path, PurePosixPath
 
 from trialfleet_runner.sandbox import processes
 from trialfleet_runner.sandbox.descriptors import Descriptors
-from trialfleet_runner.sandbox.drive import drive, stdin_of
-from trialfleet_runner.sandbox.forwarding import FORWARDER, forwarded, last_line, not_started
+from trialfleet_runner.sandbox.forwarding import FORWARDER, forwarded, last_line
 from trialfleet_runner.sandbox.interpreter import own_interpreter, site_packages
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, SandboxError
-from trialfleet_runner.sandbox.watch import Watch
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
+from trialfleet_runner.sandbox.supervised import Launch, read_available, supervise
 
 UID = GID = 1000
 TMP_BYTES = 2**30  # /tmp and /dev/shm are memory that neither watchdog sees: so they have an end
-_GONE_S = 10.0
 _INSIDE = "/run/trialfleet"
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # No folder that holds private keys (/etc/ssl/private, /etc/pki/tls/private): root inside reads what root owns.
@@ -130,75 +125,29 @@ def arguments(job: Job, files: dict[str, int]) -> list[str]:
 
 
 @dataclass
-class _Hold:
-    """The outer process and, once it has said so, pid 1 of the namespace."""
+class _Namespace:
+    """What bubblewrap says about itself, one JSON object a line."""
 
-    process: subprocess.Popen[bytes]
     status_fd: int
     _said: bytearray = field(default_factory=bytearray)
-    _init: int | None = None
-    core_s: float = 0.0
-
-    def _listen(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            while chunk := os.read(self.status_fd, 4096):
-                self._said += chunk
 
     def _values(self, key: str) -> list[int]:
+        self._said += read_available(self.status_fd)
         lines = bytes(self._said).splitlines(keepends=True)
         said = [json.loads(line) for line in lines if line.endswith(b"\n")]
         return [line[key] for line in said if key in line]
 
-    def root(self) -> int | None:
-        if self._init is None:
-            self._listen()
-            for pid in self._values("child-pid"):
-                self._init = pid
-                processes.own(pid)
-        return self._init
-
-    def started(self) -> bool:
+    def executed(self) -> bool:
         """Whether the program itself was executed: bubblewrap reports an exit code only then."""
-        self._listen()
         return bool(self._values("exit-code"))
 
-    def terminate(self) -> None:
-        """To the program, which is pid 1's first child; the gateway's forwarder passes it on."""
-        root = self.root()
-        for pid in processes.children(root)[:1] if root is not None else ():
+    def terminate(self) -> bool:
+        """SIGTERM to the program, which is the first child of the namespace's pid 1 (to bubblewrap itself it
+        would be the end of everything, without grace). The gateway's forwarder passes it on."""
+        program = [child for init in self._values("child-pid") for child in processes.children(init)[:1]]
+        for pid in program:
             processes.send(pid, signal.SIGTERM)
-
-    def kill(self) -> None:
-        root = self.root()
-        if root is not None:
-            processes.send(root, signal.SIGKILL)  # pid 1 of the namespace: the kernel ends all the others
-        else:
-            self.process.kill()
-
-    def settle(self) -> None:
-        """Pid 1 dies with the outer process and comes to us as an orphan. It can be reaped only when the whole
-        namespace is empty, and brings the CPU time of all that it waited for."""
-        root = self.root()
-        if root is None:
-            return
-        try:
-            _, _, used = os.wait4(root, 0)
-        except ChildProcessError:
-            _wait_until_gone(root)
-            return
-        finally:
-            processes.disown(root)
-        self.core_s = used.ru_utime + used.ru_stime
-
-
-def _wait_until_gone(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        fd = os.pidfd_open(pid)
-        try:
-            signal.pidfd_send_signal(fd, signal.SIGKILL)
-            select.select([fd], [], [], _GONE_S)
-        finally:
-            os.close(fd)
+        return bool(program)
 
 
 def _text_fd(name: str, text: bytes) -> int:
@@ -228,51 +177,22 @@ class Bubblewrap:
 
     def run(self, job: Job) -> Exit:
         """See `Sandbox.run`."""
-        with Descriptors() as held, processes.adopting():
+        with Descriptors() as held:
             files = {path: held.keep(_text_fd(path, text.encode())) for path, text in _FILES.items()}
             told = b"".join(os.fsencode(a) + b"\0" for a in arguments(job, files))
             given = held.keep(_text_fd("arguments", told))
-            stdin = held.keep(stdin_of(job))
-            status_read, status_write = held.pipe()
-            os.set_blocking(status_read, False)
-            watch = Watch(job)
-            process = self._start(job, stdin, given, status_write, tuple(files.values()))
-            held.close(*files.values(), given, stdin, status_write)
-            hold = _Hold(process, status_read)
-            processes.own(process.pid)
-            try:
-                ended = drive(job, process, hold, watch)
-            finally:
-                processes.disown(process.pid)
-            started = ended.cause is not None or hold.started()
-        why = not_started(job, ended.code) if started else last_line(job.stderr)
-        if why is not None:
-            raise SandboxError(f"bubblewrap could not start {job.argv[0]}: {why}")
-        cause = ended.cause or watch.afterwards(killed_unasked=ended.code == 128 + signal.SIGKILL)
-        return Exit(ended.code, cause or "itself", ended.wall_s, max(hold.core_s, ended.core_s))
+            status, status_write = held.pipe()
+            os.set_blocking(status, False)
+            namespace = _Namespace(status)
+            fds = (*files.values(), given, status_write)
+            launch = Launch(self._command(job, given, status_write), {}, "/", None, fds, namespace.terminate)
+            return supervise(job, launch, held, lambda: None if namespace.executed() else last_line(job.stderr))
 
-    def _start(
-        self, job: Job, stdin: int, given: int, status: int, files: tuple[int, ...]
-    ) -> subprocess.Popen[bytes]:
-        """Arguments travel in a descriptor and the environment is empty: pid 1 inside is bubblewrap itself, and
+    def _command(self, job: Job, given: int, status: int) -> tuple[str, ...]:
+        """Arguments travel in a descriptor, and the environment is empty: pid 1 inside is bubblewrap itself, and
         its command line and environment can be read there."""
         argv, _ = wrapped(job)
-        command = [self.program, "--args", str(given), "--json-status-fd", str(status), "--", *argv]
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env={},
-                pass_fds=(given, status, *files),
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise SandboxError(f"{self.program}: {error}") from error
-        with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
-        return process
+        return (self.program, "--args", str(given), "--json-status-fd", str(status), "--", *argv)
 
 
 def bubblewrap_program() -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
-from trialfleet_runner.sandbox.supervised import run_supervised
+from trialfleet_runner.sandbox.supervised import run_on_the_host
 
 
 @dataclass(frozen=True)
@@ -27,4 +27,4 @@ class Subreaper:
 
     def run(self, job: Job) -> Exit:
         """See `Sandbox.run`."""
-        return run_supervised(job, uid=None)
+        return run_on_the_host(job, uid=None)

@@ -1,4 +1,9 @@
-"""Starting a program below `supervisor.py`: what the two sandboxes without namespaces share."""
+"""Starting a program below `supervisor.py`: what all sandboxes share.
+
+Bubblewrap goes through it too. Its own `--die-with-parent` takes hold only when its set-up is done: a caller that
+is killed some milliseconds after the start would leave a whole sandbox running. The supervisor's lifeline has no
+such gap.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +29,114 @@ _KILLED = 128 + 9
 _VERSIONS = ("3.11", "3.12", "3.13")
 
 
+@dataclass(frozen=True)
+class Launch:
+    """What the supervisor executes for a job. `fds`: descriptors that the program inherits. `terminate`: sends
+    SIGTERM to the right process and returns True; None or False: to the program itself."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str
+    uid: int | None = None
+    fds: tuple[int, ...] = ()
+    terminate: Callable[[], bool] | None = None
+
+
+@dataclass
+class _Hold:
+    """The supervisor and the two pipes to it."""
+
+    process: subprocess.Popen[bytes]
+    lifeline: int
+    status_fd: int
+    launch: Launch
+    _said: bytearray = field(default_factory=bytearray)
+
+    def root(self) -> int | None:
+        return self.process.pid
+
+    def terminate(self) -> None:
+        if self.launch.terminate is None or not self.launch.terminate():
+            self._tell(b"T")
+
+    def kill(self) -> None:
+        self._tell(b"K")
+
+    def _tell(self, word: bytes) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self.lifeline, word)
+
+    def settle(self) -> None:
+        """The supervisor ends last. Only when something has killed it are there orphans, and they come to us."""
+        processes.kill_adopted()
+
+    def said(self) -> dict[str, list[str]]:
+        """The supervisor's lines, by first word; some are missing when it was killed."""
+        self._said += read_available(self.status_fd)
+        lines = [line.split(" ") for line in bytes(self._said).decode().splitlines()]
+        return {line[0]: line[1:] for line in lines}
+
+
+def read_available(fd: int) -> bytes:
+    """Everything that a non-blocking descriptor holds now."""
+    found = b""
+    with contextlib.suppress(BlockingIOError):
+        while chunk := os.read(fd, 4096):
+            found += chunk
+    return found
+
+
+def supervise(job: Job, launch: Launch, held: Descriptors, started: Callable[[], str | None]) -> Exit:
+    """Run `launch` under the limits of `job` until nothing of it is left.
+
+    `held` owns `launch.fds`, which are closed here once the supervisor has them. `started`: why the program was
+    never executed, asked when it has ended by itself. Raises `SandboxError`.
+    """
+    with processes.adopting():
+        lifeline_read, lifeline = held.pipe()
+        status, status_write = held.pipe()
+        os.set_blocking(status, False)
+        stdin = held.keep(stdin_of(job))
+        user = () if launch.uid is None else ("--uid", str(launch.uid))
+        told = ("--lifeline", str(lifeline_read), "--status", str(status_write), *user, "--cwd", launch.cwd)
+        watch = Watch(job)
+        try:
+            process = subprocess.Popen(
+                [_PYTHON, "-I", "-S", str(SUPERVISOR), *told, "--", *launch.argv],
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=launch.env,
+                pass_fds=(lifeline_read, status_write, *launch.fds),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SandboxError(f"{_PYTHON}: {error}") from error
+        held.close(lifeline_read, status_write, stdin, *launch.fds)
+        hold = _Hold(process, lifeline, status, launch)
+        processes.own(process.pid)
+        try:
+            ended = drive(job, process, hold, watch)
+        finally:
+            processes.disown(process.pid)
+        said = hold.said()
+    code, core_s = said.get("exit", [str(_KILLED), "0"])
+    if ended.cause is None:
+        why = " ".join(said.get("error", ["no message"])) if "started" not in said else started()
+        why = why or not_started(job, int(code))
+        if why is not None:
+            raise SandboxError(f"could not start {job.argv[0]}: {why}")
+    cause = ended.cause or watch.afterwards(killed_unasked=int(code) == _KILLED)
+    return Exit(int(code), cause or "itself", ended.wall_s, max(float(core_s), ended.core_s))
+
+
+def run_on_the_host(job: Job, uid: int | None) -> Exit:
+    """Run `job` on the host's own paths, as `uid` (None: as ourselves). Raises `SandboxError`."""
+    launch = Launch(wrapped(job, other_uid=uid is not None), job.env, job.cwd, uid)
+    with Descriptors() as held:
+        return supervise(job, launch, held, started=lambda: None)
+
+
 def wrapped(job: Job, *, other_uid: bool) -> tuple[str, ...]:
     """The job's argv, behind the gateway's forwarder when there is a gateway."""
     if job.gateway is None:
@@ -35,75 +149,3 @@ def _python_of_others() -> str:
     for found in interpreters(_VERSIONS, for_other_uid=True):
         return str(found.path)
     raise SandboxError("no Python that the agent's user may execute, for the gateway's forwarder")
-
-
-@dataclass
-class _Hold:
-    process: subprocess.Popen[bytes]
-    lifeline: int
-    status_fd: int
-    _said: bytearray = field(default_factory=bytearray)
-
-    def root(self) -> int | None:
-        return self.process.pid
-
-    def terminate(self) -> None:
-        with contextlib.suppress(BrokenPipeError):
-            os.write(self.lifeline, b"T")
-
-    def kill(self) -> None:
-        with contextlib.suppress(BrokenPipeError):
-            os.write(self.lifeline, b"K")
-
-    def settle(self) -> None:
-        """The supervisor ends last. Only when the program has killed it are there orphans, and they come to
-        us."""
-        processes.kill_adopted()
-
-    def said(self) -> dict[str, list[str]]:
-        """The supervisor's lines, by first word; some are missing when it was killed."""
-        with contextlib.suppress(BlockingIOError):
-            while chunk := os.read(self.status_fd, 4096):
-                self._said += chunk
-        lines = [line.split(" ") for line in bytes(self._said).decode().splitlines()]
-        return {line[0]: line[1:] for line in lines}
-
-
-def run_supervised(job: Job, uid: int | None) -> Exit:
-    """Run `job` on the host's own paths, as `uid` (None: as ourselves). Raises `SandboxError`."""
-    with Descriptors() as held, processes.adopting():
-        lifeline_read, lifeline = held.pipe()
-        status, status_write = held.pipe()
-        os.set_blocking(status, False)
-        stdin = held.keep(stdin_of(job))
-        user = () if uid is None else ("--uid", str(uid))
-        told = ("--lifeline", str(lifeline_read), "--status", str(status_write), *user, "--cwd", job.cwd)
-        watch = Watch(job)
-        try:
-            process = subprocess.Popen(
-                [_PYTHON, "-I", "-S", str(SUPERVISOR), *told, "--", *wrapped(job, other_uid=uid is not None)],
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=job.env,
-                pass_fds=(lifeline_read, status_write),
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise SandboxError(f"{_PYTHON}: {error}") from error
-        held.close(lifeline_read, status_write, stdin)
-        hold = _Hold(process, lifeline, status)
-        processes.own(process.pid)
-        try:
-            ended = drive(job, process, hold, watch)
-        finally:
-            processes.disown(process.pid)
-        said = hold.said()
-    if "started" not in said and ended.cause is None:
-        raise SandboxError(f"could not start {' '.join(said.get('error', [job.argv[0]]))}")
-    code, core_s = said.get("exit", [str(_KILLED), "0"])
-    why = not_started(job, int(code))
-    if why is not None:
-        raise SandboxError(f"could not start {why}")
-    cause = ended.cause or watch.afterwards(killed_unasked=int(code) == _KILLED)
-    return Exit(int(code), cause or "itself", ended.wall_s, max(float(core_s), ended.core_s))
