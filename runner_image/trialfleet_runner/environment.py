@@ -18,7 +18,7 @@ from trialfleet_runner.cache import Cache, built_once
 from trialfleet_runner.canonical import digest, sha256
 from trialfleet_runner.contract import EnvironmentRef
 from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.interpreters import Interpreter, find_interpreter, interpreters
+from trialfleet_runner.interpreters import Interpreter, executable_by_others, find_interpreter, interpreters
 from trialfleet_runner.sources.index import ca_file, find_links, index_url
 from trialfleet_runner.task import Environment
 from trialfleet_runner.uv import uv_program
@@ -65,9 +65,12 @@ def build(ref: EnvironmentRef, lock: bytes, *, cache: Cache, for_other_uid: bool
     Raises `OperatorError` when this machine lacks the plan's interpreter, the index does not have what the lock
     names, or a set-up command fails.
     """
+    name = ref.digest[:32]
+    for found in sorted(cache.environments.glob(f"{name}-????????")):
+        if _usable(found, for_other_uid):
+            return found
     python = _interpreter(ref, for_other_uid)
-    where = sha256(str(python.path).encode())[:8]
-    final = cache.environments / f"{ref.digest[:32]}-{where}"
+    final = cache.environments / f"{name}-{sha256(str(python.path).encode())[:8]}"
     with built_once(final) as fresh:
         if fresh is not None:
             _install(fresh, python, lock)
@@ -111,6 +114,12 @@ def unchanged(environment: Path) -> bool:
 def _digest(ref: EnvironmentRef, python: Interpreter) -> str:
     facts = ref.model_dump(mode="json", exclude={"digest"})
     return digest(facts | {"format": FORMAT, "python": python.version, "machine": platform.machine()})
+
+
+def _usable(environment: Path, for_other_uid: bool) -> bool:
+    """Whether the interpreter that an environment was built on is still there, for whoever is to run it."""
+    program = python_of(environment)
+    return program.exists() and (not for_other_uid or executable_by_others(program))
 
 
 def _interpreter(ref: EnvironmentRef, for_other_uid: bool) -> Interpreter:

@@ -46,7 +46,7 @@ def prepare_task(
         )
     variants = prepared.variants
     template = build_template(template_of(sha256(prepared.pristine), None, cache=cache), variants.pristine)
-    output = objects.get(validation.output).decode() if validation.output is not None else None
+    output = _frozen_output(validation, objects)
     anchor = anchor_for(
         task.spec.anchor,
         prompt_source=task.spec.prompt_source,
@@ -81,6 +81,14 @@ def prepare_task(
         file=str(task.file),
         covered=_covered(task, anchor, objects),
     )
+
+
+def _frozen_output(validation: Validation, objects: Objects) -> str | None:
+    """The failing test's output, which from now on the store has, too."""
+    if validation.output is None:
+        return None
+    objects.upload([validation.output])
+    return objects.get(validation.output).decode()
 
 
 def _check_holds(task: LoadedTask, validation: Validation) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,11 @@ import yaml
 from click.testing import CliRunner, Result
 from local_index import with_pytest
 
-from trialfleet_runner.cache import Cache
+from trialfleet_runner.cache import Cache, discard
 from trialfleet_runner.commands.validate import validate
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.exclusions import Exclusions
+from trialfleet_runner.interpreters import interpreters
 from trialfleet_runner.objects import Objects
 from trialfleet_runner.patch import applied, changes_of
 from trialfleet_runner.prepare import prepare_task
@@ -153,6 +156,47 @@ def test_the_same_text_whoever_captures_it(shop: Shop, cache: Cache) -> None:
     assert first.output == again.output
     assert first.digest == again.digest
     assert again.at > first.at
+
+
+@pytest.mark.parametrize(
+    "isolation",
+    [
+        pytest.param("bubblewrap", marks=pytest.mark.needs("bubblewrap")),
+        pytest.param("uid", marks=pytest.mark.needs("root")),
+        "subreaper",
+    ],
+)
+def test_the_same_text_in_every_isolation(
+    shop: Shop, isolation: str, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if isolation == "uid" and not interpreters((THIS,), for_other_uid=True):
+        pytest.skip(f"no Python {THIS} that another user may execute")
+    monkeypatch.setenv("TRIALFLEET_SCRATCH", str(open_folder / "scratch"))
+    cache = Cache(open_folder / "cache")
+    objects = Objects(cache.objects)
+    result = validate_task(
+        shop.load(), repeats=1, sandbox=choose(isolation), cache=cache, objects=objects, mirrors={}
+    )
+    assert result.problems == ()
+    assert result.output is not None
+    text = objects.get(result.output).decode()
+    assert text.rstrip().split("\n")[4:9] == [
+        "    def test_total():",
+        ">       assert total([1, 2]) == 3",
+        "E       assert 4 == 3",
+        "E        +  where 4 = total([1, 2])",
+        "",
+    ]
+    assert str(open_folder) not in text
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Below no folder that is closed to other users, as pytest's own are."""
+    folder = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="trialfleet-test-"))
+    folder.chmod(0o755)
+    yield folder
+    discard(folder)
 
 
 def test_a_validation_is_kept_until_something_changes(shop: Shop, cache: Cache) -> None:
