@@ -35,6 +35,7 @@ REAL = {"radosgw": "S3_ENDPOINT", "radosgw-tls": "S3_ENDPOINT_TLS", "versitygw":
 STORES = ["directory", "moto", *(pytest.param(name, marks=pytest.mark.needs("testbed")) for name in REAL)]
 
 
+MADE: list[tuple[str, str]] = []  # (endpoint, bucket)
 BUCKETS = pytest.mark.parametrize("place", STORES[1:], indirect=True, scope="module")
 SIGNING = pytest.mark.parametrize("place", STORES[2:], indirect=True, scope="module")  # they check signatures
 
@@ -68,7 +69,21 @@ def admin(endpoint: str, **credentials: str) -> object:
 def bucket_at(endpoint: str, **credentials: str) -> str:
     name = f"contract-{secrets.token_hex(6)}"
     admin(endpoint, **credentials).create_bucket(Bucket=name)  # type: ignore[attr-defined]
+    MADE.append((endpoint, name))
     return name
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _real_servers_are_left_as_found() -> Iterator[None]:
+    """The emulator's and rclone's buckets go with them."""
+    yield
+    for endpoint, bucket in MADE:
+        if endpoint not in {os.environ.get(name) for name in REAL.values()}:
+            continue
+        store = open_store(f"s3://{bucket}", endpoint=endpoint)
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(store.delete, [entry.key for entry in store.list("")]))
+        admin(endpoint).delete_bucket(Bucket=bucket)  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="module")
