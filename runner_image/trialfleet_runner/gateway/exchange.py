@@ -1,4 +1,4 @@
-"""One model request: admitted, forwarded, watched while it streams back, and accounted for."""
+"""One admitted request: forwarded, watched while it streams back, and accounted for."""
 
 from __future__ import annotations
 
@@ -7,22 +7,19 @@ import http.client
 import json
 import math
 import re
-import threading
 import zlib
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
-from trialfleet_runner.gateway.account import Account, Admitted, Asked, Refused
+from trialfleet_runner.gateway.account import Admitted
 from trialfleet_runner.gateway.answers import Answer, error_text
-from trialfleet_runner.gateway.canary import Canaries, Sighting, look
-from trialfleet_runner.gateway.dialects import Dialect
+from trialfleet_runner.gateway.call import Call, ClientGone, Reply
+from trialfleet_runner.gateway.canary import Sighting, look
 from trialfleet_runner.gateway.faults import Fault, fault
-from trialfleet_runner.gateway.record import JsonLines, capped
-from trialfleet_runner.gateway.room import Room
-from trialfleet_runner.gateway.tally import Tally
-from trialfleet_runner.gateway.upstream import Upstream, passed_back
+from trialfleet_runner.gateway.record import capped
+from trialfleet_runner.gateway.shared import Shared
+from trialfleet_runner.gateway.upstream import passed_back
 from trialfleet_runner.gateway.usage import Usage, mapping, objects
 
 _CHUNK = 2**16
@@ -30,159 +27,10 @@ _WHOLE_BYTES = 64 * 2**20
 _CHARS_PER_TOKEN = 4  # of generated text, for answers that were cut before the provider counted
 
 
-class ClientGone(Exception):
-    """The agent hung up."""
-
-
-class Reply(Protocol):
-    """The agent's side of the connection. Every method raises `ClientGone` when it has hung up."""
-
-    def start(self, status: int, headers: dict[str, str], length: int | None) -> None:
-        """Status and headers; `length` None: a stream of chunks follows."""
-        ...
-
-    def send(self, data: bytes) -> None: ...
-
-    def finish(self) -> None: ...
-
-    def abort(self) -> None:
-        """Cut the connection, so that a broken answer looks broken. Never raises."""
-        ...
-
-
-@dataclass(frozen=True)
-class Call:
-    """A request of the agent. `query` starts with "?" or is empty; header names are lower case."""
-
-    dialect: Dialect
-    query: str
-    headers: dict[str, str]
-    data: bytes
-    body: dict[str, Any]
-
-    @property
-    def model(self) -> str:
-        return str(self.body.get("model", ""))
-
-    @property
-    def chain(self) -> str:
-        """What a retry of this request would have in common with it."""
-        return f"{self.dialect.path} {self.model}"
-
-
-class Line:
-    """The live connections to the provider, so that closing the gateway stops the spending at once."""
-
-    def __init__(self, upstream: Upstream) -> None:
-        self.upstream = upstream
-        self._live: set[http.client.HTTPConnection] = set()
-        self._lock = threading.Lock()
-        self.closed = False
-
-    @contextmanager
-    def open(
-        self, method: str, target: str, headers: dict[str, str], data: bytes | None, idle_s: float
-    ) -> Generator[http.client.HTTPResponse, None, None]:
-        """The response's head. Raises `OSError` or `HTTPException` when there is none."""
-        connection = self.upstream.connection()
-        with self._lock:
-            if self.closed:
-                raise ConnectionAbortedError("the gateway is closed")
-            self._live.add(connection)
-        try:
-            connection.connect()
-            if self.closed:
-                raise ConnectionAbortedError("the gateway is closed")
-            connection.sock.settimeout(idle_s)
-            connection.request(method, self.upstream.prefix + target, data, self.upstream.headers(headers))
-            yield connection.getresponse()
-        finally:
-            with self._lock:
-                self._live.discard(connection)
-            connection.close()
-
-    def close(self) -> None:
-        with self._lock:
-            self.closed = True
-            for connection in self._live:
-                with suppress(OSError, AttributeError):  # AttributeError: it has no socket yet
-                    connection.sock.shutdown(2)
-
-
-@dataclass(frozen=True)
-class Exchanger:
-    """Everything that requests of one attempt share."""
-
-    line: Line
-    account: Account
-    tally: Tally
-    canaries: Canaries
-    bodies: JsonLines
-    answers: JsonLines
-    clock: Callable[[], float]  # seconds since the gateway opened
-    room: Room
-    allow_remote: bool
-    on_halt: Callable[[str], None]
-
-    def serve(self, call: Call, reply: Reply) -> None:
-        remote = None if self.allow_remote else call.dialect.remote(call.body)
-        if remote is not None:
-            self._refuse(call, reply, f"{remote} would reach the network from the provider's side", None)
-            return
-        asked = Asked(
-            model=call.model,
-            main=self.tally.is_main(call.model),
-            tools=bool(call.body.get("tools")),
-            bytes=len(call.data),
-            output_cap=call.dialect.output_cap(call.body),
-        )
-        admitted = self.account.admit(asked)
-        if isinstance(admitted, Admitted):
-            prepared = self._prepared(call, admitted)
-            if prepared is not None:
-                _Exchange(self, call, prepared, admitted, reply).run()
-                return
-            self.account.settle(admitted, None, answered=False)
-            admitted = Refused("cost", "the trial's budget is nearly spent and the request cannot be cut to it")
-        if admitted.kind == "unpriced" and asked.main:
-            self.halt(admitted.message)
-        self._refuse(call, reply, admitted.message, admitted)
-
-    def _prepared(self, call: Call, admitted: Admitted) -> bytes | None:
-        """The bytes to send: the agent's own unless something had to change; None: it cannot be cut."""
-        body = call.dialect.prepared(call.body)
-        if admitted.output_cap is not None:
-            cut = call.dialect.with_cap(body, admitted.output_cap)
-            if cut is None:
-                return None
-            body = cut
-        try:
-            return call.data if body is call.body else json.dumps(body).encode()
-        except RecursionError:
-            return None
-
-    def _refuse(self, call: Call, reply: Reply, reason: str, refused: Refused | None) -> None:
-        self.tally.refuse(reason, refused.stop if refused else None)
-        body = call.dialect.refusal(f"trialfleet: {reason}", "invalid_request_error")
-        data = json.dumps(body).encode()
-        reply.start(400, {"content-type": "application/json", "x-should-retry": "false"}, len(data))
-        reply.send(data)
-        reply.finish()
-
-    def halt(self, reason: str) -> None:
-        """No trial of this campaign can succeed; said once."""
-        now = self.clock()
-        first = self.tally.failed(
-            now, chain="", started=now, main=False, status=None, fault=Fault.FATAL, message=reason
-        )
-        if first:
-            self.on_halt(reason)
-
-
-class _Exchange:
+class Exchange:
     """One admitted request, settled exactly once whatever happens."""
 
-    def __init__(self, of: Exchanger, call: Call, data: bytes, admitted: Admitted, reply: Reply) -> None:
+    def __init__(self, of: Shared, call: Call, data: bytes, admitted: Admitted, reply: Reply) -> None:
         self.of, self.call, self.data, self.admitted, self.reply = of, call, data, admitted, reply
         self.started = of.clock()
         self.usage: Usage | None = None

@@ -12,13 +12,14 @@ from types import TracebackType
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.gateway.account import Account, Budget
 from trialfleet_runner.gateway.canary import Canaries
-from trialfleet_runner.gateway.exchange import Exchanger, Line
+from trialfleet_runner.gateway.line import Line
 from trialfleet_runner.gateway.listener import Listener, loopback_socket, unix_socket
 from trialfleet_runner.gateway.prices import PRICES_AS_OF, Price, price_of
 from trialfleet_runner.gateway.record import JsonLines
 from trialfleet_runner.gateway.report import GatewayReport
 from trialfleet_runner.gateway.room import Room
 from trialfleet_runner.gateway.server import Handler
+from trialfleet_runner.gateway.shared import Shared
 from trialfleet_runner.gateway.tally import Tally
 from trialfleet_runner.gateway.throttle import Throttle
 from trialfleet_runner.gateway.upstream import Upstream
@@ -78,7 +79,7 @@ class Gateway:
         self._bodies = JsonLines(record / "model.jsonl", hidden)
         self._answers = JsonLines(record / "answers.jsonl", hidden)
         self._line = Line(upstream)
-        exchanger = Exchanger(
+        shared = Shared(
             line=self._line,
             account=self._account,
             tally=self._tally,
@@ -92,7 +93,7 @@ class Gateway:
         )
         listening = unix_socket(listen) if listen else loopback_socket()
         self.port: int | None = None if listen else int(listening.getsockname()[1])
-        self._listener = Listener(listening, _serving(exchanger, self.token))
+        self._listener = Listener(listening, _serving(shared, self.token))
 
     @property
     def url(self) -> str:
@@ -165,8 +166,8 @@ def url_at(port: int) -> str:
     return f"http://127.0.0.1:{port}"
 
 
-def _serving(exchanger: Exchanger, token: str) -> Callable[[socket.socket], None]:
+def _serving(shared: Shared, token: str) -> Callable[[socket.socket], None]:
     def serve(connection: socket.socket) -> None:
-        Handler(connection, exchanger, token)
+        Handler(connection, shared, token)
 
     return serve

@@ -12,9 +12,11 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from trialfleet_runner.gateway.admission import serve
+from trialfleet_runner.gateway.call import Call, ClientGone
 from trialfleet_runner.gateway.dialects import DIALECTS
-from trialfleet_runner.gateway.exchange import Call, ClientGone, Exchanger
 from trialfleet_runner.gateway.faults import Fault, fault
+from trialfleet_runner.gateway.shared import Shared
 from trialfleet_runner.gateway.upstream import passed_back
 from trialfleet_runner.gateway.usage import mapping
 
@@ -38,8 +40,8 @@ class Handler(BaseHTTPRequestHandler):
     server_version = "trialfleet"
     sys_version = ""
 
-    def __init__(self, connection: socket.socket, exchanger: Exchanger, token: str) -> None:
-        self._exchanger, self._token = exchanger, token
+    def __init__(self, connection: socket.socket, shared: Shared, token: str) -> None:
+        self._shared, self._token = shared, token
         self._reply = _Reply(self)
         super().__init__(connection, ("", 0), None)  # type: ignore[arg-type]  # the server is never used
 
@@ -75,14 +77,14 @@ class Handler(BaseHTTPRequestHandler):
         for given in (headers.get("x-api-key", ""), bearer):
             if hmac.compare_digest(given.encode(), self._token.encode()):
                 return
-        self._exchanger.tally.stranger()
+        self._shared.tally.stranger()
         self.close_connection = True  # its body is not read
         raise _Refused(401, "authentication_error", "trialfleet: this token opens nothing here")
 
     def _post(self, path: str, query: str, headers: dict[str, str]) -> None:
         stated = headers.get("content-length", "")
         size = int(stated) if re.fullmatch(r"\d{1,12}", stated) else MAX_REQUEST_BYTES
-        with self._exchanger.room.take(min(size, MAX_REQUEST_BYTES)):
+        with self._shared.room.take(min(size, MAX_REQUEST_BYTES)):
             self._serve(path, query, headers)
 
     def _serve(self, path: str, query: str, headers: dict[str, str]) -> None:
@@ -99,7 +101,7 @@ class Handler(BaseHTTPRequestHandler):
             body = {}
         if not body:
             raise _Refused(400, "invalid_request_error", "trialfleet: the body is not a JSON object")
-        self._exchanger.serve(Call(dialect, query, headers, data, body), self._reply)
+        serve(self._shared, Call(dialect, query, headers, data, body), self._reply)
 
     def _get(self, path: str, query: str, headers: dict[str, str]) -> None:
         if not _MODELS.fullmatch(path):
@@ -108,7 +110,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _relay(self, method: str, target: str, headers: dict[str, str], data: bytes | None) -> None:
         """A request that no model answers: passed through, not counted; bad credentials still show."""
-        line = self._exchanger.line
+        line = self._shared.line
         try:
             with line.open(method, target, headers, data, line.upstream.whole_timeout_s) as response:
                 answer = response.read(_MAX_ERROR_BYTES)
@@ -116,8 +118,8 @@ class Handler(BaseHTTPRequestHandler):
         except (OSError, http.client.HTTPException):
             raise _Refused(502, "api_error", "trialfleet: the model provider does not answer") from None
         if status in (401, 402, 403) and fault(status, {}) is Fault.FATAL:
-            self._exchanger.halt(f"{status} on {target.partition('?')[0]}")
-        self._whole(status, back, self._exchanger.bodies.redact(answer.decode(errors="replace")).encode())
+            self._shared.halt(f"{status} on {target.partition('?')[0]}")
+        self._whole(status, back, self._shared.bodies.redact(answer.decode(errors="replace")).encode())
 
     def _body(self, headers: dict[str, str]) -> bytes:
         if headers.get("content-encoding", "identity") != "identity":
@@ -165,7 +167,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class _Reply:
-    """`exchange.Reply` over a handler's connection."""
+    """`call.Reply` over a handler's connection."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
