@@ -7,12 +7,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from trialfleet_runner import patch, survey
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.exclusions import Exclusions
 from trialfleet_runner.patch import Left, PatchError, changes_of
-from trialfleet_runner.trees import Entry, Kind, Tree, TreeError, read_folder, write_changes
+from trialfleet_runner.trees import Entry, Kind, Tree, TreeError, changed, check, read_folder, write_changes
 from trialfleet_runner.workspace import Template, build_template, clone, ready, template_of, with_files
 
 TREE: Tree = {
@@ -304,3 +306,25 @@ def test_a_link_that_leaves_is_dropped_from_a_patch(template: Template, exclusio
 def test_excluded_paths_are_dropped_from_a_patch_too(template: Template, exclusions: Exclusions) -> None:
     both = NEW.format("conftest.py", "100644", "x") + NEW.format("src/new.py", "100644", "x")
     assert set(changes_of(both, template, exclusions)) == {"src/new.py"}
+
+
+paths = st.sampled_from(["src/a.py", "src/b.py", "run.sh", "new", "new/deep.py", "docs", "docs/x", "latin.txt"])
+entries = st.one_of(
+    st.none(),
+    st.binary(max_size=30).map(Entry),
+    st.text("ab\n", max_size=30).map(lambda text: Entry(text.encode(), Kind.EXEC)),
+    st.sampled_from([Entry(b"src", Kind.LINK), Entry(b"../run.sh", Kind.LINK)]),
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.dictionaries(paths, entries, max_size=5))
+def test_a_diff_carries_any_change_exactly(template: Template, changes: dict[str, Entry | None]) -> None:
+    after = patch.applied(TREE, changes)
+    try:
+        check(after)
+    except TreeError:
+        return
+    real = {path: after.get(path) for path in changed(TREE, after)}
+    everything = Exclusions.of(template.manifest, [], [])
+    assert changes_of(patch.between(template, real), template, everything) == real
