@@ -313,7 +313,7 @@ def test_nothing_survives_the_callers_death(bench: Bench, by: signal.Signals) ->
     assert until(lambda: tokens_alive(token) == [], 2), tokens_alive(token)
 
 
-@pytest.mark.parametrize("after_ms", [0, 4, 8, 12, 16, 24, 32])
+@pytest.mark.parametrize("after_ms", [0, 8, 16, 30])
 def test_nothing_survives_a_caller_that_dies_while_the_sandbox_is_set_up(bench: Bench, after_ms: int) -> None:
     """Bubblewrap's own death with its parent takes hold only after its set-up: here it left a whole sandbox
     running in half of the tries."""
