@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -12,7 +12,8 @@ Kinds = dict[tuple[str, int], dict[str, frozenset[str]]]
 @dataclass(frozen=True)
 class Facts:
     """`pairs` are (got, expected) where an assertion's two sides differ; `kinds` what variables held, by
-    (path, first line of the function): type names, with `None` and `empty:<type>` told apart."""
+    (path, first line of the function): type names, with `None` and `empty:<type>` told apart. `relations`: what
+    would make expected of got (`relation`)."""
 
     exceptions: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
@@ -22,11 +23,16 @@ class Facts:
     numbers: tuple[float, ...] = ()
     keywords: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    relations: frozenset[str] = frozenset()
     kinds: Kinds = field(default_factory=Kinds)
 
     def held(self, path: str, line: int, name: str) -> frozenset[str]:
         """Kinds that a variable held in the function that begins at `line`; empty: not observed."""
         return self.kinds.get((path, line), {}).get(name, frozenset())
+
+    def makes(self, *relations: str) -> bool:
+        """Whether one of these would have made what was expected of what was got."""
+        return any(relation in self.relations for relation in relations)
 
     def raised(self, *names: str) -> bool:
         return any(name in self.exceptions for name in names)
@@ -75,3 +81,57 @@ def middle(got: str, expected: str) -> tuple[str, str, str, str]:
     while end < min(len(got), len(expected)) - at and got[-1 - end] == expected[-1 - end]:
         end += 1
     return got[:at], got[at : len(got) - end], expected[at : len(expected) - end], got[len(got) - end :]
+
+
+_OF_TEXT: dict[str, Callable[[str], object]] = {
+    "strip": str.strip,
+    "lstrip": str.lstrip,
+    "rstrip": str.rstrip,
+    "lower": str.lower,
+    "upper": str.upper,
+    "title": str.title,
+    "splitlines": str.splitlines,
+    "split": str.split,
+    "list": list,
+    "drop_last": lambda text: text[:-1],
+    "drop_first": lambda text: text[1:],
+}
+_OF_LIST: dict[str, Callable[[list[object]], object]] = {
+    "sorted": lambda items: sorted(items, key=repr),
+    "reversed": lambda items: items[::-1],
+    "dedupe": lambda items: [item for at, item in enumerate(items) if item not in items[:at]],
+    "truthy": lambda items: [item for item in items if item],
+    "drop_first": lambda items: items[1:],
+    "drop_last": lambda items: items[:-1],
+    "len": len,
+    "first": lambda items: items[0] if items else None,
+    "last": lambda items: items[-1] if items else None,
+    "join": lambda items: "".join(map(str, items)),
+}
+
+
+def relations(got: object, expected: object) -> Iterator[str]:
+    """Names of simple functions that turn `got` into `expected`, and of ways in which they differ.
+
+    >>> sorted(relations(" a", "a")), sorted(relations(3, 4))
+    (['drop_first', 'lstrip', 'strip'], ['one_off'])
+    """
+    if got is None or expected is None:
+        yield "from_none" if got is None else "to_none"
+    elif isinstance(got, bool) and isinstance(expected, bool):
+        yield "negated"
+    elif isinstance(got, (int, float)) and isinstance(expected, (int, float)):
+        if abs(got - expected) == 1:
+            yield "one_off"
+        if got == -expected:
+            yield "minus"
+    elif type(got) is not type(expected):
+        yield "type"
+        yield f"to_{type(expected).__name__}"
+    if isinstance(got, str):
+        yield from (name for name, make in _OF_TEXT.items() if make(got) == expected)
+    if isinstance(got, list):
+        items = cast("list[object]", got)
+        yield from (name for name, make in _OF_LIST.items() if make(items) == expected)
+    if isinstance(expected, list) and expected == [got]:
+        yield "in_list"

@@ -41,6 +41,20 @@ BY_EXCEPTION: dict[str, dict[str, float]] = {
     "ValueError": {"early_exit": 1.3, "guard_insert": 1.3, "exception_widen": 1.4},
     "FileNotFoundError": {"guard_insert": 1.4, "exception_widen": 1.6, "keyword_common": 1.5},
 }
+BY_RELATION: dict[str, dict[str, float]] = {
+    "one_off": {"number": 1.6, "relational": 1.4, "unary": 2.0, "slice": 1.3, "index": 1.3, "loop": 1.2},
+    "minus": {"unary": 2.0, "arithmetic": 1.5},
+    "negated": {"negate": 1.5, "relational": 1.3, "membership": 1.3, "boolean": 1.4, "logical": 1.2},
+    "from_none": {"return_value": 1.5, "none_truth": 1.2, "ternary": 1.2, "subscript_get": 1.2},
+    "to_none": {"early_exit": 1.3, "literal_default": 1.3, "none_guard": 1.3},
+    "type": {"convert": 1.3, "return_value": 1.2},
+    "drop_first": {"slice": 1.6},
+    "drop_last": {"slice": 1.6},
+    "reversed": {"loop": 1.3, "element_swap": 1.5, "argument_swap": 1.3, "keyword_common": 1.4},
+    "sorted": {"keyword_common": 1.3},
+    "first": {"index": 1.5},
+    "last": {"index": 1.5},
+}
 _SAME_OPERATOR = 0.85  # each further candidate of one operator on one line
 _SAME_LINE = 0.95  # each further candidate on one line
 _JITTER = 0.3  # spread (of the logarithm) that the seed gives to near-equals
@@ -165,6 +179,8 @@ def _proposed(
     prior = operator.prior * guidance.operators.get(operator.name, 1.0)
     for exception in dict.fromkeys(facts.exceptions[:3]):
         prior *= BY_EXCEPTION.get(exception, {}).get(operator.name, 1.0)
+    for relation in facts.relations:
+        prior *= BY_RELATION.get(relation, {}).get(operator.name, 1.0)
     line = getattr(site.node, "lineno", 1)
     return [
         Candidate(

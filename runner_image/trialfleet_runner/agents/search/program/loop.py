@@ -202,7 +202,7 @@ class Search:
             raise BudgetSpent
         self.workspace.put(one.path, data)
         self.transcript.say("edit", one.path, f"{one.operator} at line {one.line}: {shown(source, whole)}")
-        self.transcript.spend("run", None, "the failing tests")
+        self.transcript.spend("run", None, "the failing tests, then the others of their files")
         run = self.tests.candidate()
         if run.passed and self._holds():
             return True
@@ -216,9 +216,9 @@ class Search:
         return replace(one, edits=tuple(sorted({*kept, *one.edits})))
 
     def _holds(self) -> bool:
-        """The repair passes as the task runs it, and breaks no test of the same files that passed before."""
+        """The repair breaks no test of the same files that passed before (the second half of the same turn), and
+        passes as the task runs it."""
         if self.before is not None and self.before.named("passed"):
-            self.transcript.spend("run", None, "the other tests of the same files")
             run = self.tests.neighbours()
             if run is not None and run.report is not None:
                 broken = self.before.named("passed") - run.report.named("passed")

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import cast
 
-from .facts import Facts, differing
+from .facts import Facts, differing, relations
 from .report import Failure, Report
 
 _MOST_STRINGS = 24
@@ -20,11 +20,13 @@ def facts(report: Report, targets: set[str], test_sources: dict[str, str]) -> Fa
     bodies = [node for text in test_sources.values() for node in _bodies(text, targets)]
     literals = list(_literals(bodies))
     strings = [v for v in literals if isinstance(v, str)]
+    pairs = tuple(_pairs(failures, set(strings)))
     return Facts(
         exceptions=tuple(dict.fromkeys(f.type for f in failures)),
         messages=tuple(dict.fromkeys(f.message for f in failures)),
         expected_raises=tuple(dict.fromkeys(_expected_raises(failures, bodies))),
-        pairs=tuple(_pairs(failures, set(strings))),
+        pairs=pairs,
+        relations=frozenset(r for pair in [*pairs, *_whole(failures, set(strings))] for r in relations(*pair)),
         strings=tuple(dict.fromkeys([*_texts_of_pairs(failures), *strings]))[:_MOST_STRINGS],
         numbers=tuple(dict.fromkeys(v for v in literals if isinstance(v, (int, float))))[:12],
         keywords=tuple(_keywords(bodies)),
@@ -70,6 +72,13 @@ def _pairs(failures: list[Failure], literal: set[str]) -> Iterator[tuple[object,
                     isinstance(one, str) and one in literal and not (isinstance(other, str) and other in literal)
                 )
                 yield (other, one) if turned else (one, other)
+
+
+def _whole(failures: list[Failure], literal: set[str]) -> Iterator[tuple[object, object]]:
+    """The assertions' two sides as they are."""
+    for failure in failures:
+        for left, right in failure.pairs:
+            yield (right, left) if isinstance(left, str) and left in literal else (left, right)
 
 
 def _texts_of_pairs(failures: list[Failure]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from typing import Any, cast
 _RETURNS_PER_FUNCTION = 12
 _KINDS_PER_VARIABLE = 6
 _TEXT = 2000
+_PLAIN = (str, bytes, list, dict, tuple, set, frozenset, int, float, bool)
 
 
 class Probe:
@@ -78,6 +79,8 @@ class Probe:
         path = self.relative(frame.f_code.co_filename)
         if path is None:
             return None
+        if self._returned.get(frame.f_code, 0) < _RETURNS_PER_FUNCTION:
+            self._hold(path, frame)
         tracer = self._tracers.get(path)
         return tracer if tracer is not None else self._tracer(path)
 
@@ -101,13 +104,19 @@ class Probe:
         if count >= _RETURNS_PER_FUNCTION or code.co_name == "<module>":
             return
         self._returned[code] = count + 1
-        kinds = self.kinds.setdefault(f"{path}:{code.co_firstlineno}", {})
+        self._hold(path, frame)
+        if type(arg) is str and len(arg) < 300 and len(self.returns) < 400:
+            self.returns.append((path, code.co_firstlineno, arg))
+
+    def _hold(self, path: str, frame: FrameType) -> None:
+        """The kinds of a frame's variables: arguments at the call, everything at the return."""
+        if frame.f_code.co_name == "<module>":
+            return
+        kinds = self.kinds.setdefault(f"{path}:{frame.f_code.co_firstlineno}", {})
         for name, value in list(frame.f_locals.items()):
             seen = kinds.setdefault(name, set())
             if len(seen) < _KINDS_PER_VARIABLE:
                 seen.add(kind_of(value))
-        if type(arg) is str and len(arg) < 300 and len(self.returns) < 400:
-            self.returns.append((path, code.co_firstlineno, arg))
 
     def _enter(self, bucket: dict[str, set[int]]) -> None:
         self._current = bucket
@@ -225,7 +234,7 @@ def kind_of(value: Any) -> str:
     if value is None:
         return "None"
     name = type(value).__name__
-    return f"empty:{name}" if type(value) in (str, bytes, list, dict, tuple, set) and not value else name
+    return f"empty:{name}" if type(value) in _PLAIN and not value else name
 
 
 def safe(show: Callable[[Any], str], value: Any) -> str:

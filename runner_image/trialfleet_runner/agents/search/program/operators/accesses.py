@@ -166,7 +166,12 @@ def convert(site: Site[ast.expr]) -> Iterator[Change]:
     already = callee_name(node) if isinstance(node, ast.Call) else None
     for name in names:
         if name != already:
-            yield site.swap(node, f"{name}({site.text(node)})", boost)
+            wanted = site.facts.makes(name, f"to_{name}")
+            yield site.swap(node, f"{name}({site.text(node)})", boost * (3.0 if wanted else 0.8))
+    if site.facts.makes("dedupe"):
+        yield site.swap(node, f"list(dict.fromkeys({site.text(node)}))", 3.0)
+    if site.facts.makes("in_list"):
+        yield site.swap(node, f"[{site.text(node)}]", 3.0)
 
 
 @operator("copy", ast.Name, ast.Attribute, ast.Subscript, prior=0.5)

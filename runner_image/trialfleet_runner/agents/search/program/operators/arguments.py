@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ..edit import Change, Edit
-from ..scope import callee_name, parameters
+from ..scope import BUILTIN_NAMES, callee_name, parameters
 from .registry import Site, operator
 
 _COMMON: dict[str, tuple[str, ...]] = {
@@ -107,6 +107,7 @@ def add_by_habit(site: Site[ast.Call]) -> Iterator[Change]:
     passed = {k.arg for k in node.keywords} | {a.id for a in node.args if isinstance(a, ast.Name)}
     usable = [n for n in scope.bound_before(node) if n not in passed]
     accepted = _accepted(site, name)
+    known = 1.0 if _of_the_project(site, node.func) else 0.3
     for keyword in accepted if accepted is not None else ():
         if keyword not in passed:
             if keyword in usable:
@@ -121,14 +122,23 @@ def add_by_habit(site: Site[ast.Call]) -> Iterator[Change]:
         around = site.source.function(node)
         given = parameters(around) if around is not None else []
         for own in [n for n in usable if n in given][:6]:
-            yield from _maybe(add_argument(site, f"{own}={own}", 0.7))
+            yield from _maybe(add_argument(site, f"{own}={own}", 0.7 * known))
     if _positional_ok(node):
         for own in usable[:8]:
-            yield from _maybe(add_argument(site, own, 0.4))
+            yield from _maybe(add_argument(site, own, 0.4 * known))
 
 
 def _maybe(change: Change | None) -> list[Change]:
     return [change] if change is not None else []
+
+
+def _of_the_project(site: Site[ast.Call], func: ast.expr) -> bool:
+    """Whether the callee is likely no method of a built-in type."""
+    root = func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    name = root.id if isinstance(root, ast.Name) else ""
+    return name in ("self", "cls", "super", *site.scope.module_names) and name not in BUILTIN_NAMES
 
 
 def _accepted(site: Site[ast.Call], name: str) -> list[str] | None:

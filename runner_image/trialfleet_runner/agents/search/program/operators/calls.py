@@ -131,7 +131,8 @@ def method_insert(site: Site[ast.expr]) -> Iterator[Change]:
     if isinstance(node, ast.Name) and held and not links:
         return
     for link in links or _ANY_LINKS:
-        yield Change((site.source.put(node, site.text(node) + link),), 1.0 if links else 0.5)
+        wanted = site.facts.makes(link.strip(".()"))
+        yield Change((site.source.put(node, site.text(node) + link),), 3.0 if wanted else 0.8 if links else 0.5)
 
 
 @operator("call_unwrap", ast.Call, prior=0.8)

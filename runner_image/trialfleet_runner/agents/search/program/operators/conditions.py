@@ -247,17 +247,22 @@ def conditions_for(site: Site[ast.AST], at: ast.AST) -> Iterator[tuple[str, floa
             yield condition, weight
 
 
+_PLAIN = frozenset(("str", "list", "dict", "int", "bytes", "tuple", "set", "float", "bool", "frozenset"))
+
+
 def _checks(site: Site[ast.AST], name: str, weight: float) -> Iterator[tuple[str, float]]:
+    """Checks of one variable; where its kinds were observed, only those that tell the observed cases apart."""
     held = site.held(name)
+    kinds = {kind.removeprefix("empty:") for kind in held} - {"None"}
     if "None" in held or not held:
         yield f"{name} is not None", weight * (1.5 if held else 0.7)
         yield f"{name} is None", weight * (1.2 if held else 0.5)
-    yield name, weight * (1.2 if any(kind.startswith("empty") for kind in held) else 0.8)
-    yield f"not {name}", weight * 0.8
-    for kind in sorted(
-        k for k in held if k in ("str", "list", "dict", "int", "bytes", "tuple", "set", "float", "bool")
-    ):
-        yield f"isinstance({name}, {kind})", weight * 0.7
+    falsy = "None" in held or any(kind.startswith("empty:") for kind in held)
+    if falsy or not held or not kinds <= _PLAIN:
+        yield name, weight * (1.1 if falsy else 0.5)
+        yield f"not {name}", weight * (0.9 if falsy else 0.5)
+    for kind in sorted(kinds & _PLAIN) if len(kinds) > 1 else ():
+        yield f"isinstance({name}, {kind})", weight * 0.8
         yield f"not isinstance({name}, {kind})", weight * 0.7
 
 

@@ -28,7 +28,7 @@ def parameter_default(site: Site[FunctionNode]) -> Iterator[Change]:
         if arg not in given and arg.arg not in ("self", "cls"):
             for text in ("None", "False", "True", '""', "()"):
                 sign = f" = {text}" if arg.annotation else f"={text}"
-                yield Change((site.source.put(arg, site.text(arg) + sign),), 2.0 if missing else 0.4)
+                yield Change((site.source.put(arg, site.text(arg) + sign),), 2.0 if missing else 0.05)
 
 
 @operator("parameter_default", ast.FunctionDef, ast.AsyncFunctionDef, prior=1.0)

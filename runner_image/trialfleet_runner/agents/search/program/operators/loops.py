@@ -35,8 +35,9 @@ def _iterated(site: Site[ast.AST], node: ast.expr, pair: bool) -> Iterator[Chang
         options += [(f"{tight}.items()", 1.2), (f"enumerate({text})", 0.5)]
     elif text.endswith(".items()"):
         options.append((text.removesuffix(".items()"), 0.4))
+    wanted = site.facts.makes("sorted", "reversed", "dedupe", "drop_first", "drop_last")
     for other, weight in options:
-        yield Change((site.source.put(node, other),), weight)
+        yield Change((site.source.put(node, other),), weight * (2.0 if wanted else 1.0))
 
 
 @operator("comprehension", ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp, prior=1.0)
@@ -47,8 +48,9 @@ def filters(site: Site[ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictC
         _, end = site.source.span(last)
         for name in names:
             if not generator.ifs:
+                wanted = 2.5 if site.facts.makes("truthy") else 1.0
                 for condition, weight in ((name, 1.0), (f"{name} is not None", 0.9), (f"not {name}", 0.2)):
-                    yield Change((Edit(end, end, f" if {condition}".encode()),), weight)
+                    yield Change((Edit(end, end, f" if {condition}".encode()),), weight * wanted)
             else:
                 yield Change((Edit(end, end, f" and {name}".encode()),), 0.7)
                 yield Change((Edit(end, end, f" and {name} is not None".encode()),), 0.6)

@@ -30,7 +30,9 @@ def regex(site: Site[ast.Constant]) -> Iterator[Change]:
         return
     text = site.text(site.node)
     start, _ = site.source.span(site.node)
-    for at, end, new, weight in _mutations(text):
+    raw = text[:2].lower().startswith(("r", "br")) or text[1:2].lower() == "r"
+    for at, end, plain, weight in _mutations(text):
+        new = plain if raw else plain.replace("\\", "\\\\")
         changed = text[:at] + new + text[end:]
         if _compiles(changed):
             first = start + len(text[:at].encode())

@@ -159,6 +159,26 @@ def default_assign(site: Site[ast.stmt]) -> Iterator[Change]:
                 yield Change((source.insert_before(node, f"if {name} is None:", f"    {name} = {default}"),), 0.6)
         for text in _normal_forms(name, held):
             yield Change((source.insert_before(node, f"{name} = {text}"),), 0.7)
+        if mutates(node, name):
+            for text in (f"{name}.copy()", f"list({name})", f"dict({name})"):
+                yield Change((source.insert_before(node, f"{name} = {text}"),), 1.6)
+
+
+_MUTATORS = frozenset(
+    ("update", "append", "extend", "add", "pop", "remove", "clear", "insert", "sort", "setdefault", "discard")
+)
+
+
+def mutates(node: ast.stmt, name: str) -> bool:
+    """Whether a statement changes what `name` refers to: `name.update(…)`, `name[k] = …`, `del name[k]`."""
+    for part in ast.walk(node):
+        target = part.value if isinstance(part, (ast.Attribute, ast.Subscript)) else None
+        if isinstance(target, ast.Name) and target.id == name:
+            if isinstance(part, ast.Attribute) and part.attr in _MUTATORS:
+                return True
+            if isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
+                return True
+    return False
 
 
 def _normal_forms(name: str, held: frozenset[str]) -> list[str]:
