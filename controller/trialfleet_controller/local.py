@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import math
 import os
-import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trialfleet_controller import machine, processes
+from trialfleet_controller import guard, machine, processes
 from trialfleet_controller.backend import AttemptId, Finished, Order
 from trialfleet_controller.classify import Departure
 from trialfleet_controller.machine import Liveness
@@ -84,7 +85,8 @@ class RayBackend:
         self._runner = tuple(runner)
         self._work = WorkFolder(work)
         self._tasks: dict[Any, _Task] = {}  # by Ray's object reference
-        self._ray, self._folder = _start_ray(slots, cpu, memory_bytes)
+        self._private = _PrivateRay(slots, cpu, memory_bytes)
+        self._ray = self._private.ray
         task = self._ray.remote(max_retries=0)(supervise)
         self._remote = task.options(num_cpus=cpu, memory=memory_bytes)
 
@@ -124,11 +126,9 @@ class RayBackend:
     def close(self) -> None:
         for task in self._tasks.values():
             self._signal(task, signal.SIGKILL)
-        # Ending Ray ends its workers; a runner that is only now being started dies with its worker.
-        self._ray.shutdown()
+        self._private.close()  # with its workers; a runner that is only now being started dies with its worker
         self._tasks.clear()
         self._work.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _collect(self, ref: Any) -> Finished:
         task = self._tasks.pop(ref)
@@ -173,13 +173,40 @@ def owner_of(folder: Path) -> int | None:
     return int(pid) if folder.name.startswith(RAY_FOLDER) and pid.isdecimal() else None
 
 
-def _start_ray(slots: int, cpu: float, memory_bytes: int) -> tuple[Any, str]:
-    """A private Ray on this machine, and its folder. Raises `OperatorError` when it does not start."""
+class _PrivateRay:
+    """A Ray of this process alone, on this machine; and a guard that ends all of it, whatever becomes of us."""
+
+    def __init__(self, slots: int, cpu: float, memory_bytes: int) -> None:
+        self._folder = tempfile.mkdtemp(prefix=f"{RAY_FOLDER}{os.getpid()}-", dir=RAY_PARENT)
+        self._guard = subprocess.Popen(
+            [sys.executable, "-I", "-S", guard.__file__, self._folder],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            self.ray = _start_ray(self._folder, slots, cpu, memory_bytes)
+        except BaseException:
+            self._end_guard()
+            raise
+
+    def close(self) -> None:
+        self.ray.shutdown()
+        self._end_guard()
+
+    def _end_guard(self) -> None:
+        assert self._guard.stdin is not None
+        self._guard.stdin.close()
+        self._guard.wait()
+
+
+def _start_ray(folder: str, slots: int, cpu: float, memory_bytes: int) -> Any:
+    """Raises `OperatorError` when it does not start."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
+    os.environ[guard.VARIABLE] = folder
     import ray
 
-    folder = tempfile.mkdtemp(prefix="trialfleet-ray-", dir="/tmp")
     try:
         ray.init(  # pyright: ignore[reportUnknownMemberType]
             address="local",
@@ -192,8 +219,9 @@ def _start_ray(slots: int, cpu: float, memory_bytes: int) -> tuple[Any, str]:
             _temp_dir=folder,
         )
     except Exception as error:
-        shutil.rmtree(folder, ignore_errors=True)
         raise OperatorError(
             f"Ray did not start: {error}", hint="see `trialfleet doctor`; a full /tmp or a firewall on loopback?"
         ) from error
-    return ray, folder
+    finally:
+        del os.environ[guard.VARIABLE]  # it marks what Ray starts, and nothing else
+    return ray

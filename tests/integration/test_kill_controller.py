@@ -18,6 +18,8 @@ from campaign_audit import audit, records, survivors
 from fake_campaign import CAMPAIGN, fake_plan
 
 from trialfleet_controller.fault import VARIABLE
+from trialfleet_controller.guard import members
+from trialfleet_controller.local import RAY_FOLDER, RAY_PARENT
 from trialfleet_runner.contract import LossClass
 
 PROGRAM = Path(__file__).with_name("fake_campaign.py")
@@ -153,13 +155,23 @@ def test_killed_again_and_again(controller: Controller) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["launch.after:2", "finish.before:1"])
 def test_killed_under_ray_nothing_survives(controller: Controller, place: str) -> None:
-    code, output = controller.run("sleep=2", "--ray", crash=place)
-    assert code == -signal.SIGKILL, output
-    wait_for(lambda: not survivors(controller.folder), 30)
+    process = controller.start("sleep=2", "--ray", crash=place)
+    output, _ = process.communicate(timeout=100)
+    assert process.returncode == -signal.SIGKILL, output
+    wait_for(lambda: not survivors(controller.folder) and not ray_of(process.pid), 10)
+    assert not list(RAY_PARENT.glob(f"{RAY_FOLDER}{process.pid}-*"))
     before = records(controller.root, CAMPAIGN)
-    assert controller.run("sleep=0", "--ray")[0] == 0
+    resumed = controller.start("sleep=0", "--ray")
+    resumed.communicate(timeout=100)
+    assert resumed.returncode == 0
     audit(controller.root, PLAN, log=controller.log, before=before)
-    wait_for(lambda: not survivors(controller.folder), 30)
+    assert not survivors(controller.folder)
+    assert not ray_of(resumed.pid)
+
+
+def ray_of(pid: int) -> list[int]:
+    """Processes of the Ray that controller `pid` started."""
+    return members(str(RAY_PARENT / f"{RAY_FOLDER}{pid}-"))
 
 
 def test_two_controllers_at_once_are_harmless(controller: Controller) -> None:

@@ -1,0 +1,271 @@
+"""Whole campaigns of fake runners under the dispatcher: losses, retries, halts, cancels, caps."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from campaign_audit import audit, survivors
+from fake_campaign import CAMPAIGN, drive, fake_argv, fake_plan
+
+from trialfleet_controller import epochs
+from trialfleet_controller.dispatcher import Ending
+from trialfleet_controller.ledger import Ledger
+from trialfleet_controller.looks import record_look
+from trialfleet_controller.plan import trials
+from trialfleet_controller.process_backend import ProcessBackend
+from trialfleet_controller.standing import read_standing
+from trialfleet_runner.campaign import Epoch, Plan, RetrySpec
+from trialfleet_runner.canonical import canonical_json
+from trialfleet_runner.contract import LossClass, Outcome
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.store.directory import DirectoryStore
+
+
+class Site:
+    """One store, and controllers that are functions of this process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.root, self.log = folder, folder / "store", folder / "log"
+        self.log.touch()
+        self.ledger = Ledger(DirectoryStore(self.root), CAMPAIGN)
+
+    def run(self, plan: Plan, behaviour: str = "pass", *, slots: int = 4) -> Ending:
+        backend = ProcessBackend(slots=slots, runner=fake_argv(f"{behaviour},log={self.log}"))
+        return drive(self.root, plan, backend)
+
+    def outcomes(self, plan: Plan) -> list[Outcome]:
+        found = (self.ledger.outcome(trial.id) for trial in trials(plan))
+        return [outcome for outcome in found if outcome is not None]
+
+    def executions(self) -> int:
+        return len(self.log.read_text().splitlines())
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.setenv("TRIALFLEET_SCRATCH", str(tmp_path / "scratch"))
+    yield Site(tmp_path)
+    assert not [pid for pid in survivors(tmp_path) if pid != os.getpid()]
+
+
+def test_a_campaign_without_losses(site: Site) -> None:
+    plan = fake_plan()
+    assert site.run(plan) is Ending.COMPLETE
+    assert len(audit(site.root, plan, log=site.log)) == 12
+    assert site.executions() == 12
+    assert site.run(plan) is Ending.COMPLETE  # again: nothing is left to do
+    assert site.executions() == 12
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "attempts", "executions", "loss"),
+    [
+        ("loss=evicted:4", 5, 1, LossClass.EVICTED),  # before the agent: free
+        ("midloss=node_lost:2", 3, 3, LossClass.NODE_LOST),  # the agent runs again: budgeted
+        ("kill=start:2", 3, 1, LossClass.TERMINATED),
+        ("kill=patch:3", 4, 1, LossClass.TERMINATED),  # only scoring is repeated
+        ("kill=bundle:1", 2, 1, LossClass.TERMINATED),
+    ],
+)
+def test_losses_within_their_budget_are_measured_in_the_end(
+    site: Site, behaviour: str, attempts: int, executions: int, loss: LossClass
+) -> None:
+    plan = fake_plan(tasks=1, conditions=("none",), reps=1)
+    assert site.run(plan, behaviour) is Ending.COMPLETE
+    (outcome,) = audit(site.root, plan, log=site.log)
+    assert outcome.scored is not None
+    assert outcome.attempts == attempts
+    assert set(outcome.losses) == {loss}
+    assert site.executions() == executions
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "attempts"),
+    [("loss=evicted:99", 11), ("midloss=evicted:99", 3), ("kill=patch:99", 4)],
+)
+def test_a_spent_budget_abandons_and_stays_so(site: Site, behaviour: str, attempts: int) -> None:
+    plan = fake_plan(tasks=1, conditions=("none",), reps=1)
+    for words in (behaviour, "pass"):  # a resume does not try again
+        assert site.run(plan, words) is Ending.COMPLETE
+        (outcome,) = audit(site.root, plan)
+        assert outcome.scored is None
+        assert outcome.abandoned is not None
+        assert (outcome.attempts, len(outcome.losses)) == (attempts, attempts)
+
+
+def test_budgets_are_the_plans(site: Site) -> None:
+    plan = fake_plan(tasks=1, conditions=("none",), reps=1, retries=RetrySpec(mid_run=0))
+    site.run(plan, "midloss=evicted:1")
+    (outcome,) = audit(site.root, plan)
+    assert (outcome.attempts, outcome.abandoned) == (1, LossClass.EVICTED)
+
+
+def test_a_changed_bundle_is_quarantined_and_never_counted(site: Site) -> None:
+    plan = fake_plan(tasks=1, conditions=("none",), reps=2)
+    assert site.run(plan, "torn") is Ending.COMPLETE
+    assert [outcome.abandoned for outcome in site.outcomes(plan)] == [LossClass.QUARANTINED] * 2
+    standing = read_standing(site.ledger.store, CAMPAIGN)
+    assert (standing.quarantined, standing.losses) == (2, {"quarantined": 2})
+    assert site.executions() == 2
+
+
+def test_a_broken_task_halts_and_a_lift_goes_on(site: Site) -> None:
+    plan = fake_plan(tasks=1, reps=4)
+    assert site.run(plan, "loss=setup:99,halt=task") is Ending.HALTED
+    (halt, *_) = site.ledger.halts()
+    assert halt.task == "task-0"
+    assert "as asked" in halt.reason
+    assert site.outcomes(plan) == []
+    assert site.run(plan) is Ending.HALTED  # still in force
+    assert site.executions() == 0
+    lifts = tuple(halt.number for halt in site.ledger.halts())
+    site.ledger.amend(reps=None, after_look=False, lifts=lifts)
+    assert site.run(plan) is Ending.COMPLETE
+    audit(site.root, plan, log=site.log)
+
+
+def test_a_harness_that_loses_everything_stops_the_campaign(site: Site) -> None:
+    plan = fake_plan(tasks=4, reps=50, retries=RetrySpec(before_agent=0))
+    assert site.run(plan, "loss=setup:99") is Ending.HALTED
+    assert any(halt.task is None for halt in site.ledger.halts())
+    assert len(site.outcomes(plan)) < 30, "it should have stopped long before its end"
+
+
+def test_cancel_drains(site: Site) -> None:
+    plan = fake_plan(reps=20)
+    timer = threading.Timer(0.5, lambda: site.ledger.cancel(now=False, by="test"))
+    timer.start()
+    assert site.run(plan, "sleep=0.3", slots=2) is Ending.CANCELLED
+    outcomes = site.outcomes(plan)
+    assert 0 < len(outcomes) < 40
+    assert all(outcome.scored is not None for outcome in outcomes)
+    assert site.run(plan) is Ending.CANCELLED  # for good
+
+
+def test_cancel_now_marks_what_ran_as_lost(site: Site) -> None:
+    plan = fake_plan()
+
+    def cancel() -> None:
+        while site.executions() < 2:
+            time.sleep(0.05)
+        site.ledger.cancel(now=False, by="test")
+        site.ledger.cancel(now=True, by="test")
+
+    threading.Thread(target=cancel).start()
+    began = time.monotonic()
+    assert site.run(plan, "sleep=60", slots=2) is Ending.CANCELLED
+    assert time.monotonic() - began < 20
+    assert [outcome.abandoned for outcome in site.outcomes(plan)] == [LossClass.CANCELLED] * 2
+
+
+def test_the_cost_cap_stops_starting(site: Site) -> None:
+    plan = fake_plan(reps=10)
+    capped = plan.model_copy(
+        update={
+            "cost_usd_campaign": 5.0,
+            "limits": plan.limits.model_copy(update={"cost_usd": 1.0}),
+            "agent": plan.agent.model_copy(update={"model": "some-model"}),
+        }
+    )
+    for _ in range(2):  # the fake reports no cost, so every run counts as the most it may have cost: also resumed
+        assert site.run(capped) is Ending.OUT_OF_MONEY
+        assert site.executions() == 5
+
+
+def test_a_provider_that_is_down_slows_down_and_burns_no_more_than_the_budget(site: Site) -> None:
+    plan = fake_plan(tasks=1, conditions=("none",), reps=2)
+    assert site.run(plan, "midloss=provider:1", slots=1) is Ending.COMPLETE
+    outcomes = audit(site.root, plan, log=site.log)
+    assert [outcome.losses for outcome in outcomes] == [(LossClass.PROVIDER,)] * 2
+
+
+def test_more_reps_run_only_what_is_new(site: Site) -> None:
+    plan = fake_plan(tasks=1, reps=2)
+    site.run(plan)
+    longer = plan.model_copy(update={"reps": 4})
+    backend = ProcessBackend(slots=2, runner=fake_argv(f"pass,log={site.log}"))
+    from trialfleet_controller.dispatcher import Dispatcher
+
+    driver = epochs.claim(site.ledger.store, CAMPAIGN, epochs.Pulse())
+    assert Dispatcher(plan, trials(plan, 4), site.ledger, backend, driver).run() is Ending.COMPLETE
+    assert site.executions() == 8
+    assert len(site.outcomes(longer)) == 8
+
+
+def test_a_different_campaign_of_the_same_name_is_refused(site: Site) -> None:
+    plan = fake_plan(tasks=1, reps=1)
+    site.run(plan)
+    with pytest.raises(OperatorError, match="differ in: seed, reps"):
+        site.run(fake_plan(tasks=1, reps=2, seed=99))
+    assert site.run(plan.model_copy(update={"uid": "x", "parallel": 9})) is Ending.COMPLETE
+
+
+# --- who drives -------------------------------------------------------------------------------------
+
+FAST = epochs.Pulse(every_s=0.2, takeover_s=1.0, look_s=0.1)
+
+
+def other_machines_epoch(site: Site, number: int) -> None:
+    record = Epoch(number=number, at=time.time(), host="elsewhere", boot_id="b", pid=1, nonce="n")
+    site.ledger.store.create(f"{CAMPAIGN}/epochs/{number}.json", canonical_json(record))
+
+
+def beat(site: Site, number: int, count: int) -> None:
+    record = epochs.Beat(count=count, state="driving")
+    site.ledger.store.put(f"{CAMPAIGN}/epochs/{number}.beat", canonical_json(record))
+
+
+def test_a_heart_that_stands_still_is_taken_over(site: Site) -> None:
+    other_machines_epoch(site, 1)
+    beat(site, 1, 1)
+    began = time.monotonic()
+    assert epochs.claim(site.ledger.store, CAMPAIGN, FAST).number == 2
+    assert time.monotonic() - began >= FAST.takeover_s
+
+
+def test_a_heart_that_beats_is_not(site: Site) -> None:
+    other_machines_epoch(site, 1)
+    beat(site, 1, 1)
+    threading.Timer(0.5, lambda: beat(site, 1, 2)).start()
+    with pytest.raises(OperatorError, match="process 1 on elsewhere"):
+        epochs.claim(site.ledger.store, CAMPAIGN, FAST)
+
+
+def test_who_is_superseded_leaves_with_its_children(site: Site) -> None:
+    threading.Timer(1.0, lambda: other_machines_epoch(site, 2)).start()
+    backend = ProcessBackend(slots=2, runner=fake_argv("sleep=60"))
+    with pytest.raises(epochs.Superseded, match="epoch 2"):
+        drive(site.root, fake_plan(), backend, pulse=FAST)
+    assert survivors(site.folder) == []
+
+
+def test_an_ended_epoch_need_not_be_waited_for(site: Site) -> None:
+    first = epochs.claim(site.ledger.store, CAMPAIGN, epochs.Pulse())
+    first.end()
+    assert epochs.claim(site.ledger.store, CAMPAIGN, epochs.Pulse()).number == 2
+
+
+# --- what is shown ----------------------------------------------------------------------------------
+
+
+def test_status_counts_complete_blocks_and_records_looks(site: Site) -> None:
+    plan = fake_plan(reps=20)
+    threading.Timer(0.8, lambda: site.ledger.cancel(now=False, by="test")).start()
+    site.run(plan, "sleep=0.1", slots=2)
+    standing = read_standing(site.ledger.store, CAMPAIGN)
+    outcomes = site.outcomes(plan)
+    assert standing.state == "cancelled"
+    assert standing.terminal == len(outcomes)
+    complete = [o for o in outcomes if o.trial.block < standing.complete_blocks]
+    assert sum(c.interim_measured for c in standing.conditions.values()) == len(complete)
+    for _ in range(2):
+        record_look(site.ledger.store, CAMPAIGN, standing, now=1.0)
+    assert site.ledger.looks() == 1
