@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_runner import yamlfile
+from trialfleet_runner.campaign import CampaignSpec
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.task import Environment, GitSource, Repo, Source, TaskFile, TaskSpec
 
@@ -89,6 +90,35 @@ def load_all(paths: Iterable[Path]) -> tuple[LoadedFile, ...]:
             owners[task.id] = path
         files.append(file)
     return tuple(files)
+
+
+def task_files(loaded: yamlfile.Loaded[CampaignSpec]) -> tuple[Path, ...]:
+    """The files of a campaign's `tasks`: globs expanded, each file once. Raises `OperatorError`."""
+    found: dict[Path, None] = {}
+    for place, pattern in enumerate(loaded.value.tasks):
+        for path in _matches(loaded, place, pattern):
+            found.setdefault(path)
+    return tuple(found)
+
+
+def _matches(loaded: yamlfile.Loaded[CampaignSpec], place: int, pattern: str) -> list[Path]:
+    folder, wanted = loaded.path.parent, Path(pattern)
+    if any(character in pattern for character in "*?["):
+        root = Path(wanted.anchor) if wanted.is_absolute() else folder
+        relative = wanted.relative_to(wanted.anchor) if wanted.is_absolute() else wanted
+        matches = sorted(path for path in root.glob(str(relative)) if path.is_file())
+    else:
+        matches = [path for path in (folder / wanted,) if path.is_file()]
+    if matches:
+        return matches
+    is_folder = (folder / wanted).is_dir()
+    raise OperatorError(
+        "is a directory" if is_folder else "no such file",
+        where=f"{loaded.where('tasks', place)}: {pattern}",
+        hint=f"to take all of its files: {pattern.rstrip('/')}/*.yaml"
+        if is_folder
+        else "paths are relative to the campaign file",
+    )
 
 
 def tasks_of(files: Iterable[LoadedFile]) -> tuple[LoadedTask, ...]:

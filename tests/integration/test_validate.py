@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 from click.testing import CliRunner, Result
@@ -398,3 +399,27 @@ def test_only_one_task_and_unknown_ids(shop: Shop) -> None:
     result = command(str(shop.file()), "--only", "other")
     assert isinstance(result.exception, OperatorError)
     assert "shop-total" in str(result.exception)
+
+
+def test_the_tasks_of_a_campaign(shop: Shop, tmp_path: Path) -> None:
+    shop.file()
+    (shop.root / "campaign.yaml").write_text(
+        "{campaign: c, seed: 1, tasks: ['t*.yaml'], conditions: [none], reps: 1, agent: {kind: nop}, store: runs}"
+    )
+    result = command("--campaign", str(shop.root / "campaign.yaml"), "--repeats", "1")
+    assert "shop-total" in result.stdout
+    (shop.root / "campaign.yaml").write_text(
+        "{campaign: c, seed: 1, tasks: [x.yaml], conditions: [none], reps: 1, agent: {kind: nop}, store: runs}"
+    )
+    refused = command("--campaign", str(shop.root / "campaign.yaml"))
+    assert "campaign.yaml:1: tasks[0]: x.yaml" in str(refused.exception)
+    assert isinstance(command().exception, click.UsageError)
+
+
+def test_tests_that_only_guard_a_hidden_task_are_kept(shop: Shop, cache: Cache) -> None:
+    hidden(shop)
+    shop.write("after/tests/test_other.py", "def test_y(): pass\n")
+    shop.write("before/tests/test_other.py", "def test_y(): pass\n")
+    shop.spec["test_files"] = ["tests/test_other.py"]
+    result = run(shop, cache, repeats=2)
+    assert (result.status, result.pass_to_pass) == (Status.NO_ORACLE, ("tests/test_other.py::test_y",))

@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from trialfleet_runner import yamlfile
 from trialfleet_runner.agents.text import plain
 from trialfleet_runner.cache import Cache, write_whole
+from trialfleet_runner.campaign import CampaignSpec
 from trialfleet_runner.canonical import canonical_json
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.objects import Objects
@@ -21,7 +23,7 @@ from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.settings import load_settings, mirror_map
 from trialfleet_runner.task import Status
-from trialfleet_runner.taskfile import LoadedTask, load_all, load_task_file, tasks_of
+from trialfleet_runner.taskfile import LoadedTask, load_all, load_task_file, task_files, tasks_of
 from trialfleet_runner.validate.inputs import prepare_inputs
 from trialfleet_runner.validate.record import Validation
 from trialfleet_runner.validate.steps import Say
@@ -30,7 +32,8 @@ from trialfleet_runner.validate.write import filled_in
 
 
 @click.command("validate")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--campaign", multiple=True, type=click.Path(path_type=Path), help="The tasks of a campaign file.")
 @click.option("--repeats", default=3, show_default=True, type=click.IntRange(1), help="Runs per tree.")
 @click.option("--write", is_flag=True, help="Fill test ids and status into the task files.")
 @click.option("--mirror", multiple=True, metavar="URL=DIR", help="Read this repository from a local clone.")
@@ -40,6 +43,7 @@ from trialfleet_runner.validate.write import filled_in
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def validate(
     files: tuple[Path, ...],
+    campaign: tuple[Path, ...],
     repeats: int,
     write: bool,
     mirror: tuple[str, ...],
@@ -48,11 +52,17 @@ def validate(
     timeout_s: float,
     as_json: bool,
 ) -> None:
-    """Prove that the tasks of FILES hold: they fail before the fix and pass after it.
+    """Prove that the tasks of FILES (task files, or folders of them) hold: they fail before the fix and pass
+    after it.
 
     Exit code 2 when any of them does not.
     """
-    tasks = _chosen(tasks_of(load_all(_task_files(files))), only)
+    paths = _task_files(files)
+    for path in campaign:
+        paths += task_files(yamlfile.read(path, CampaignSpec))
+    if not paths:
+        raise click.UsageError("name task files, or --campaign FILE")
+    tasks = _chosen(tasks_of(load_all(paths)), only)
     mirrors = mirror_map(load_settings(), mirror)
     cache = Cache.default()
     objects = Objects(cache.objects)

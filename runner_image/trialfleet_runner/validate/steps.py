@@ -114,16 +114,16 @@ class Steps:
                 return self._without_oracle(Found((), (), problems=(problem,)))
             seen.append(outcomes(run.cases or (), modules))
         found = discover(*seen)
-        if found.problems:
+        if (found.problems and self._shown) or not (found.fail_to_pass or found.pass_to_pass):
             return self._without_oracle(found)
         before, after, problem = self._repeated(found, range(1, max(2, self.repeats)))
         if problem is not None:
             return replace(found, problems=(problem,))
-        return steady(found, before, after)
+        return self._without_oracle(steady(found, before, after))
 
     def _without_oracle(self, found: Found) -> Found:
         """A task that never claimed a failing test may lack one; then it is only not counted."""
-        if self._shown:
+        if self._shown or not found.problems:
             return found
         words = tuple(problem.message for problem in found.problems)
         return Found((), found.pass_to_pass, (*found.warnings, *words, "no fail-to-pass oracle"))

@@ -65,12 +65,15 @@ def _task(text: str, index: int) -> yaml.MappingNode:
 
 def _end(node: yaml.Node, name: yaml.Node) -> int:
     """Offset behind the last character of a value. A block collection's own end mark lies behind the comments
-    that follow it, so its last leaf decides; an empty value ends with its key."""
+    that follow it, so its last leaf decides; an empty value and an alias, whose marks are those of the anchor,
+    end with their key."""
     while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        if node.start_mark.index < name.start_mark.index:
+            break
         last = node.value[-1]
         name, node = last if isinstance(node, yaml.MappingNode) else (node, last)
-    if isinstance(node, yaml.ScalarNode) and node.start_mark.index == node.end_mark.index:
-        return int(name.end_mark.index) if isinstance(name, yaml.ScalarNode) else int(node.end_mark.index)
+    if node.start_mark.index < name.start_mark.index or node.start_mark.index == node.end_mark.index:
+        return int(name.end_mark.index)
     return int(node.end_mark.index)
 
 
@@ -106,8 +109,11 @@ def _scalar(text: str) -> str:
 def _checked(old: str, new: str, index: int, key: str, value: Any) -> str:
     """The new text, after making sure that it differs from the old one in this field and nowhere else."""
     wanted = cast("dict[str, Any]", yaml.safe_load(old))
-    found = cast("dict[str, Any]", yaml.safe_load(new))
     wanted["tasks"][index][key] = value
+    try:
+        found = cast("dict[str, Any]", yaml.safe_load(new))
+    except yaml.YAMLError:
+        found = {}
     if wanted != found:
         raise OperatorError(
             f"`{key}` cannot be filled in without changing something else",

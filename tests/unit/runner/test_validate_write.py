@@ -96,3 +96,26 @@ def test_a_value_that_is_written_differently_but_equal_stays() -> None:
 def test_a_task_in_one_line_is_left_to_its_author() -> None:
     with pytest.raises(OperatorError, match="not written as lines"):
         fill("tasks:\n  - {id: one}\n", 0)
+
+
+ALIASES = """\
+repo:
+  _environment: &env
+    lock: a.txt
+  environment: *env
+tasks:
+  - id: one
+    environment: *env
+  - id: two
+    environment:
+      <<: *env
+      setup: []
+  # the end
+"""
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_last_value_that_stands_elsewhere(index: int) -> None:
+    new = fill(ALIASES, index)
+    assert yaml.safe_load(new)["tasks"][index]["fail_to_pass"] == FAIL
+    assert removed_and_added(ALIASES, new)[0] == []
