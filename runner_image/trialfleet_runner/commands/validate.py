@@ -171,8 +171,7 @@ def _print(found: list[tuple[LoadedTask, Validation]], sandbox: Sandbox) -> None
 
 
 def _row(result: Validation) -> tuple[str, ...]:
-    covering = [row for row in result.coverage if row.path in result.targets]
-    covered = {row.context: row.node or "-" for row in covering}
+    covering = {row.context: row.node for row in result.coverage if row.path in result.targets and row.node}
     verdict = result.problems[0].kind.value if result.problems else result.status.value
     return (
         result.task,
@@ -181,6 +180,6 @@ def _row(result: Validation) -> tuple[str, ...]:
         str(len(result.pass_to_pass)),
         str(result.repeats),
         result.anchor or "-",
-        ", ".join(f"{name}: {node}" for name, node in covered.items()) or "-",
+        ", ".join(f"{name}: {node}" for name, node in covering.items()) or "-",
         f"{result.seconds:.1f}",
     )

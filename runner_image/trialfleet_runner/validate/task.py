@@ -25,6 +25,8 @@ from trialfleet_runner.validate.steps import Say, Steps
 from trialfleet_runner.workspace import build_template, template_of
 
 TIMEOUT_S = 300.0
+# What a busy machine may be to blame for is asked again next time.
+_TRANSIENT = {ProblemKind.TIMEOUT, ProblemKind.RESOURCES, ProblemKind.SIGNAL, ProblemKind.INTERRUPTED}
 
 
 def validate_task(
@@ -65,7 +67,8 @@ def validate_task(
         bench = Bench(suite, template, prepared.variants.fix, sandbox, scratch.root / "bench")
         bench.scratch.mkdir(mode=0o755)
         result = Steps(task, prepared, bench, repeats, objects, say).validation(started)
-    save(result, cache=cache)
+    if _TRANSIENT.isdisjoint(problem.kind for problem in result.problems):
+        save(result, cache=cache)
     return _with_contexts(result, task, objects)
 
 
@@ -83,7 +86,7 @@ def load(key: str, repeats: int, *, cache: Cache, objects: Objects) -> Validatio
 
 
 def save(validation: Validation, *, cache: Cache) -> None:
-    """Keep it. A problem that time may mend (an index, a mirror) never gets here."""
+    """Keep it. A problem that time may mend (an index, a mirror, a busy machine) never gets here."""
     write_whole(cache.validations / f"{validation.digest}.json", canonical_json(validation))
 
 
