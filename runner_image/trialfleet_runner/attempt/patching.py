@@ -51,8 +51,9 @@ def delivered(
     """The delivery with its claims: which parts reached the model. Without a model they stay None.
 
     A model that was never asked has been reached by nothing, and nothing can be said of the deliveries. Parts
-    that are `insisted` on must have reached a model that took a turn. The hook is checked for the nodes that it
-    says it pushed; its last push may come after the last request, so it is recorded and not insisted on.
+    that are `insisted` on must have reached a model that took a turn; of a part without a line of its own (no
+    root file, or all its lines stand in the prompt) nothing can be said. The hook is checked for the nodes that
+    it says it pushed; its last push may come after the last request, so it is recorded and not insisted on.
     """
     parts = _parts(planned, hook)
     if report is None or report.answered == 0:
@@ -60,7 +61,7 @@ def delivered(
     if report.undeclared:
         seen = ", ".join(report.undeclared)
         raise Lost(LossClass.CONTAMINATED, f"reached the model undeclared: {seen}", halt=HaltScope.CAMPAIGN)
-    claims = {part: all(report.reached.get(name, False) for name in names) for part, names in parts.items()}
+    claims = {part: _reached(names, report) for part, names in parts.items()}
     absent = sorted(part for part in insisted if report.turns > 0 and claims.get(part) is False)
     if absent:
         message = f"declared, but did not reach the model: {', '.join(absent)}"
@@ -78,6 +79,12 @@ def _parts(planned: Delivery, hook: HookLog) -> dict[str, list[str]]:
     if pushed:
         parts["hook"] = pushed
     return parts
+
+
+def _reached(names: list[str], report: GatewayReport) -> bool | None:
+    """None: no text was declared that could prove any of them. An agent can forge the names of hook nodes."""
+    provable = [report.reached[name] for name in names if name in report.reached]
+    return all(provable) if provable else None
 
 
 def jsonl(steps: tuple[Step, ...]) -> str:

@@ -79,7 +79,14 @@ class ClaudeCode:
             )
         chosen = options.model_dump(mode="json", exclude={"binary", "prices", "provider"})
         parts = {"version": version, "model": model, "revision": REVISION, "options": chosen}
-        return Identity(kind=self.kind, version=version, model=model, digest=digest(parts), needs_model=True)
+        return Identity(
+            kind=self.kind,
+            version=version,
+            model=model,
+            digest=digest(parts),
+            needs_model=True,
+            loads_files=True,
+        )
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
         options = options_of(setup.spec)
