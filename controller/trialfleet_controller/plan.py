@@ -7,7 +7,7 @@ of 25 reps are a prefix of those of 50.
 from __future__ import annotations
 
 import base64
-import hashlib
+from hashlib import sha256
 from typing import NamedTuple
 
 from trialfleet_runner.campaign import Plan
@@ -48,13 +48,13 @@ def trials(plan: Plan, reps: int | None = None) -> list[Planned]:
 
 def trial_id(identity: bytes, rep: int) -> str:
     """First 26 base32 characters, lower case, of SHA-256 over (task, condition, agent, input digests) and rep."""
-    raw = hashlib.sha256(b"%s\0%d" % (identity, rep)).digest()
+    raw = sha256(b"%s\0%d" % (identity, rep)).digest()
     return base64.b32encode(raw)[:ID_LENGTH].decode().lower()
 
 
 def agent_seed(seed: int, task: str, condition: str, rep: int) -> int:
     """63 bits for the agent: differs by condition, is the same in every attempt."""
-    raw = hashlib.sha256(f"agent\0{seed}\0{task}\0{condition}\0{rep}".encode()).digest()
+    raw = sha256(f"agent\0{seed}\0{task}\0{condition}\0{rep}".encode()).digest()
     return int.from_bytes(raw[:8], "big") >> 1
 
 
@@ -73,12 +73,10 @@ def _cells(plan: Plan) -> list[_Cell]:
 
 def _block(seed: int, block: int, cells: list[_Cell]) -> list[Planned]:
     """Sorting by a hash is a random order that no Python version changes."""
-    prefix = hashlib.sha256(f"block\0{seed}\0{block}\0".encode())
+    prefix = f"block\0{seed}\0{block}\0"
 
     def place(cell: _Cell) -> bytes:
-        mine = prefix.copy()
-        mine.update(f"{cell.task}\0{cell.condition}".encode())
-        return mine.digest()
+        return sha256(f"{prefix}{cell.task}\0{cell.condition}".encode()).digest()
 
     return [
         Planned(

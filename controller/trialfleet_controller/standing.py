@@ -7,6 +7,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pydantic_core import from_json
+
 from trialfleet_controller import keys
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.store.protocol import Store
@@ -115,7 +117,7 @@ def complete_blocks(blocks: list[int], cells: int) -> int:
 
 def _outcomes(store: Store, campaign: str) -> list[dict[str, Any]]:
     found = [entry.key for entry in store.list(keys.outcomes(campaign))]
-    return [json.loads(raw) for _, raw in store.get_many(found) if raw is not None]
+    return [from_json(raw) for _, raw in store.get_many(found) if raw is not None]
 
 
 def _count(counts: Condition, outcome: dict[str, Any], complete: int, losses: Counter[str]) -> None:

@@ -8,12 +8,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trialfleet_runner.contract import GetGrant, PutGrant
 from trialfleet_runner.store import files
 from trialfleet_runner.store.files import open_folder, read_in, speaking
 from trialfleet_runner.store.keys import TEMPORARY, is_key, key_parts, prefix_parts
 from trialfleet_runner.store.protocol import Entry, StoreError
+
+if TYPE_CHECKING:
+    from trialfleet_runner.contract import GetGrant, PutGrant
 
 _ABSENT = (FileNotFoundError, NotADirectoryError)
 
@@ -92,10 +95,14 @@ class DirectoryStore:
 
     def grant_put(self, key: str, *, conditional: bool = True, expires_s: float) -> PutGrant:
         """A file:// URL. It does not expire: the file system's permissions are all the protection."""
+        from trialfleet_runner.contract import PutGrant
+
         del expires_s
         return PutGrant(url=self._path(key).as_uri(), conditional=conditional)
 
     def grant_get(self, key: str, *, expires_s: float) -> GetGrant:
+        from trialfleet_runner.contract import GetGrant
+
         del expires_s
         return GetGrant(url=self._path(key).as_uri())
 
