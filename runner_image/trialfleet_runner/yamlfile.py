@@ -209,6 +209,16 @@ _HINTS = {
     "int_type": "write the number without quotes",
     "float_type": "write the number without quotes",
     "missing": "add it",
+    "string_pattern_mismatch": "write it as the pattern says",
+}
+_BOUNDS = {  # error type -> (name of the bound in its context, way out)
+    "greater_than_equal": ("ge", "set it to {} or more"),
+    "greater_than": ("gt", "set it to more than {}"),
+    "less_than_equal": ("le", "set it to {} or less"),
+    "less_than": ("lt", "set it to less than {}"),
+    "too_short": ("min_length", "give at least {}"),
+    "literal_error": ("expected", "choose one of {}"),
+    "enum": ("expected", "choose one of {}"),
 }
 
 
@@ -264,6 +274,9 @@ def _hint(detail: ErrorDetails, place: Place, model: type[BaseModel]) -> str | N
         near = difflib.get_close_matches(str(place[-1]), sorted(set(_fields(model, set()))), n=2)
         known = " or ".join(near)
         return f"did you mean {known}?" if near else "remove it, or start it with _ to keep it as a note"
+    if detail["type"] in _BOUNDS:
+        bound = detail.get("ctx", {}).get(_BOUNDS[detail["type"]][0])
+        return _BOUNDS[detail["type"]][1].format(bound)
     return _HINTS.get(detail["type"])
 
 

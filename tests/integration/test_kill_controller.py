@@ -12,8 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from campaign_audit import audit, records, survivors
 from fake_campaign import CAMPAIGN, fake_plan
 

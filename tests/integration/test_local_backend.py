@@ -11,8 +11,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from fake_campaign import RUNNER, fake_argv, fake_plan
 
 from trialfleet_controller.backend import AttemptId, Backend, Finished, Order

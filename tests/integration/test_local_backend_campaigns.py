@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from campaign_audit import audit, survivors
 from fake_campaign import CAMPAIGN, drive, fake_argv, fake_plan
 

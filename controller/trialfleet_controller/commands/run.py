@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from trialfleet_controller.commands.plan import store_folder
+from trialfleet_runner.errors import OperatorError
 
 
 @click.command("run")
@@ -35,12 +36,16 @@ def run(
     A campaign that exists is gone on with, if the file still means the same.
     """
     from trialfleet_controller.campaigns import from_file
+    from trialfleet_controller.capacity import local_slots
     from trialfleet_controller.driving import drive, finish
     from trialfleet_controller.ledger import Ledger
     from trialfleet_controller.making import make_plan
+    from trialfleet_controller.prepare import UNBOUNDED
 
     found = from_file(campaign_file, store)
     assert found.file is not None
+    limits = found.file.spec.limits
+    local_slots(limits.frozen(), limits.parallel or UNBOUNDED)  # a trial that cannot fit is refused first
     made = make_plan(found.file, found.store, mirror)
     ledger = Ledger(found.store, found.name)
     plan, new = ledger.freeze(made)
@@ -59,7 +64,10 @@ def conclude(ending: str, store_url: str, campaign: str, *, as_json: bool, out: 
     if report and ending != "interrupted":
         # On standard output there is one JSON object a line, and nothing else.
         with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
-            _report(store_folder(store_url, campaign), out)
+            try:
+                _report(store_folder(store_url, campaign), out)
+            except OperatorError as error:  # how the campaign ended is said after this, and matters more
+                click.echo(f"no report: {error}", err=True)
 
 
 def _report(campaign: str, out: str | None) -> None:
