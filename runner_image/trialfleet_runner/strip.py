@@ -47,10 +47,19 @@ def is_context_file(path: str) -> bool:
 def strip(tree: Tree, extra: Iterable[str] = ()) -> tuple[dict[str, Entry], tuple[str, ...]]:
     """(The tree without context files and `strip_extra`, what was removed). Links are removed themselves and
     never followed. `extra`: files, folders or globs, relative to the root. Raises `TreeError` for `..`."""
-    patterns = tuple(check_path(pattern.removeprefix("./").rstrip("/")) for pattern in extra)
-    removed = tuple(sorted(p for p in tree if is_context_file(p) or any(_below(p, q) for q in patterns)))
+    removed = tuple(sorted({*filter(is_context_file, tree), *named(tree, extra)}))
     gone = set(removed)
     return {path: entry for path, entry in tree.items() if path not in gone}, removed
+
+
+def named(paths: Iterable[str], extra: Iterable[str]) -> tuple[str, ...]:
+    """The paths that `strip_extra` names. Raises `TreeError` for a pattern that leaves the tree.
+
+    >>> named(["a/b.json", "a.py", "docs/c/d.rst"], ["docs", "*.json"])
+    ('a/b.json', 'docs/c/d.rst')
+    """
+    patterns = tuple(check_path(pattern.removeprefix("./").rstrip("/")) for pattern in extra)
+    return tuple(path for path in paths if any(_below(path, pattern) for pattern in patterns))
 
 
 def unused(removed: Iterable[str], extra: Iterable[str]) -> tuple[str, ...]:

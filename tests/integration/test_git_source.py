@@ -14,6 +14,7 @@ from trialfleet_runner.sources.git import message, read_tree, repository
 from trialfleet_runner.sources.materialise import materialise
 from trialfleet_runner.taskfile import load_task_file
 from trialfleet_runner.trees import Entry, Kind
+from trialfleet_runner.variants import variants
 
 
 def git(folder: Path, *args: str) -> str:
@@ -132,6 +133,25 @@ def test_a_clone_that_is_not_whole_is_refused(upstream: Upstream, tmp_path: Path
     (upstream.folder / ".git/objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(OperatorError, match="not whole"):
         read_tree(upstream.folder / ".git", upstream.pre_fix, where="w")
+
+
+def test_what_is_stripped_is_not_read(upstream: Upstream, tmp_path: Path) -> None:
+    blob = git(upstream.folder, "rev-parse", f"{upstream.pre_fix}:hidden.txt")
+    (upstream.folder / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    tree = read_tree(upstream.folder / ".git", upstream.pre_fix, where="w", unread=["*.txt", "tests"])
+    assert tree["hidden.txt"] == tree["tests/test_a.py"] == Entry(b"")
+    assert tree["src/a.py"].data == b"wrong\n"
+    (tmp_path / "lock.txt").write_text("")
+    (tmp_path / "t.yaml").write_text(f"""
+repo: {{url: "{upstream.folder}", environment: {{lock: lock.txt}}, strip_extra: [hidden.txt]}}
+tasks:
+  - {{id: a, pre_fix_commit: {upstream.pre_fix}, fix_commit: {upstream.fix}, prompt_source: commit_message}}
+""")
+    (task,) = load_task_file(tmp_path / "t.yaml").tasks
+    mirrors = {str(upstream.folder): upstream.folder}
+    found = variants(task, materialise(task, cache=Cache(tmp_path / "cache"), mirrors=mirrors))
+    assert found.stripped == ("hidden.txt",)
+    assert "hidden.txt" not in found.pristine
 
 
 def test_a_task_file_names_the_commits_in_either_spelling(upstream: Upstream, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from trialfleet_runner.cache import Cache, locked
@@ -11,6 +11,7 @@ from trialfleet_runner.canonical import sha256
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.git import GitError, git, read_blobs
 from trialfleet_runner.settings import mirror_of, plain_url
+from trialfleet_runner.strip import named
 from trialfleet_runner.trees import MAX_BYTES, Entry, Kind, TreeError, check, check_path, without_leaving_links
 
 _URL = re.compile(r"(https?|ssh|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+|/[^\s]*")
@@ -49,9 +50,11 @@ def has_commit(folder: Path, commit: str) -> bool:
         return False
 
 
-def read_tree(folder: Path, commit: str, *, where: str) -> dict[str, Entry]:
+def read_tree(folder: Path, commit: str, *, where: str, unread: Iterable[str] = ()) -> dict[str, Entry]:
     """Every file and link of a commit; submodules are left out, links that leave the tree too.
 
+    What `unread` names (patterns as in `strip_extra`) is listed as empty files: it is removed anyway, and large
+    data is what clones lack most often.
     Raises `OperatorError` when an object is missing (a shallow or filtered clone) or the tree is hostile.
     """
     listing = git(("ls-tree", "-r", "-z", "--full-tree", commit), git_dir=folder)
@@ -64,8 +67,10 @@ def read_tree(folder: Path, commit: str, *, where: str) -> dict[str, Entry]:
     try:
         for path, _, _ in rows:
             check_path(path)
-        blobs = read_blobs(folder, {blob for _, _, blob in rows}, limit=MAX_BYTES)
-        return dict(check(without_leaving_links({p: Entry(blobs[blob], kind) for p, kind, blob in rows})))
+        empty = set(named((path for path, _, _ in rows), unread))
+        blobs = read_blobs(folder, {blob for path, _, blob in rows if path not in empty}, limit=MAX_BYTES)
+        tree = {p: Entry(blobs[blob], kind) for p, kind, blob in rows if p not in empty}
+        return dict(check(without_leaving_links({**tree, **dict.fromkeys(empty, Entry(b""))})))
     except TreeError as error:
         raise OperatorError(f"commit {commit[:12]}: {error}", where=where) from None
     except (GitError, KeyError) as error:

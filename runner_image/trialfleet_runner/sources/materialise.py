@@ -28,7 +28,8 @@ def materialise(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path]) 
         case GitSource() as source:
             commits = (source.pre_fix_commit, source.fix_commit)
             folder = git.repository(source.url, commits, cache=cache, mirrors=mirrors)
-            pre_fix, fixed = (git.read_tree(folder, commit, where=task.where) for commit in commits)
+            unread = task.repo.strip_extra
+            pre_fix, fixed = (git.read_tree(folder, c, where=task.where, unread=unread) for c in commits)
             return Trees(pre_fix, fixed, task.spec.commit_message or git.message(folder, source.fix_commit))
         case SdistSource() as source:
             pre_fix, fixed = sdist.read(source, cache=cache, where=task.where)
