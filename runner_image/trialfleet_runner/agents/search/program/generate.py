@@ -228,4 +228,4 @@ def written(source: Source, candidate: Candidate) -> bytes | None:
         compile(data, source.path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, OverlappingEdits, RecursionError):
         return None
-    return None if ast.dump(tree) == ast.dump(source.tree) else data
+    return None if ast.dump(tree) == source.meaning else data

@@ -16,10 +16,10 @@ from .generate import candidates, written
 from .guidance import Guidance
 from .hook import Hook
 from .localise import Lines
-from .probe import is_test_path
+from .probe import is_test_path, names
 from .report import Report
 from .source import Source
-from .testrun import Run, Tests, names
+from .testrun import Run, Tests
 from .transcript import BudgetSpent, Transcript
 from .workspace import Workspace
 
@@ -219,7 +219,7 @@ class Search:
         """The repair breaks no test of the same files that passed before (the second half of the same turn), and
         passes as the task runs it."""
         if self.before is not None and self.before.named("passed"):
-            run = self.tests.neighbours()
+            run = self.tests.neighbours(self.before.named("passed"))
             if run is not None and run.report is not None:
                 broken = self.before.named("passed") - run.report.named("passed")
                 if broken:

@@ -5,13 +5,14 @@ call-backs. Writes one JSON file when the session ends.
 """
 
 # called for every file of the tests: pathlib is slow
-# ruff: noqa: PTH100, PTH117, PTH123
+# ruff: noqa: PTH100, PTH117, PTH119, PTH122, PTH123
 from __future__ import annotations
 
 import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, cast
@@ -23,11 +24,17 @@ _PLAIN = (str, bytes, list, dict, tuple, set, frozenset, int, float, bool)
 
 
 class Probe:
-    """`workspace`: absolute; only files below it are watched. `tests`: relative paths that are tests."""
+    """Built from a request of the search: `workspace` is absolute and only files below it are watched;
+    `test_files` are relative. `targets` run first, then as many as `neighbours` others of what is collected, the
+    nearest first, for `patience` seconds; `only`, when it is not empty, names all that may run."""
 
-    def __init__(self, workspace: str, report: str, tests: list[str], trace: bool) -> None:
-        self.root = workspace.rstrip("/") + "/"
-        self.report, self.trace, self.test_files = report, trace, set(tests)
+    def __init__(self, request: dict[str, Any]) -> None:
+        self.root = request["workspace"].rstrip("/") + "/"
+        self.report, self.trace = request["report"], request["trace"]
+        self.test_files = set(request["test_files"])
+        self.targets, self.only = list(request["targets"]), set(request["only"])
+        self.most, self.patience_s = request["neighbours"], request["patience"]
+        self._began = time.monotonic()
         self.outcomes: dict[str, str] = {}
         self.failures: dict[str, dict[str, Any]] = {}
         self.failed_lines: dict[str, dict[str, list[int]]] = {}
@@ -37,6 +44,7 @@ class Probe:
         self.returns: list[tuple[str, int, str]] = []
         self.pairs: list[tuple[Any, Any]] = []
         self.collection: list[str] = []
+        self.leave, self.status = False, cast("int | None", None)
         self._returned: dict[Any, int] = {}
         self._paths: dict[str, str | None] = {}
         self._current: dict[str, set[int]] = self.imported
@@ -124,6 +132,30 @@ class Probe:
 
     # --- pytest's call-backs ---
 
+    def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
+        chosen = self._chosen([item.nodeid for item in items])
+        kept = [items[at] for at in chosen]
+        gone = [item for at, item in enumerate(items) if at not in set(chosen)]
+        config.hook.pytest_deselected(items=gone)
+        items[:] = kept
+
+    def _chosen(self, ids: list[str]) -> list[int]:
+        """Which tests run, in order."""
+        if self.only:
+            return [at for at, name in enumerate(ids) if name in self.only]
+        wanted = [at for at, name in enumerate(ids) if self._is_target(name)]
+        others = [at for at in range(len(ids)) if at not in set(wanted)]
+        near = sorted(others, key=lambda at: (min((abs(at - w) for w in wanted), default=0), at))
+        return [*wanted, *sorted(near[: self.most])]
+
+    def _is_target(self, nodeid: str) -> bool:
+        return any(names(target, nodeid) for target in self.targets)
+
+    def pytest_runtest_protocol(self, item: Any) -> bool | None:
+        """Out of patience: neighbours are passed over; no test follows, so nothing is torn down twice."""
+        late = time.monotonic() - self._began > self.patience_s
+        return True if late and not self._is_target(item.nodeid) else None
+
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._enter({})
         self._returned = {}
@@ -157,8 +189,17 @@ class Probe:
         if report.failed:
             self.collection.append(str(report.nodeid))
 
-    def pytest_sessionfinish(self) -> None:
+    def pytest_unconfigure(self) -> None:
+        """First of all plugins: what is cleaned up now (five full garbage collections in pytest 8.4) is gone with
+        the process anyway."""
+        if self.leave and self.status is not None:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(self.status)
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
         self.stop()
+        self.status = int(exitstatus)
         with open(self.report, "w", encoding="utf-8", errors="backslashreplace") as file:
             json.dump(self._record(), file)
 
@@ -228,6 +269,19 @@ def is_test_path(path: str) -> bool:
     if name == "conftest.py" or name.startswith("test_") or name.endswith("_test.py"):
         return True
     return "tests" in folders or (bool(folders) and folders[0] in ("test", "testing"))
+
+
+def names(target: str, nodeid: str) -> bool:
+    """Whether a test that pytest reports is the named one, or one of it (parameters, a class's tests).
+
+    >>> names("test/units/test_a.py::test_x", "units/test_a.py::test_x[1]")
+    True
+    """
+    file, _, rest = target.partition("::")
+    other, _, inner = nodeid.partition("::")
+    if os.path.basename(file) != os.path.basename(other) and os.path.splitext(file)[1]:
+        return False
+    return not rest or inner == rest or inner.startswith((rest + "::", rest + "["))
 
 
 def kind_of(value: Any) -> str:

@@ -10,6 +10,7 @@ the workspace, so each fork imports the project anew. Standard library and pytes
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import importlib.util
 import json
@@ -33,14 +34,15 @@ def load_probe() -> Any:
     return module
 
 
-def run_pytest(request: dict[str, Any]) -> int:
-    """In this process. Exit code of pytest."""
+def run_pytest(request: dict[str, Any], *, leave: bool = False) -> int:
+    """In this process. Exit code of pytest. `leave`: end the process as soon as the session is over."""
     import pytest  # third-party: of the task's environment
 
-    probe = load_probe().Probe(request["workspace"], request["report"], request["test_files"], request["trace"])
+    probe = load_probe().Probe(request)
     sys.argv = [os.path.join(os.path.dirname(pytest.__file__), "__main__.py"), *request["args"]]
     if request.get("pycache"):
         sys.pycache_prefix, sys.dont_write_bytecode = request["pycache"], False
+    probe.leave = leave
     probe.start()
     try:
         return int(pytest.main(list(request["args"]), plugins=[probe]))
@@ -50,13 +52,15 @@ def run_pytest(request: dict[str, Any]) -> int:
 
 def in_fork(request: dict[str, Any]) -> int | None:
     """In a child with its own process group. None: it took longer than `timeout` and was killed."""
+    gc.collect()
+    gc.freeze()  # the child's collections look at its own objects only, and share the rest
     pid = os.fork()
     if pid == 0:
         code = 70
         try:
             os.setsid()
             redirect(request["output"])
-            code = run_pytest(request)
+            code = run_pytest(request, leave=True)
             sys.stdout.flush()
             sys.stderr.flush()
         except SystemExit as error:

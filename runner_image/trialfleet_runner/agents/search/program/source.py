@@ -33,6 +33,11 @@ class Source:
         return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
     @cached_property
+    def meaning(self) -> str:
+        """The tree without positions: equal for files that do the same."""
+        return ast.dump(self.tree)
+
+    @cached_property
     def inside_fstring(self) -> set[ast.AST]:
         """Nodes whose positions cannot be trusted, or whose quotes would break."""
         joined = (node for node in ast.walk(self.tree) if isinstance(node, ast.JoinedStr))

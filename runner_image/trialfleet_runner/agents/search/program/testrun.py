@@ -30,6 +30,8 @@ _VALUED = {
     "--durations",
 }
 _BASELINE_S = 120.0
+_NEIGHBOURS = 40  # passing tests of the same file that are watched too, at most
+_PATIENCE_S = 2.5  # for the neighbours; the failing tests themselves always run
 
 
 @dataclass(frozen=True)
@@ -85,19 +87,6 @@ def _started(argv: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]] |
     return (argv[:at], argv[at + 2 :]) if at is not None and program.name.startswith("python") else None
 
 
-def names(target: str, nodeid: str) -> bool:
-    """Whether a test that pytest reports is the named one, or one of it (parameters, a class's tests).
-
-    >>> names("test/units/test_a.py::test_x", "units/test_a.py::test_x[1]")
-    True
-    """
-    file, _, rest = target.partition("::")
-    other, _, inner = nodeid.partition("::")
-    if Path(file).name != Path(other).name and Path(file).suffix:
-        return False
-    return not rest or inner == rest or inner.startswith((rest + "::", rest + "["))
-
-
 class Tests:
     """All ways to run the tests of one search. Closes its processes on `close`."""
 
@@ -117,7 +106,7 @@ class Tests:
         """The failing tests and their neighbours in the same files, watched line by line."""
         if self.pytest is None:
             return self._plain(_BASELINE_S)
-        run = self._watched(self.pytest.files, trace=True, timeout_s=_BASELINE_S)
+        run = self._watched(self.pytest.files, trace=True, timeout_s=_BASELINE_S, neighbours=_NEIGHBOURS)
         if run.report is None or not run.report.failing:
             run = self._watched(self.pytest.targets, trace=True, timeout_s=_BASELINE_S)
         self.candidate_timeout_s = max(5.0, 3 * run.seconds + 2)
@@ -131,11 +120,12 @@ class Tests:
             return self._plain(self.candidate_timeout_s)
         return self._watched(self.pytest.targets, trace=False, timeout_s=self.candidate_timeout_s)
 
-    def neighbours(self) -> Run | None:
-        """The whole files of the failing tests; None when that cannot be told apart."""
-        if self.pytest is None or not any("::" in target for target in self.pytest.targets):
+    def neighbours(self, only: set[str]) -> Run | None:
+        """Those tests of the failing tests' files; None when pytest does not run them."""
+        if self.pytest is None:
             return None
-        return self._watched(self.pytest.files, trace=False, timeout_s=self.candidate_timeout_s * 2)
+        timeout_s = self.candidate_timeout_s * 2
+        return self._watched(self.pytest.files, trace=False, timeout_s=timeout_s, only=only)
 
     def confirm(self) -> Run:
         """The tests exactly as the task says, in a fresh process."""
@@ -160,11 +150,20 @@ class Tests:
         argv = [arg.replace("{junit}", junit) for arg in self.argv]
         return self._process(argv, self._left(timeout_s), None)
 
-    def _watched(self, targets: tuple[str, ...], *, trace: bool, timeout_s: float) -> Run:
+    def _watched(
+        self,
+        targets: tuple[str, ...],
+        *,
+        trace: bool,
+        timeout_s: float,
+        neighbours: int = 0,
+        only: set[str] | None = None,
+    ) -> Run:
         """pytest with the probe, in a fork where that works and in a fresh process where it does not."""
         report = self.temporary / "report.json"
         report.unlink(missing_ok=True)
         request = self._request(targets, report, trace, self._left(timeout_s))
+        request |= {"neighbours": neighbours, "only": sorted(only or ())}
         if self._forks:
             answer = self._ask(request)
             if answer is not None and answer["code"] not in (3, 4, 5, 70):
@@ -188,6 +187,8 @@ class Tests:
             "test_files": list(files),
             "timeout": timeout_s,
             "trace": trace,
+            "targets": list(self.pytest.targets if self.pytest else ()),
+            "patience": _PATIENCE_S,
             "pycache": str(self.temporary / "pycache"),
         }
 

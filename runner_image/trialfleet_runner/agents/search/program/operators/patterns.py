@@ -11,6 +11,7 @@ from ..scope import callee_name
 from .registry import Site, operator
 
 _FUNCTIONS = {"compile", "match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
+_NESTED = re.compile(r"[*+}][^()]*\)[*+{]")  # (a+)+: the match can take exponential time
 _LOOKS = re.compile(r"\\[dwsWDSbB.]|\(\?|\[\^|\]\+|\]\*|\.\*|\.\+|^\^|\$$")
 
 
@@ -36,7 +37,8 @@ def regex(site: Site[ast.Constant]) -> Iterator[Change]:
         changed = text[:at] + new + text[end:]
         if _compiles(changed):
             first = start + len(text[:at].encode())
-            yield Change((Edit(first, first + len(text[at:end].encode()), new.encode()),), weight)
+            told = 2.5 if _tells(changed, site.node.value, site.facts.strings) else 0.3
+            yield Change((Edit(first, first + len(text[at:end].encode()), new.encode()),), weight * told)
 
 
 def _compiles(literal: str) -> bool:
@@ -45,6 +47,26 @@ def _compiles(literal: str) -> bool:
     except (re.error, SyntaxError, ValueError, TypeError, RecursionError, OverflowError):
         return False
     return True
+
+
+def _tells(literal: str, original: object, strings: tuple[str, ...]) -> bool:
+    """Whether the changed pattern treats some string of the failing test in another way; True when unknown."""
+    changed = ast.literal_eval(literal)
+    if not strings or not isinstance(original, str) or not isinstance(changed, str):
+        return True
+    if _NESTED.search(changed) or len(changed) > 300:
+        return True  # could take for ever
+    try:
+        old, new = re.compile(original), re.compile(changed)
+    except (re.error, RecursionError, OverflowError):
+        return True
+    return any(_treated(old, text) != _treated(new, text) for text in strings[:12] if len(text) <= 60)
+
+
+def _treated(pattern: re.Pattern[str], text: str) -> list[object]:
+    whole, first = pattern.fullmatch(text), pattern.match(text)
+    found = [found.span() for found in pattern.finditer(text)]
+    return [whole and whole.groups(), first and (first.span(), first.groups()), found]
 
 
 def _mutations(text: str) -> Iterator[tuple[int, int, str, float]]:
