@@ -26,7 +26,7 @@ from trialfleet_runner.objects import Objects
 from trialfleet_runner.prepare import prepare_task
 from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.task import Status
-from trialfleet_runner.taskfile import LoadedTask, load_all, tasks_of
+from trialfleet_runner.taskfile import LoadedTask, campaign_tasks
 from trialfleet_runner.validate.task import validate_task
 
 UNBOUNDED = 1_000_000  # limits.parallel not given: as many as the machine that runs it allows
@@ -46,7 +46,7 @@ class Workshop:
 def prepare(file: CampaignFile, shop: Workshop) -> Plan:
     """The plan, not yet frozen. Raises `OperatorError`; what costs least is checked first."""
     identity, frozen_agent = identified(file)
-    tasks = tasks_of(load_all(file.task_files))
+    tasks = campaign_tasks(file.loaded)
     _check_statuses(file, tasks)
     _check_block_cost(file, len(tasks))
     orders = {

@@ -98,6 +98,7 @@ class CampaignSpec(Frozen):
     campaign: Name
     seed: Annotated[int, Field(ge=0, lt=2**63)]
     tasks: Annotated[tuple[str, ...], Field(min_length=1)]  # files or globs, relative to the campaign file
+    only: tuple[Name, ...] = ()  # ids of tasks in these files; none: all of them
     conditions: Annotated[tuple[Name, ...], Field(min_length=1)] | dict[Name, Condition | None]
     reps: Annotated[int, Field(ge=1)]
     agent: AgentSpec

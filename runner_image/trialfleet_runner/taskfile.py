@@ -121,6 +121,22 @@ def _matches(loaded: yamlfile.Loaded[CampaignSpec], place: int, pattern: str) ->
     )
 
 
+def chosen(tasks: Iterable[LoadedTask], only: Iterable[str], *, where: str) -> tuple[LoadedTask, ...]:
+    """The tasks with these ids, in their own order; all of them when no id is given. Raises `OperatorError` for
+    an id that no task has."""
+    known, wanted = {task.id: task for task in tasks}, set(only)
+    for name in sorted(wanted - set(known)):
+        raise OperatorError(
+            f"no task {name!r} in these files", where=where, hint=f"one of: {', '.join(sorted(known))}"
+        )
+    return tuple(task for task in known.values() if not wanted or task.id in wanted)
+
+
+def campaign_tasks(loaded: yamlfile.Loaded[CampaignSpec]) -> tuple[LoadedTask, ...]:
+    """The tasks of a campaign file: those of its `tasks`, or the ones among them that `only` names."""
+    return chosen(tasks_of(load_all(task_files(loaded))), loaded.value.only, where=loaded.where("only"))
+
+
 def tasks_of(files: Iterable[LoadedFile]) -> tuple[LoadedTask, ...]:
     """Every task of every file, in order."""
     return tuple(task for file in files for task in file.tasks)

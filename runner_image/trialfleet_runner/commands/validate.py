@@ -23,7 +23,15 @@ from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.settings import load_settings, mirror_map
 from trialfleet_runner.task import Status
-from trialfleet_runner.taskfile import LoadedTask, load_all, load_task_file, task_files, tasks_of
+from trialfleet_runner.taskfile import (
+    LoadedTask,
+    campaign_tasks,
+    chosen,
+    load_all,
+    load_task_file,
+    task_files,
+    tasks_of,
+)
 from trialfleet_runner.validate.inputs import prepare_inputs
 from trialfleet_runner.validate.record import Validation
 from trialfleet_runner.validate.steps import Say
@@ -57,12 +65,9 @@ def validate(
 
     Exit code 2 when any of them does not.
     """
-    paths = _task_files(files)
-    for path in campaign:
-        paths += task_files(yamlfile.read(path, CampaignSpec))
-    if not paths:
+    if not files and not campaign:
         raise click.UsageError("name task files, or --campaign FILE")
-    tasks = _chosen(tasks_of(load_all(paths)), only)
+    tasks = chosen(_tasks(files, campaign), only, where="--only")
     mirrors = mirror_map(load_settings(), mirror)
     cache = Cache.default()
     objects = Objects(cache.objects)
@@ -104,14 +109,13 @@ def _task_files(paths: Iterable[Path]) -> list[Path]:
     return found
 
 
-def _chosen(tasks: tuple[LoadedTask, ...], only: tuple[str, ...]) -> tuple[LoadedTask, ...]:
-    known = {task.id for task in tasks}
-    for name in only:
-        if name not in known:
-            raise OperatorError(
-                f"no task {name!r} in these files", where="--only", hint=f"one of: {', '.join(sorted(known))}"
-            )
-    return tuple(task for task in tasks if not only or task.id in only)
+def _tasks(files: tuple[Path, ...], campaigns: tuple[Path, ...]) -> tuple[LoadedTask, ...]:
+    """Each task once, whichever way it is named. Raises `OperatorError` for one id in two files."""
+    specs = [yamlfile.read(path, CampaignSpec) for path in campaigns]
+    paths = _task_files(files)
+    named = [*tasks_of(load_all(paths)), *(task for spec in specs for task in campaign_tasks(spec))]
+    load_all([*paths, *(path for spec in specs for path in task_files(spec))])
+    return tuple({task.id: task for task in named}.values())
 
 
 @contextmanager

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from trialfleet_runner import yamlfile
+from trialfleet_runner.campaign import CampaignSpec
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.task import GitSource, PathSource
-from trialfleet_runner.taskfile import load_all, load_task_file, tasks_of
+from trialfleet_runner.taskfile import campaign_tasks, load_all, load_task_file, tasks_of
 
 SHA = "a" * 40
 GOOD = f"""\
@@ -111,3 +113,29 @@ def test_one_id_in_two_files_is_refused(folder: Path) -> None:
 def test_the_same_file_twice_is_read_once(folder: Path) -> None:
     path = written(folder, GOOD)
     assert [task.id for task in tasks_of(load_all([path, folder / "ctx" / ".." / "tasks.yaml"]))] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"), [("", ["one", "two"]), ("only: [two]", ["two"]), ("only: [two, one]", ["one", "two"])]
+)
+def test_a_campaign_may_name_some_of_the_tasks(folder: Path, only: str, expected: list[str]) -> None:
+    (folder / "tasks.yaml").write_text(GOOD)
+    assert [task.id for task in campaign_tasks(campaign(folder, only))] == expected
+
+
+def test_an_id_that_no_task_has_is_refused_with_its_line(folder: Path) -> None:
+    (folder / "tasks.yaml").write_text(GOOD)
+    with pytest.raises(OperatorError, match="no task 'three'") as caught:
+        campaign_tasks(campaign(folder, "only: [three]"))
+    assert caught.value.where is not None
+    assert "campaign.yaml:2" in caught.value.where
+    assert caught.value.hint == "one of: one, two"
+
+
+def campaign(folder: Path, line: str) -> yamlfile.Loaded[CampaignSpec]:
+    path = folder / "campaign.yaml"
+    path.write_text(
+        f"campaign: c\n{line}\nseed: 1\ntasks: [tasks.yaml]\nconditions: [none]\nreps: 1\n"
+        "agent: {kind: nop}\nstore: runs\n"
+    )
+    return yamlfile.read(path, CampaignSpec)
