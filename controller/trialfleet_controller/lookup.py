@@ -1,4 +1,4 @@
-"""Finding one trial of a campaign by the beginning of its id."""
+"""Finding one trial of a campaign: by the beginning of its id, or as TASK/CONDITION/REP."""
 
 from __future__ import annotations
 
@@ -9,13 +9,31 @@ from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.store.protocol import Store
 
 
-def trial_id(store: Store, campaign: str, beginning: str) -> str:
-    """The one trial with attempts whose id begins so. Raises `OperatorError` when none or several do."""
+def trial_id(store: Store, campaign: str, wanted: str) -> str:
+    """The id of TASK/CONDITION/REP, or of the one trial with attempts whose id begins so. Raises `OperatorError`
+    when there is none, or several."""
+    return _named(store, campaign, wanted) if "/" in wanted else _beginning(store, campaign, wanted)
+
+
+def _named(store: Store, campaign: str, wanted: str) -> str:
+    from trialfleet_controller.ledger import Ledger
+    from trialfleet_controller.plan import trials
+
+    task, condition, rep = (*wanted.split("/"), "", "")[:3]
+    ledger = Ledger(store, campaign)
+    reps = max([ledger.plan().reps, *(amended.reps or 0 for amended in ledger.amendments())])
+    for trial in trials(ledger.plan(), reps):
+        if (trial.task, trial.condition, str(trial.rep)) == (task, condition, rep):
+            return trial.id
+    raise OperatorError(f"no trial {wanted!r}", where="TRIAL", hint="write TASK/CONDITION/REP; reps count from 0")
+
+
+def _beginning(store: Store, campaign: str, beginning: str) -> str:
     if not re.fullmatch(r"[a-z2-7]{1,26}", beginning):
         raise OperatorError(
             f"{beginning!r} is not the beginning of a trial's id",
             where="TRIAL",
-            hint="ids are in `trialfleet plan --all` and in the report",
+            hint="ids are in `trialfleet plan --all` and in the report; TASK/CONDITION/REP will do too",
         )
     found: dict[str, None] = {}
     for entry in store.list(keys.attempts(campaign) + beginning):

@@ -52,6 +52,7 @@ class Granter:
             attempt=n,
             intent_nonce=intent.nonce,
             agent=self._plan.agent,
+            agent_digest=self._plan.agent_digest,
             task=task,
             condition=condition,
             limits=self._plan.limits,

@@ -44,7 +44,7 @@ def _contrast(report: Report) -> Iterator[str]:
     yield (
         f"On these tasks, {primary.treatment} passed {_rate(results[primary.treatment])} and "
         f"{primary.control} {_rate(results[primary.control])}: a difference of {points(primary.difference)} "
-        f"in the mean of {plural(len(report.compared), 'task')}’ pass rates."
+        f"in the mean pass rate over {plural(len(report.compared), 'task')}."
     )
     if primary.estimand == "tasks_like_these":
         yield (
