@@ -34,6 +34,9 @@ _DIFF = (
     "--diff-algorithm=myers",
 )
 
+# Names that mean `.git` on other systems (".git ", "GIT~1") mean nothing here; git would refuse the whole patch.
+_ANY_NAME = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
+
 
 class PatchError(Exception):
     """The diff does not apply to this tree, or would leave it."""
@@ -93,8 +96,8 @@ def changes_of(diff: str, template: Template, exclusions: Exclusions) -> dict[st
     with _beside(template) as folder:
         index = {"GIT_INDEX_FILE": str(folder / "index")}
         try:
-            git(("read-tree", "refs/heads/main"), git_dir=folder, env=index)
-            git(("apply", "--cached", "--whitespace=nowarn", "-"), git_dir=folder, env=index, stdin=diff.encode())
+            git((*_ANY_NAME, "read-tree", "refs/heads/main"), git_dir=folder, env=index)
+            git((*_ANY_NAME, "apply", "--cached", "--whitespace=nowarn", "-"), git_dir=folder, env=index, stdin=diff.encode())
             tree = git(("write-tree",), git_dir=folder, env=index).strip().decode()
             rows = git(("diff-tree", "-r", "-z", "--no-renames", "refs/heads/main", tree), git_dir=folder)
             changes = _read_rows(folder, rows)
@@ -159,12 +162,16 @@ def _parents(path: str) -> list[str]:
 
 
 def _by_encoding(template: Template, changes: Changes) -> tuple[Changes, Changes]:
-    text = {
-        path: entry
+    """(text, other). A file and what takes its place as a folder, or the reverse, go together."""
+    other = {
+        path
         for path, entry in changes.items()
-        if _is_utf8(entry.data if entry else b"") and _is_utf8(_before(template, path))
+        if not (_is_utf8(entry.data if entry else b"") and _is_utf8(_before(template, path)))
     }
-    return text, {path: entry for path, entry in changes.items() if path not in text}
+    above = {parent for path in other for parent in _parents(path)}
+    other |= {path for path in changes if path in above or not other.isdisjoint(_parents(path))}
+    text = {path: entry for path, entry in changes.items() if path not in other}
+    return text, {path: entry for path, entry in changes.items() if path in other}
 
 
 def _before(template: Template, path: str) -> bytes:

@@ -46,7 +46,7 @@ class _Walk:
         self.new = 0
 
     def walk(self) -> None:
-        todo = [""] if stat.S_ISDIR(os.lstat(self.root).st_mode) else []
+        todo = [""] if os.path.isdir(self.root) and not os.path.islink(self.root) else []  # noqa: PTH112, PTH114
         while todo:
             folder = todo.pop()
             for name, mode in self._children(folder):
@@ -87,7 +87,7 @@ class _Walk:
         try:
             check_path(path)
             entry = self._read(path, mode, known)
-        except (OSError, TreeError) as error:
+        except (OSError, TreeError, UnicodeDecodeError) as error:
             self.odd.add(f"{path} ({error})")
             self.seen.add(path)
             return
@@ -105,7 +105,11 @@ class _Walk:
         """The entry; None for what is no file: in a file's place it counts as the file's removal."""
         full = os.path.join(self.root, os.fsencode(path))  # noqa: PTH118
         if stat.S_ISLNK(mode):
-            return Entry(os.readlink(full), Kind.LINK)  # noqa: PTH115
+            target = os.readlink(full)  # noqa: PTH115
+            if path.rpartition("/")[2] == ".gitmodules":
+                raise TreeError("no patch may make a link of this name")
+            target.decode()
+            return Entry(target, Kind.LINK)
         if not stat.S_ISREG(mode):
             self.odd.add(f"{path} (neither file nor link)")
             return None

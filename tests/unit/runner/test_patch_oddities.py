@@ -1,0 +1,125 @@
+"""Whatever an agent leaves makes a patch that applies: what cannot travel is named, nothing breaks the runner."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.exclusions import Exclusions
+from trialfleet_runner.patch import changes_of, diff
+from trialfleet_runner.trees import Entry, Kind
+from trialfleet_runner.workspace import Template, build_template, clone
+
+TREE = {
+    "latin.txt": Entry(b"x\xff\n"),
+    "folder/latin.txt": Entry(b"\xff\n"),
+    "text": Entry(b"t\n"),
+    "link": Entry(b"folder", Kind.LINK),
+}
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    return build_template(Cache(tmp_path_factory.mktemp("cache")).workspaces / "t", TREE)
+
+
+def _write(path: Path, data: bytes = b"new\n") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def latin_file_becomes_a_folder(ws: Path) -> None:
+    (ws / "latin.txt").unlink()
+    _write(ws / "latin.txt/x")
+
+
+def folder_of_latin_becomes_a_file(ws: Path) -> None:
+    shutil.rmtree(ws / "folder")
+    _write(ws / "folder")
+
+
+def text_becomes_a_folder_of_bytes(ws: Path) -> None:
+    (ws / "text").unlink()
+    _write(ws / "text/x", b"\xff\x00")
+
+
+def link_becomes_a_folder(ws: Path) -> None:
+    (ws / "link").unlink()
+    _write(ws / "link/x")
+
+
+def names_that_quote(ws: Path) -> None:
+    for name in ("n\nl", 'q"q', "t\tt", " lead", "trail ", "a/b c", "b b/x", "-x", "é", "diff --git a/x b/x"):
+        _write(ws / name)
+
+
+def names_that_are_git_elsewhere(ws: Path) -> None:
+    for name in (".git ", "GIT~1", ".g\u200cit", "a:b", "x\\y", "con"):
+        _write(ws / name / "f")
+
+
+def attributes_and_nested_repositories(ws: Path) -> None:
+    _write(ws / ".gitattributes", b"* binary\n* text eol=crlf working-tree-encoding=UTF-16\n")
+    _write(ws / "sub/.git/HEAD", b"ref: x\n")
+    _write(ws / "text", b"t\r\n\n")
+
+
+def words_that_look_like_a_diff(ws: Path) -> None:
+    _write(ws / "text", b"@@ -1 +1 @@\n--- a/x\n+++ b/x\n\\ No newline at end of file\n\xe2\x80\xa8\x0c\r y")
+
+
+MAKERS: dict[Callable[[Path], None], set[str]] = {
+    latin_file_becomes_a_folder: {"latin.txt", "latin.txt/x"},
+    folder_of_latin_becomes_a_file: {"folder", "folder/latin.txt"},
+    text_becomes_a_folder_of_bytes: {"text", "text/x"},
+    link_becomes_a_folder: {"link", "link/x"},
+    names_that_quote: {
+        "n\nl",
+        'q"q',
+        "t\tt",
+        " lead",
+        "trail ",
+        "a/b c",
+        "b b/x",
+        "-x",
+        "é",
+        "diff --git a/x b/x",
+    },
+    names_that_are_git_elsewhere: {f"{n}/f" for n in (".git ", "GIT~1", ".g\u200cit", "a:b", "x\\y", "con")},
+    attributes_and_nested_repositories: {".gitattributes", "text"},
+    words_that_look_like_a_diff: {"text"},
+}
+
+
+def _round_trip(template: Template, workspace: Path) -> tuple[set[str], tuple[str, ...]]:
+    exclusions = Exclusions.of(template.manifest, (), (".",))
+    left = diff(workspace, template, exclusions)
+    changes = changes_of(left.diff, template, exclusions)
+    for path, entry in changes.items():
+        assert entry is None or (workspace / path).read_bytes() == entry.data
+    assert set(changes) == set(left.changed)
+    return set(changes), left.odd
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+def test_what_was_left_arrives(template: Template, tmp_path: Path, make: Callable[[Path], None]) -> None:
+    clone(template, tmp_path / "ws")
+    make(tmp_path / "ws")
+    assert _round_trip(template, tmp_path / "ws") == (MAKERS[make], ())
+
+
+def test_links_that_no_patch_can_carry_are_named(template: Template, tmp_path: Path) -> None:
+    clone(template, tmp_path / "ws")
+    (tmp_path / "ws/bytes").symlink_to(Path("\udcff"))
+    (tmp_path / "ws/.gitmodules").symlink_to("text")
+    changed, odd = _round_trip(template, tmp_path / "ws")
+    assert changed == set()
+    assert [words.partition(" ")[0] for words in odd] == [".gitmodules", "bytes"]
+
+
+def test_a_workspace_that_is_gone_has_lost_all_its_files(template: Template, tmp_path: Path) -> None:
+    assert _round_trip(template, tmp_path / "ws") == (set(TREE), ())
