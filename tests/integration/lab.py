@@ -88,12 +88,13 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
 @dataclass
 class Lab:
     """One task in a folder, with its own scratch and store. `files`: further files of both trees; `task`: fields
-    of the task that differ; `hidden`: the test file comes with the fix."""
+    of the task that differ; `hidden`: the test file comes with the fix; `contexts`: further context trees."""
 
     root: Path
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     task: Mapping[str, object] = field(default_factory=dict[str, object])
     hidden: bool = False
+    contexts: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
 
     @property
     def store(self) -> DirectoryStore:
@@ -128,6 +129,8 @@ class Lab:
         write(self.root / "task/contexts/tree", {"CLAUDE.md": ROOT_NODE, "shop/pricing/AGENTS.md": CHILD_NODE})
         write(self.root / "task/contexts/flat", {"CLAUDE.md": ROOT_NODE + CHILD_NODE})
         write(self.root / "task/contexts/placebo", {"CLAUDE.md": "Language: Python\nTest framework: pytest\n"})
+        for name, nodes in self.contexts.items():
+            write(self.root / "task/contexts" / name, nodes)
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         task = {
             "id": "shop-discount",
@@ -139,7 +142,7 @@ class Lab:
             **self.task,
         }
         repo = {
-            "contexts": {name: f"contexts/{name}" for name in ("tree", "flat", "placebo")},
+            "contexts": {name: f"contexts/{name}" for name in ("tree", "flat", "placebo", *self.contexts)},
             "environment": {"python": [version], "lock": str(LOCK), "import_name": "shop"},
         }
         path = self.root / "task" / "task.yaml"
@@ -181,8 +184,9 @@ class Lab:
         attempt: int = 1,
         limits: Limits | None = None,
         score_patch_of: int | None = None,
+        composed: Condition | None = None,
     ) -> Grants:
-        order, resolved, store = self.planned.order, self.condition(condition), self.store
+        order, resolved, store = self.planned.order, self.condition(condition, composed), self.store
         named = [
             order.environment.lock,
             order.workspace,

@@ -1,13 +1,15 @@
 """`python -m trialfleet_runner.attempt GRANTS.json`.
 
-Exit codes: 0 an end was committed, by us or before us; 143 the same after SIGTERM; 3 the attempt is another
-runner's; 75 the store did not answer, so nothing was committed.
+Exit codes: 0 an end was committed, by us or before us; 143 the same after SIGTERM (or nothing at all, when it came
+before the claim); 2 this machine cannot run attempts as it is told to; 3 the attempt is another runner's; 75 the
+store did not answer or let us write, so nothing was committed.
 """
 
 from __future__ import annotations
 
 import signal
 import sys
+import threading
 from pathlib import Path
 
 from trialfleet_runner.attempt import commit
@@ -15,27 +17,34 @@ from trialfleet_runner.attempt.flow import Attempt
 from trialfleet_runner.attempt.scratch import Busy, locked, scratch_root
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.contract import Grants
+from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.sandbox import choose
 from trialfleet_runner.store.protocol import StoreError
 
-COMMITTED, ANOTHERS, UNANSWERED, STOPPED = 0, 3, 75, 143
+COMMITTED, REFUSED, ANOTHERS, UNANSWERED, STOPPED = 0, 2, 3, 75, 143
 
 
 def main(path: Path) -> int:
     """Run the attempt that the grants file names."""
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
     grants = Grants.model_validate_json(path.read_bytes())
-    sandbox = choose()
+    try:
+        sandbox = choose()
+    except OperatorError as error:
+        print(f"trialfleet runner: {error}", file=sys.stderr)
+        return REFUSED
     try:
         with locked(scratch_root(), f"{grants.trial.id}-{grants.attempt}") as scratch:
+            if stop.is_set():
+                return STOPPED
             if not commit.claim(grants, scratch=scratch.root, isolation=sandbox.name):
                 return ANOTHERS
-            attempt = Attempt(grants, scratch, sandbox, Cache.default())
-            signal.signal(signal.SIGTERM, lambda *_: attempt.stop.set())
-            attempt.run()
-            return STOPPED if attempt.stop.is_set() else COMMITTED
+            Attempt(grants, scratch, sandbox, Cache.default(), stop).run()
+            return STOPPED if stop.is_set() else COMMITTED
     except Busy:
         return ANOTHERS
-    except StoreError as error:
+    except (StoreError, OperatorError) as error:
         print(f"trialfleet runner: the store did not answer: {error}", file=sys.stderr)
         return UNANSWERED
 

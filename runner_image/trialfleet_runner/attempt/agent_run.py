@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from trialfleet_runner.agents.surroundings import stop_of
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.places import Place
 from trialfleet_runner.attempt.ready import Ready
+from trialfleet_runner.canonical import canonical_json
 from trialfleet_runner.contract import Grants, HaltScope, LossClass, Stop
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.sandbox.protocol import Exit, Job, Sandbox, SandboxError
@@ -22,6 +24,7 @@ if TYPE_CHECKING:  # agents without a model need not pay for importing the gatew
     from trialfleet_runner.gateway import Gateway, GatewayReport, Price
 
 HOOK_LOG = "hook.jsonl"
+REPORT = "report.json"
 PORT = 8080  # of the gateway, inside a sandbox that has a loopback of its own
 
 
@@ -61,19 +64,26 @@ def run_agent(
     fix: bytes | None,
     stop: threading.Event,
     secrets: set[str],
+    begun: Callable[[bool], None],
 ) -> AgentRun:
-    """Run it to its end. Raises `Lost` when the sandbox or the provider failed, or `stop` was set. What must
-    not be seen in the bundle is added to `secrets`."""
+    """Run it to its end. Raises `Lost` when the sandbox or the provider failed, or `stop` ended it. What must
+    not be seen in the bundle is added to `secrets`; `begun` is told True when the agent is started, and False
+    when it turns out that it could not be."""
     agent, identity = chosen
     with ExitStack() as stack:
         gateway = _gateway(grants, ready, place, secrets) if identity.needs_model else None
         if gateway is not None:
             stack.enter_context(gateway)
         job = agent.job(_setup(grants, ready, place, fix=fix, gateway=gateway), place.mounts)
-        ended = None if job is None else _run(_limited(job, grants, gateway, stop), place.sandbox)
-    if stop.is_set():
-        raise Lost(LossClass.TERMINATED, "the runner was told to stop")
+        if stop.is_set():
+            raise Lost(LossClass.TERMINATED, "the runner was told to stop before the agent started")
+        begun(True)
+        ended = None if job is None else _run(_limited(job, grants, gateway, stop), place.sandbox, begun)
     report = gateway.report() if gateway else None
+    if report is not None:
+        (place.scratch.record / REPORT).write_bytes(canonical_json(report))
+    if ended is not None and ended.cause == "stopped":
+        raise Lost(LossClass.TERMINATED, "the runner was told to stop")
     _refuse_provider_failures(report, ended)
     parsed = agent.parse(place.scratch.record, ended, place.scratch.workspace)
     return AgentRun(identity, parsed, ended, report, stopped(ended, report, parsed))
@@ -153,10 +163,11 @@ def _limited(job: Job, grants: Grants, gateway: Gateway | None, stop: threading.
     return replace(job, gateway=gateway.socket, gateway_port=PORT) if gateway.socket else job
 
 
-def _run(job: Job, sandbox: Sandbox) -> Exit:
+def _run(job: Job, sandbox: Sandbox, begun: Callable[[bool], None]) -> Exit:
     try:
         return sandbox.run(job)
     except SandboxError as error:
+        begun(False)
         raise Lost(LossClass.SETUP, f"the sandbox did not start: {error}") from error
 
 

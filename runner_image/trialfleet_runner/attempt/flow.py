@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from trialfleet_runner import environment
 from trialfleet_runner import grants as store
 from trialfleet_runner.attempt import agent_run, commit, patching, score_run
+from trialfleet_runner.attempt.deadline import within
 from trialfleet_runner.attempt.inputs import Inputs
-from trialfleet_runner.attempt.live import LiveLog
+from trialfleet_runner.attempt.live import LIVE_PATIENCE, LiveLog
 from trialfleet_runner.attempt.loss import from_exception
 from trialfleet_runner.attempt.members import Members
 from trialfleet_runner.attempt.places import place_of
 from trialfleet_runner.attempt.ready import Ready, lay_out, prepare
 from trialfleet_runner.attempt.score_run import ScoreRun
-from trialfleet_runner.attempt.scratch import Scratch
+from trialfleet_runner.attempt.scratch import Scratch, refuse_full
 from trialfleet_runner.attempt.usage import Clock
 from trialfleet_runner.cache import Cache, discard
 from trialfleet_runner.contract import Grants, Loss, Patch, Scored
@@ -33,11 +35,15 @@ class Attempt:
     scratch: Scratch
     sandbox: Sandbox
     cache: Cache
+    stop: threading.Event
     clock: Clock = field(default_factory=Clock)
-    stop: threading.Event = field(default_factory=threading.Event)
     members: Members = field(default_factory=Members)
     agent_started: bool = False
     patched: bool = False
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        return Inputs(self.grants, self.cache)
 
     def run(self) -> Scored | Loss:
         """Verdict or loss, committed. Raises `StoreError` when the store does not answer: nothing is
@@ -63,74 +69,96 @@ class Attempt:
             return loss.model_copy(update={"patched": self.patched})
 
     def _measure(self) -> Scored:
-        inputs = Inputs(self.grants, self.cache)
-        chosen = agent_run.identified(self.grants)
+        prior = self._earlier_patch()
+        chosen = agent_run.identified(self.grants) if prior is None else None
         self.clock.lap("inputs")
-        ready = prepare(self.grants, inputs, for_other_uid=self.sandbox.name == "uid")
+        with within(self.grants.limits.setup_timeout_s):
+            ready = self._ready()
+            if chosen is not None:
+                lay_out(ready, self.scratch)
         self.members.add("prompt.txt", ready.composed.prompt)
         self.members.add("system.txt", ready.composed.system or "")
         self.members.add("context/stripped.diff", ready.composed.stripped)
-        patch = self._earlier_patch() or self._fresh_patch(ready, inputs, chosen)
+        if prior is not None:
+            patch = prior
+        else:
+            assert chosen is not None
+            ready, patch = self._fresh_patch(ready, chosen)
         self.members.add("patch.diff", patch.diff)
         self.members.add("trajectory.jsonl", patch.trajectory_jsonl)
         return self._scored(ready, patch)
 
+    def _ready(self) -> Ready:
+        return prepare(self.grants, self.inputs, for_other_uid=self.sandbox.name == "uid")
+
     def _earlier_patch(self) -> Patch | None:
-        """The patch of a lost attempt whose agent had ended: it is scored, and the agent is not asked again."""
+        """The patch of a lost attempt whose agent had ended: it is scored, and the agent is neither asked again
+        nor needed on this machine."""
         if self.grants.prior_patch is None:
             return None
         self.agent_started = self.patched = True
         return Patch.model_validate_json(store.read(self.grants.prior_patch))
 
-    def _fresh_patch(self, ready: Ready, inputs: Inputs, chosen: agent_run.Chosen) -> Patch:
-        lay_out(ready, self.scratch)
+    def _fresh_patch(self, ready: Ready, chosen: agent_run.Chosen) -> tuple[Ready, Patch]:
+        """What the agent leaves, in the store; with an environment that is as it was built."""
         place = place_of(self.scratch, ready.environment, self.sandbox, hook=bool(ready.composed.hook_nodes))
-        fix = inputs.get(self.grants.task.fix) if self.grants.agent.kind == "oracle" else None
+        fix = self.inputs.get(self.grants.task.fix) if self.grants.agent.kind == "oracle" else None
         self.clock.lap("workspace")
         log, secrets = self.scratch.record / "stdout", self.members.secrets
         with LiveLog(log, self._send_live, interval_s=self.grants.limits.live_interval_s, secrets=secrets):
-            self.agent_started = True
             run = agent_run.run_agent(
-                self.grants, ready, place, chosen=chosen, fix=fix, stop=self.stop, secrets=secrets
+                self.grants,
+                ready,
+                place,
+                chosen=chosen,
+                fix=fix,
+                stop=self.stop,
+                secrets=secrets,
+                begun=self._begun,
             )
         self.clock.lap("agent", run.exit.core_s if run.exit else 0.0)
+        refuse_full(self.scratch.root)
         self._gather_logs()
-        if run.gateway is not None:
-            self.members.add_value("gateway/report.json", run.gateway)
         if not environment.unchanged(ready.environment):
             self.members.warnings.append("the agent changed its environment, which was thrown away")
             discard(ready.environment)
-            ready = replace(ready, environment=prepare(self.grants, inputs, for_other_uid=False).environment)
-        patch = patching.patch_of(self.grants, ready, self.scratch, run)
+            ready = replace(ready, environment=self._ready().environment)
+        patch = patching.patch_of(self.grants, ready, self.scratch, run, secrets=secrets)
+        self.clock.lap("patch")
+        patch = patch.model_copy(update={"metrics": patch.metrics.model_copy(update=self._own_costs())})
         commit.leave_patch(self.grants, patch)
         self.patched = True
-        self.clock.lap("patch")
-        return patch
+        return ready, patch
 
     def _scored(self, ready: Ready, patch: Patch) -> Scored:
-        folder = self.scratch.root / "score"
-        folder.mkdir(mode=0o711)
+        folder = self.scratch.emptied("score")
         scored = score_run.score(self.grants, ready, patch.diff, folder, self.sandbox, stop=self.stop)
         self.clock.lap("tests", scored.run.exit.core_s or 0.0)
         self._gather_tests(scored, folder)
         passed = all_passed(scored.results)
+        tests = {"tests_s": round(scored.run.exit.wall_s, 3), "tests_core_s": scored.run.exit.core_s}
+        earlier = None if self.grants.prior_patch is None else patch
         return Scored(
             verdict=verdict(patch.stop, passed=passed, tests_timed_out=scored.timed_out),
             stop=patch.stop,
             tests_passed=passed,
-            metrics=patch.metrics.model_copy(
-                update={
-                    "tests_s": round(scored.run.exit.wall_s, 3),
-                    "tests_core_s": scored.run.exit.core_s,
-                    "wall_s": round(self.clock.wall_s(), 3),
-                    "overhead_core_s": round(self.clock.own_core_s(), 3),
-                }
-            ),
+            metrics=patch.metrics.model_copy(update={**tests, **self._own_costs(earlier)}),
             delivery=patch.delivery,
         )
 
+    def _own_costs(self, earlier: Patch | None = None) -> dict[str, float]:
+        """Wall clock and the harness's core time so far, with those of the attempt that left the patch."""
+        before = earlier.metrics if earlier else None
+        return {
+            "wall_s": round(self.clock.wall_s() + ((before and before.wall_s) or 0.0), 3),
+            "overhead_core_s": round(self.clock.own_core_s() + ((before and before.overhead_core_s) or 0.0), 3),
+        }
+
+    def _begun(self, started: bool) -> None:
+        self.agent_started = started
+
     def _send_live(self, data: bytes) -> None:
-        store.overwrite(self.grants.live, data)
+        store.overwrite(self.grants.live, data, patience=LIVE_PATIENCE)
 
     def _gather_logs(self) -> None:
         record = self.scratch.record
@@ -139,6 +167,7 @@ class Attempt:
             ("agent/stderr.log", record / "stderr"),
             ("gateway/model.jsonl", record / "model.jsonl"),
             ("gateway/answers.jsonl", record / "answers.jsonl"),
+            ("gateway/report.json", record / agent_run.REPORT),
             ("hook.jsonl", self.scratch.home / agent_run.HOOK_LOG),
         ):
             self.members.add_file(name, path)

@@ -10,7 +10,11 @@ from types import TracebackType
 import zstandard
 
 from trialfleet_runner.bundle import capped, redacted
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.store.patience import Patience
 from trialfleet_runner.store.protocol import StoreError
+
+LIVE_PATIENCE = Patience(total_s=3)  # of one write: the end of the agent waits for the last
 
 
 class LiveLog:
@@ -42,12 +46,12 @@ class LiveLog:
             self._flush()
 
     def _flush(self) -> None:
-        size = self._log.stat().st_size if self._log.exists() else 0
-        if size == self._sent:
-            return
-        text = redacted(capped(self._log.read_bytes()), self._secrets)
         try:
+            size = self._log.stat().st_size if self._log.exists() else 0
+            if size == self._sent:
+                return
+            text = capped(redacted(self._log.read_bytes(), self._secrets))
             self._send(zstandard.ZstdCompressor(level=3).compress(text))
-        except (StoreError, OSError):
+        except (StoreError, OperatorError, OSError):
             return
         self._sent = size

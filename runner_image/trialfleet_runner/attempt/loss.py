@@ -6,6 +6,9 @@ import errno
 
 from trialfleet_runner.contract import HaltScope, Loss, LossClass
 
+MESSAGE_CHARS = 2000
+_FULL = ("No space left on device", "Disk quota exceeded")  # as programs that we call put it
+
 
 class Lost(Exception):
     """The attempt ends without a verdict. Whether the agent had started is added where it is known."""
@@ -21,15 +24,30 @@ def from_exception(error: Exception, *, agent_started: bool) -> Loss:
     >>> from_exception(OSError(28, "No space left on device"), agent_started=True).loss.value
     'host_full'
     """
-    if isinstance(error, Lost):
-        return Loss(loss=error.loss, message=error.message, agent_started=agent_started, halt=error.halt)
+    if _says_full(error):
+        lost = Lost(LossClass.HOST_FULL, f"the host's disk is full: {error}")
+    elif isinstance(error, Lost):
+        lost = error
+    else:
+        what = f"the runner broke: {type(error).__name__}: {error}"
+        lost = Lost(LossClass.RUNNER, what, halt=HaltScope.CAMPAIGN)
+    return Loss(loss=lost.loss, message=storable(lost.message), agent_started=agent_started, halt=lost.halt)
+
+
+def storable(text: str) -> str:
+    """Text that JSON in UTF-8 can hold: file names need not be UTF-8.
+
+    >>> storable("a\\udcff")
+    'a\\\\udcff'
+    """
+    return text[:MESSAGE_CHARS].encode(errors="backslashreplace").decode()
+
+
+def _says_full(error: Exception) -> bool:
+    """Whether we, or a program that we called, found no room."""
     if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return Loss(
-            loss=LossClass.HOST_FULL, message=f"the host's disk is full: {error}", agent_started=agent_started
-        )
-    return Loss(
-        loss=LossClass.RUNNER,
-        message=f"the runner broke: {type(error).__name__}: {error}"[:2000],
-        agent_started=agent_started,
-        halt=HaltScope.CAMPAIGN,
-    )
+        return True
+    if isinstance(error, Lost) and error.loss in {LossClass.PROVIDER, LossClass.CONTAMINATED}:
+        return False  # a provider's or a file's words
+    said = f"{error} {getattr(error, 'stderr', None) or ''}"
+    return any(words in said for words in _FULL)

@@ -39,7 +39,7 @@ class Members:
 
     def pack(self, grants: Grants, isolation: str) -> bytes:
         """The bundle's bytes."""
-        files = {path: bundle.redacted(bundle.capped(data), self.secrets) for path, data in self.files.items()}
+        files = {path: bundle.capped(bundle.redacted(data, self.secrets)) for path, data in self.files.items()}
         manifest = Manifest(
             campaign=grants.campaign,
             trial=grants.trial,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from trialfleet_runner import metrics
 from trialfleet_runner.agents.protocol import Parsed, Step
 from trialfleet_runner.attempt.agent_run import HOOK_LOG, AgentRun
-from trialfleet_runner.attempt.loss import Lost
+from trialfleet_runner.attempt.loss import Lost, storable
 from trialfleet_runner.attempt.ready import Ready
 from trialfleet_runner.attempt.scratch import Scratch
+from trialfleet_runner.bundle import redacted
 from trialfleet_runner.canonical import canonical_json, sha256
 from trialfleet_runner.context.hook_log import HookLog, read_hook_log
 from trialfleet_runner.contract import Delivery, Grants, HaltScope, LossClass, Metrics, Patch
@@ -22,20 +24,21 @@ if TYPE_CHECKING:
 TRAJECTORY_CAP = 4 * 2**20
 
 
-def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun) -> Patch:
-    """Raises `Lost(contaminated)` when a declared delivery did not arrive, or an undeclared one did."""
+def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun, *, secrets: Collection[str]) -> Patch:
+    """Raises `Lost(contaminated)` when a declared delivery did not arrive, or an undeclared one did. An agent may
+    have written the `secrets` that it was given into its files or its talk: they do not travel."""
     left = diff(scratch.workspace, ready.given, ready.exclusions)
     hook = read_hook_log(scratch.home / HOOK_LOG)
     insisted = frozenset({"inline", "files"} if run.identity.loads_files else {"inline"})
     delivery = delivered(ready.composed.delivery, hook, run.gateway, insisted=insisted)
-    trajectory = jsonl(run.parsed.steps)
+    trajectory = without(secrets, jsonl(run.parsed.steps))
     return Patch(
         trial=grants.trial.id,
         attempt=grants.attempt,
         nonce=grants.intent_nonce,
         at=time.time(),
-        diff=left.diff,
-        excluded=tuple(sorted({*left.excluded, *left.odd})),
+        diff=without(secrets, left.diff),
+        excluded=tuple(sorted(map(storable, {*left.excluded, *left.odd}))),
         stop=run.stop,
         throttled_s=run.gateway.throttled_s if run.gateway else 0.0,
         metrics=measured(grants, run, left, hook),
@@ -43,6 +46,11 @@ def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun) -> P
         trajectory=sha256(trajectory.encode()),
         trajectory_jsonl=trajectory,
     )
+
+
+def without(secrets: Collection[str], text: str) -> str:
+    """`text` with every secret masked; a diff keeps its lines, so it still applies."""
+    return redacted(text.encode(), secrets).decode()
 
 
 def delivered(

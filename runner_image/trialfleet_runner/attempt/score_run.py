@@ -6,9 +6,10 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_runner import trees, workspace
+from trialfleet_runner import environment, trees, workspace
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.ready import Ready
+from trialfleet_runner.attempt.scratch import refuse_full
 from trialfleet_runner.contract import Grants, HaltScope, LossClass, TestResult
 from trialfleet_runner.patch import PatchError, changes_of
 from trialfleet_runner.sandbox.protocol import Sandbox, SandboxError
@@ -29,8 +30,9 @@ def score(
 ) -> ScoreRun:
     """Apply `diff` to a fresh checkout below `scratch`, restore what may not change, run the tests.
 
-    Raises `Lost(scoring)` when the sandbox failed or the diff, which was made against the same tree, does not
-    apply.
+    Raises `Lost`: `scoring` when the sandbox failed, the environment was changed meanwhile (by another attempt's
+    agent, where nothing better than a subreaper isolates it) or the diff, which was made against the same tree,
+    does not apply; `host_full`; `terminated` when `stop` ended the tests.
     """
     task = grants.task
     try:
@@ -48,6 +50,7 @@ def score(
         memory_bytes=grants.limits.memory_bytes,
     )
     ids = (*task.fail_to_pass, *task.pass_to_pass)
+    _refuse_changed(ready.environment)
     try:
         run = run_tests(
             suite,
@@ -59,6 +62,13 @@ def score(
         )
     except SandboxError as error:
         raise Lost(LossClass.SCORING, f"the sandbox did not start: {error}") from error
-    if stop.is_set():
+    if run.exit.cause == "stopped":
         raise Lost(LossClass.TERMINATED, "the runner was told to stop while the tests ran")
+    _refuse_changed(ready.environment)
+    refuse_full(scratch)
     return ScoreRun(run, run.results(ids), timed_out=run.exit.cause == "timeout")
+
+
+def _refuse_changed(built: Path) -> None:
+    if not environment.unchanged(built):
+        raise Lost(LossClass.SCORING, f"the environment {built.name} is not what was built")

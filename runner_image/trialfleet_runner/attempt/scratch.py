@@ -6,13 +6,17 @@ import array
 import fcntl
 import os
 import shutil
-import stat
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from trialfleet_runner.attempt.loss import Lost
+from trialfleet_runner.contract import LossClass
+
 LOCK = "lock"
+FULL_BYTES = 2**20  # less than this is no room
 
 # linux/fs.h. An ext4 folder with this flag spreads its children over the disk's block groups.
 _GETFLAGS, _SETFLAGS, _TOPDIR = 0x80086601, 0x40086602, 0x00020000
@@ -26,8 +30,8 @@ def scratch_root() -> Path:
 
 @dataclass(frozen=True)
 class Scratch:
-    """Paths of one attempt. `workspace`, `home` and `pristine` are written by sandboxed programs, the rest is not
-    visible to them."""
+    """Paths of one attempt. `workspace` and `home` are written by the agent, the rest is not visible to it (where
+    the sandbox can hide anything)."""
 
     root: Path
 
@@ -40,19 +44,6 @@ class Scratch:
         return self.root / "home"
 
     @property
-    def baseline(self) -> Path:
-        """The git folder that the patch is taken against: never the agent's own."""
-        return self.root / "baseline.git"
-
-    @property
-    def pristine(self) -> Path:
-        return self.root / "pristine"
-
-    @property
-    def score_home(self) -> Path:
-        return self.root / "score-home"
-
-    @property
     def context(self) -> Path:
         return self.root / "context"
 
@@ -63,6 +54,21 @@ class Scratch:
     @property
     def socket(self) -> Path:
         return self.root / "gateway.sock"
+
+    def emptied(self, name: str) -> Path:
+        """A new folder in the place of whatever an agent of our own uid has put there."""
+        folder = self.root / name
+        remove(folder)
+        folder.mkdir(mode=0o711, parents=True)
+        return folder
+
+
+def refuse_full(folder: Path) -> None:
+    """Raises `Lost(host_full)` when the file system has no room left: what a program did there under that
+    condition says nothing about it."""
+    facts = os.statvfs(folder)
+    if facts.f_bavail * facts.f_frsize < FULL_BYTES or (facts.f_files and not facts.f_favail):
+        raise Lost(LossClass.HOST_FULL, f"the host's disk is full: {folder}")
 
 
 class Busy(Exception):
@@ -88,9 +94,11 @@ def locked(root: Path, name: str) -> Iterator[Scratch]:
                 remove(left)
         scratch = Scratch(folder)
         scratch.record.mkdir(mode=0o700)
-        yield scratch
-        if "TRIALFLEET_KEEP_SCRATCH" not in os.environ:
-            remove(folder)
+        try:
+            yield scratch
+        finally:
+            if "TRIALFLEET_KEEP_SCRATCH" not in os.environ:
+                remove(folder)
     finally:
         os.close(descriptor)
 
@@ -139,10 +147,15 @@ def remove(path: Path) -> None:
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
         return
-    for folder, names, _ in os.walk(path):
-        for name in names:
-            child = os.path.join(folder, name)  # noqa: PTH118 - a hot loop over untrusted trees
-            with suppress(OSError):
-                if not stat.S_ISLNK(os.lstat(child).st_mode):
-                    os.chmod(child, 0o700, follow_symlinks=True)  # noqa: PTH101
-    shutil.rmtree(path, ignore_errors=True)
+    todo = [str(path)]
+    while todo:
+        folder = todo.pop()
+        with suppress(OSError):  # a path may be longer than one may be
+            os.chmod(folder, 0o700)  # noqa: PTH101 - a hot loop over untrusted trees
+            with os.scandir(folder) as children:
+                todo += [child.path for child in children if child.is_dir(follow_symlinks=False)]
+    with suppress(RecursionError):
+        shutil.rmtree(path, ignore_errors=True)
+    if path.exists():
+        # It goes down by descriptors and without recursion, however deep a program has dug.
+        subprocess.run(("rm", "-rf", "--", str(path)), stderr=subprocess.DEVNULL, check=False)

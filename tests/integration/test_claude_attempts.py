@@ -1,0 +1,275 @@
+"""The real Claude Code in whole attempts, for every condition: claim, sandbox, gateway, patch, tests, bundle, end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from claude_attempts import (
+    HOME_BAIT,
+    KEY,
+    LIMITS,
+    PARENT_BAIT,
+    Attempts,
+    Ran,
+    bash,
+    edit,
+    read,
+    repair,
+)
+from lab import Lab
+from scripted_messages import Break, Fail, Hang, Say, Usage, scripted_messages
+
+from trialfleet_runner.conditions import Condition
+from trialfleet_runner.contract import Coverage, HaltScope, Loss, LossClass, Scored, Stop, Verdict
+
+pytestmark = [pytest.mark.needs("claude"), pytest.mark.needs("bubblewrap")]
+
+ROOT_LINE = "Prices are floats in euros, kept in the folder shop/pricing of this repository."
+PITFALL = "a fraction such as 0.1 is a tenth of a percent"
+DELIVERED = {
+    "none": set[str](),
+    "placebo": {"files"},
+    "flat_llm": {"files"},
+    "intent_layer": {"files", "hook"},
+    "intent_layer_preamble": {"files", "inline", "hook"},
+    "preamble_only": {"inline"},
+}
+EVERYWHERE = [
+    *((name, "bubblewrap") for name in DELIVERED),
+    pytest.param("intent_layer_preamble", "uid", marks=pytest.mark.needs("root")),
+    ("intent_layer_preamble", "subreaper"),
+]
+
+
+@pytest.fixture(scope="module")
+def attempts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attempts]:
+    root = tmp_path_factory.mktemp("claude")
+    root.chmod(0o755)
+    with scripted_messages() as provider:
+        made = Attempts(Lab(root, contexts={"renamed": {"AGENTS.md": "Prices are floats.\n"}}), provider)
+        with pytest.MonkeyPatch.context() as patched:
+            if os.geteuid() == 0:  # one environment for all: its interpreter must be another user's too
+                patched.setenv("TRIALFLEET_ISOLATION", "uid")
+            assert made.lab.planned
+        yield made
+        shutil.rmtree(made.clean, ignore_errors=True)
+
+
+def scored(ran: Ran) -> Scored:
+    assert ran.left.end.scored is not None, ran.left.end
+    return ran.left.end.scored
+
+
+def lost(ran: Ran) -> Loss:
+    assert ran.left.end.loss is not None, ran.left.end
+    return ran.left.end.loss
+
+
+# --- every condition ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "isolation"), EVERYWHERE)
+def test_a_condition_from_prompt_to_verdict(attempts: Attempts, name: str, isolation: str) -> None:
+    env = {} if isolation == "bubblewrap" else {"TRIALFLEET_SCRATCH": str(attempts.clean)}
+    ran = attempts.run(repair(), name, isolation=isolation, env=env)
+    end, first, second = scored(ran), ran.main[0].strings, ran.main[1].strings
+    assert (end.verdict, end.stop, end.tests_passed) == (Verdict.PASSED, Stop.FINISHED, True)
+    assert ran.left.bundle.manifest.isolation == isolation
+
+    # what was asked, to the byte
+    assert ran.prompts == [ran.left.bundle.files["prompt.txt"].decode()]
+    assert ran.prompts[0].startswith(attempts.task_text)
+    assert (ran.prompts[0] == attempts.task_text) == (name in ("none", "placebo"))
+
+    # what reached the model, and when
+    wanted = DELIVERED[name]
+    assert end.delivery.reached_model == dict.fromkeys(wanted, True)
+    assert (ROOT_LINE in first) == (name in ("flat_llm", "intent_layer", "intent_layer_preamble"))
+    assert ("Language: Python" in first) == (name == "placebo")
+    assert (PITFALL in first) == (name in ("flat_llm", "intent_layer_preamble", "preamble_only"))
+    assert (PITFALL in "".join(ran.prompts)) == ("inline" in wanted)
+    assert ("Notes on the code below shop/pricing/" in second) == ("hook" in wanted)
+    assert "Notes on the code below" not in first
+    assert end.delivery.coverage is (Coverage.COVERED if "inline" in wanted else Coverage.NOT_ASKED)
+    assert end.delivery.files == tuple(
+        {"placebo": ["CLAUDE.md"], "flat_llm": ["CLAUDE.md"]}.get(
+            name, ["CLAUDE.md", "shop/pricing/AGENTS.md"] if "hook" in wanted else []
+        )
+    )
+
+    # what must not have
+    everything = "\n".join(request.strings for request in attempts.provider.requests)
+    assert PARENT_BAIT not in everything
+    assert HOME_BAIT not in everything
+
+    counted(ran, hook="hook" in wanted)
+    if isolation != "subreaper":  # the same user as the runner may read its environment; a warning says so
+        hidden(ran)
+
+
+def counted(ran: Ran, *, hook: bool) -> None:
+    """The script's own numbers, as the gateway has them, as the program claims them, and as the end records."""
+    metrics, claimed = scored(ran).metrics, ran.claimed()
+    gateway = report(ran)
+    tokens = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+    for source in (metrics, claimed):
+        assert tuple(getattr(source, kind) for kind in tokens) == (157, 61, 2300, 300)
+        assert (source.turns, source.tool_calls) == (3, 3)
+        assert source.cost_usd == pytest.approx((157 * 3 + 61 * 15 + 2300 * 0.3 + 300 * 3.75) / 1e6)
+    assert (gateway["turns"], gateway["error_count"], gateway["undeclared"]) == (3, 0, [])
+    assert (metrics.first_edit_turn, metrics.exploration_turns) == (2, 1)
+    assert (metrics.edit_turns, metrics.tail_turns) == (1, 1)
+    assert (metrics.files_read_before_edit, metrics.context_files_read) == (1, 0)
+    assert metrics.hook_firings == (1 if hook else None)
+    assert (metrics.target_hit, metrics.files_changed) == (True, 1)
+    assert (metrics.lines_added, metrics.lines_removed) == (1, 1)
+    assert metrics.throttled_s == 0
+    assert 0 < (metrics.first_edit_s or 0) < (metrics.agent_s or 0) < (metrics.wall_s or 0)
+
+
+def hidden(ran: Ran) -> None:
+    """The provider got the key; the agent, which looked, and the records did not. The gateway's own token, worth
+    nothing elsewhere, is in the agent's environment and in no record."""
+    assert {request.headers["x-api-key"] for request in ran.main} == {KEY}
+    searched = ran.main[2].strings
+    assert "SEARCHED" in searched
+    assert "environ\n" not in searched.partition("SEARCHED")[0].rpartition("ANTHROPIC_AUTH_TOKEN")[2]
+    assert all(KEY not in request.strings for request in ran.main)
+    token = re.search(r"ANTHROPIC_AUTH_TOKEN=(tf-[\w-]+)", searched)
+    assert token is not None
+    recorded = ran.left.said() + ran.live().decode()
+    assert "SEARCHED" in recorded
+    assert '"model"' in ran.left.bundle.files["gateway/model.jsonl"].decode()
+    for secret in (KEY, token[1]):
+        assert secret not in recorded
+        assert secret not in ran.left.errors
+
+
+def test_bait_that_does_reach_the_model_is_a_loss_that_halts(attempts: Attempts) -> None:
+    """The control of the tests above: the same bait, without the namespace that hid it."""
+    ran = attempts.run([Say("Done.")], isolation="subreaper")
+    loss = lost(ran)
+    assert PARENT_BAIT in ran.main[0].strings
+    assert (loss.loss, loss.halt) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN)
+    assert str(attempts.lab.scratch.parent / "CLAUDE.md") in loss.message
+    assert (loss.agent_started, loss.patched, ran.left.patch) == (True, False, None)
+    assert PARENT_BAIT in ran.left.bundle.files["gateway/model.jsonl"].decode()
+
+
+def test_files_that_were_declared_and_did_not_reach_the_model_are_a_loss_that_halts(attempts: Attempts) -> None:
+    """Claude Code loads no AGENTS.md by itself: such a condition is not what its name says."""
+    ran = attempts.run([Say("Done.")], condition="renamed", composed=Condition(files="renamed"))
+    loss = lost(ran)
+    assert (loss.loss, loss.halt) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN)
+    assert loss.message == "declared, but did not reach the model: files"
+
+
+# --- budgets --------------------------------------------------------------------------------------------
+
+
+def test_turns_of_sub_agents_count_and_the_gateway_ends_the_trial(attempts: Attempts) -> None:
+    task = {"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"}
+    script = [Say("", (read(),)), Say("", (edit(), ("Agent", task))), Say("Sub.", (read(),))]
+    ran = attempts.run([*script, Say("", (edit("/ 100", "/ 7"),))], max_turns=3)
+    assert len(ran.main) == 3
+    end = scored(ran)
+    assert (end.verdict, end.stop, end.metrics.turns) == (Verdict.PASSED, Stop.MAX_TURNS, 3)
+    assert any("turns are spent" in why for why in report(ran)["refused"])
+
+
+def test_the_trials_money_ends_it_and_what_it_did_is_scored(attempts: Attempts) -> None:
+    spent = Usage(20_000, 10_000)  # 0.21 dollars
+    script = [Say("", (read(),), spent), Say("", (edit(),), spent), *[Say("", (bash("true"),), spent)] * 3]
+    ran = attempts.run(script, limits=LIMITS.model_copy(update={"cost_usd": 0.7}))
+    end = scored(ran)
+    assert (end.verdict, end.stop) == (Verdict.PASSED, Stop.COST)
+    assert 0.4 < (end.metrics.cost_usd or 0) <= 0.7
+
+
+def test_a_time_out_is_scored_and_keeps_what_was_counted(attempts: Attempts) -> None:
+    script = [Say("", (read(),), Usage(100, 20)), Say("", (edit(),), Usage(50, 30)), Hang(after_words=True)]
+    ran = attempts.run(script, timeout_s=8)
+    end, claimed = scored(ran), ran.claimed()
+    assert (end.verdict, end.stop, end.tests_passed) == (Verdict.TIMED_OUT, Stop.TIMEOUT, True)
+    # the answer that was cut had announced 10 and 1 when it began
+    assert (end.metrics.turns, end.metrics.input_tokens, end.metrics.output_tokens) == (2, 160, 51)
+    assert (claimed.turns, claimed.tool_calls, claimed.input_tokens) == (2, 2, 150)
+    assert end.metrics.first_edit_turn == 2
+    assert b'"subtype":"init"' in ran.live()
+
+
+# --- the provider ---------------------------------------------------------------------------------------
+
+
+def test_throttled_time_is_recorded_and_not_the_agents(attempts: Attempts) -> None:
+    """The whole takes longer than the agent's time, and without the wait it does not."""
+    script = [
+        Fail(429, "rate_limit_error", retry_after="5"),
+        Say("", (read(),)),
+        Say("", (edit(), bash("sleep 4"))),
+    ]
+    ran = attempts.run(script, timeout_s=8)
+    end = scored(ran)
+    assert (end.verdict, end.stop) == (Verdict.PASSED, Stop.FINISHED)
+    assert 4.9 < (end.metrics.throttled_s or 0) < 8
+    assert (end.metrics.agent_s or 0) > 8
+    assert ran.left.patch is not None
+    assert ran.left.patch.throttled_s == end.metrics.throttled_s
+
+
+def test_a_stream_that_breaks_once_is_retried(attempts: Attempts) -> None:
+    ran = attempts.run([Break(), Say("", (read(),)), Say("", (edit(),))])
+    assert (scored(ran).verdict, report(ran)["error_count"]) == (Verdict.PASSED, 1)
+
+
+@pytest.mark.parametrize(
+    ("failure", "halt"),
+    [
+        (Fail(529, "overloaded_error"), HaltScope.NONE),
+        (Break(), HaltScope.NONE),
+        (Fail(401, "authentication_error", f"invalid x-api-key {KEY}"), HaltScope.CAMPAIGN),
+        (Fail(400, "invalid_request_error", "Your credit balance is too low"), HaltScope.CAMPAIGN),
+    ],
+    ids=["overloaded", "broken streams", "bad key", "no credit"],
+)
+def test_a_provider_that_fails_for_good_is_a_loss(
+    attempts: Attempts, failure: Fail | Break, halt: HaltScope
+) -> None:
+    ran = attempts.run([Say("", (read(),)), *[failure] * 12], options={"max_retries": 1})
+    loss = lost(ran)
+    assert (loss.loss, loss.halt, loss.agent_started) == (LossClass.PROVIDER, halt, True)
+    assert ran.left.patch is None
+    assert report(ran)["turns"] == 1
+    assert KEY not in ran.left.said()
+
+
+def test_without_a_key_nothing_starts(attempts: Attempts) -> None:
+    loss = lost(attempts.run([], env={"ANTHROPIC_API_KEY": ""}))
+    assert (loss.loss, loss.halt, loss.agent_started) == (LossClass.PROVIDER, HaltScope.CAMPAIGN, False)
+    assert "ANTHROPIC_API_KEY" in loss.message
+
+
+def test_a_program_that_is_killed_by_itself_is_scored(attempts: Attempts) -> None:
+    ran = attempts.run([Say("", (read(),)), Say("", (edit(),)), Say("", (bash("kill -9 $PPID"),))])
+    end = scored(ran)
+    assert (end.verdict, end.stop) == (Verdict.PASSED, Stop.CRASHED)
+    assert (end.metrics.turns, end.metrics.tool_calls, end.metrics.cost_usd) == (3, 3, report(ran)["cost_usd"])
+
+
+def test_a_program_that_the_provider_left_and_that_then_dies_is_lost(attempts: Attempts) -> None:
+    """While the program waits to ask again, something kills it: nobody can say what it would have done."""
+    killer = bash("(sleep 3; kill -9 $PPID) >/dev/null 2>&1 & true")
+    ran = attempts.run([Say("", (killer,)), *[Fail(529, "overloaded_error", retry_after="30")] * 3])
+    loss = lost(ran)
+    assert (loss.loss, loss.halt) == (LossClass.PROVIDER, HaltScope.NONE)
+    assert "529" in loss.message
+
+
+def report(ran: Ran) -> dict[str, Any]:
+    return json.loads(ran.left.bundle.files["gateway/report.json"])
