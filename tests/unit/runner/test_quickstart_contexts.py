@@ -161,6 +161,7 @@ def test_no_context_contains_a_line_that_the_fix_adds(task: LoadedTask) -> None:
             assert [line for line in lines if line in plain] == [], path
 
 
+@pytest.mark.slow
 def test_the_leak_check_can_fail() -> None:
     trees = trees_of("markdown-abbr-override-unknown")
     (line,) = added_lines(trees, ("markdown/extensions/abbr.py",))
