@@ -74,7 +74,9 @@ PLAN = fake_plan(tasks=1, reps=2)
 
 @pytest.mark.parametrize("place", PLACES)
 def test_killed_at_a_step_and_resumed(controller: Controller, place: str) -> None:
-    code, output = controller.run(crash=place)
+    # Runners that would go on for long: those that are gone have been killed.
+    behaviour = "sleep=600" if place in ("launch.after:1", "launch.after:2") else "sleep=0.05"
+    code, output = controller.run(behaviour, crash=place)
     assert code == -signal.SIGKILL, f"{place} was not reached: {output}"
     controller.nobody_left()
     before = records(controller.root, CAMPAIGN) if controller.root.exists() else {}
@@ -177,7 +179,9 @@ def test_two_controllers_at_once_are_harmless(controller: Controller) -> None:
     both = [controller.start("sleep=0.2", "--no-beat", "--reps", "4") for _ in range(2)]
     outputs = [process.communicate(timeout=100)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0], outputs
-    audit(controller.root, fake_plan(tasks=1, reps=4), log=controller.log)
+    outcomes = audit(controller.root, fake_plan(tasks=1, reps=4), log=controller.log)
+    assert len(controller.log.read_text().splitlines()) == len(outcomes), "an agent that ran was taken for dead"
+    assert all(outcome.attempts == 1 for outcome in outcomes)
     controller.nobody_left()
 
 

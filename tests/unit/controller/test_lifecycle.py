@@ -85,6 +85,15 @@ def test_each_stage_has_its_own_budget_of_retries(stage: Stage, budget: int) -> 
     assert len(now.losses) == budget + 1
 
 
+def test_losses_of_one_stage_do_not_spend_anothers_budget() -> None:
+    now = Progress()
+    for stage in (Stage.BEFORE_AGENT, Stage.MID_RUN, Stage.SCORING, Stage.BEFORE_AGENT, Stage.MID_RUN):
+        now = advance(advance(now, Placed(), budgets=BUDGETS), Lost(LossClass.EVICTED, stage), budgets=BUDGETS)
+        assert not now.terminal
+    now = advance(now, Placed(), budgets=BUDGETS)
+    assert advance(now, Lost(LossClass.EVICTED, Stage.MID_RUN), budgets=BUDGETS).terminal
+
+
 @pytest.mark.parametrize("loss", sorted(FINAL))
 def test_some_losses_are_never_retried(loss: LossClass) -> None:
     now = advance(Progress(), Placed(), budgets=BUDGETS)
