@@ -11,6 +11,7 @@ from dataclasses import replace
 from .edit import Candidate, OverlappingEdits, apply
 from .facts import Facts
 from .guidance import Guidance
+from .localise import IMPORTED
 from .operators import REGISTRY, Operator, Site
 from .scope import Scope, bound_names
 from .source import Source
@@ -96,7 +97,7 @@ class Weights:
 
     def _declare(self, facts: Facts) -> None:
         """Constants, class fields and signatures weigh as much as half of what uses them."""
-        used = self._used()
+        used, least = self._used(), self.lines.pop(IMPORTED, 0.0)
         for name in facts.names:
             used[name] = max(used.get(name, 0.0), 0.5)
         classes = [n for n in ast.walk(self.source.tree) if isinstance(n, ast.ClassDef)]
@@ -105,7 +106,7 @@ class Weights:
             owner = used.get(holder.name, 0.0) * 0.6 if isinstance(holder, ast.ClassDef) else 0.0
             for statement in holder.body:
                 names = bound_names(ast.Module(body=[statement], type_ignores=[]))
-                weight = max([owner, *(used.get(n, 0.0) for n in names)]) * _DECLARED
+                weight = max([owner, *(used.get(n, 0.0) for n in names)]) * _DECLARED or least
                 if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and weight:
                     for line in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1):
                         self.lines[line] = max(self.lines.get(line, 0.0), weight)

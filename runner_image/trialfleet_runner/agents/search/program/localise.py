@@ -14,6 +14,7 @@ from .report import Failure, Report
 
 Lines = dict[str, dict[int, float]]
 
+IMPORTED = 0
 _IMPORTED = 0.12  # weight of a line that only the import executed
 _FRAMES = (1.2, 0.6, 0.4, 0.3)  # added to a traceback's lines, deepest first
 _AROUND = 0.15  # added to executed lines beside a traceback's line
@@ -21,12 +22,11 @@ _ORIGIN = 0.35  # added to a function that returned the wrong value
 
 
 def suspicious(report: Report, targets: set[str]) -> Lines:
-    """Weight above 0 for every line that a target executed, about 0 to 2.5; import-time lines little."""
+    """Weight above 0 for every line that a target executed, about 0 to 2.5. Line 0 stands for what runs when the
+    file is imported: constants, classes, signatures."""
     scores = _ochiai(report, targets)
-    for path, lines in report.imported.items():
-        own = scores.setdefault(path, {})
-        for line in lines:
-            own.setdefault(line, _IMPORTED)
+    for path in report.imported:
+        scores.setdefault(path, {})[IMPORTED] = _IMPORTED
     for target in sorted(targets):
         if failure := report.failures.get(target):
             _add_frames(scores, failure)

@@ -39,7 +39,6 @@ class Probe:
         self.failures: dict[str, dict[str, Any]] = {}
         self.failed_lines: dict[str, dict[str, list[int]]] = {}
         self.passed_counts: dict[str, dict[int, int]] = {}
-        self.imported: dict[str, set[int]] = {}
         self.kinds: dict[str, dict[str, set[str]]] = {}
         self.returns: list[tuple[str, int, str]] = []
         self.pairs: list[tuple[Any, Any]] = []
@@ -47,7 +46,7 @@ class Probe:
         self.leave, self.status = False, cast("int | None", None)
         self._returned: dict[Any, int] = {}
         self._paths: dict[str, str | None] = {}
-        self._current: dict[str, set[int]] = self.imported
+        self._current: dict[str, set[int]] = {}
         self._tracers: dict[str, Callable[[FrameType, str, Any], Any]] = {}
 
     # --- lines ---
@@ -157,9 +156,11 @@ class Probe:
         return True if late and not self._is_target(item.nodeid) else None
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """From here on lines are watched: not during imports, which would take several times as long."""
         self._enter({})
         self._returned = {}
         self.pairs = []
+        self.start()
 
     def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
         if call.excinfo is not None and type(call.excinfo.value).__name__ not in ("Skipped", "Exit"):
@@ -172,6 +173,7 @@ class Probe:
             self.outcomes.setdefault(report.nodeid, report.outcome)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.stop()
         if self.outcomes.get(nodeid) in ("failed", "error"):
             self.failed_lines[nodeid] = {path: sorted(lines) for path, lines in self._current.items()}
         elif self.outcomes.get(nodeid) == "passed":
@@ -209,12 +211,18 @@ class Probe:
             "failures": self.failures,
             "failed_lines": self.failed_lines,
             "passed_counts": {p: sorted(c.items()) for p, c in self.passed_counts.items()},
-            "imported": {path: sorted(lines) for path, lines in self.imported.items()},
+            "imported": self._imported(),
             "kinds": {at: {n: sorted(k) for n, k in names.items()} for at, names in self.kinds.items()},
             "returns": self.returns,
             "collection": self.collection,
             "modules": self._modules(),
         }
+
+    def _imported(self) -> list[str]:
+        """Watched files that are loaded as modules."""
+        files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+        found = {self.relative(file) for file in files if isinstance(file, str)}
+        return sorted(path for path in found if path is not None)
 
     def _modules(self) -> list[str]:
         """Modules from outside the workspace: what a warm process may hold for the next run."""

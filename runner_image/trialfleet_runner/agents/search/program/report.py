@@ -24,7 +24,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Report:
-    """One pytest session. Lines count from 1, by relative path."""
+    """One pytest session. Lines count from 1, by relative path; `imported` are the files loaded as modules."""
 
     outcomes: dict[str, str] = field(default_factory=dict[str, str])
     failures: dict[str, Failure] = field(default_factory=dict[str, Failure])
@@ -32,7 +32,7 @@ class Report:
         default_factory=dict[str, dict[str, tuple[int, ...]]]
     )
     passed_counts: dict[str, dict[int, int]] = field(default_factory=dict[str, dict[int, int]])
-    imported: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    imported: tuple[str, ...] = ()
     kinds: Kinds = field(default_factory=Kinds)
     returns: tuple[tuple[str, int, str], ...] = ()
     collection: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ def _parsed(value: dict[str, Any]) -> Report:
         passed_counts={
             str(p): {int(n): int(c) for n, c in counts} for p, counts in value["passed_counts"].items()
         },
-        imported={str(p): tuple(int(n) for n in lines) for p, lines in value["imported"].items()},
+        imported=tuple(str(p) for p in value["imported"]),
         kinds={_place(at): _names(names) for at, names in value["kinds"].items()},
         returns=tuple((str(p), int(line), str(text)) for p, line, text in value["returns"]),
         collection=tuple(str(c) for c in value["collection"]),

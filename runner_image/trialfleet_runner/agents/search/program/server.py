@@ -43,11 +43,7 @@ def run_pytest(request: dict[str, Any], *, leave: bool = False) -> int:
     if request.get("pycache"):
         sys.pycache_prefix, sys.dont_write_bytecode = request["pycache"], False
     probe.leave = leave
-    probe.start()
-    try:
-        return int(pytest.main(list(request["args"]), plugins=[probe]))
-    finally:
-        probe.stop()
+    return int(pytest.main(list(request["args"]), plugins=[probe]))
 
 
 def in_fork(request: dict[str, Any]) -> int | None:
