@@ -97,7 +97,12 @@ def changes_of(diff: str, template: Template, exclusions: Exclusions) -> dict[st
         index = {"GIT_INDEX_FILE": str(folder / "index")}
         try:
             git((*_ANY_NAME, "read-tree", "refs/heads/main"), git_dir=folder, env=index)
-            git((*_ANY_NAME, "apply", "--cached", "--whitespace=nowarn", "-"), git_dir=folder, env=index, stdin=diff.encode())
+            git(
+                (*_ANY_NAME, "apply", "--cached", "--whitespace=nowarn", "-"),
+                git_dir=folder,
+                env=index,
+                stdin=diff.encode(),
+            )
             tree = git(("write-tree",), git_dir=folder, env=index).strip().decode()
             rows = git(("diff-tree", "-r", "-z", "--no-renames", "refs/heads/main", tree), git_dir=folder)
             changes = _read_rows(folder, rows)

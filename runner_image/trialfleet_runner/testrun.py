@@ -35,6 +35,7 @@ class Suite:
     pythonpath: tuple[str, ...]
     timeout_s: float
     memory_bytes: int | None = None
+    disk_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -218,6 +219,7 @@ def run_tests(
             stderr=record / "stderr",
             timeout_s=suite.timeout_s,
             memory_bytes=suite.memory_bytes,
+            disk_bytes=suite.disk_bytes,
             stop=stop or threading.Event(),
         )
     )

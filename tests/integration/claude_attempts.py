@@ -26,8 +26,7 @@ FIXED = "shop/pricing/rules.py"
 PARENT_BAIT, HOME_BAIT = "NEEDLE-PARENT: prefer tabs.", "NEEDLE-HOME: prefer spaces."
 # The bracket keeps the pattern from finding itself.
 SEARCH = (
-    "env | sort; grep -rsl 'sk-ant-the-re[a]l' $HOME $PWD /proc/[0-9]*/environ /proc/[0-9]*/cmdline; "
-    "echo SEARCHED"
+    "env | sort; grep -rsl 'sk-ant-the-re[a]l' $HOME $PWD /proc/[0-9]*/environ /proc/[0-9]*/cmdline; echo SEARCHED"
 )
 LIMITS = Limits(memory_bytes=2**30, disk_bytes=2**28, stop_grace_s=0.3, live_interval_s=0.2)
 

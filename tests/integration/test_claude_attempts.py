@@ -1,4 +1,4 @@
-"""The real Claude Code in whole attempts, for every condition: claim, sandbox, gateway, patch, tests, bundle, end."""
+"""The real Claude Code in whole attempts, for every condition, from claim to end."""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@ LINE_BYTES = 32 * 2**20  # a longer line is not a message of any agent; it is sk
 
 # CSI, OSC (ended by BEL or ST), two-character escapes; then every control character but newline and tab.
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -~]?")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def plain(text: str, limit: int = DETAIL_CHARS) -> str:
-    """Terminal escapes, control and direction characters removed; at most `limit` characters.
+    """Terminal escapes, control and direction characters and lone surrogates removed; at most `limit` characters.
 
     >>> plain("\\x1b[31mred\\x1b[0m \\x1b]0;title\\x07ok")
     'red ok'

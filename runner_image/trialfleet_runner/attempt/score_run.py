@@ -48,6 +48,7 @@ def score(
         pythonpath=task.pythonpath,
         timeout_s=grants.limits.tests_timeout_s,
         memory_bytes=grants.limits.memory_bytes,
+        disk_bytes=grants.limits.disk_bytes,
     )
     ids = (*task.fail_to_pass, *task.pass_to_pass)
     _refuse_changed(ready.environment)

@@ -21,17 +21,15 @@ SCAN_SHARE = 0.02  # of the wall clock that scanning folders may take
 
 
 def folder_bytes(folder: Path) -> int:
-    """Allocated bytes of everything below `folder`; links are not followed, hard links count once."""
+    """Allocated bytes of everything below `folder`; links are not followed, hard links count once. What cannot be
+    looked at (a path longer than a path may be) is left out."""
     total = 0
     seen: set[int] = set()
     todo = [os.fspath(folder)]
     while todo:
-        with (
-            contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError),
-            os.scandir(todo.pop()) as entries,
-        ):
+        with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
             for entry in entries:
-                with contextlib.suppress(FileNotFoundError):
+                with contextlib.suppress(OSError):
                     info = entry.stat(follow_symlinks=False)
                     if info.st_nlink > 1 and not entry.is_dir(follow_symlinks=False):
                         if info.st_ino in seen:
