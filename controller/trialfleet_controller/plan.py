@@ -6,7 +6,6 @@ of 25 reps are a prefix of those of 50.
 
 from __future__ import annotations
 
-import base64
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -14,7 +13,9 @@ from trialfleet_runner.campaign import Plan
 from trialfleet_runner.canonical import digest
 from trialfleet_runner.contract import Trial
 
-ID_LENGTH = 26  # base32 characters: 130 bits
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+_PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
+_SHIFTS = range(120, -1, -10)  # 130 bits, ten at a time
 
 
 class Planned(NamedTuple):
@@ -48,8 +49,18 @@ def trials(plan: Plan, reps: int | None = None) -> list[Planned]:
 
 def trial_id(identity: bytes, rep: int) -> str:
     """First 26 base32 characters, lower case, of SHA-256 over (task, condition, agent, input digests) and rep."""
-    raw = sha256(b"%s\0%d" % (identity, rep)).digest()
-    return base64.b32encode(raw)[:ID_LENGTH].decode().lower()
+    return base32(sha256(b"%s\0%d" % (identity, rep)).digest())
+
+
+def base32(raw: bytes) -> str:
+    """The first 26 characters of `raw` in base32 (RFC 4648), lower case: two at a time, four times as fast as
+    `base64.b32encode`, which was most of planning.
+
+    >>> base32(bytes(17)), base32(bytes(range(17)))
+    ('aaaaaaaaaaaaaaaaaaaaaaaaaa', 'aaaqeayeaudaocajbifqydiob4')
+    """
+    number = int.from_bytes(raw[:17], "big") >> 6
+    return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
 def agent_seed(seed: int, task: str, condition: str, rep: int) -> int:

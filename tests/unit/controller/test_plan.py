@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from trialfleet_controller.plan import agent_seed, trials
+from trialfleet_controller.plan import agent_seed, base32, trials
 from trialfleet_runner.campaign import Cell, Plan, PlannedTask, RetrySpec
 from trialfleet_runner.canonical import digest
 from trialfleet_runner.conditions import PRESETS
@@ -99,6 +102,11 @@ def test_ids_are_stable_across_machines_and_versions() -> None:
     first = trials(make_plan())[0]
     assert first == ("hw5gljdxo7hsbjvtisorullaxh", "task-2", "none", 0, 685057788432256732, 0, 0)
     assert agent_seed(11, "task-2", "none", 0) == first.seed
+
+
+@given(st.binary(min_size=32, max_size=32))
+def test_base32_is_the_standards(raw: bytes) -> None:
+    assert base32(raw) == base64.b32encode(raw)[:26].decode().lower()
 
 
 def test_the_agents_seed_includes_the_condition_and_the_rep() -> None:
