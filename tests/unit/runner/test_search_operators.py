@@ -270,6 +270,7 @@ def modules(draw: st.DrawFn) -> str:
     return text + draw(st.sampled_from(["\n", ""]))
 
 
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @settings(max_examples=60, deadline=None)
 @given(modules())
 def test_candidates_parse_differ_and_stay_local(text: str) -> None:
@@ -335,7 +336,7 @@ def test_names_of_the_guidance_come_first() -> None:
     told = Guidance(["a.py"])
     told.hear("Pitfall: `two` takes the wrong element of what it is given, every time.")
     found, _ = candidates(source, {2: 1.0, 6: 1.0}, Facts(), told, random.Random(0))
-    assert sum(one.line >= 5 for one in found[:20]) >= 15
+    assert {one.line for one in found[:5]} == {6}
 
 
 def test_overlapping_edits_are_refused() -> None:

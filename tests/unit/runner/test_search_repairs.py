@@ -290,6 +290,7 @@ def _median(turns: list[int]) -> int:
     return sorted(turns)[len(turns) // 2]
 
 
+@pytest.mark.slow
 def test_a_helpful_tree_saves_turns_and_a_misleading_one_costs_them(tmp_path: Path) -> None:
     turns: dict[str, list[int]] = {}
     for name, notes in {"none": None, "right": RIGHT, "wrong": WRONG}.items():
@@ -321,10 +322,11 @@ def test_what_the_hook_says_guides_like_a_file(tmp_path: Path) -> None:
     assert [json.loads(row) for row in log.read_text().splitlines()] == [
         str(workspace / e["path"]) for e in trial.of("read")
     ]
+    assert trial.solved
     lines = MAZE.splitlines()
     first = [int(e["detail"].split("line ")[1].split(":")[0]) for e in trial.of("edit")[:5]]
     around = lines.index("def step_6(value, limit):") + 1
-    assert sum(around <= line <= around + 4 for line in first) >= 3, first
+    assert all(around <= line <= around + 4 for line in first), first
 
 
 def test_a_hook_that_breaks_or_hangs_up_changes_nothing(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import warnings
 from pathlib import Path
 from types import FrameType
 
@@ -14,6 +15,7 @@ from .transcript import Transcript
 
 def main(argv: list[str]) -> int:
     """`argv`: the config file. Transcript on stdout; returns 0 whatever came out."""
+    warnings.simplefilter("ignore", SyntaxWarning)  # candidates compile to odd things
     config = load(Path(argv[0]))
     signal.signal(signal.SIGTERM, _stopped)
     Search(config, Transcript(sys.stdout, config.max_turns)).run()
