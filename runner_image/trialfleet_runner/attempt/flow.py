@@ -76,6 +76,7 @@ class Attempt:
             ready = self._ready()
             if chosen is not None:
                 lay_out(ready, self.scratch)
+        refuse_full(self.scratch.root)
         self.members.add("prompt.txt", ready.composed.prompt)
         self.members.add("system.txt", ready.composed.system or "")
         self.members.add("context/stripped.diff", ready.composed.stripped)

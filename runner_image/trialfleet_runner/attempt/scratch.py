@@ -7,7 +7,7 @@ import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +66,8 @@ class Scratch:
 def refuse_full(folder: Path) -> None:
     """Raises `Lost(host_full)` when the file system has no room left: what a program did there under that
     condition says nothing about it."""
+    while not folder.exists():  # without a better sandbox than a subreaper, a program can remove it
+        folder = folder.parent
     facts = os.statvfs(folder)
     if facts.f_bavail * facts.f_frsize < FULL_BYTES or (facts.f_files and not facts.f_favail):
         raise Lost(LossClass.HOST_FULL, f"the host's disk is full: {folder}")
@@ -76,7 +78,7 @@ class Busy(Exception):
 
 
 @contextmanager
-def locked(root: Path, name: str) -> Iterator[Scratch]:
+def locked(root: Path, name: str) -> Generator[Scratch]:
     """A fresh, locked folder `root/name`; removed at the end. Raises `Busy` when a living runner holds it."""
     if not root.is_dir():
         root.mkdir(mode=0o711, parents=True, exist_ok=True)

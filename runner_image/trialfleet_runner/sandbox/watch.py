@@ -42,7 +42,9 @@ def folder_bytes(folder: Path) -> int:
 
 
 def free_bytes(folder: Path) -> int:
-    """Free bytes of the file system of `folder`."""
+    """Free bytes of the file system of `folder`, or of where it was: a program may remove it."""
+    while not folder.exists():
+        folder = folder.parent
     info = os.statvfs(folder)
     return info.f_bavail * info.f_frsize
 

@@ -1,0 +1,260 @@
+"""What hostile agents, full disks, lost stores and signals do to an attempt: a verdict, or the right loss."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import pytest
+from lab import TRIAL, Lab, Left
+
+from trialfleet_runner import workspace
+from trialfleet_runner.cache import Cache, locked
+from trialfleet_runner.contract import AgentSpec, Grants, HaltScope, Limits, Loss, LossClass, Stop, Verdict
+
+LIMITS = Limits(memory_bytes=2**30, disk_bytes=2**28, stop_grace_s=0.2)
+DIG = "import os\nfor _ in range(400): os.mkdir('d' * 20); os.chdir('d' * 20)\n"
+NUMBERS = count(1)
+
+NOT_UTF8 = """f=$(printf 'a\\377'); touch "$f"; mkdir "d$f"; touch "d$f/x"; ln -s "$f" link; mkfifo "p$f" """
+
+# Each is free to do so, and none may become a loss: it is the agent that did badly.
+HOSTILE = {
+    "names that are not UTF-8": NOT_UTF8,
+    "pipes in the place of files": "mkfifo p; rm shop/pricing/rules.py; mkfifo shop/pricing/rules.py",
+    "a folder deeper than a path may be": f'python -c "{DIG}"',
+    "closed folders": "mkdir c && touch c/f && chmod 000 c; chmod 000 shop; chmod 000 .",
+    "nothing left": "rm -rf ./* .[a-z]* $HOME/* $HOME/.[a-z]*",
+    "another repository": "rm -rf .git; ln -s /etc .git; ln -s / shop/all; ln -sf /etc/passwd shop/__init__.py",
+    "a hundred megabytes of talk": "head -c 100000000 /dev/zero | tr '\\0' x",
+    "a hook log that is a link": "ln -s /etc/passwd $HOME/hook.jsonl; mkfifo $HOME/x",
+    "survivors": "(setsid sh -c 'while :; do echo late > shop/late; sleep 0.05; done' >/dev/null 2>&1 &) ; true",
+    "its own name for the report": "mkdir -p $HOME/tmp $HOME/junit.xml; cp -r $HOME ../score 2>/dev/null; true",
+}
+# Where nothing but a subreaper stands between the agent and us, it may reach its whole scratch folder.
+RECKLESS = {
+    "the scoring folder is taken": "mkdir -p ../score/checkout/shop; ln -s /etc ../score/home",
+    "the workspace itself is gone": 'rm -rf "$PWD"',
+    "the whole scratch folder is gone": 'rm -rf "$(dirname "$PWD")"',
+}
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    root = tmp_path_factory.mktemp("faults")
+    root.chmod(0o755)
+    return Lab(root)
+
+
+def shell(script: str) -> AgentSpec:
+    return AgentSpec(kind="command", timeout_s=60, options={"argv": ["/bin/sh", "-c", script]})
+
+
+def attempt(lab: Lab, script: str, *, env: Mapping[str, str] | None = None, limits: Limits = LIMITS) -> Left:
+    return lab.run(lab.grants(shell(script), attempt=next(NUMBERS), limits=limits), env=env)
+
+
+def loss_of(left: Left) -> Loss:
+    assert left.end.loss is not None, left.end
+    return left.end.loss
+
+
+def until(there: Path) -> None:
+    end = time.monotonic() + 60
+    while not there.exists():
+        assert time.monotonic() < end, f"{there} never came"
+        time.sleep(0.01)
+
+
+def record(lab: Lab, grants: Grants, name: str) -> Path:
+    return lab.root / "store/lab/attempts" / TRIAL / str(grants.attempt) / name
+
+
+# --- hostile agents -------------------------------------------------------------------------------------
+
+
+@pytest.mark.needs("bubblewrap")
+@pytest.mark.parametrize("what", HOSTILE)
+def test_whatever_an_agent_leaves_is_scored(lab: Lab, what: str) -> None:
+    left = attempt(lab, HOSTILE[what])
+    assert left.end.scored is not None, left.end.loss
+    assert (left.end.scored.verdict, left.end.scored.stop) == (Verdict.FAILED, Stop.FINISHED)
+    assert list(lab.scratch.iterdir()) == []
+    assert left.bundle.manifest.files  # opens, and is what the end says
+
+
+@pytest.mark.parametrize("what", RECKLESS)
+def test_an_agent_that_breaks_its_own_folders_halts_nothing(lab: Lab, what: str) -> None:
+    left = attempt(lab, RECKLESS[what], env={"TRIALFLEET_ISOLATION": "subreaper"})
+    assert left.end.scored is not None, left.end.loss
+    assert left.end.scored.verdict is Verdict.FAILED
+    assert list(lab.scratch.iterdir()) == []
+
+
+def test_what_cannot_travel_is_named(lab: Lab) -> None:
+    left = attempt(lab, NOT_UTF8)
+    assert left.patch is not None
+    assert sorted(words.partition(" ")[0] for words in left.patch.excluded) == ["link", "pa\\udcff"]
+
+
+# --- a full disk ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def small_disk(lab: Lab, size: str) -> Generator[Path]:
+    """A scratch root with room for `size`."""
+    folder = lab.scratch.parent / f"small-{size}"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0711", "none", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+        folder.rmdir()
+
+
+@pytest.mark.needs("root")
+def test_a_host_without_room_for_the_workspace_is_a_loss_before_the_agent(lab: Lab) -> None:
+    with small_disk(lab, "64k") as folder:
+        loss = loss_of(attempt(lab, "true", env={"TRIALFLEET_SCRATCH": str(folder)}))
+    assert (loss.loss, loss.halt) == (LossClass.HOST_FULL, HaltScope.NONE)
+    assert not loss.agent_started
+
+
+@pytest.mark.needs("root")
+def test_an_agent_on_a_full_host_is_not_judged(lab: Lab) -> None:
+    """Its own limit is far away: the room that it lacked was taken by others, as far as it can know."""
+    with small_disk(lab, "16m") as folder:
+        left = attempt(lab, "head -c 50000000 /dev/zero > big", env={"TRIALFLEET_SCRATCH": str(folder)})
+    loss = loss_of(left)
+    assert (loss.loss, loss.halt) == (LossClass.HOST_FULL, HaltScope.NONE)
+    assert (loss.agent_started, loss.patched) == (True, False)
+
+
+@pytest.mark.needs("root")
+def test_tests_on_a_full_host_are_only_run_again(lab: Lab) -> None:
+    script = "echo \"open('big', 'wb').write(bytes(50_000_000))\" > shop/pricing/rules.py"
+    with small_disk(lab, "16m") as folder:
+        loss = loss_of(attempt(lab, script, env={"TRIALFLEET_SCRATCH": str(folder)}))
+    assert (loss.loss, loss.halt) == (LossClass.HOST_FULL, HaltScope.NONE)
+    assert (loss.agent_started, loss.patched) == (True, True)
+
+
+# --- a store that is gone -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gone_before", ["patch.json", "end.json"])
+def test_a_store_that_is_lost_on_the_way_commits_nothing(lab: Lab, gone_before: str) -> None:
+    in_the_tests = "echo 'import time; time.sleep(1)' > shop/pricing/rules.py"
+    script = "sleep 1" if gone_before == "patch.json" else in_the_tests
+    grants = lab.grants(shell(script), attempt=next(NUMBERS), limits=LIMITS)
+    process = lab.start(grants)
+    until(record(lab, grants, "start.json" if gone_before == "patch.json" else "patch.json"))
+    folder = record(lab, grants, "start.json").parent
+    folder.rename(folder.with_name(f"{folder.name}-aside"))
+    folder.write_text("in the way")
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 75
+    assert b"the store did not answer" in errors
+    assert b"Traceback" not in errors
+    assert not (folder.with_name(f"{folder.name}-aside") / "end.json").exists()
+    assert list(lab.scratch.iterdir()) == []
+
+
+@pytest.mark.needs("root")
+def test_a_store_that_no_longer_lets_us_write_is_no_crash(lab: Lab) -> None:
+    grants = lab.grants(shell("sleep 1"), attempt=next(NUMBERS), limits=LIMITS)
+    process = lab.start(grants)
+    until(record(lab, grants, "start.json"))
+    folder = record(lab, grants, "start.json").parent
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "none", str(folder)], check=True)
+    try:
+        _, errors = process.communicate(timeout=60)
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+    assert process.returncode == 75
+    assert b"Traceback" not in errors
+    assert not (folder / "end.json").exists()
+
+
+def test_an_isolation_that_this_machine_lacks_is_said_plainly(lab: Lab) -> None:
+    grants = lab.grants(shell("true"), attempt=next(NUMBERS), limits=LIMITS)
+    process = lab.start(grants, env={"TRIALFLEET_ISOLATION": "magic"})
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert b"unknown isolation 'magic'" in errors
+    assert not record(lab, grants, "start.json").exists()
+
+
+# --- signals and clocks before the agent ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """An attempt whose set-up waits, while `lock` is held, for a workspace that another process seems to build."""
+
+    grants: Grants
+    env: dict[str, str]
+    lock: AbstractContextManager[None]
+
+
+@pytest.fixture
+def blocked(lab: Lab, tmp_path: Path) -> Iterator[Blocked]:
+    cache = Cache(tmp_path / "cache")
+    cache.root.mkdir()
+    (cache.root / "environments").symlink_to(lab.cache.environments)
+    limits = LIMITS.model_copy(update={"setup_timeout_s": 2})
+    grants = lab.grants(shell("true"), attempt=next(NUMBERS), limits=limits)
+    template = workspace.template_of(grants.task.workspace, None, cache=cache)
+    yield Blocked(grants, {"TRIALFLEET_CACHE": str(cache.root)}, locked(template))
+    shutil.rmtree(cache.root, ignore_errors=True)
+
+
+def test_a_set_up_that_never_ends_is_a_loss_before_the_agent(lab: Lab, blocked: Blocked) -> None:
+    with blocked.lock:
+        loss = loss_of(lab.run(blocked.grants, env=blocked.env))
+    assert (loss.loss, loss.halt, loss.agent_started) == (LossClass.SETUP, HaltScope.NONE, False)
+    assert loss.message == "the set-up took longer than 2 s"
+
+
+def test_sigterm_during_the_set_up_is_a_loss_before_the_agent(lab: Lab, blocked: Blocked) -> None:
+    with blocked.lock:
+        process = lab.start(blocked.grants, env=blocked.env)
+        until(record(lab, blocked.grants, "start.json"))
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        assert process.poll() is None
+    _, errors = process.communicate(timeout=60)
+    loss = loss_of(Left(lab, blocked.grants.attempt, process.returncode, errors.decode()))
+    assert process.returncode == 143
+    assert (loss.loss, loss.agent_started, loss.patched) == (LossClass.TERMINATED, False, False)
+
+
+# --- scoring again --------------------------------------------------------------------------------------
+
+
+def test_scoring_again_needs_no_agent_and_adds_up_the_time(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = attempt(lab, "sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py; sleep 1")
+    missing = AgentSpec(kind="claude-code", version="0.0.1", model="claude-sonnet-4-6")
+    grants = lab.grants(missing, attempt=next(NUMBERS), limits=LIMITS, score_patch_of=first.attempt)
+    again = lab.run(grants, env={"TRIALFLEET_CLAUDE": "/nonexistent"})
+    assert first.patch is not None
+    assert again.end.scored is not None, again.end
+    assert again.end.scored.verdict is Verdict.PASSED
+    assert (again.end.scored.metrics.wall_s or 0) > (first.patch.metrics.wall_s or 0) > 1
+    assert again.end.scored.metrics.agent_s == first.patch.metrics.agent_s
+
+
+def test_a_loss_of_a_score_only_attempt_says_that_the_patch_is_there(lab: Lab, tmp_path: Path) -> None:
+    first = attempt(lab, "true")
+    grants = lab.grants(shell("true"), attempt=next(NUMBERS), score_patch_of=first.attempt)
+    broken = grants.model_copy(update={"task": grants.task.model_copy(update={"pristine": "0" * 64})})
+    loss = loss_of(lab.run(broken))
+    assert (loss.loss, loss.agent_started, loss.patched) == (LossClass.RUNNER, True, True)
