@@ -10,6 +10,7 @@ from trialfleet_runner.contract import Loss, LossClass
 MESSAGE_LIMIT = 2000  # characters of a runner's last words that travel into the ledger
 
 _ASKED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+_UNANSWERED = 75  # EX_TEMPFAIL: the runner's word for a store that did not answer
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 
 
@@ -48,6 +49,8 @@ def _cause(gone: Departure) -> tuple[LossClass, str]:
         return LossClass.HOST_FULL, "the host's disk is full"
     if gone.code is None:
         return LossClass.TERMINATED, "the runner was killed, with its controller or alone"
+    if gone.code == _UNANSWERED:
+        return LossClass.STORE, "the store did not answer the runner"
     if gone.code == 0:
         return LossClass.RUNNER, "the runner exited 0 and left no end"
     number = -gone.code if gone.code < 0 else gone.code - 128
