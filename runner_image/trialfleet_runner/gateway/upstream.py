@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import ssl
 from dataclasses import dataclass, field
 from functools import cache
@@ -43,7 +44,7 @@ class Upstream:
         parts = urlsplit(self.base_url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
             raise OperatorError(
-                f"{self.base_url!r} is not an address that requests can go to",
+                f"{_without_login(self.base_url)!r} is not an address that requests can go to",
                 where="model provider: base URL",
                 hint="write https://host or http://host:port/path",
             )
@@ -71,6 +72,15 @@ class Upstream:
         kept = {name: value for name, value in named.items() if value.isprintable()}
         key = {"x-api-key": self.key} if self.auth == "x-api-key" else {"authorization": f"Bearer {self.key}"}
         return kept | {"accept-encoding": "identity"} | key
+
+
+def _without_login(url: str) -> str:
+    """`url` as a message may show it: what stands before an @ or after a ? may be a secret.
+
+    >>> _without_login("https://me:secret@host/v1?key=x")
+    'https://[redacted]@host/v1'
+    """
+    return re.sub(r"//[^/@]*@", "//[redacted]@", url.partition("?")[0])
 
 
 @cache
