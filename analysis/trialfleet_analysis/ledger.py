@@ -118,7 +118,7 @@ def record_look(store: Store, ledger: Ledger, *, complete_blocks: int, at: float
             complete_blocks=complete_blocks,
             by=by,
         )
-        if store.create(f"{ledger.plan.campaign}/looks/{number:06d}.json", canonical_json(look)):
+        if store.create(f"{ledger.plan.campaign}/looks/{number}.json", canonical_json(look)):
             return look
         number += 1
 

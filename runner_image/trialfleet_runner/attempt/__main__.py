@@ -27,7 +27,11 @@ COMMITTED, REFUSED, ANOTHERS, UNANSWERED, STOPPED = 0, 2, 3, 75, 143
 def main(path: Path) -> int:
     """Run the attempt that the grants file names."""
     stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+
+    def told_to_stop(_number: int, _frame: object) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGTERM, told_to_stop)
     grants = Grants.model_validate_json(path.read_bytes())
     try:
         sandbox = choose()

@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pydantic import TypeAdapter
+
 from trialfleet_runner.agents.protocol import Agent, Identity, Parsed, Setup
 from trialfleet_runner.agents.registry import agent as registered
 from trialfleet_runner.agents.surroundings import stop_of
@@ -96,7 +98,7 @@ def stopped(ended: Exit | None, report: GatewayReport | None, parsed: Parsed) ->
     'finished'
     """
     by_sandbox = stop_of(ended)
-    if by_sandbox in {Stop.TIMEOUT, Stop.MEMORY, Stop.DISK}:
+    if by_sandbox is not None and by_sandbox in {Stop.TIMEOUT, Stop.MEMORY, Stop.DISK}:
         return by_sandbox
     if report is not None and report.stop is not None:
         return report.stop
@@ -143,8 +145,7 @@ def _gateway(grants: Grants, ready: Ready, place: Place, secrets: set[str]) -> G
 def _prices(grants: Grants) -> dict[str, Price]:
     from trialfleet_runner.gateway import Price
 
-    given = grants.agent.options.get("prices") or {}
-    return {model: Price(**price) for model, price in given.items()}
+    return TypeAdapter(dict[str, Price]).validate_python(grants.agent.options.get("prices") or {})
 
 
 def _limited(job: Job, grants: Grants, gateway: Gateway | None, stop: threading.Event) -> Job:

@@ -116,8 +116,8 @@ def test_losses_of_terminal_and_open_trials(tmp_path: Path) -> None:
 
 def test_amendments_halts_and_cancel(tmp_path: Path) -> None:
     store = write(tmp_path, PLAN, lambda trial: Fate(), reps=4)
-    put(store, "demo/amendments/000001.json", Amendment(number=1, at=NOW, reps=4, after_look=True))
-    put(store, "demo/halts/000001.json", Halt(number=1, at=NOW, task="alpha", reason="broken"))
+    put(store, "demo/amendments/1.json", Amendment(number=1, at=NOW, reps=4, after_look=True))
+    put(store, "demo/halts/1.json", Halt(number=1, at=NOW, task="alpha", reason="broken"))
     put(store, "demo/halts/000002.json", Halt(number=2, at=NOW, task="beta", reason="broken too"))
     put(store, "demo/amendments/000002.json", Amendment(number=2, at=NOW, lifts=(1,)))
     put(store, "demo/cancel-now.json", Cancel(at=NOW, now=True, by="me"))
@@ -137,7 +137,7 @@ def test_a_look_is_recorded_once_per_state(tmp_path: Path) -> None:
     [look] = read_ledger(store, "demo").looks
     assert (look.number, look.planned, look.terminal, look.complete_blocks) == (1, 12, 4, 1)
     [entry] = store.list("demo/looks/")
-    assert entry.key == "demo/looks/000001.json"
+    assert entry.key == "demo/looks/1.json"
 
 
 def test_two_lookers_at_once_keep_both_records(tmp_path: Path) -> None:

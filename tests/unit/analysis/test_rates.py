@@ -106,7 +106,7 @@ def test_a_halted_task_holds_nobody_up(tmp_path: Path) -> None:
     frozen = plan(("alpha", "beta", "gamma"))
     store = write(tmp_path, frozen, lambda t: None if t.task == "beta" and t.block > 0 else Fate())
     assert read(store).progress.complete_blocks == 1
-    put(store, "demo/halts/000001.json", Halt(number=1, at=NOW, task="beta", reason="set-up <broken>"))
+    put(store, "demo/halts/1.json", Halt(number=1, at=NOW, task="beta", reason="set-up <broken>"))
     report = read(store)
     assert report.progress.complete_blocks == 5
     assert report.progress.interim

@@ -69,7 +69,7 @@ def hostile(tmp_path: Path) -> Report:
         return Fate(losses=(evil, MID_RUN), warnings=(EVIL,))
 
     store = write(tmp_path, plan(("a", "b", "c"), banner=EVIL), fate)
-    put(store, "demo/halts/000001.json", Halt(number=1, at=NOW, task="a", reason=EVIL))
+    put(store, "demo/halts/1.json", Halt(number=1, at=NOW, task="a", reason=EVIL))
     return read(store)
 
 
