@@ -74,11 +74,18 @@ class Found:
     problems: tuple[Problem, ...] = field(default=())
 
 
-def discover(before: Outcomes, after: Outcomes) -> Found:
-    """Fail-to-pass: fails as a test before and passes after. Pass-to-pass: passes both times."""
+def discover(before: Outcomes, after: Outcomes, *, places: Iterable[str] = ()) -> Found:
+    """Fail-to-pass: fails as a test before and passes after. Pass-to-pass: passes both times.
+
+    An id that holds one of `places` (paths that are others on other machines, as in a test's parameters) is left
+    out: elsewhere no test has it.
+    """
+    bound = tuple(i for i in after if any(place in i for place in places))
+    before, after = ({i: said for i, said in run.items() if i not in bound} for run in (before, after))
     fail = tuple(i for i in after if after[i] == "passed" and before.get(i) == "failed")
     keep = tuple(i for i in after if after[i] == "passed" and before.get(i) == "passed")
-    warnings = tuple(
+    local = tuple(f"{i}: left out, it names a path of this machine" for i in bound)
+    warnings = local + tuple(
         f"{i}: {before[i]} before and {after.get(i, 'missing')} after the fix"
         for i in before
         if before[i] in ("failed", "error") and i not in fail

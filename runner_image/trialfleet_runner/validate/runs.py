@@ -56,6 +56,11 @@ class Bench:
             seed=seed,
         )
 
+    def own_paths(self) -> tuple[str, ...]:
+        """Workspace and HOME as the tests see them: others under each isolation."""
+        named = ("/workspace", "/home/agent")
+        return tuple(path for path, name in self.places().items() if name in named)
+
     def places(self) -> dict[str, str]:
         """Paths as the tests see them -> names that are the same everywhere."""
         home = self.scratch / "home"

@@ -113,7 +113,7 @@ class Steps:
             if problem is not None:
                 return self._without_oracle(Found((), (), problems=(problem,)))
             seen.append(outcomes(run.cases or (), modules))
-        found = discover(*seen)
+        found = discover(*seen, places=self.bench.own_paths())
         if (found.problems and self._shown) or not (found.fail_to_pass or found.pass_to_pass):
             return self._without_oracle(found)
         before, after, problem = self._repeated(found, range(1, max(2, self.repeats)))

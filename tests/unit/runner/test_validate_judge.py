@@ -83,6 +83,16 @@ def test_discovery_without_an_oracle(before: dict[str, str], after: dict[str, st
     assert [p.kind.value for p in discover(before, after).problems] == [kind]
 
 
+def test_an_id_with_a_path_of_this_machine_is_left_out_and_named() -> None:
+    before = {"a::t[/w/x]": "passed", "a::u[/w]": "failed", "a::v": "failed", "a::w": "passed"}
+    found = discover(before, dict.fromkeys(before, "passed"), places=("/w",))
+    assert (found.fail_to_pass, found.pass_to_pass, found.problems) == (("a::v",), ("a::w",), ())
+    assert found.warnings == (
+        "a::t[/w/x]: left out, it names a path of this machine",
+        "a::u[/w]: left out, it names a path of this machine",
+    )
+
+
 def test_what_wavers_is_dropped_and_named() -> None:
     found = Found(("a", "b"), ("c", "d"))
     before = [
