@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import signal
 import subprocess
@@ -25,6 +26,13 @@ NUMBERS = count(1)
 
 NOT_UTF8 = """f=$(printf 'a\\377'); touch "$f"; mkdir "d$f"; touch "d$f/x"; ln -s "$f" link; mkfifo "p$f" """
 
+FORGED = (
+    '{"turn": 1, "kind": "edit", "at_s": NaN, "path": "\\ud800"}',
+    '{"turn": 1e400, "kind": "edit"}',
+    '{"turn": 1%s, "kind": "read", "at_s": 1}' % ("0" * 400),
+    '{"turn": 2, "kind": "read", "path": "\\ud800", "detail": "\\udfff", "tool": "\\ud800"}',
+)
+
 # Each is free to do so, and none may become a loss: it is the agent that did badly.
 HOSTILE = {
     "names that are not UTF-8": NOT_UTF8,
@@ -35,6 +43,7 @@ HOSTILE = {
     "another repository": "rm -rf .git; ln -s /etc .git; ln -s / shop/all; ln -sf /etc/passwd shop/__init__.py",
     "a hundred megabytes of talk": "head -c 100000000 /dev/zero | tr '\\0' x",
     "a hook log that is a link": "ln -s /etc/passwd $HOME/hook.jsonl; mkfifo $HOME/x",
+    "numbers that are none": "printf '%s\\n' " + " ".join(map(shlex.quote, FORGED)),
     "survivors": "(setsid sh -c 'while :; do echo late > shop/late; sleep 0.05; done' >/dev/null 2>&1 &) ; true",
     "its own name for the report": "mkdir -p $HOME/tmp $HOME/junit.xml; cp -r $HOME ../score 2>/dev/null; true",
 }

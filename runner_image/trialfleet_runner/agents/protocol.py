@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
+
+from pydantic import Field
 
 from trialfleet_runner.contract import AgentSpec, Frozen, Sha256, Stop
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
+
+LARGEST_COUNT = 2**53  # what every reader of a table can hold
 
 
 class Identity(Frozen):
@@ -25,8 +29,8 @@ class Identity(Frozen):
 class Step(Frozen):
     """One event of a trajectory, in order. `turn` counts from 1; `at_s` seconds since the agent started."""
 
-    turn: int
-    at_s: float | None = None
+    turn: Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
+    at_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     kind: Literal["message", "read", "edit", "run", "search", "hook", "other"]
     tool: str | None = None
     path: str | None = None  # relative to the workspace

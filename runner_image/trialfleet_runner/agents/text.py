@@ -24,6 +24,17 @@ def plain(text: str, limit: int = DETAIL_CHARS) -> str:
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"
 
 
+def finite(value: object) -> float | None:
+    """Seconds or dollars that a program wrote; None for what is neither: text, NaN, the negative, the endless.
+
+    >>> finite(2), finite("2"), finite(float("nan")), finite(10**400)
+    (2.0, None, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
+        return None
+    return float(value)
+
+
 def relative(path: str, roots: tuple[str, ...]) -> str:
     """`path` relative to the first of `roots` that holds it, else as it is; always plain.
 

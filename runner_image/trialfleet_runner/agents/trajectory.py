@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from trialfleet_runner.agents.protocol import Parsed, Step
-from trialfleet_runner.agents.text import lines, plain, relative
+from trialfleet_runner.agents.protocol import LARGEST_COUNT, Parsed, Step
+from trialfleet_runner.agents.text import finite, lines, plain, relative
 
 _DOCUMENT_BYTES = 64 * 2**20
 _KIND_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -143,12 +143,14 @@ def _totals(metrics: dict[str, Any]) -> dict[str, Any]:
         "input_tokens": None if prompt is None else max(0, prompt - (cached or 0)),
         "output_tokens": _count(metrics.get("total_completion_tokens")),
         "cache_read_tokens": cached,
-        "cost_usd": float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+        "cost_usd": finite(cost),
     }
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value <= LARGEST_COUNT else None
 
 
 def _dicts(value: object) -> list[dict[str, Any]]:
@@ -160,5 +162,5 @@ def _dicts(value: object) -> list[dict[str, Any]]:
 def _seconds(stamp: object) -> float | None:
     try:
         return datetime.fromisoformat(stamp).timestamp() if isinstance(stamp, str) else None
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 
 from trialfleet_runner.agents.protocol import Parsed, Step
 from trialfleet_runner.agents.surroundings import stop_of
-from trialfleet_runner.agents.text import lines, plain, relative
+from trialfleet_runner.agents.text import finite, lines, plain, relative
 from trialfleet_runner.contract import Stop
 from trialfleet_runner.gateway.prices import bare
 from trialfleet_runner.gateway.usage import Usage, count, mapping, messages_usage, objects
@@ -182,8 +182,7 @@ def _of_result(result: dict[str, Any]) -> Usage:
 
 
 def _cost(result: dict[str, Any] | None) -> float | None:
-    cost = None if result is None else result.get("total_cost_usd")
-    return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None
+    return None if result is None else finite(result.get("total_cost_usd"))
 
 
 def _stop(result: dict[str, Any] | None, ended: Exit | None) -> Stop | None:
@@ -214,8 +213,7 @@ def _known(path: Path) -> dict[str, _Known]:
                 cache_read=count(row, "cache_read_tokens"),
                 cache_write=count(row, "cache_write_tokens"),
             )
-            seconds = float(at_s) if isinstance(at_s, int | float) else None
-            found[name] = _Known(count(row, "turn") or None, seconds, usage)
+            found[name] = _Known(count(row, "turn") or None, finite(at_s), usage)
     return found
 
 

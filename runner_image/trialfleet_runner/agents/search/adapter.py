@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from trialfleet_runner.agents.protocol import Identity, Parsed, Setup, Step
+from trialfleet_runner.agents.protocol import LARGEST_COUNT, Identity, Parsed, Setup, Step
 from trialfleet_runner.agents.surroundings import environment, inside, stop_of, with_mount
-from trialfleet_runner.agents.text import lines, plain
+from trialfleet_runner.agents.text import finite, lines, plain
 from trialfleet_runner.canonical import digest, sha256
 from trialfleet_runner.contract import AgentSpec, Stop
 from trialfleet_runner.errors import OperatorError
@@ -127,11 +127,11 @@ def _event(line: bytes) -> dict[str, Any]:
 def _step(value: dict[str, Any]) -> Step | None:
     turn, at_s, kind = value.get("turn"), value.get("at_s"), value.get("kind")
     path, detail = value.get("path"), value.get("detail")
-    if type(turn) is not int or turn < 1 or kind not in _TOOLS:
+    if type(turn) is not int or not 1 <= turn <= LARGEST_COUNT or kind not in _TOOLS:
         return None
     return Step(
         turn=turn,
-        at_s=float(at_s) if isinstance(at_s, int | float) else None,
+        at_s=finite(at_s),
         kind=kind,
         tool=_TOOLS[kind],
         path=plain(path) if isinstance(path, str) else None,
