@@ -149,4 +149,5 @@ def _build(folder: Path, tree: Tree) -> None:
 
 
 def _copy(source: Path, dest: Path) -> None:
-    subprocess.run(("cp", "-a", "--reflink=auto", "--", str(source), str(dest)), check=True)
+    command = ("cp", "-a", "--reflink=auto", "--", str(source), str(dest))
+    subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True)  # an error carries what it said

@@ -17,7 +17,7 @@ import pytest
 from lab import TRIAL, Lab, Left
 
 from trialfleet_runner import workspace
-from trialfleet_runner.cache import Cache, locked
+from trialfleet_runner.cache import Cache, discard, locked
 from trialfleet_runner.contract import AgentSpec, Grants, HaltScope, Limits, Loss, LossClass, Stop, Verdict
 
 LIMITS = Limits(memory_bytes=2**30, disk_bytes=2**28, stop_grace_s=0.2)
@@ -130,8 +130,9 @@ def small_disk(lab: Lab, size: str) -> Generator[Path]:
 
 
 @pytest.mark.needs("root")
-def test_a_host_without_room_for_the_workspace_is_a_loss_before_the_agent(lab: Lab) -> None:
-    with small_disk(lab, "64k") as folder:
+@pytest.mark.parametrize("size", ["16k", "512k"])  # the copy does not fit; it does, and hardly anything else
+def test_a_host_without_room_for_the_workspace_is_a_loss_before_the_agent(lab: Lab, size: str) -> None:
+    with small_disk(lab, size) as folder:
         loss = loss_of(attempt(lab, "true", env={"TRIALFLEET_SCRATCH": str(folder)}))
     assert (loss.loss, loss.halt) == (LossClass.HOST_FULL, HaltScope.NONE)
     assert not loss.agent_started
@@ -267,3 +268,36 @@ def test_a_loss_of_a_score_only_attempt_says_that_the_patch_is_there(lab: Lab, t
     broken = grants.model_copy(update={"task": grants.task.model_copy(update={"pristine": "0" * 64})})
     loss = loss_of(lab.run(broken))
     assert (loss.loss, loss.agent_started, loss.patched) == (LossClass.RUNNER, True, True)
+
+
+# --- an environment that somebody changes ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A task with a cache of its own, for its environment will not be what it was."""
+    root = tmp_path_factory.mktemp("tampered")
+    root.chmod(0o755)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("TRIALFLEET_CACHE", str(root / "cache"))
+        patched.setenv("TRIALFLEET_ISOLATION", "subreaper")
+        yield Lab(root)
+    discard(root / "cache")
+
+
+def test_an_environment_that_the_agent_changed_is_thrown_away(own_cache: Lab) -> None:
+    change = "e=$(dirname $(dirname $(command -v python))); chmod u+w $e; touch $e/evil"
+    left = attempt(own_cache, f"sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py; {change}")
+    assert left.end.scored is not None, left.end.loss
+    assert left.end.scored.verdict is Verdict.PASSED
+    assert any("changed its environment" in words for words in left.bundle.manifest.warnings)
+    assert list(own_cache.cache.environments.glob("*/evil")) == []
+
+
+def test_tests_in_an_environment_that_changed_meanwhile_are_no_verdict(own_cache: Lab) -> None:
+    code = "import os, sys; os.chmod(sys.prefix, 0o755); open(sys.prefix + '/evil', 'w').close()"
+    loss = loss_of(attempt(own_cache, f'echo "{code}" >> shop/pricing/rules.py'))
+    assert (loss.loss, loss.halt, loss.patched) == (LossClass.SCORING, HaltScope.NONE, True)
+    again = attempt(own_cache, "sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py")
+    assert again.end.scored is not None, again.end.loss
+    assert again.end.scored.verdict is Verdict.PASSED

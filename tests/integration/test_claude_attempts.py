@@ -256,8 +256,10 @@ def test_without_a_key_nothing_starts(attempts: Attempts) -> None:
 
 
 def test_a_program_that_is_killed_by_itself_is_scored(attempts: Attempts) -> None:
-    ran = attempts.run([Say("", (read(),)), Say("", (edit(),)), Say("", (bash("kill -9 $PPID"),))])
+    last = bash("env > leaked.txt; kill -9 $PPID")
+    ran = attempts.run([Say("", (read(),)), Say("", (edit(),)), Say("", (last,))])
     end = scored(ran)
+    assert "+ANTHROPIC_AUTH_TOKEN=[redacted]" in ran.left.said()
     assert (end.verdict, end.stop) == (Verdict.PASSED, Stop.CRASHED)
     assert (end.metrics.turns, end.metrics.tool_calls, end.metrics.cost_usd) == (3, 3, report(ran)["cost_usd"])
 

@@ -1,0 +1,147 @@
+"""The pure parts of an attempt: why an agent stopped, what is claimed of its context, what a failure means."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+
+import pytest
+
+from trialfleet_runner.agents.protocol import Parsed
+from trialfleet_runner.attempt.agent_run import stopped
+from trialfleet_runner.attempt.deadline import within
+from trialfleet_runner.attempt.loss import Lost, from_exception
+from trialfleet_runner.attempt.patching import delivered, without
+from trialfleet_runner.context.hook_log import Firing, HookLog
+from trialfleet_runner.contract import Delivery, HaltScope, LossClass, Stop
+from trialfleet_runner.gateway.report import GatewayReport
+from trialfleet_runner.sandbox.protocol import Exit
+
+NO_HOOK = HookLog((), 0)
+BOTH = frozenset({"files", "inline"})
+
+
+def report(**given: object) -> GatewayReport:
+    base: dict[str, object] = dict.fromkeys(
+        (
+            *("requests", "answered", "turns", "side_requests", "input_tokens", "output_tokens"),
+            *("cache_read_tokens", "cache_write_tokens", "estimated_output_tokens", "error_count"),
+            *("unauthorised", "interrupted", "throttled_s"),
+        ),
+        0,
+    )
+    base |= dict.fromkeys(("models", "errors", "refused", "undeclared", "own_files"), ())
+    base |= dict.fromkeys(
+        ("cost_usd", "main_model", "provider_error", "halt", "stop", "first_request_s", "last_answer_s")
+    )
+    return GatewayReport.model_validate({**base, "prices_as_of": "", "reached": {}, **given})
+
+
+def exited(cause: str = "itself", code: int = 0) -> Exit:
+    return Exit(code, cause, 1.0, 1.0)  # type: ignore[arg-type]
+
+
+# --- why it stopped -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ended", "gateway", "said", "why"),
+    [
+        (exited("timeout", 143), Stop.COST, Stop.CRASHED, Stop.TIMEOUT),
+        (exited("memory", 137), Stop.COST, None, Stop.MEMORY),
+        (exited(code=1), Stop.MAX_TURNS, Stop.CRASHED, Stop.MAX_TURNS),
+        (exited(code=1), None, Stop.MAX_TURNS, Stop.MAX_TURNS),
+        (exited(code=137), None, None, Stop.CRASHED),
+        (exited(), None, Stop.CRASHED, Stop.CRASHED),
+        (exited(), None, None, Stop.FINISHED),
+    ],
+)
+def test_the_sandbox_speaks_first_then_the_gateway_then_the_agent(
+    ended: Exit, gateway: Stop | None, said: Stop | None, why: Stop
+) -> None:
+    assert stopped(ended, report(stop=gateway), Parsed(stop=said)) is why
+
+
+# --- what reached the model -----------------------------------------------------------------------------
+
+
+def test_every_part_is_claimed_by_its_own_line() -> None:
+    planned = Delivery(files=("CLAUDE.md",), inline_tokens=9)
+    hook = HookLog((Firing(1.0, "Read", "a/b.py", "a/AGENTS.md", True, 10),), 0)
+    seen = report(answered=1, turns=1, reached={"files": True, "inline": True, "hook:a/AGENTS.md": False})
+    found = delivered(planned, hook, seen, insisted=BOTH)
+    assert found.reached_model == {"files": True, "inline": True, "hook": False}
+
+
+def test_without_a_model_or_an_answer_nothing_is_claimed() -> None:
+    planned = Delivery(files=("CLAUDE.md",))
+    for gateway in (None, report(requests=3)):
+        assert delivered(planned, NO_HOOK, gateway, insisted=BOTH).reached_model == {"files": None}
+
+
+def test_files_without_a_line_of_their_own_prove_nothing_and_are_not_insisted_on() -> None:
+    """Only nested nodes, or a root file whose every line stands in the prompt as well."""
+    planned = Delivery(files=("a/AGENTS.md",))
+    seen = report(answered=1, turns=1, reached={})
+    assert delivered(planned, NO_HOOK, seen, insisted=BOTH).reached_model == {"files": None}
+
+
+def test_a_forged_hook_log_claims_nothing() -> None:
+    hook = HookLog((Firing(1.0, "Read", "x", "no/such/AGENTS.md", True, 1),), 0)
+    seen = report(answered=1, turns=1, reached={})
+    assert delivered(Delivery(), hook, seen, insisted=BOTH).reached_model == {"hook": None}
+
+
+@pytest.mark.parametrize("part", ["files", "inline"])
+def test_an_insisted_part_that_did_not_arrive_halts(part: str) -> None:
+    planned = Delivery(files=("CLAUDE.md",), inline_tokens=9)
+    seen = report(answered=1, turns=1, reached={"files": True, "inline": True} | {part: False})
+    with pytest.raises(Lost, match=f"did not reach the model: {part}") as caught:
+        delivered(planned, NO_HOOK, seen, insisted=BOTH)
+    assert (caught.value.loss, caught.value.halt) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN)
+    assert delivered(planned, NO_HOOK, seen, insisted=BOTH - {part}).reached_model[part] is False
+
+
+def test_a_secret_in_a_diff_is_masked_line_by_line() -> None:
+    diff = "@@ -0,0 +1,2 @@\n+TOKEN=tf-0123456789\n+x\n"
+    assert without({"tf-0123456789"}, diff) == "@@ -0,0 +1,2 @@\n+TOKEN=[redacted]\n+x\n"
+
+
+# --- what a failure means -------------------------------------------------------------------------------
+
+
+def _cp_without_room() -> Exception:
+    return subprocess.CalledProcessError(1, "cp", stderr="cp: write error: No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("error", "loss", "halt"),
+    [
+        (OSError(28, "No space left on device"), LossClass.HOST_FULL, HaltScope.NONE),
+        (_cp_without_room(), LossClass.HOST_FULL, HaltScope.NONE),
+        (Lost(LossClass.SETUP, "uv: No space left on device", halt=HaltScope.TASK), LossClass.HOST_FULL, "none"),
+        (Lost(LossClass.PROVIDER, "500 No space left on device"), LossClass.PROVIDER, HaltScope.NONE),
+        (Lost(LossClass.SETUP, "no such tree", halt=HaltScope.TASK), LossClass.SETUP, HaltScope.TASK),
+        (KeyError("x"), LossClass.RUNNER, HaltScope.CAMPAIGN),
+    ],
+)
+def test_a_failure_is_the_loss_that_it_stands_for(error: Exception, loss: LossClass, halt: HaltScope) -> None:
+    found = from_exception(error, agent_started=True)
+    assert (found.loss, found.halt) == (loss, halt)
+
+
+def test_a_message_can_be_stored_whatever_it_names() -> None:
+    found = from_exception(ValueError("bad name \udcff"), agent_started=False)
+    assert found.message.encode().endswith(b"bad name \\udcff")
+
+
+def test_a_set_up_that_hangs_is_interrupted_and_leaves_no_alarm() -> None:
+    began = time.monotonic()
+    with pytest.raises(Lost, match="longer than"), within(0.1):
+        subprocess.run(["sleep", "30"], check=True)
+    assert time.monotonic() - began < 10
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    with within(30):
+        pass
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
