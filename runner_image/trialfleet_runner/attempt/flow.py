@@ -125,10 +125,10 @@ class Attempt:
             discard(ready.environment)
             ready = replace(ready, environment=self._ready().environment)
         patch = patching.patch_of(self.grants, ready, self.scratch, run, secrets=secrets)
-        self.clock.lap("patch")
         patch = patch.model_copy(update={"metrics": patch.metrics.model_copy(update=self._own_costs())})
         commit.leave_patch(self.grants, patch)
         self.patched = True
+        self.clock.lap("patch")
         return ready, patch
 
     def _scored(self, ready: Ready, patch: Patch) -> Scored:
