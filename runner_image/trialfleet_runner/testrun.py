@@ -189,8 +189,11 @@ def run_tests(
     """Run the tests in `workspace` (which they may write) and read what they report.
 
     `scratch`: an existing folder of the caller's for HOME, logs and the report; what an earlier run left there
-    is removed. Setting `stop` ends the run. Raises `SandboxError` when the program could not be started.
+    is removed. Setting `stop` ends the run. No tests: nothing is run, for without arguments a test runner would
+    run the whole suite. Raises `SandboxError` when the program could not be started.
     """
+    if not tests:
+        return TestRun(Exit(5, "itself", 0.0, 0.0), "no test is named\n", None)
     home = scratch / "home"
     discard(home)
     (home / "tmp").mkdir(parents=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from pathlib import Path
+from typing import Literal, cast
 
 import pytest
 
 from trialfleet_runner.junit import Case
-from trialfleet_runner.sandbox.protocol import Exit
-from trialfleet_runner.testrun import TestRun, selection, trouble
+from trialfleet_runner.sandbox.protocol import Exit, Sandbox
+from trialfleet_runner.testrun import Suite, TestRun, run_tests, selection, trouble
 from trialfleet_runner.validate.judge import Found, check, discover, not_a_run, steady
 
 T = "t/test_a.py::test_a"
@@ -54,6 +55,14 @@ def test_what_is_no_run_of_tests(ran: TestRun, kind: str | None) -> None:
     problem = not_a_run(ran, "pre-fix tree")
     assert (problem.kind.value if problem else None) == kind
     assert problem is None or "pre-fix tree" in problem.message
+
+
+def test_without_tests_nothing_is_run(tmp_path: Path) -> None:
+    suite = Suite(tmp_path / "no environment", ("python", "{tests}"), (".",), 10)
+    run = run_tests(suite, workspace=tmp_path, scratch=tmp_path, tests=(), sandbox=cast("Sandbox", None))
+    assert trouble(run) == "no_tests_collected"
+    assert run.results(()) == ()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_collection_error_says_why() -> None:
