@@ -14,6 +14,8 @@ from trialfleet_runner.contract import AgentSpec
 
 ATTEMPTS = 9
 FILES = 1000
+# An agent that costs next to nothing and does what agents do: it runs in its sandbox and changes a file.
+EDITS = ["/bin/sh", "-c", "sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py"]
 
 
 def _core_s() -> float:
@@ -26,15 +28,17 @@ def measure() -> list[Figure]:
         Path(folder).chmod(0o755)
         modules = {f"shop/part{n // 50}/module{n}.py": f"VALUE = {n}\n" * 40 for n in range(FILES)}
         lab = Lab(Path(folder), files=modules)
-        lab.run(lab.grants(AgentSpec(kind="nop"), "intent_layer_preamble"))  # warms the caches
+        agent = AgentSpec(kind="command", options={"argv": EDITS})
+        lab.run(lab.grants(agent, "intent_layer_preamble"))  # warms the caches
         overheads: list[float] = []
         laps: dict[str, list[float]] = {}
         for attempt in range(2, 2 + ATTEMPTS):
-            grants = lab.grants(AgentSpec(kind="nop"), "intent_layer_preamble", attempt=attempt)
+            grants = lab.grants(agent, "intent_layer_preamble", attempt=attempt)
             before = _core_s()
             left = lab.run(grants)
             spent = _core_s() - before
             assert left.end.scored is not None, left.end
+            assert left.end.scored.tests_passed
             metrics = left.end.scored.metrics
             overheads.append(spent - (metrics.tests_core_s or 0) - (metrics.agent_core_s or 0))
             for name, lap in json.loads(left.bundle.files["timing.json"]).items():
