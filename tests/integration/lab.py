@@ -26,7 +26,7 @@ from trialfleet_runner.objects import Objects, object_key
 from trialfleet_runner.prepare import prepare_task
 from trialfleet_runner.sandbox import choose
 from trialfleet_runner.store.directory import DirectoryStore
-from trialfleet_runner.taskfile import load_task_file
+from trialfleet_runner.taskfile import LoadedTask, load_task_file
 from trialfleet_runner.validate.task import validate_task
 
 ROOT = Path(__file__).parents[2]
@@ -150,9 +150,14 @@ class Lab:
         return path
 
     @cached_property
-    def planned(self) -> PlannedTask:
+    def loaded(self) -> LoadedTask:
+        """The task itself; a lab of another real task says which."""
         (task,) = load_task_file(self.task_file).tasks
-        objects = Objects(self.cache.objects, self.store)
+        return task
+
+    @cached_property
+    def planned(self) -> PlannedTask:
+        task, objects = self.loaded, Objects(self.cache.objects, self.store)
         sandbox = choose()
         validation = validate_task(task, repeats=1, sandbox=sandbox, cache=self.cache, objects=objects, mirrors={})
         return prepare_task(task, validation, cache=self.cache, objects=objects, mirrors={}, sandbox=sandbox)
@@ -160,8 +165,7 @@ class Lab:
     def condition(self, name: str, condition: Condition | None = None) -> ConditionOrder:
         """A preset, or a composition, resolved for the task."""
         chosen = condition or PRESETS[name]
-        (task,) = load_task_file(self.task_file).tasks
-        objects = Objects(self.cache.objects, self.store)
+        task, objects = self.loaded, Objects(self.cache.objects, self.store)
 
         def tar(context: str | None) -> str | None:
             return None if context is None else context_object(task, context, objects=objects)

@@ -1,0 +1,43 @@
+"""Every quick-start task is a measurement: the real fix passes and doing nothing fails, by the real runner."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from tests.integration.lab import ROOT, Lab
+from trialfleet_runner.contract import AgentSpec, Limits, Verdict
+from trialfleet_runner.taskfile import LoadedTask, load_all, tasks_of
+
+TASKS = tasks_of(load_all(sorted((ROOT / "tasks/quickstart/tasks").glob("*.yaml"))))
+LIMITS = Limits(memory_bytes=2 * 2**30, disk_bytes=2 * 2**30)
+
+
+class LabOf(Lab):
+    """The lab of a task that exists already."""
+
+    def __init__(self, root: Path, task: LoadedTask) -> None:
+        super().__init__(root)
+        self._task = task
+
+    @cached_property
+    def loaded(self) -> LoadedTask:
+        return self._task
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # the first run builds the task's environment
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
+def test_the_fix_passes_and_doing_nothing_fails(task: LoadedTask, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    lab = LabOf(tmp_path, task)
+    for attempt, (kind, verdict) in enumerate((("oracle", Verdict.PASSED), ("nop", Verdict.FAILED)), start=1):
+        left = lab.run(lab.grants(AgentSpec(kind=kind), attempt=attempt, limits=LIMITS))
+        assert left.end.scored is not None, left.end.loss
+        assert left.end.scored.verdict is verdict, f"{kind}: {left.bundle.files['tests/results.json'].decode()}"
+
+
+def test_there_are_tasks() -> None:
+    assert len(TASKS) >= 10
