@@ -1,4 +1,4 @@
-"""Whether the bundles are what their outcomes say. One that is not is missing data, never counted."""
+"""Whether ends and bundles are what their outcomes say. What is not is missing data, never counted."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from trialfleet_analysis.ledger import Ledger
 from trialfleet_runner.bundle import BundleError, unpack
-from trialfleet_runner.contract import Outcome
+from trialfleet_runner.contract import End, Outcome, Scored
 from trialfleet_runner.store.protocol import Store
 
 BATCH = 128  # bundles in memory at a time
@@ -16,7 +18,7 @@ BATCH = 128  # bundles in memory at a time
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was found of one trial's bundle. `fault`: why it cannot be counted; None when it holds.
+    """What was found of one trial's end and bundle. `fault`: why it cannot be counted; None when it holds.
     `verified`: its bytes were read and match; False when only its existence was looked up."""
 
     trial: str
@@ -32,24 +34,61 @@ class Evidence:
 def read_evidence(store: Store, ledger: Ledger, *, verify: bool, threads: int = 8) -> dict[str, Evidence]:
     """Evidence of every measured trial, by trial id.
 
-    `verify`: read each bundle and compare its SHA-256 and its contents; otherwise look up that it exists.
+    `verify`: read each bundle and compare its SHA-256 and its contents; otherwise look up that it exists. The end
+    of the measuring attempt is always read: the outcome only repeats it, so where they differ, it is wrong.
     Attempts that the ledger quarantined stay quarantined, whatever their bundle is now.
     """
     measured = [outcome for outcome in ledger.outcomes if outcome.scored is not None]
     campaign = ledger.plan.campaign
     known = {(record.trial, record.attempt): record.reason for record in ledger.quarantine}
+    ends = _ends(store, campaign, measured)
     found: dict[str, Evidence] = {}
     to_read: dict[str, Outcome] = {}
     for outcome in measured:
+        fault = disagreement(outcome, ends.get(outcome.trial.id))
         reason = known.get((outcome.trial.id, outcome.attempts))
         if reason is not None:
             found[outcome.trial.id] = _refused(outcome, f"quarantined: {reason}")
+        elif fault is not None:
+            found[outcome.trial.id] = _refused(outcome, fault)
         elif outcome.bundle is None or outcome.bundle_sha256 is None:
             found[outcome.trial.id] = _refused(outcome, "its outcome names no bundle")
         else:
             to_read[f"{campaign}/{outcome.bundle}"] = outcome
     read = _verified(store, to_read, threads) if verify else _existing(store, campaign, to_read)
     return found | read
+
+
+def disagreement(outcome: Outcome, end: bytes | None) -> str | None:
+    """What a measured outcome says that the end of its last attempt does not; None when they agree."""
+    if end is None:
+        return f"attempt {outcome.attempts} has no end.json"
+    try:
+        ended = End.model_validate_json(end)
+    except ValidationError:
+        return f"the end.json of attempt {outcome.attempts} is no record of this version"
+    if (ended.trial, ended.attempt) != (outcome.trial.id, outcome.attempts):
+        return f"its end belongs to attempt {ended.attempt} of trial {ended.trial}"
+    if ended.scored is None:
+        return f"its outcome is a verdict, but attempt {outcome.attempts} ended in a loss"
+    if ended.scored != outcome.scored:
+        return _other_verdict(outcome, ended.scored)
+    if ended.bundle != outcome.bundle_sha256:
+        return "its outcome names another bundle than its end.json"
+    return None
+
+
+def _other_verdict(outcome: Outcome, ended: Scored) -> str:
+    told = outcome.scored.verdict if outcome.scored else None
+    if told is not ended.verdict:
+        return f"its outcome says {told}, but the end.json of attempt {outcome.attempts} says {ended.verdict}"
+    return f"its outcome says something else than the end.json of attempt {outcome.attempts}"
+
+
+def _ends(store: Store, campaign: str, measured: Sequence[Outcome]) -> dict[str, bytes | None]:
+    """The last end of each trial, unread."""
+    keys = {f"{campaign}/attempts/{o.trial.id}/{o.attempts}/end.json": o.trial.id for o in measured}
+    return {keys[key]: raw for key, raw in store.get_many(list(keys))}
 
 
 def _verified(store: Store, wanted: Mapping[str, Outcome], threads: int) -> dict[str, Evidence]:

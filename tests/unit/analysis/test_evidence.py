@@ -66,7 +66,7 @@ def test_whole_bundles_all_count(tmp_path: Path) -> None:
 
 
 def test_a_rewritten_outcome_cannot_point_at_anothers_bundle(tmp_path: Path) -> None:
-    """Digest and bundle agree, but the bundle is another trial's."""
+    """Digest and bundle agree, but the bundle is another trial's and the end names its own."""
     store = write(tmp_path / "store", PLAN, lambda trial: Fate())
     other = trials(PLAN)[0]
     key = tmp_path / "store/demo/outcomes"
@@ -82,7 +82,7 @@ def test_a_rewritten_outcome_cannot_point_at_anothers_bundle(tmp_path: Path) -> 
     (key / f"{VICTIM.id}.json").write_text(edited)
     report = read(store)
     assert counts(report) == (7, 7, 1)
-    assert "belongs to" in report.quarantined[0].reason
+    assert "names another bundle" in report.quarantined[0].reason
 
 
 def test_without_verifying_existence_still_counts(tmp_path: Path) -> None:
