@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -26,7 +27,11 @@ def cache_root() -> Path:
 
 @dataclass(frozen=True)
 class Cache:
-    """Folders below one root; each is made when it is first asked for."""
+    """Folders below one root; each is made when it is first asked for.
+
+    They hold fixes and hidden tests, so only their owner may enter them; an agent of another uid has to run what
+    lies in `environments`, and nothing else.
+    """
 
     root: Path
 
@@ -34,9 +39,12 @@ class Cache:
     def default(cls) -> Cache:
         return cls(cache_root())
 
-    def folder(self, name: str) -> Path:
+    def folder(self, name: str, mode: int = 0o700) -> Path:
         path = self.root / name
-        path.mkdir(mode=0o755, parents=True, exist_ok=True)
+        path.mkdir(mode=mode, parents=True, exist_ok=True)
+        facts = path.stat()
+        if stat.S_IMODE(facts.st_mode) != mode and facts.st_uid == os.geteuid():
+            path.chmod(mode)  # made by an earlier release, or under another umask
         return path
 
     @property
@@ -53,7 +61,7 @@ class Cache:
 
     @property
     def environments(self) -> Path:
-        return self.folder("environments")
+        return self.folder("environments", 0o755)
 
     @property
     def workspaces(self) -> Path:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -100,6 +103,54 @@ def test_control_without_the_sandbox_all_of_it_is_found(
     assert (
         not {"env:key", "git:fix", "git:tests"} & found
     )  # the allow-listed environment and the one commit still hold
+
+
+@pytest.mark.needs("root")
+def test_nothing_is_found_as_another_user(hidden_tests: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIALFLEET_ISOLATION", "uid")
+    roots = [*places(hidden_tests), str(hidden_tests.cache.root)]
+    assert searched(hidden_tests, roots, TRIALFLEET_TEST_SECRET=KEY, ANTHROPIC_API_KEY=KEY) == set()
+
+
+@pytest.mark.needs("root")
+def test_control_with_the_cache_open_another_user_finds_the_fix(
+    hidden_tests: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TRIALFLEET_ISOLATION", "uid")
+    order = hidden_tests.planned.order
+    opened = Path(tempfile.mkdtemp(prefix="trialfleet-opened-", dir="/var/tmp"))
+    try:
+        opened.chmod(0o755)
+        for digest in (order.fix, order.pristine):
+            shutil.copy(hidden_tests.cache.objects / digest, opened)
+        assert {"fix", "tests"} <= searched(hidden_tests, [".", str(opened)])
+    finally:
+        shutil.rmtree(opened)
+
+
+@pytest.mark.needs("root")
+def test_two_attempts_at_once_of_other_users_do_not_see_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIALFLEET_ISOLATION", "uid")
+    lab = Lab(tmp_path)
+    kept = "echo kept-secret | tee $HOME/note note; sleep 120"
+    first = lab.start(lab.grants(AgentSpec(kind="command", options={"argv": ["/bin/sh", "-c", kept]}), attempt=1))
+    try:
+        until = time.monotonic() + 60
+        while not (found := list(lab.scratch.glob("*/workspace/note"))):
+            assert first.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        folder = found[0].parent.parent
+        look = f"cat {folder}/workspace/note {folder}/home/note; ls {folder}/workspace {folder}/record; true"
+        argv = ["/bin/sh", "-c", f"{look}; cp {folder}/lock ."]
+        left = lab.run(lab.grants(AgentSpec(kind="command", options={"argv": argv}), attempt=2))
+        assert left.bundle.files["agent/stdout.log"] == b""
+        assert left.bundle.files["agent/stderr.log"].count(b"denied") == 5
+    finally:
+        first.terminate()
+        first.wait(60)
 
 
 @pytest.mark.needs("bubblewrap")

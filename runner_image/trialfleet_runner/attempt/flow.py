@@ -11,6 +11,7 @@ from trialfleet_runner import environment
 from trialfleet_runner import grants as store
 from trialfleet_runner.attempt import agent_run, commit, patching, score_run
 from trialfleet_runner.attempt.deadline import within
+from trialfleet_runner.attempt.exposure import exposed
 from trialfleet_runner.attempt.inputs import Inputs
 from trialfleet_runner.attempt.live import LIVE_PATIENCE, LiveLog
 from trialfleet_runner.attempt.loss import from_exception
@@ -58,7 +59,7 @@ class Attempt:
         return result
 
     def _result(self) -> Scored | Loss:
-        self.members.warnings += self.sandbox.warnings
+        self.members.warnings += (*self.sandbox.warnings, *exposed(self.grants, self.sandbox.name))
         try:
             return self._measure()
         except StoreError:

@@ -50,9 +50,11 @@ def _slot() -> Generator[int]:
 
 
 def give(folder: Path, uid: int) -> None:
-    """Make `uid` the owner of `folder` and all below; links are changed themselves, never followed."""
+    """Make `uid` the owner of `folder` and all below, and shut everyone else out; links are changed themselves,
+    never followed."""
     os.lchown(folder, uid, uid)
     if folder.is_dir() and not folder.is_symlink():
+        folder.chmod(0o700)
         for parent, folders, files, fd in os.fwalk(folder):
             del parent
             for name in (*folders, *files):
