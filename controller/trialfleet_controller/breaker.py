@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from trialfleet_runner.contract import HaltScope, LossClass
+from trialfleet_controller.lifecycle import MACHINE
+from trialfleet_runner.contract import HaltScope, Loss, LossClass
 
 PAUSE_FIRST_S = 5.0
 PAUSE_LONGEST_S = 300.0
@@ -12,6 +13,9 @@ STEADY = 3  # provider losses in a row before starts pause altogether
 
 # Losses that speak of our harness or the task's environment, not of machines coming and going.
 HARNESS = frozenset({LossClass.SETUP, LossClass.RUNNER, LossClass.SCORING, LossClass.IMAGE_PULL})
+
+# A lost agent's run weighs as much as so many attempts that never began: it cost money and a scarce retry.
+WEIGHT_OF_A_RUN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +71,37 @@ class Health:
         if not healthy and len(struck) > 1 and sum(struck) >= self.campaign_limit:
             return HaltScope.CAMPAIGN
         return HaltScope.TASK if self.by_task.get(task, 0) >= self.task_limit else HaltScope.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """What happens to every trial alike, since the last verdict of any task: attempts that end before their agent
+    begins, whatever the class, and full disks and silent stores at any stage.
+
+    `in_a_row`: their weight since the last verdict; `by_task`: full disks and silent stores since the task's own
+    last verdict, because a task may need more room than the others.
+    """
+
+    limit: int = 10
+    in_a_row: int = 0
+    by_task: dict[str, int] = field(default_factory=dict[str, int])
+
+    def lost(self, task: str, loss: Loss) -> Outage:
+        if loss.loss is LossClass.CANCELLED:
+            return self
+        machine = loss.loss in MACHINE
+        weight = WEIGHT_OF_A_RUN if machine and loss.agent_started else int(machine or not loss.agent_started)
+        mine = self.by_task.get(task, 0) + (weight if machine else 0)
+        return replace(self, in_a_row=self.in_a_row + weight, by_task={**self.by_task, task: mine})
+
+    def measured(self, task: str) -> Outage:
+        return replace(self, in_a_row=0, by_task={**self.by_task, task: 0})
+
+    def over(self, task: str) -> bool:
+        """Whether going on would only spend the trials' retries."""
+        return self.in_a_row >= self.limit or self.by_task.get(task, 0) >= self.limit
+
+    def pause_s(self, first_s: float) -> float:
+        """How long no attempt starts after the latest loss: doubled from the third in a row on."""
+        beyond = self.in_a_row - STEADY
+        return 0.0 if beyond < 0 else min(PAUSE_LONGEST_S, first_s * 2.0 ** min(beyond, 10))

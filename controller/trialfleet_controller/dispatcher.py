@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from trialfleet_controller.backend import AttemptId, Backend, Finished, Order
-from trialfleet_controller.breaker import Breaker, Health
+from trialfleet_controller.breaker import Breaker, Health, Outage
 from trialfleet_controller.classify import Departure, classify
 from trialfleet_controller.epochs import Driver
 from trialfleet_controller.fault import checkpoint
@@ -37,6 +37,7 @@ class Ending(StrEnum):
     CANCELLED = "cancelled"
     HALTED = "halted"  # by a campaign-wide halt, or because what is open belongs to halted tasks
     OUT_OF_MONEY = "out of money"
+    OUTAGE = "outage"  # attempts were lost in a row to the machine or the store: what is open waits for a resume
     INTERRUPTED = "interrupted"
 
 
@@ -48,6 +49,7 @@ class Rhythm:
     steer_s: float = 2.0  # cancel.json and halts
     watch_s: float = 2.0  # attempts that another controller launched
     wind_down_s: float = 15.0  # beyond the runners' grace, at an interruption
+    back_off_s: float = 1.0  # the first pause when attempts end before their agents begin; then doubled
 
 
 @dataclass
@@ -104,6 +106,7 @@ class Dispatcher:
         self._purse = Purse.of(plan)
         self._breaker = Breaker.closed(min(plan.parallel, backend.slots))
         self._health = Health()
+        self._outage = Outage()
         self._queue = Queue(trials, (), plan.blocks_ahead)
         self._open: dict[str, _Open] = {}
         self._running: dict[AttemptId, _Open] = {}
@@ -281,13 +284,18 @@ class Dispatcher:
         if loss is None:
             self._breaker = self._breaker.answered()
             self._health = self._health.measured(trial.task)
+            self._outage = self._outage.measured(trial.task)
             return
         self.tally.lost(trial.condition, loss.loss)
         if loss.loss is LossClass.PROVIDER:
             self._breaker = self._breaker.lost()
-            self._no_start_before = time.monotonic() + self._breaker.pause_s
         self._health = self._health.lost(trial.task, loss.loss)
+        self._outage = self._outage.lost(trial.task, loss)
+        pause_s = max(self._breaker.pause_s, self._outage.pause_s(self._rhythm.back_off_s))
+        self._no_start_before = max(self._no_start_before, time.monotonic() + pause_s)
         self._halt_if(trial, loss)
+        if self._outage.over(trial.task):
+            self._stop(Ending.OUTAGE, f"stopped, attempts are lost in a row: {loss.loss}: {loss.message}")
 
     def _halt_if(self, trial: Planned, loss: Loss) -> None:
         scope = loss.halt if loss.halt is not HaltScope.NONE else self._health.verdict(trial.task)

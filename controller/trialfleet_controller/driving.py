@@ -79,6 +79,13 @@ def finish(ending: Ending, store_url: str, campaign: str) -> None:
                 where=at,
                 hint=f"`trialfleet status {at}` says why; mend it, then `trialfleet resume --lift {at}`",
             )
+        case Ending.OUTAGE:
+            raise OperatorError(
+                "stopped: attempts are lost in a row before they begin, or to a full disk or a broken store",
+                where=at,
+                hint=f"no trial is given up: make room or mend the store (`trialfleet doctor`), then "
+                f"`trialfleet resume {at}`",
+            )
         case Ending.OUT_OF_MONEY:
             raise OperatorError(
                 "the campaign's cost cap does not allow another trial",

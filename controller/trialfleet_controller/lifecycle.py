@@ -33,6 +33,10 @@ class Stage(StrEnum):
 # (running it again would be a re-roll).
 FINAL = frozenset({LossClass.CANCELLED, LossClass.QUARANTINED})
 
+# The machine's and the store's: before the agent they spend no budget, else a full disk would abandon a campaign.
+# The dispatcher stops when they come in a row.
+MACHINE = frozenset({LossClass.HOST_FULL, LossClass.STORE})
+
 
 @dataclass(frozen=True, slots=True)
 class Placed:
@@ -53,6 +57,10 @@ class Lost:
     loss: LossClass
     stage: Stage
 
+    @property
+    def free(self) -> bool:
+        return self.stage is Stage.BEFORE_AGENT and self.loss in MACHINE
+
 
 Event = Placed | VerdictCommitted | Lost
 
@@ -72,7 +80,8 @@ class Progress:
         return self.phase in (Phase.MEASURED, Phase.ABANDONED)
 
     def lost_in(self, stage: Stage) -> int:
-        return sum(lost.stage is stage for lost in self.losses)
+        """Losses that count against the stage's budget."""
+        return sum(lost.stage is stage and not lost.free for lost in self.losses)
 
     def started(self) -> Progress:
         return replace(self, phase=Phase.RUNNING, attempts=self.attempts + 1)
@@ -110,7 +119,9 @@ class Budgets:
 
     def allow(self, now: Progress, lost: Lost) -> bool:
         """Whether `lost`, which comes after `now`, may be followed by another attempt."""
-        return lost.loss not in FINAL and now.lost_in(lost.stage) < self.at(lost.stage)
+        if lost.loss in FINAL:
+            return False
+        return lost.free or now.lost_in(lost.stage) < self.at(lost.stage)
 
 
 class IllegalTransition(Exception):

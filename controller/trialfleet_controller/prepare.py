@@ -130,7 +130,11 @@ def _condition_order(
             hint="use source: nearest",
         )
     source = condition.source
-    files = None if condition.files is None else context_object(task, condition.files, objects=objects)
+    files = (
+        None
+        if condition.files is None
+        else context_object(task, condition.files, objects=objects, pulled=condition.pull)
+    )
     context = None if source is None else context_object(task, source, objects=objects)
     order = ConditionOrder(
         name=name,

@@ -101,7 +101,7 @@ def drive(
         backend,
         driver,
         interrupt=interrupt,
-        rhythm=rhythm or Rhythm(poll_s=0.1, steer_s=0.1, watch_s=0.1),
+        rhythm=rhythm or Rhythm(poll_s=0.1, steer_s=0.1, watch_s=0.1, back_off_s=0.001),
     )
     ending = dispatcher.run()
     driver.end()

@@ -14,6 +14,7 @@ from fake_campaign import CAMPAIGN, drive, fake_argv, fake_plan
 
 from trialfleet_controller import epochs
 from trialfleet_controller.dispatcher import Ending
+from trialfleet_controller.driving import finish
 from trialfleet_controller.ledger import Ledger
 from trialfleet_controller.looks import record_look
 from trialfleet_controller.plan import trials
@@ -86,10 +87,10 @@ def test_losses_within_their_budget_are_measured_in_the_end(
 
 @pytest.mark.parametrize(
     ("behaviour", "attempts"),
-    [("loss=evicted:99", 11), ("midloss=evicted:99", 3), ("kill=patch:99", 4)],
+    [("loss=evicted:99", 5), ("midloss=evicted:99", 3), ("kill=patch:99", 4)],
 )
 def test_a_spent_budget_abandons_and_stays_so(site: Site, behaviour: str, attempts: int) -> None:
-    plan = fake_plan(tasks=1, conditions=("none",), reps=1)
+    plan = fake_plan(tasks=1, conditions=("none",), reps=1, retries=RetrySpec(before_agent=4))
     for words in (behaviour, "pass"):  # a resume does not try again
         assert site.run(plan, words) is Ending.COMPLETE
         (outcome,) = audit(site.root, plan)
@@ -134,6 +135,32 @@ def test_a_harness_that_loses_everything_stops_the_campaign(site: Site) -> None:
     assert site.run(plan, "loss=setup:99") is Ending.HALTED
     assert any(halt.task is None for halt in site.ledger.halts())
     assert len(site.outcomes(plan)) < 30, "it should have stopped long before its end"
+
+
+FULL = "echo 'OSError: [Errno 28] No space left on device' >&2; exit 1"
+
+
+@pytest.mark.parametrize("script", [FULL, "exit 75", "echo evicted >&2; kill -9 $$"])
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_when_no_attempt_can_begin_every_trial_stays_open(site: Site, script: str, tasks: int) -> None:
+    plan = fake_plan(tasks=tasks, conditions=("none",), reps=2)
+    for _ in range(2 if "kill" not in script else 1):  # a resume on a machine that is still full gives up nothing
+        broken = ProcessBackend(slots=2, runner=("/bin/sh", "-c", script))
+        assert drive(site.root, plan, broken) is Ending.OUTAGE
+        assert site.outcomes(plan) == []
+    assert site.ledger.halts() == (), "a plain resume goes on"
+    with pytest.raises(OperatorError, match="trialfleet resume"):
+        finish(Ending.OUTAGE, "store", CAMPAIGN)
+    assert site.run(plan) is Ending.COMPLETE
+    assert all(outcome.scored is not None for outcome in audit(site.root, plan, log=site.log))
+
+
+def test_a_disk_that_fills_while_agents_run_costs_two_runs_and_no_trial(site: Site) -> None:
+    plan = fake_plan(tasks=1, conditions=("none",), reps=1)
+    assert site.run(plan, "midloss=host_full:99", slots=1) is Ending.OUTAGE
+    assert (site.executions(), site.outcomes(plan)) == (2, [])
+    assert site.run(plan) is Ending.COMPLETE
+    assert site.outcomes(plan)[0].scored is not None
 
 
 def test_cancel_drains(site: Site) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from trialfleet_controller.breaker import Breaker, Health
+from trialfleet_controller.breaker import Breaker, Health, Outage
 from trialfleet_controller.money import Purse
-from trialfleet_runner.contract import Delivery, HaltScope, LossClass, Metrics, Scored, Stop, Verdict
+from trialfleet_runner.contract import Delivery, HaltScope, Loss, LossClass, Metrics, Scored, Stop, Verdict
+
+HOST_FULL = Loss(loss=LossClass.HOST_FULL, message="", agent_started=False)
 
 
 def test_provider_losses_halve_the_width_and_verdicts_restore_it() -> None:
@@ -47,6 +49,29 @@ def test_machines_that_come_and_go_are_nobodys_fault() -> None:
     for _ in range(100):
         health = health.lost("task", LossClass.EVICTED)
     assert health.verdict("task") is HaltScope.NONE
+
+
+def test_only_what_no_agent_did_adds_up_to_an_outage() -> None:
+    outage = Outage()
+    for _ in range(20):
+        outage = outage.lost("a", Loss(loss=LossClass.CANCELLED, message="", agent_started=False))
+        outage = outage.lost("a", Loss(loss=LossClass.NODE_LOST, message="", agent_started=True))
+    assert outage == Outage(by_task={"a": 0})
+    for task in "abcdefghij":
+        assert not outage.over(task)
+        outage = outage.lost(task, Loss(loss=LossClass.EVICTED, message="", agent_started=False))
+    assert outage.over("j")
+    assert outage.pause_s(1) == 128
+    assert not outage.measured("a").over("j")
+
+
+def test_a_task_that_alone_needs_too_much_room_stops_the_campaign() -> None:
+    outage = Outage()
+    for _ in range(9):
+        outage = outage.lost("big", HOST_FULL).measured("small")
+    assert not outage.over("big")
+    assert outage.lost("big", HOST_FULL).over("big")
+    assert outage.lost("small", HOST_FULL).pause_s(1) == 0
 
 
 def scored(cost: float | None) -> Scored:
