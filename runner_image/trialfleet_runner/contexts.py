@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from trialfleet_runner.context.nodes import covering_node
+from trialfleet_runner.context.prompt import pull_sentence
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.objects import ObjectError, Objects
+from trialfleet_runner.strip import is_context_file
 from trialfleet_runner.taskfile import LoadedTask
 from trialfleet_runner.trees import Entry, Tree, TreeError, pack, read_folder, unpack
 
@@ -16,7 +19,8 @@ _DIGEST = "sha256:"
 
 def context_tree(task: LoadedTask, name: str, *, objects: Objects) -> Tree:
     """The tree behind `contexts.<name>`: a folder, one file, or an object. Raises `OperatorError` when the task
-    has no such context, or it is empty or holds what no tree may hold."""
+    has no such context, or it is empty or holds what no tree may hold: every file must be one that agents read as
+    instructions, or a misspelt path would send a whole folder of this machine to the store and to the agent."""
     where = f"{task.where}: contexts.{name}"
     content = task.contexts.get(name)
     if content is None:
@@ -27,14 +31,23 @@ def context_tree(task: LoadedTask, name: str, *, objects: Objects) -> Tree:
             hint=f"add contexts.{name} to the task, or leave out the condition",
         )
     tree = _object(content, objects, where) if content.startswith(_DIGEST) else _path(task.folder / content, where)
+    _check_names(tree, where)
     if not any(entry.data.strip() for entry in tree.values()):
         raise OperatorError("the context tree is empty", where=where, hint="put its files there, or remove it")
     return tree
 
 
-def context_object(task: LoadedTask, name: str, *, objects: Objects) -> str:
-    """SHA-256 of the tree's canonical tar, which is put among the objects."""
-    return objects.put(pack(context_tree(task, name, objects=objects)))
+def context_object(task: LoadedTask, name: str, *, objects: Objects, pulled: bool = False) -> str:
+    """SHA-256 of the tree's canonical tar, which is put among the objects. `pulled`: the prompt points at its
+    files. Raises `OperatorError` like `context_tree`, and when there is nothing to point at."""
+    tree = context_tree(task, name, objects=objects)
+    if pulled and not pull_sentence(tree):
+        raise OperatorError(
+            "pull: true has nothing to point at: no CLAUDE.md or AGENTS.md is in the tree",
+            where=f"{task.where}: contexts.{name}",
+            hint="add a CLAUDE.md at its root, or set pull: false in the condition",
+        )
+    return objects.put(pack(tree))
 
 
 def coverage(tree: Iterable[str], paths: Iterable[str]) -> dict[str, str | None]:
@@ -57,7 +70,26 @@ def _object(content: str, objects: Objects, where: str) -> Tree:
 def _path(path: Path, where: str) -> Tree:
     try:
         if path.is_dir():
+            _check_names(_names(path), where)  # before anything is read
             return read_folder(path)
         return {path.name: Entry(path.read_bytes())}
     except (OSError, TreeError) as error:
         raise OperatorError(f"{path}: {error}", where=where, hint="check the path") from None
+
+
+def _names(folder: Path) -> Iterator[str]:
+    """Paths of the files below it, links not followed; `.git` is never part of a tree."""
+    for above, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name.lower() != ".git")
+        yield from (str(Path(above, name).relative_to(folder)) for name in files if name.lower() != ".git")
+
+
+def _check_names(paths: Iterable[str], where: str) -> None:
+    for path in paths:
+        if not is_context_file(path):
+            raise OperatorError(
+                f"{path!r} is no context file: agents do not read it as instructions",
+                where=where,
+                hint="a context tree holds files such as CLAUDE.md, a/b/AGENTS.md or .claude/…: rename it or take "
+                "it out; if the whole folder is the wrong one, correct the path",
+            )
