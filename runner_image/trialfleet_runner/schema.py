@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from trialfleet_runner import campaign, contract, task
+from trialfleet_runner.validate.record import Validation
 
 FILES: dict[str, type[BaseModel]] = {
     "campaign-file": campaign.CampaignSpec,
@@ -26,6 +27,7 @@ FILES: dict[str, type[BaseModel]] = {
     "halt": campaign.Halt,
     "cancel": campaign.Cancel,
     "quarantine": campaign.Quarantine,
+    "validation": Validation,
     "look": campaign.Look,
 }
 
