@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.canonical import digest, sha256
+from trialfleet_runner.context.nodes import inside
 from trialfleet_runner.contract import EnvironmentRef
 from trialfleet_runner.environment import environment_ref
+from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.interpreters import find_interpreter
 from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.sources.materialise import materialise
+from trialfleet_runner.task import AnchorPath
 from trialfleet_runner.taskfile import LoadedTask
 from trialfleet_runner.trees import pack
 from trialfleet_runner.variants import Variants, variants
@@ -37,6 +40,7 @@ def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path
     """Trees and environment by the task's facts; nothing is run. Raises `OperatorError`."""
     trees = materialise(task, cache=cache, mirrors=mirrors)
     found = variants(task, trees)
+    _check_anchor(task, found.workspace)
     lock = task.lock_path.read_bytes()
     python = find_interpreter(task.environment.python, for_other_uid=sandbox.name == "uid")
     ref = environment_ref(task.environment, lock, python)
@@ -54,6 +58,24 @@ def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path
         "isolation": sandbox.name,
     }
     return Prepared(found, trees.commit_message, ref, lock, pristine, digest(facts))
+
+
+def _check_anchor(task: LoadedTask, paths: Collection[str]) -> None:
+    """A fixed anchor must be in the tree that the agent gets: a misspelt one is covered by another node, or by
+    none, and nobody would notice."""
+    if not isinstance(task.spec.anchor, AnchorPath):
+        return
+    path = inside(task.spec.anchor.path)
+    if path is None or not (path in paths or any(other.startswith(f"{path}/") for other in paths)):
+        last = task.spec.anchor.path.rpartition("/")[2]
+        same = sorted(other for other in paths if other.rpartition("/")[2] == last)[:3]
+        raise OperatorError(
+            f"the tree before the fix has neither a file nor a folder {task.spec.anchor.path!r}",
+            where=f"{task.where}: anchor.path",
+            hint=f"did you mean {' or '.join(same)}?"
+            if same
+            else "name a path of the repository before the fix, or leave `anchor` out for the traceback's",
+        )
 
 
 def _version() -> str:

@@ -102,6 +102,8 @@ def _failed(
         kind = ProblemKind.TEST_FILE_IS_DIRECTORY
     elif error.where is not None and error.where.endswith("test_file"):
         kind = ProblemKind.WRONG_PATH
+    elif error.where is not None and error.where.endswith("anchor.path"):
+        kind = ProblemKind.FACTS
     where = f"{error.where}: " if error.where else ""
     return Validation(
         task=task.id,
