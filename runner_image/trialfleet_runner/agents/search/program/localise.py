@@ -15,6 +15,7 @@ from .report import Failure, Report
 Lines = dict[str, dict[int, float]]
 
 IMPORTED = 0
+_FIXTURE = 0.3  # share that a line keeps when only fixtures executed it
 _IMPORTED = 0.12  # weight of a line that only the import executed
 _FRAMES = (1.2, 0.6, 0.4, 0.3)  # added to a traceback's lines, deepest first
 _AROUND = 0.15  # added to executed lines beside a traceback's line
@@ -24,7 +25,11 @@ _ORIGIN = 0.35  # added to a function that returned the wrong value
 def suspicious(report: Report, targets: set[str]) -> Lines:
     """Weight above 0 for every line that a target executed, about 0 to 2.5. Line 0 stands for what runs when the
     file is imported: constants, classes, signatures."""
-    scores = _ochiai(report, targets)
+    scores = _ochiai(report, report.failed_lines, targets)
+    for path, lines in _ochiai(report, report.failed_setup, targets).items():
+        own = scores.setdefault(path, {})
+        for line, score in lines.items():
+            own.setdefault(line, score * _FIXTURE)
     for path in report.imported:
         scores.setdefault(path, {})[IMPORTED] = _IMPORTED
     for target in sorted(targets):
@@ -34,11 +39,11 @@ def suspicious(report: Report, targets: set[str]) -> Lines:
     return scores
 
 
-def _ochiai(report: Report, targets: set[str]) -> Lines:
+def _ochiai(report: Report, executed: dict[str, dict[str, tuple[int, ...]]], targets: set[str]) -> Lines:
     """ef / sqrt(F · (ef + ep)): ef, ep failing and passing tests that execute the line, F all failing."""
     failed: dict[str, dict[int, int]] = {}
     for target in targets:
-        for path, lines in report.failed_lines.get(target, {}).items():
+        for path, lines in executed.get(target, {}).items():
             counts = failed.setdefault(path, {})
             for line in lines:
                 counts[line] = counts.get(line, 0) + 1

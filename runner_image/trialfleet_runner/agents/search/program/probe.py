@@ -34,10 +34,11 @@ class Probe:
         self.test_files = set(request["test_files"])
         self.targets, self.only = list(request["targets"]), set(request["only"])
         self.most, self.patience_s = request["neighbours"], request["patience"]
-        self._began = time.monotonic()
+        self._began = cast("float | None", None)  # when the first test started
         self.outcomes: dict[str, str] = {}
         self.failures: dict[str, dict[str, Any]] = {}
         self.failed_lines: dict[str, dict[str, list[int]]] = {}
+        self.failed_setup: dict[str, dict[str, list[int]]] = {}
         self.passed_counts: dict[str, dict[int, int]] = {}
         self.kinds: dict[str, dict[str, set[str]]] = {}
         self.returns: list[tuple[str, int, str]] = []
@@ -47,6 +48,7 @@ class Probe:
         self._returned: dict[Any, int] = {}
         self._paths: dict[str, str | None] = {}
         self._current: dict[str, set[int]] = {}
+        self._setup: dict[str, set[int]] = {}
         self._tracers: dict[str, Callable[[FrameType, str, Any], Any]] = {}
 
     # --- lines ---
@@ -152,6 +154,7 @@ class Probe:
 
     def pytest_runtest_protocol(self, item: Any) -> bool | None:
         """Out of patience: neighbours are passed over; no test follows, so nothing is torn down twice."""
+        self._began = self._began or time.monotonic()
         late = time.monotonic() - self._began > self.patience_s
         return True if late and not self._is_target(item.nodeid) else None
 
@@ -161,6 +164,11 @@ class Probe:
         self._returned = {}
         self.pairs = []
         self.start()
+
+    def pytest_runtest_call(self) -> None:
+        """What fixtures executed is kept apart from what the test itself does."""
+        self._setup = self._current
+        self._enter({})
 
     def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
         if call.excinfo is not None and type(call.excinfo.value).__name__ not in ("Skipped", "Exit"):
@@ -176,12 +184,14 @@ class Probe:
         self.stop()
         if self.outcomes.get(nodeid) in ("failed", "error"):
             self.failed_lines[nodeid] = {path: sorted(lines) for path, lines in self._current.items()}
+            self.failed_setup[nodeid] = {path: sorted(lines) for path, lines in self._setup.items()}
         elif self.outcomes.get(nodeid) == "passed":
-            for path, lines in self._current.items():
+            for path in {*self._current, *self._setup}:
                 counts = self.passed_counts.setdefault(path, {})
-                for line in lines:
+                for line in self._current.get(path, set()) | self._setup.get(path, set()):
                     counts[line] = counts.get(line, 0) + 1
         self._enter({})
+        self._setup = {}
 
     def pytest_assertrepr_compare(self, config: Any, op: str, left: Any, right: Any) -> None:
         if len(self.pairs) < 5:
@@ -210,6 +220,7 @@ class Probe:
             "outcomes": self.outcomes,
             "failures": self.failures,
             "failed_lines": self.failed_lines,
+            "failed_setup": self.failed_setup,
             "passed_counts": {p: sorted(c.items()) for p, c in self.passed_counts.items()},
             "imported": self._imported(),
             "kinds": {at: {n: sorted(k) for n, k in names.items()} for at, names in self.kinds.items()},

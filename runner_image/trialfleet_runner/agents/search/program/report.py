@@ -24,11 +24,15 @@ class Failure:
 
 @dataclass(frozen=True)
 class Report:
-    """One pytest session. Lines count from 1, by relative path; `imported` are the files loaded as modules."""
+    """One pytest session. Lines count from 1, by relative path; `imported` are the files loaded as modules;
+    `failed_setup` is what fixtures of failing tests executed, `failed_lines` what the tests did themselves."""
 
     outcomes: dict[str, str] = field(default_factory=dict[str, str])
     failures: dict[str, Failure] = field(default_factory=dict[str, Failure])
     failed_lines: dict[str, dict[str, tuple[int, ...]]] = field(
+        default_factory=dict[str, dict[str, tuple[int, ...]]]
+    )
+    failed_setup: dict[str, dict[str, tuple[int, ...]]] = field(
         default_factory=dict[str, dict[str, tuple[int, ...]]]
     )
     passed_counts: dict[str, dict[int, int]] = field(default_factory=dict[str, dict[int, int]])
@@ -60,10 +64,8 @@ def _parsed(value: dict[str, Any]) -> Report:
     return Report(
         outcomes={str(k): str(v) for k, v in value["outcomes"].items()},
         failures={str(k): _failure(v) for k, v in value["failures"].items()},
-        failed_lines={
-            str(test): {str(p): tuple(int(n) for n in lines) for p, lines in files.items()}
-            for test, files in value["failed_lines"].items()
-        },
+        failed_lines=_lines(value["failed_lines"]),
+        failed_setup=_lines(value["failed_setup"]),
         passed_counts={
             str(p): {int(n): int(c) for n, c in counts} for p, counts in value["passed_counts"].items()
         },
@@ -73,6 +75,13 @@ def _parsed(value: dict[str, Any]) -> Report:
         collection=tuple(str(c) for c in value["collection"]),
         modules=tuple(str(m) for m in value["modules"]),
     )
+
+
+def _lines(value: dict[str, Any]) -> dict[str, dict[str, tuple[int, ...]]]:
+    return {
+        str(test): {str(path): tuple(int(n) for n in lines) for path, lines in files.items()}
+        for test, files in value.items()
+    }
 
 
 def _failure(value: dict[str, Any]) -> Failure:
