@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,8 +82,8 @@ def test_a_time_out_inside_bubblewrap_keeps_what_was_counted(
 
 
 @pytest.fixture
-def open_folder(tmp_path: Path) -> Path:
-    """Another user may pass through it, as through an attempt's scratch folder."""
-    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(folder.stat().st_mode | 0o755)
-    return tmp_path
+def open_folder() -> Iterator[Path]:
+    """Another user must be able to walk to it; pytest's own folders are closed, deeper ones under xdist."""
+    with tempfile.TemporaryDirectory(prefix="trialfleet-test-", dir="/var/tmp") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
