@@ -18,6 +18,7 @@ from trialfleet_runner.contract import (
     Sha256,
     TaskOrder,
 )
+from trialfleet_runner.errors import FieldError
 
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
@@ -31,7 +32,10 @@ def parse_bytes(value: Any) -> Any:
     if isinstance(value, str):
         match = re.fullmatch(r"(\d+(?:\.\d+)?)(|k|M|G|Ki|Mi|Gi)", value.strip())
         if match is None:
-            raise ValueError(f"{value!r} is not a size: write 4Gi, 500Mi or a number of bytes")
+            raise FieldError(
+                f"{value!r} is not a size",
+                hint=f"write 4Gi, 500Mi or a number of bytes; the units are {', '.join(filter(None, _UNITS))}",
+            )
         return int(float(match[1]) * _UNITS[match[2]])
     return value
 
@@ -112,13 +116,19 @@ class CampaignSpec(Frozen):
     def _contrast(self) -> CampaignSpec:
         names = list(self.conditions)
         if len(set(names)) != len(names):
-            raise ValueError("conditions: a name stands twice")
+            raise FieldError("conditions: a name stands twice", hint="keep one of the two, or rename it")
         if self.primary is not None:
             for side in (self.primary.treatment, self.primary.control):
                 if side not in names:
-                    raise ValueError(f"primary: {side!r} is not among the conditions {names}")
+                    raise FieldError(
+                        f"primary: {side!r} is not among the conditions",
+                        hint=f"choose one of {', '.join(names)}, or add {side} to the conditions",
+                    )
             if self.primary.treatment == self.primary.control:
-                raise ValueError("primary: treatment and control are the same condition")
+                raise FieldError(
+                    "primary: treatment and control are the same condition",
+                    hint="name two conditions, or leave `primary` out",
+                )
         return self
 
 

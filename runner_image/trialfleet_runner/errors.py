@@ -17,3 +17,15 @@ class OperatorError(Exception):
         self.message, self.where, self.hint = message, where, hint
         text = f"{where}: {message}" if where else message
         super().__init__(f"{text}\n  way out: {hint}" if hint else text)
+
+
+class FieldError(ValueError):
+    """A validator's refusal of a field that people write, with the way out: `yamlfile` shows both.
+
+    >>> FieldError("reps are odd", hint="give an even number").hint
+    'give an even number'
+    """
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        self.hint = hint
+        super().__init__(message)

@@ -98,7 +98,9 @@ def _check_holds(task: LoadedTask, validation: Validation) -> None:
             f"the task does not hold: {first.message}", where=task.where, hint=first.hint or "mend the task"
         )
     if validation.task != task.id:
-        raise OperatorError(f"this is the validation of {validation.task!r}", where=task.where)
+        raise OperatorError(
+            f"this is the validation of {validation.task!r}", where=task.where, hint="validate this task"
+        )
 
 
 def _prompt(task: LoadedTask, prepared: Prepared, output: str | None) -> str:

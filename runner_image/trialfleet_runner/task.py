@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from trialfleet_runner.contract import Frozen, Name, Sha256
+from trialfleet_runner.errors import FieldError
 
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 
@@ -16,7 +17,10 @@ Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 def _inside(path: str) -> str:
     pure = PurePosixPath(path)
     if not path or pure.is_absolute() or ".." in pure.parts or "\\" in path or "\0" in path:
-        raise ValueError(f"{path!r} must be a relative path inside the repository")
+        raise FieldError(
+            f"{path!r} must be a relative path inside the repository",
+            hint="write it from the repository's root, with /, without .. and without a / in front",
+        )
     return path
 
 
@@ -147,13 +151,22 @@ class TaskSpec(Frozen):
     @model_validator(mode="after")
     def _complete(self) -> TaskSpec:
         if self.prompt_source == "issue" and not self.issue:
-            raise ValueError("prompt_source issue needs `issue`, the text itself")
+            raise FieldError(
+                "prompt_source issue needs `issue`, the text itself",
+                hint="add `issue: |` with the text (issue_number is a note only), or choose another prompt_source",
+            )
         if self.prompt_source == "failing_test" and not self.test_file:
-            raise ValueError("prompt_source failing_test needs `test_file`")
+            raise FieldError(
+                "prompt_source failing_test needs `test_file`",
+                hint="add `test_file:` with the file whose test fails, or choose another prompt_source",
+            )
         if (self.pre_fix_commit is None) != (self.fix_commit is None):
-            raise ValueError("pre_fix_commit and fix_commit go together")
+            raise FieldError("pre_fix_commit and fix_commit go together", hint="add the one that is missing")
         if (self.source is None) == (self.pre_fix_commit is None):
-            raise ValueError("give either `source` or pre_fix_commit and fix_commit")
+            raise FieldError(
+                "give either `source` or pre_fix_commit and fix_commit",
+                hint="add pre_fix_commit and fix_commit, or `source:` of kind git, sdist or path; one of the two",
+            )
         return self
 
 

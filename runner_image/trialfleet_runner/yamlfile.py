@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from trialfleet_runner.canonical import sha256
-from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.errors import FieldError, OperatorError
 
 M = TypeVar("M", bound=BaseModel)
 Place = tuple[str | int, ...]
@@ -89,7 +89,9 @@ def _bytes(path: Path) -> bytes:
     except IsADirectoryError:
         raise OperatorError("is a directory, not a file", where=str(path), hint="name the YAML file") from None
     except OSError as error:
-        raise OperatorError(f"cannot be read: {error.strerror}", where=str(path)) from None
+        raise OperatorError(
+            f"cannot be read: {error.strerror}", where=str(path), hint="check its owner and permissions"
+        ) from None
     if len(raw) > MAX_BYTES:
         raise OperatorError(f"is larger than {MAX_BYTES} bytes", where=str(path), hint="split the file")
     return raw
@@ -99,17 +101,27 @@ def _compose(path: Path, raw: bytes) -> yaml.Node:
     try:
         node = yaml.compose(raw.decode(), Loader=yaml.SafeLoader)
     except UnicodeDecodeError as error:
-        raise OperatorError(f"is not UTF-8 (byte {error.start})", where=str(path)) from None
+        raise OperatorError(
+            f"is not UTF-8 (byte {error.start})",
+            where=str(path),
+            hint="name a YAML file; if it is one, save it as UTF-8 text",
+        ) from None
     except RecursionError:
-        raise OperatorError("is nested too deeply", where=str(path)) from None
+        raise OperatorError("is nested too deeply", where=str(path), hint="use fewer levels of brackets") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f":{mark.line + 1}" if mark is not None else ""
         raise OperatorError(f"is not YAML: {error.problem}", where=f"{path}{line}", hint="mend the line") from None
     except yaml.YAMLError as error:
-        raise OperatorError(f"is not YAML: {error}", where=str(path)) from None
+        raise OperatorError(
+            f"is not YAML: {error}",
+            where=str(path),
+            hint="name a YAML file; take out characters that no text has",
+        ) from None
     if not isinstance(node, yaml.MappingNode):
-        raise OperatorError("must be a mapping (key: value lines)", where=str(path))
+        raise OperatorError(
+            "must be a mapping (key: value lines)", where=str(path), hint="start with lines such as `key: value`"
+        )
     return node
 
 
@@ -122,7 +134,11 @@ def _plain(path: Path, root: yaml.Node, lines: dict[Place, int]) -> Any:
         count += 1
         lines.setdefault(place, _line(node))
         if count > MAX_NODES or id(node) in open_nodes:
-            raise OperatorError("aliases grow without bound", where=located(path, lines, place))
+            raise OperatorError(
+                "aliases grow without bound",
+                where=located(path, lines, place),
+                hint="write the values out instead of *aliases",
+            )
         inner = (*open_nodes, id(node))
         if isinstance(node, yaml.SequenceNode):
             return [walk(child, (*place, i), inner) for i, child in enumerate(node.value)]
@@ -136,7 +152,11 @@ def _plain(path: Path, root: yaml.Node, lines: dict[Place, int]) -> Any:
         for key_node, child in node.value:
             key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else None
             if key is None:
-                raise OperatorError("a key must be plain text", where=f"{path}:{_line(key_node)}")
+                raise OperatorError(
+                    "a key must be plain text",
+                    where=f"{path}:{_line(key_node)}",
+                    hint="write `key: value`; braces of a template need quotes around them",
+                )
             if key == "<<":
                 merged.update(_merge(path, walk(child, (*place, "<<"), inner), _line(key_node)))
                 continue
@@ -156,11 +176,21 @@ def _plain(path: Path, root: yaml.Node, lines: dict[Place, int]) -> Any:
         try:
             value: Any = scalars.construct_object(node)  # pyright: ignore[reportUnknownMemberType]
         except (yaml.YAMLError, ValueError):
-            raise OperatorError(f"{node.value!r} cannot be read", where=located(path, lines, place)) from None
+            raise OperatorError(
+                f"{_short(node.value)} cannot be read",
+                where=located(path, lines, place),
+                hint="if it is text, put it in quotes; tags (!…) are not allowed",
+            ) from None
         if isinstance(value, float) and not math.isfinite(value):
-            raise OperatorError("must be a finite number", where=located(path, lines, place))
+            raise OperatorError(
+                "must be a finite number", where=located(path, lines, place), hint="write the number in digits"
+            )
         if not isinstance(value, str | int | float | bool | None):
-            raise OperatorError(f"tag {node.tag} is not allowed", where=located(path, lines, place))
+            raise OperatorError(
+                f"tag {node.tag} is not allowed",
+                where=located(path, lines, place),
+                hint="write plain text, a number, true, false or null",
+            )
         return value
 
     return walk(root, (), ())
@@ -175,9 +205,18 @@ def _merge(path: Path, value: Any, line: int) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for part in reversed(parts):  # YAML: the earlier one wins
         if not _is_mapping(part):
-            raise OperatorError("`<<` needs a mapping", where=f"{path}:{line}")
+            raise OperatorError(
+                "`<<` needs a mapping",
+                where=f"{path}:{line}",
+                hint="give it an *alias of a mapping",
+            )
         merged.update(part)
     return merged
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 def _is_list(value: Any) -> TypeGuard[list[Any]]:
@@ -206,10 +245,26 @@ _WORDS = {
 }
 _HINTS = {
     "string_type": "put it in quotes",
-    "int_type": "write the number without quotes",
+    "int_type": "write it without quotes and without a decimal point",
     "float_type": "write the number without quotes",
     "missing": "add it",
+    "bool_type": "write true or false without quotes",
+    "int_from_float": "write it without a decimal point",
+    "tuple_type": "write [a, b], or one `- a` line for each",
+    "list_type": "write [a, b], or one `- a` line for each",
+    "dict_type": "write {key: value}, or `key: value` lines below it",
+    "model_type": "write {key: value}, or `key: value` lines below it",
+    "model_attributes_type": "write {key: value}, or `key: value` lines below it",
+    "string_too_short": "write some text",
     "string_pattern_mismatch": "write it as the pattern says",
+    "union_tag_not_found": "add the key that says which kind it is",
+}
+_ANY_HINT = "correct the value, or take the line out for the default"
+_PATTERNS = {  # pattern of a field -> way out in words
+    r"^[0-9a-f]{64}$": "give all 64 lower-case hexadecimal digits, as `sha256sum` prints them",
+    r"^[0-9a-f]{40}$": "give all 40 lower-case hexadecimal digits, as `git rev-parse` prints them",
+    r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$": "use letters, digits, . _ and -, a letter or digit first, at most 100",
+    r"^[A-Za-z0-9._-]+==[A-Za-z0-9.!+_-]+$": "write name==version",
 }
 _BOUNDS = {  # error type -> (name of the bound in its context, way out)
     "greater_than_equal": ("ge", "set it to {} or more"),
@@ -219,6 +274,7 @@ _BOUNDS = {  # error type -> (name of the bound in its context, way out)
     "too_short": ("min_length", "give at least {}"),
     "literal_error": ("expected", "choose one of {}"),
     "enum": ("expected", "choose one of {}"),
+    "union_tag_invalid": ("expected_tags", "choose one of {}"),
 }
 
 
@@ -269,15 +325,20 @@ def _word(detail: ErrorDetails) -> str:
     return message[:1].lower() + message[1:] + shown
 
 
-def _hint(detail: ErrorDetails, place: Place, model: type[BaseModel]) -> str | None:
+def _hint(detail: ErrorDetails, place: Place, model: type[BaseModel]) -> str:
+    context = detail.get("ctx", {})
     if detail["type"] == "extra_forbidden" and place:
         near = difflib.get_close_matches(str(place[-1]), sorted(set(_fields(model, set()))), n=2)
         known = " or ".join(near)
         return f"did you mean {known}?" if near else "remove it, or start it with _ to keep it as a note"
     if detail["type"] in _BOUNDS:
-        bound = detail.get("ctx", {}).get(_BOUNDS[detail["type"]][0])
+        bound = context.get(_BOUNDS[detail["type"]][0])
         return _BOUNDS[detail["type"]][1].format(bound)
-    return _HINTS.get(detail["type"])
+    if isinstance(refused := context.get("error"), FieldError):
+        return refused.hint
+    if (words := _PATTERNS.get(str(context.get("pattern")))) is not None:
+        return words
+    return _HINTS.get(detail["type"], _ANY_HINT)
 
 
 def _fields(model: Any, seen: set[Any]) -> Iterator[str]:
