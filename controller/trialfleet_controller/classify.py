@@ -11,6 +11,7 @@ MESSAGE_LIMIT = 2000  # characters of a runner's last words that travel into the
 
 _ASKED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 _UNANSWERED = 75  # EX_TEMPFAIL: the runner's word for a store that did not answer
+_ANOTHERS = 3  # the runner's word for an attempt that another runner holds or has claimed
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 
 
@@ -51,6 +52,8 @@ def _cause(gone: Departure) -> tuple[LossClass, str]:
         return LossClass.TERMINATED, "the runner was killed, with its controller or alone"
     if gone.code == _UNANSWERED:
         return LossClass.STORE, "the store did not answer the runner"
+    if gone.code == _ANOTHERS:
+        return LossClass.TERMINATED, "another runner held the attempt, and has gone as well"
     if gone.code == 0:
         return LossClass.RUNNER, "the runner exited 0 and left no end"
     number = -gone.code if gone.code < 0 else gone.code - 128

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.lab import Lab
+from tests.integration.lab import Lab, Left
 from trialfleet_runner.contract import AgentSpec, Limits, LossClass, Stop, Verdict
 
 NOP, ORACLE = AgentSpec(kind="nop"), AgentSpec(kind="oracle")
@@ -67,6 +67,10 @@ def test_the_task_comes_first_and_no_condition_changes_its_words(lab: Lab) -> No
     assert prompts["placebo"] == prompts["none"]
     assert all(prompt.startswith(prompts["none"]) for prompt in prompts.values())
     assert b"tenth of a percent" in prompts["preamble_only"]
+    delivery = json.loads(left.bundle.files["scored.json"])["delivery"]
+    assert delivery["node"] == "shop/pricing/AGENTS.md"
+    assert delivery["tokenizer"].startswith("bpe-openai")
+    assert 0 < delivery["inline_tokens"] <= 1500
     assert b"CLAUDE.md" in prompts["flat_llm"]
 
 
@@ -76,6 +80,23 @@ def test_an_attempt_of_another_runner_is_left_alone(lab: Lab) -> None:
     again = lab.run(grants)
     assert again.code == 3
     assert again.end == first.end
+
+
+def test_two_campaigns_with_equal_cells_run_at_once(lab: Lab) -> None:
+    """Equal cells make equal trial ids; the campaigns' intents differ."""
+    slow = lab.grants(shell("sleep 60"), attempt=70)
+    other = lab.grants(shell("true"), attempt=71).model_copy(update={"attempt": 70, "intent_nonce": "other"})
+    first = lab.start(slow)
+    try:
+        while Left(lab, 70, 0, "").start is None:
+            assert first.poll() is None
+            time.sleep(0.05)
+        second = lab.run(other)
+        assert second.code == 0, second.errors
+        assert first.poll() is None
+    finally:
+        first.terminate()
+        first.wait(30)
 
 
 def test_an_agent_that_crashes_is_scored(lab: Lab) -> None:

@@ -341,8 +341,10 @@ def test_many_at_once_from_threads(bench: Bench, tmp_path: Path) -> None:
     codes: dict[int, int] = {}
 
     def one(n: int) -> None:
-        job = bench.job("sh", "-c", f"setsid sleep 50 & sleep 0.2; exit {n}", stdout=tmp_path / f"out{n}")
-        codes[n] = bench.sandbox.run(job).code
+        (bench.root / str(n)).mkdir()
+        own = Bench(bench.sandbox, prepared(bench.root / str(n)))  # a job's writable folders are its own
+        job = own.job("sh", "-c", f"setsid sleep 50 & sleep 0.2; exit {n}", stdout=tmp_path / f"out{n}")
+        codes[n] = own.sandbox.run(job).code
 
     threads = [threading.Thread(target=one, args=(n,)) for n in range(6)]
     for thread in threads:

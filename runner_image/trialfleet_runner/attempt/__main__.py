@@ -14,7 +14,7 @@ from pathlib import Path
 
 from trialfleet_runner.attempt import commit
 from trialfleet_runner.attempt.flow import Attempt
-from trialfleet_runner.attempt.scratch import Busy, locked, scratch_root
+from trialfleet_runner.attempt.scratch import Busy, folder_name, locked, scratch_root
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.contract import Grants
 from trialfleet_runner.errors import OperatorError
@@ -39,7 +39,7 @@ def main(path: Path) -> int:
         print(f"trialfleet runner: {error}", file=sys.stderr)
         return REFUSED
     try:
-        with locked(scratch_root(), f"{grants.trial.id}-{grants.attempt}") as scratch:
+        with locked(scratch_root(), folder_name(grants)) as scratch:
             if stop.is_set():
                 return STOPPED
             if not commit.claim(grants, scratch=scratch.root, isolation=sandbox.name):

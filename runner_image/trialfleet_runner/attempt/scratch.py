@@ -7,16 +7,19 @@ import fcntl
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_runner.attempt.loss import Lost
-from trialfleet_runner.contract import LossClass
+from trialfleet_runner.canonical import sha256
+from trialfleet_runner.contract import Grants, LossClass
 
 LOCK = "lock"
 FULL_BYTES = 2**20  # less than this is no room
+YOUNG_S = 60.0  # so long may its maker take from making a folder to locking it
 
 # linux/fs.h. An ext4 folder with this flag spreads its children over the disk's block groups.
 _GETFLAGS, _SETFLAGS, _TOPDIR = 0x80086601, 0x40086602, 0x00020000
@@ -26,6 +29,12 @@ def scratch_root() -> Path:
     """`$TRIALFLEET_SCRATCH`, or a folder of this user below /var/tmp."""
     chosen = os.environ.get("TRIALFLEET_SCRATCH")
     return Path(chosen) if chosen else Path(f"/var/tmp/trialfleet-{os.getuid()}")  # noqa: S108 - ours, mode 0711
+
+
+def folder_name(grants: Grants) -> str:
+    """The attempt's folder below the scratch root. Trials of two campaigns with equal cells have equal ids; their
+    intents' nonces differ, and start.json says where the folder is."""
+    return f"{grants.trial.id}-{grants.attempt}-{sha256(grants.intent_nonce.encode())[:8]}"
 
 
 @dataclass(frozen=True)
@@ -122,11 +131,16 @@ def _spread(root: Path) -> None:
 
 
 def abandoned(folder: Path) -> bool:
-    """True when no living runner holds `folder`."""
+    """True when no living process, runner or controller, holds `folder`. One without a lock file may have been
+    made a moment ago."""
     try:
         descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except NotADirectoryError:
+        return False  # a file: not of ours
     except FileNotFoundError:
-        return True
+        with suppress(FileNotFoundError):
+            return time.time() - folder.stat().st_mtime > YOUNG_S
+        return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

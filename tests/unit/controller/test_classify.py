@@ -19,6 +19,7 @@ from trialfleet_runner.contract import LossClass
         (Departure(code=137), LossClass.TERMINATED, "killed (SIGKILL)"),
         (Departure(code=1, words="Traceback…"), LossClass.RUNNER, "exited 1: Traceback…"),
         (Departure(code=75, words="no answer"), LossClass.STORE, "did not answer the runner: no answer"),
+        (Departure(code=3), LossClass.TERMINATED, "another runner held"),
         (Departure(code=255), LossClass.RUNNER, "exited 255"),
         (Departure(code=0), LossClass.RUNNER, "left no end"),
         (Departure(), LossClass.TERMINATED, "killed"),

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_runner.attempt.scratch import Busy, abandoned, locked, remove, sweep
+from trialfleet_runner.attempt.scratch import Busy, abandoned, folder_name, locked, remove, sweep
+from trialfleet_runner.contract import Grants, Trial
 
 HOLDER = """
 import sys, time
@@ -44,6 +45,30 @@ def test_a_killed_runner_lets_go(tmp_path: Path) -> None:
     finally:
         holder.kill()
         holder.wait()
+
+
+def test_equal_cells_of_two_campaigns_have_two_folders() -> None:
+    trial = Trial(id="a" * 26, task="t", condition="c", rep=0, seed=1, block=0, position=0)
+    names = {
+        folder_name(Grants.model_construct(trial=trial, attempt=1, intent_nonce=nonce))
+        for nonce in ("x", "y/../..")
+    }
+    assert len(names) == 2
+    assert not any("/" in name for name in names)
+
+
+@pytest.mark.parametrize("name", ["t-1", "controller-x"])
+def test_a_folder_that_is_being_made_is_not_abandoned(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    assert sweep(tmp_path) == []
+    os.utime(folder, (0, time.time() - 120))
+    assert sweep(tmp_path) == [folder]
+
+
+def test_a_file_among_the_folders_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "note").write_text("x")
+    assert sweep(tmp_path) == []
 
 
 def test_a_child_does_not_inherit_the_lock(tmp_path: Path) -> None:
