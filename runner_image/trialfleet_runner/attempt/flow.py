@@ -52,8 +52,7 @@ class Attempt:
         result = self._result()
         self.clock.lap("bundle")
         self.members.add("timing.json", self.clock.json())
-        if isinstance(result, Loss):
-            self.members.add_value("loss.json", result)
+        self.members.add_value("loss.json" if isinstance(result, Loss) else "scored.json", result)
         packed = self.members.pack(self.grants, self.sandbox.name)
         commit.commit(self.grants, result, packed)
         return result
