@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from trialfleet_analysis.evidence import Evidence
 from trialfleet_analysis.ledger import Ledger, LostAttempt, Stage
-from trialfleet_runner.contract import Delivery, LossClass, Metrics, Outcome, Stop, Trial, Verdict
+from trialfleet_runner.blocks import complete_blocks
+from trialfleet_runner.contract import Delivery, LossClass, Metrics, Outcome, Stop, Verdict
 
 CellName = tuple[str, str]  # task, condition
 
@@ -87,29 +88,14 @@ def task_rows(ledger: Ledger) -> tuple[TaskRow, ...]:
     return tuple(rows)
 
 
-def complete_blocks(cells: Collection[CellName], terminal: Iterable[Trial], reps: int) -> int:
-    """Length of the longest prefix of blocks in which every cell's trial is terminal.
-
-    Early finishers alone would bias rates towards quick trials.
-
-    >>> complete_blocks([], [], 5)
-    0
-    """
-    done: dict[int, set[CellName]] = {}
-    for trial in terminal:
-        done.setdefault(trial.block, set()).add((trial.task, trial.condition))
-    wanted = set(cells)
-    for block in range(reps if wanted else 0):
-        if not wanted <= done.get(block, set()):
-            return block
-    return reps if wanted else 0
-
-
 def usable_blocks(ledger: Ledger, tasks: Iterable[TaskRow]) -> int:
     """Complete blocks of a campaign; a halted task is left out of every block, as in every condition."""
-    running = {row.task for row in tasks if row.use is not Use.HALTED}
-    cells = [(cell.task, cell.condition.name) for cell in ledger.plan.cells if cell.task in running]
-    return complete_blocks(cells, (outcome.trial for outcome in ledger.outcomes), ledger.reps)
+    return complete_blocks(
+        ((cell.task, cell.condition.name) for cell in ledger.plan.cells),
+        ((o.trial.task, o.trial.condition, o.trial.block, o.abandoned) for o in ledger.outcomes),
+        ledger.reps,
+        halted={row.task for row in tasks if row.use is Use.HALTED},
+    )
 
 
 def trial_rows(ledger: Ledger, evidence: Mapping[str, Evidence], blocks: int) -> tuple[TrialRow, ...]:

@@ -10,6 +10,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from trialfleet_controller import keys
+from trialfleet_runner.blocks import CellName, Ended, complete_blocks
+from trialfleet_runner.contract import LossClass
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.store.protocol import Store
 
@@ -17,7 +19,8 @@ from trialfleet_runner.store.protocol import Store
 @dataclass
 class Condition:
     """Counts of one condition. `interim_*`: within the longest prefix of complete blocks alone, because early
-    finishers would bias a rate over everything that has ended."""
+    finishers would bias a rate over everything that has ended. The rate is the mean of the rates of the compared
+    tasks' cells, not the quotient of the two counts: losses are not spread evenly over tasks."""
 
     planned: int = 0
     measured: int = 0
@@ -26,10 +29,7 @@ class Condition:
     lost_attempts: int = 0
     interim_passed: int = 0
     interim_measured: int = 0
-
-    @property
-    def interim_rate(self) -> float | None:
-        return self.interim_passed / self.interim_measured if self.interim_measured else None
+    interim_rate: float | None = None
 
 
 @dataclass
@@ -59,10 +59,7 @@ class Standing:
         return sum(c.measured + c.abandoned for c in self.conditions.values())
 
     def as_json(self) -> dict[str, Any]:
-        plain = asdict(self)
-        for name, condition in self.conditions.items():
-            plain["conditions"][name]["interim_rate"] = condition.interim_rate
-        return {**plain, "planned": self.planned, "terminal": self.terminal}
+        return {**asdict(self), "planned": self.planned, "terminal": self.terminal}
 
 
 def read_standing(store: Store, campaign: str) -> Standing:
@@ -73,13 +70,17 @@ def read_standing(store: Store, campaign: str) -> Standing:
     plan: dict[str, Any] = json.loads(raw)
     amendments = _all(store, keys.folder(campaign, "amendments"))
     reps = max([plan["reps"], *(a["reps"] for a in amendments if a["reps"] is not None)])
-    names = [cell["condition"]["name"] for cell in plan["cells"]]
-    conditions = {name: Condition(planned=count * reps) for name, count in Counter(names).items()}
+    cells = [(cell["task"], cell["condition"]["name"]) for cell in plan["cells"]]
+    conditions = {name: Condition(planned=count * reps) for name, count in Counter(c for _, c in cells).items()}
     outcomes = _outcomes(store, campaign)
-    complete = complete_blocks([outcome["trial"]["block"] for outcome in outcomes], len(names))
+    halts = _halts(store, campaign, amendments)
+    halted = {halt["task"] for halt in halts if halt["task"] is not None}
+    complete = complete_blocks(cells, map(_ended, outcomes), reps, halted=halted)
     losses: Counter[str] = Counter()
     for outcome in outcomes:
-        _count(conditions[outcome["trial"]["condition"]], outcome, complete, losses)
+        _count(conditions[outcome["trial"]["condition"]], outcome, losses)
+    primary = {task["order"]["id"] for task in plan["tasks"] if task["primary"]} - halted
+    _rate(conditions, primary, [outcome for outcome in outcomes if outcome["trial"]["block"] < complete])
     standing = Standing(
         campaign=campaign,
         state="",
@@ -94,7 +95,7 @@ def read_standing(store: Store, campaign: str) -> Standing:
     )
     if standing.terminal < standing.planned:
         _count_open(store, plan, reps, {outcome["trial"]["id"] for outcome in outcomes}, standing, losses)
-    standing.halts = _halts(store, campaign, amendments)
+    standing.halts = [f"{halt['task'] or 'the campaign'}: {halt['reason']}" for halt in halts]
     standing.cancelled = _cancelled(store, campaign)
     standing.quarantined = sum(1 for _ in store.list(f"{campaign}/quarantine/"))
     standing.losses = dict(losses.most_common())
@@ -102,34 +103,44 @@ def read_standing(store: Store, campaign: str) -> Standing:
     return standing
 
 
-def complete_blocks(blocks: list[int], cells: int) -> int:
-    """How many blocks from the first on are terminal in every cell.
-
-    >>> complete_blocks([0, 0, 1, 2, 2], cells=2)
-    1
-    """
-    counts = Counter(blocks)
-    complete = 0
-    while counts[complete] >= cells:
-        complete += 1
-    return complete
-
-
 def _outcomes(store: Store, campaign: str) -> list[dict[str, Any]]:
     found = [entry.key for entry in store.list(keys.outcomes(campaign))]
     return [from_json(raw) for _, raw in store.get_many(found) if raw is not None]
 
 
-def _count(counts: Condition, outcome: dict[str, Any], complete: int, losses: Counter[str]) -> None:
+def _count(counts: Condition, outcome: dict[str, Any], losses: Counter[str]) -> None:
     losses.update(outcome["losses"])
     counts.lost_attempts += len(outcome["losses"])
     if outcome["scored"] is None:
         counts.abandoned += 1
-        return
-    counts.measured += 1
-    if outcome["trial"]["block"] < complete:
-        counts.interim_measured += 1
-        counts.interim_passed += outcome["scored"]["verdict"] == "passed"
+    else:
+        counts.measured += 1
+
+
+def _ended(outcome: dict[str, Any]) -> Ended:
+    trial = outcome["trial"]
+    return trial["task"], trial["condition"], trial["block"], outcome["abandoned"]
+
+
+def _rate(conditions: dict[str, Condition], primary: set[str], outcomes: list[dict[str, Any]]) -> None:
+    """Sets the rates as the report makes them: the mean of a condition's cells over the `primary` tasks that were
+    measured in every condition which measured anything. `outcomes`: of complete blocks."""
+    passed: Counter[CellName] = Counter()
+    measured: Counter[CellName] = Counter()
+    for outcome in outcomes:
+        cell = outcome["trial"]["task"], outcome["trial"]["condition"]
+        if outcome["scored"] is not None and cell[0] in primary:
+            measured[cell] += 1
+            passed[cell] += outcome["scored"]["verdict"] == "passed"
+    alive = {condition for _, condition in measured}
+    compared = [task for task in primary if all(measured[task, name] for name in alive)]
+    for name in alive if compared else ():
+        condition = conditions[name]
+        condition.interim_passed = sum(passed[task, name] for task in compared)
+        condition.interim_measured = sum(measured[task, name] for task in compared)
+        condition.interim_rate = sum(passed[task, name] / measured[task, name] for task in compared) / len(
+            compared
+        )
 
 
 def _count_open(
@@ -164,13 +175,10 @@ def _all(store: Store, prefix: str) -> list[dict[str, Any]]:
     return [json.loads(raw) for _, raw in store.get_many(found) if raw is not None]
 
 
-def _halts(store: Store, campaign: str, amendments: list[dict[str, Any]]) -> list[str]:
+def _halts(store: Store, campaign: str, amendments: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those in force."""
     lifted = {number for amendment in amendments for number in amendment["lifts"]}
-    return [
-        f"{halt['task'] or 'the campaign'}: {halt['reason']}"
-        for halt in _all(store, keys.folder(campaign, "halts"))
-        if halt["number"] not in lifted
-    ]
+    return [halt for halt in _all(store, keys.folder(campaign, "halts")) if halt["number"] not in lifted]
 
 
 def _cancelled(store: Store, campaign: str) -> str | None:
@@ -179,7 +187,8 @@ def _cancelled(store: Store, campaign: str) -> str | None:
 
 
 def _state(standing: Standing, store: Store) -> str:
-    if standing.terminal >= standing.planned:
+    cut = standing.cancelled and LossClass.CANCELLED in standing.losses
+    if standing.terminal >= standing.planned and not cut:
         return "complete"
     if standing.cancelled:
         return "cancelled"

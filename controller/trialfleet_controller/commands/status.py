@@ -42,7 +42,8 @@ def lines(standing: Standing) -> list[str]:
         "",
         *_table(standing),
         "",
-        f"pass rates: {standing.complete_blocks} of {standing.blocks} blocks are complete, and only they are used",
+        f"pass rates: {standing.complete_blocks} of {standing.blocks} blocks are complete; only they are used,",
+        "and each rate is the mean of its tasks' rates, as in the report",
         *([f"attempts lost: {_counts(standing.losses)}"] if standing.losses else ["no attempt was lost"]),
         *([f"quarantined bundles: {standing.quarantined}"] if standing.quarantined else []),
     ]
@@ -52,7 +53,7 @@ def _table(standing: Standing) -> list[str]:
     rows = [("condition", "planned", "measured", "running", "abandoned", "attempts lost", "passed")]
     for name, c in standing.conditions.items():
         rate = c.interim_rate
-        passed = "–" if rate is None else f"{c.interim_passed}/{c.interim_measured} = {rate:.3f}"
+        passed = "–" if rate is None else f"{rate:.3f} ({c.interim_passed}/{c.interim_measured})"
         planned, measured, running = str(c.planned), str(c.measured), str(c.running)
         rows.append((name, planned, measured, running, str(c.abandoned), str(c.lost_attempts), passed))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -183,7 +183,7 @@ def write_trial(store: DirectoryStore, frozen: Plan, trial: Trial, fate: Fate) -
             Outcome(
                 trial=trial,
                 attempts=max(attempts, 1),
-                abandoned=fate.losses[-1].loss if fate.losses else LossClass.CANCELLED,
+                abandoned=fate.losses[-1].loss if fate.losses else LossClass.EVICTED,
                 losses=tuple(loss.loss for loss in fate.losses),
             ),
         )

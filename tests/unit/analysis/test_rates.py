@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.unit.analysis.ledger_fixture import (
     BEFORE_AGENT,
@@ -22,7 +20,7 @@ from tests.unit.analysis.ledger_fixture import (
 from trialfleet_analysis.intervals import effective_sample_wilson
 from trialfleet_analysis.rates import CellResult, ConditionResult
 from trialfleet_analysis.report.document import Report
-from trialfleet_analysis.tables import Use, complete_blocks
+from trialfleet_analysis.tables import Use
 from trialfleet_runner.campaign import Halt, Primary
 from trialfleet_runner.contract import Coverage, Delivery, Trial, Verdict
 
@@ -88,18 +86,6 @@ def test_before_the_first_block_nothing_is_a_number(tmp_path: Path) -> None:
     assert all(c.wilson.estimate is None and c.wilson.reason for c in report.cells)
     assert report.primary is not None
     assert (report.primary.difference, report.primary.reason) == (None, "no tasks")
-
-
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.integers(0, 5)), max_size=30))
-def test_complete_blocks_is_the_longest_full_prefix(done: list[tuple[str, str, int]]) -> None:
-    cells = [(task, name) for task in "ab" for name in "xy"]
-    terminal = [Trial(id="a" * 26, task=t, condition=c, rep=b, seed=0, block=b, position=0) for t, c, b in done]
-    prefix = complete_blocks(cells, terminal, 5)
-    assert 0 <= prefix <= 5
-    for block in range(prefix):
-        assert {(t, c) for t, c, b in done if b == block} == set(cells)
-    if prefix < 5:
-        assert {(t, c) for t, c, b in done if b == prefix} != set(cells)
 
 
 def test_a_halted_task_holds_nobody_up(tmp_path: Path) -> None:

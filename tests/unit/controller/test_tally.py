@@ -8,7 +8,6 @@ import pytest
 
 from trialfleet_controller.plan import Planned
 from trialfleet_controller.progress import JsonLines, LiveTable, PlainLines, left_s, line, view
-from trialfleet_controller.standing import complete_blocks
 from trialfleet_controller.tally import Tally
 from trialfleet_runner.contract import Delivery, LossClass, Metrics, Outcome, Scored, Stop, Verdict
 
@@ -104,10 +103,3 @@ def test_the_view_fits_the_output() -> None:
     assert isinstance(view(as_json=True, terminal=True), JsonLines)
     assert isinstance(view(as_json=False, terminal=True), LiveTable)
     assert isinstance(view(as_json=False, terminal=False), PlainLines)
-
-
-@pytest.mark.parametrize(
-    ("blocks", "expected"), [([], 0), ([0], 0), ([0, 0], 1), ([1, 1], 0), ([0, 0, 1, 2, 2], 1), ([0, 0, 1, 1], 2)]
-)
-def test_complete_blocks_are_a_prefix(blocks: list[int], expected: int) -> None:
-    assert complete_blocks(blocks, 2) == expected

@@ -1,0 +1,35 @@
+"""Which blocks are complete: the one meaning that status and report share. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from trialfleet_runner.contract import LossClass
+
+CellName = tuple[str, str]  # task, condition
+Ended = tuple[str, str, int, str | None]  # task, condition, block, why it was abandoned (None: measured)
+
+
+def complete_blocks(
+    cells: Iterable[CellName], ended: Iterable[Ended], reps: int, *, halted: Collection[str] = ()
+) -> int:
+    """Length of the longest prefix of blocks in which every cell's trial is over.
+
+    Early finishers alone would bias rates towards quick trials. For the same reason a trial that was cancelled
+    while it ran is not over: those that run when somebody cancels are the slow ones. Tasks in `halted` are left
+    out of every block, in all conditions.
+
+    >>> complete_blocks([("t", "a"), ("t", "b")], [("t", "a", 0, None), ("t", "b", 0, "evicted")], 5)
+    1
+    >>> complete_blocks([("t", "a"), ("t", "b")], [("t", "a", 0, None), ("t", "b", 0, "cancelled")], 5)
+    0
+    """
+    wanted = {cell for cell in cells if cell[0] not in halted}
+    if not wanted:
+        return 0
+    done: dict[int, set[CellName]] = {}
+    for task, condition, block, abandoned in ended:
+        if abandoned != LossClass.CANCELLED:
+            done.setdefault(block, set()).add((task, condition))
+    nothing: set[CellName] = set()
+    return next((block for block in range(reps) if not wanted <= done.get(block, nothing)), reps)
