@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 
 from trialfleet_runner import grants as store
+from trialfleet_runner.attempt.fault import checkpoint
 from trialfleet_runner.canonical import canonical_json, sha256
-from trialfleet_runner.contract import End, Grants, Loss, Patch, Scored, Start
+from trialfleet_runner.contract import End, Grants, Loss, Patch, PutGrant, Scored, Start
 
 
 def boot_id() -> str:
@@ -35,13 +36,13 @@ def claim(grants: Grants, *, scratch: Path, isolation: str) -> bool:
         scratch=str(scratch),
         isolation=isolation,
     )
-    return store.create(grants.start, canonical_json(start))
+    return _create(grants, "start", grants.start, canonical_json(start))
 
 
 def leave_patch(grants: Grants, patch: Patch) -> None:
     """Write patch.json. A patch that is there already was written by another runner of this attempt, which
     `claim` rules out; the end, not the patch, decides, so nothing more is said here."""
-    store.create(grants.patch, canonical_json(patch))
+    _create(grants, "patch", grants.patch, canonical_json(patch))
 
 
 def commit(grants: Grants, result: Scored | Loss, bundle: bytes | None) -> bool:
@@ -49,7 +50,7 @@ def commit(grants: Grants, result: Scored | Loss, bundle: bytes | None) -> bool:
 
     Raises `StoreError` when the store does not answer: then nothing was committed, as far as can be known.
     """
-    if bundle is not None and not store.create(grants.bundle, bundle):
+    if bundle is not None and not _create(grants, "bundle", grants.bundle, bundle):
         return False
     end = End(
         trial=grants.trial.id,
@@ -62,4 +63,11 @@ def commit(grants: Grants, result: Scored | Loss, bundle: bytes | None) -> bool:
         bundle=None if bundle is None else sha256(bundle),
         bundle_bytes=None if bundle is None else len(bundle),
     )
-    return store.create(grants.end, canonical_json(end))
+    return _create(grants, "end", grants.end, canonical_json(end))
+
+
+def _create(grants: Grants, name: str, grant: PutGrant, data: bytes) -> bool:
+    checkpoint(f"{name}.before", grants.attempt)
+    created = store.create(grant, data)
+    checkpoint(f"{name}.after", grants.attempt)
+    return created
