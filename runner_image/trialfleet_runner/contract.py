@@ -163,6 +163,7 @@ class TaskOrder(Frozen):
     fail_to_pass: tuple[str, ...] = ()
     pass_to_pass: tuple[str, ...] = ()
     test_files: tuple[str, ...] = ()  # files of the workspace that the patch may not touch
+    travelling_tests: tuple[str, ...] = ()  # test paths that the fix changes: those the patch may touch
     import_name: str | None = None
     prompt_source: Literal["failing_test", "issue", "commit_message"]
     prompt: Sha256  # object: the task's text, byte-equal over conditions and reps

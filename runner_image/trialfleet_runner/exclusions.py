@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
+from trialfleet_runner.context.anchor import is_test_path
 from trialfleet_runner.strip import is_context_file
 
 HARNESS = {
@@ -35,7 +36,7 @@ _TEST_MODULES = {
     "coverage",
     "py",
 }
-_SHADOWED = sys.stdlib_module_names | _TEST_MODULES
+_SHADOWED = sys.stdlib_module_names | _TEST_MODULES | {"test", "tests"}  # tests.py is found before a plain tests/
 
 
 def is_junk(path: str) -> bool:
@@ -45,23 +46,33 @@ def is_junk(path: str) -> bool:
 
 @dataclass(frozen=True)
 class Exclusions:
-    """Decides for one task. `baseline`: paths that the agent was given; `pythonpath`: import roots."""
+    """Decides for one task. `baseline`: paths that the agent was given; `pythonpath`: import roots; `travelling`:
+    what the fix itself changes, which travels although it lies on a test path (lib/ansible/plugins/test/)."""
 
     baseline: frozenset[str]
     test_files: frozenset[str]
     pythonpath: tuple[str, ...] = (".",)
+    travelling: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, baseline: Iterable[str], test_files: Iterable[str], pythonpath: Iterable[str]) -> Exclusions:
-        return cls(frozenset(baseline), frozenset(test_files), tuple(pythonpath))
+    def of(
+        cls,
+        baseline: Iterable[str],
+        test_files: Iterable[str],
+        pythonpath: Iterable[str],
+        travelling: Iterable[str] = (),
+    ) -> Exclusions:
+        return cls(frozenset(baseline), frozenset(test_files), tuple(pythonpath), frozenset(travelling))
 
     def excludes(self, path: str) -> bool:
-        """Whether a change of `path` stays behind: test files, whatever would be imported in their place, the
-        harness's own files, context files, packaging metadata (it names pytest plugins), and new modules that
-        would hide the standard library or the test runner."""
+        """Whether a change of `path` stays behind: test files and all that supports them (other tests, their
+        data), whatever would be imported in their place, the harness's own files, context files, packaging
+        metadata (it names pytest plugins), and new modules that would hide the standard library or the test
+        runner."""
         parts = path.split("/")
         return (
             path in self.test_files
+            or (path not in self.travelling and is_test_path(path))
             or parts[-1].lower() in HARNESS
             or is_context_file(path)
             or is_junk(path)

@@ -67,6 +67,7 @@ def prepare_task(
         fail_to_pass=validation.fail_to_pass,
         pass_to_pass=validation.pass_to_pass,
         test_files=variants.test_files,
+        travelling_tests=variants.travelling_tests,
         import_name=task.environment.import_name,
         prompt_source=task.spec.prompt_source,
         prompt=objects.put(_prompt(task, prepared, output).encode()),

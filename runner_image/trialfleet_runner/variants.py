@@ -29,7 +29,13 @@ class Variants:
 
     def exclusions(self, pythonpath: tuple[str, ...]) -> Exclusions:
         """What of a patch stays behind on the scoring tree."""
-        return Exclusions.of(self.pristine, self.test_files, pythonpath)
+        return Exclusions.of(self.pristine, self.test_files, pythonpath, self.travelling_tests)
+
+    @property
+    def travelling_tests(self) -> tuple[str, ...]:
+        """Paths that look like tests and belong to the fix: only there may an agent change such a path. What
+        supports the tests alone belongs into the task's `test_files`, which the scoring tree has already."""
+        return tuple(path for path in self.fix if is_test_path(path))
 
 
 def variants(task: LoadedTask, trees: Trees) -> Variants:
@@ -45,7 +51,7 @@ def variants(task: LoadedTask, trees: Trees) -> Variants:
         _check_test_file(task, fixed, path)
     pristine = without(pre_fix, tests) | {path: fixed[path] for path in tests}
     differing = [path for path in changed(pre_fix, fixed) if path not in tests]
-    travels = Exclusions.of(pristine, tests, task.environment.pythonpath)
+    travels = Exclusions.of(pristine, tests, task.environment.pythonpath, differing)
     fix = {path: fixed.get(path) for path in differing if not travels.excludes(path)}
     if not fix:
         raise OperatorError(

@@ -9,15 +9,19 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.integration.lab import SOURCE, Lab, write
 from trialfleet_runner import workspace
-from trialfleet_runner.contract import AgentSpec
+from trialfleet_runner.canonical import canonical_json
+from trialfleet_runner.contract import AgentSpec, Grants
 
 FIX = SOURCE.replace("{hundred}", "100").splitlines()[9].strip()
 HIDDEN = "assert total([100.0], discount=10) == 90.0"
@@ -73,14 +77,60 @@ def searched(lab: Lab, roots: list[str], **env: str) -> set[str]:
     return set(answer["found"])
 
 
+ISSUE = {
+    "prompt_source": "issue",
+    "issue": "A discount in percent does not work.",
+    "test_file": "tests/test_rules.py",
+}
+
+
 @pytest.fixture
 def hidden_tests(tmp_path: Path) -> Lab:
-    issue = {
-        "prompt_source": "issue",
-        "issue": "A discount in percent does not work.",
-        "test_file": "tests/test_rules.py",
-    }
-    return Lab(tmp_path, task=issue, hidden=True)
+    return Lab(tmp_path, task=ISSUE, hidden=True)
+
+
+# Each takes away one defence, in the runner's own process, and leaves all others standing.
+DEFENCE = {
+    "environment": """
+from trialfleet_runner.sandbox.bubblewrap import Bubblewrap as Sandbox
+run = Sandbox.run
+Sandbox.run = lambda self, job: run(self, replace(job, env={**os.environ, **job.env}))
+""",
+    "mounts": """
+from trialfleet_runner.sandbox.bubblewrap import Bubblewrap as Sandbox
+from trialfleet_runner.sandbox.protocol import Mount
+run, more = Sandbox.run, tuple(Mount(Path(p), p) for p in os.environ.get("EXTRA_MOUNT", "").split())
+Sandbox.run = lambda self, job: run(self, replace(job, mounts=(*job.mounts, *more)))
+""",
+    "exclusions": """
+from trialfleet_runner.exclusions import Exclusions, is_junk
+Exclusions.excludes = lambda self, path: is_junk(path)
+""",
+}
+RUNNER = """
+import os, sys
+from dataclasses import replace
+from pathlib import Path
+{defence}
+from trialfleet_runner.attempt.__main__ import main
+sys.exit(main(Path(sys.argv[1])))
+"""
+
+
+@dataclass
+class Weakened(Lab):
+    """Its runners lack one defence."""
+
+    defence: str = ""
+
+    def start(self, grants: Grants, *, env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+        path = self.root / f"grants-{grants.attempt}.json"
+        path.write_bytes(canonical_json(grants))
+        return subprocess.Popen(
+            [sys.executable, "-c", RUNNER.format(defence=DEFENCE[self.defence]), str(path)],
+            env={**os.environ, "TRIALFLEET_SCRATCH": str(self.scratch), **(env or {})},
+            stderr=subprocess.PIPE,
+        )
 
 
 def places(lab: Lab) -> list[str]:
@@ -103,6 +153,29 @@ def test_control_without_the_sandbox_all_of_it_is_found(
     assert (
         not {"env:key", "git:fix", "git:tests"} & found
     )  # the allow-listed environment and the one commit still hold
+
+
+@pytest.mark.needs("bubblewrap")
+def test_control_with_the_environment_inherited_the_key_is_found(tmp_path: Path) -> None:
+    lab = Weakened(tmp_path, task=ISSUE, hidden=True, defence="environment")
+    assert "env:key" in searched(lab, ["."], ANTHROPIC_API_KEY=KEY)
+
+
+@pytest.mark.needs("bubblewrap")
+def test_control_with_the_objects_mounted_the_fix_and_the_tests_are_found(tmp_path: Path) -> None:
+    lab = Weakened(tmp_path, task=ISSUE, hidden=True, defence="mounts")
+    copies = tmp_path / "objects"  # not the user's whole cache: a search of it would take long
+    copies.mkdir()
+    for digest in (lab.planned.order.fix, lab.planned.order.pristine):
+        shutil.copy(lab.cache.objects / digest, copies)
+    assert {"fix", "tests"} <= searched(lab, ["/"], EXTRA_MOUNT=str(copies))
+
+
+@pytest.mark.needs("bubblewrap")
+def test_control_with_the_store_mounted_it_is_found(tmp_path: Path) -> None:
+    lab = Weakened(tmp_path, task=ISSUE, hidden=True, defence="mounts")
+    found = searched(lab, ["/"], EXTRA_MOUNT=str(lab.store.root))
+    assert {"store", "fix"} <= found
 
 
 @pytest.mark.needs("root")
@@ -190,6 +263,10 @@ rules = pathlib.Path("shop/pricing/rules.py")
 {real}
 tests = "".join(f"def test_{n}(): pass\\n" for n in ("total", "discount", "cheapest"))
 pathlib.Path("tests/test_rules.py").write_text(tests)
+forged = "import shop.pricing.rules as r; r.total = lambda p, discount=0: 90.0"
+pathlib.Path("tests/__init__.py").write_text(forged)
+pathlib.Path("tests/data").mkdir()
+pathlib.Path("tests/data/expected.json").write_text("{}")
 pathlib.Path("conftest.py").write_text("def pytest_collection_modifyitems(items): items.clear()\\n")
 pathlib.Path("pytest.ini").write_text("[pytest]\\naddopts = --co\\n")
 pathlib.Path("CLAUDE.md").write_text("cheat")
@@ -206,8 +283,38 @@ def test_only_the_source_travels_to_scoring(tmp_path: Path, real: str, passes: b
     assert left.end.scored is not None
     assert left.end.scored.tests_passed is passes
     assert left.patch is not None
-    assert {"tests/test_rules.py", "conftest.py", "pytest.ini", "CLAUDE.md"} <= set(left.patch.excluded)
+    support = {"tests/__init__.py", "tests/data/expected.json"}
+    harness = {"tests/test_rules.py", "conftest.py", "pytest.ini", "CLAUDE.md"}
+    assert support | harness <= set(left.patch.excluded)
     assert "conftest" not in left.patch.diff
+    assert "tests/" not in left.patch.diff
+
+
+SUPPORT = """
+import pathlib
+pathlib.Path("tests/{name}").write_text({text!r})
+"""
+FORGED = "import shop.pricing.rules as r\nr.total = lambda p, discount=0: 90.0 if discount else 3.0\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("__init__.py", FORGED),
+        ("conftest.py", FORGED),
+        ("test_rules.py", "def test_total(): pass\ndef test_discount(): pass\ndef test_cheapest(): pass\n"),
+    ],
+)
+def test_control_without_the_exclusions_tampered_tests_decide(tmp_path: Path, name: str, text: str) -> None:
+    argv = ["python", "-c", SUPPORT.format(name=name, text=text)]
+    spec = AgentSpec(kind="command", options={"argv": argv})
+    verdicts = []
+    for lab in (Weakened(tmp_path / "weak", defence="exclusions"), Lab(tmp_path / "whole")):
+        lab.root.mkdir()
+        left = lab.run(lab.grants(spec))
+        assert left.end.scored is not None, left.end.loss
+        verdicts.append(left.end.scored.tests_passed)
+    assert verdicts == [True, False]
 
 
 def test_the_workspace_is_one_orphan_commit(tmp_path: Path) -> None:

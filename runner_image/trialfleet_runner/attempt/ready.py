@@ -46,7 +46,7 @@ def prepare(grants: Grants, inputs: Inputs, *, for_other_uid: bool) -> Ready:
         pristine = inputs.template(task.pristine)
     except (OperatorError, ValueError) as error:
         raise Lost(LossClass.SETUP, str(error), halt=HaltScope.TASK) from error
-    exclusions = Exclusions.of(given.manifest, task.test_files, task.pythonpath)
+    exclusions = Exclusions.of(given.manifest, task.test_files, task.pythonpath, task.travelling_tests)
     return Ready(composed, built, given, pristine, exclusions)
 
 

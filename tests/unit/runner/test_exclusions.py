@@ -17,6 +17,7 @@ GIVEN = Exclusions.of(
     ],
     test_files=["tests/test_a.py"],
     pythonpath=[".", "src"],
+    travelling=["lib/plugins/test/files.py"],
 )
 
 
@@ -27,6 +28,15 @@ GIVEN = Exclusions.of(
         "tests/test_a/__init__.py",  # a package is found before a module
         "tests/test_a.so",
         "tests/test_a.cpython-311-x86_64-linux-gnu.so",
+        "tests/__init__.py",
+        "tests/test_b.py",
+        "tests/utils.py",
+        "tests/data/test_a.json",
+        "tests.py",
+        "src/tests.py",
+        "test/sanity/y.py",
+        "lib/plugins/test/other.py",
+        "src/pkg/test_inner.py",
         "tests/conftest.py",
         "conftest.py",
         "src/pkg/conftest.py",
@@ -60,10 +70,9 @@ def test_stays_behind(path: str) -> None:
         "src/pkg/a.py",
         "src/pkg/json.py",  # inside a package it hides nothing
         "src/pkg/new/deep.py",
-        "test/sanity/y.py",  # `test` is of the standard library, but the repository had it before
-        "tests/test_b.py",
-        "tests/data/test_a.json",
-        "tests/test_ab.py",
+        "lib/plugins/test/files.py",  # the fix changes it
+        "src/pkg/testing.py",
+        "src/pkg/contest.py",
         "src/pkg/native.so",
         "docs/index.rst",
     ],
