@@ -11,23 +11,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from trialfleet_controller import keys
 from trialfleet_controller.backend import AttemptId, Backend, Finished, Order
 from trialfleet_controller.breaker import Breaker, Health, Outage
 from trialfleet_controller.classify import Departure, classify
 from trialfleet_controller.epochs import Driver
 from trialfleet_controller.fault import checkpoint
-from trialfleet_controller.fold import Attempt, Conclude, Intend, Place, Watch, next_step
-from trialfleet_controller.ledger import Ledger, Survey, agent_runs_of
+from trialfleet_controller.fold import Attempt, BrokenChain, Conclude, Intend, Place, Watch, next_step, score_from
+from trialfleet_controller.ledger import Ledger, Survey
 from trialfleet_controller.lifecycle import Budgets
 from trialfleet_controller.machine import Liveness
-from trialfleet_controller.money import Purse, settled
+from trialfleet_controller.money import Purse
 from trialfleet_controller.orders import Granter, attempt_deadline_s
 from trialfleet_controller.plan import Planned
 from trialfleet_controller.queue import Queue
 from trialfleet_controller.tally import Tally
 from trialfleet_runner.campaign import Plan
 from trialfleet_runner.canonical import canonical_json
-from trialfleet_runner.contract import HaltScope, Loss, LossClass, Trial
+from trialfleet_runner.contract import End, HaltScope, Loss, LossClass, Outcome, Trial
+from trialfleet_runner.errors import OperatorError
+
+COMMIT_S = 5.0  # a runner told to stop gives its agent the whole grace; then it must still commit what was lost
 
 
 class Ending(StrEnum):
@@ -71,11 +75,17 @@ class _Open:
     trial: Planned
     record: Trial
     chain: tuple[Attempt, ...] = ()
+    charged: float = 0.0  # US dollars of `chain` that are in the purse
     watched_since: float = field(default_factory=time.monotonic)
 
     @property
     def attempt(self) -> AttemptId:
         return AttemptId(self.trial.id, len(self.chain))
+
+    @property
+    def scores_only(self) -> bool:
+        """Its agent has run: the attempt that runs, or comes next, buys nothing."""
+        return score_from(self.chain) is not None
 
 
 class Dispatcher:
@@ -102,6 +112,7 @@ class Dispatcher:
         self._budgets = Budgets.of(plan.retries)
         self._granter = Granter(plan, ledger.store)
         self._deadline_s = attempt_deadline_s(plan)
+        self._patience_s = plan.limits.stop_grace_s + COMMIT_S
         self._metered = plan.agent.model is not None
         self._purse = Purse.of(plan)
         self._breaker = Breaker.closed(min(plan.parallel, backend.slots))
@@ -159,42 +170,62 @@ class Dispatcher:
         outcomes = list(self._ledger.outcomes(sorted(done)))
         for outcome in outcomes:
             self.tally.earlier(outcome)
-        self._purse = settled(self._purse, outcomes, survey.agent_runs, metered=self._metered)
+        self._settle_purse(outcomes)
         self._steer()
         for trial_id in survey.open:
             if (trial := self._trials.get(trial_id)) is not None:
                 self._reopen(trial)
+
+    def _settle_purse(self, outcomes: Sequence[Outcome]) -> None:
+        """What earlier controllers spent on finished trials. Only a cap makes it worth the reading."""
+        if self._purse.cap is None or not self._metered:
+            return
+        for outcome in outcomes:
+            alone = outcome.attempts == 1 and outcome.scored is not None
+            chain = () if alone else self._ledger.chain(outcome.trial.id)
+            cost = self._purse.price(1, outcome.scored) if alone else self._purse.cost(chain)
+            self._purse = self._purse.charged(cost)
 
     def _reopen(self, trial: Planned) -> None:
         opened = _Open(trial, trial.record(), self._ledger.chain(trial.id))
         self._queue.hold(trial)
         self._open[trial.id] = opened
         for attempt in opened.chain:
-            if attempt.end is not None:
-                self._charge(attempt)
-                if attempt.end.loss is not None:
-                    self.tally.lost(trial.condition, attempt.end.loss.loss)
-        if opened.chain and opened.chain[-1].end is not None:
+            if attempt.end is not None and attempt.end.loss is not None:
+                self.tally.lost(trial.condition, attempt.end.loss.loss)
+        self._charge(opened)
+        if opened.chain and (end := opened.chain[-1].end) is not None:
             opened.chain = (*opened.chain[:-1], self._ledger.verify(opened.chain[-1]))
+            self._halt_again(trial, end)
         self._drive(opened)
+
+    def _halt_again(self, trial: Planned, end: End) -> None:
+        """A kill may have come between a loss that halts and its halt; a halt that was lifted stays lifted."""
+        if end.loss is None or end.loss.halt is HaltScope.NONE:
+            return
+        task = trial.task if end.loss.halt is HaltScope.TASK else None
+        if not self._ledger.halt_known(task, since=end.at):
+            self._halt_if(trial, end.loss)
 
     # --- starting -----------------------------------------------------------------------------------
 
     def _launch_what_may(self) -> None:
-        while self._may_start() and (trial := self._queue.take()) is not None:
+        while self._may_start() and (trial := self._take()) is not None:
             self._launch(trial)
 
     def _may_start(self) -> bool:
         busy = len(self._running) + len(self._watched)
-        if self._ending is not None or busy >= self._breaker.width:
-            return False
-        if time.monotonic() < self._no_start_before:
-            return False
-        if self._purse.allows(busy):
-            return True
-        if not busy and self._queue.open:
+        return self._ending is None and busy < self._breaker.width and time.monotonic() >= self._no_start_before
+
+    def _take(self) -> Planned | None:
+        """The next trial that can be paid: scoring alone costs nothing, and reserves nothing."""
+        busy = (*self._running.values(), *self._watched.values())
+        if self._purse.allows(sum(not opened.scores_only for opened in busy)):
+            return self._queue.take()
+        trial = self._queue.take_again(lambda trial: self._open[trial.id].scores_only)
+        if trial is None and not busy and self._queue.open:
             self._stop(Ending.OUT_OF_MONEY, "the campaign's cost cap is reached")
-        return False
+        return trial
 
     def _launch(self, trial: Planned) -> None:
         opened = self._open.setdefault(trial.id, _Open(trial, trial.record()))
@@ -250,7 +281,7 @@ class Dispatcher:
             attempt = self._ledger.refresh(attempt)
         attempt = self._ledger.verify(attempt)
         opened.chain = (*opened.chain[:-1], attempt)
-        self._charge(attempt)
+        self._charge(opened)
         self._learn(opened.trial, attempt)
         self._drive(opened)
 
@@ -265,7 +296,14 @@ class Dispatcher:
                 self._queue.again(opened.trial)
 
     def _next(self, opened: _Open) -> Intend | Place | Watch | Conclude:
-        return next_step(opened.record, opened.chain, self._budgets)
+        try:
+            return next_step(opened.record, opened.chain, self._budgets)
+        except BrokenChain as error:
+            raise OperatorError(
+                f"the records contradict each other: {error}",
+                where=f"{self._ledger.store.url}/{keys.attempts(self._plan.campaign, opened.trial.id)}",
+                hint="somebody changed the ledger: put its file back as it was, from a copy that was pulled",
+            ) from error
 
     def _conclude(self, opened: _Open, step: Conclude) -> None:
         outcome = self._ledger.conclude(step.outcome)
@@ -273,9 +311,11 @@ class Dispatcher:
         self._queue.finish(opened.trial)
         self._open.pop(opened.trial.id, None)
 
-    def _charge(self, attempt: Attempt) -> None:
-        scored = attempt.end.scored if attempt.end is not None else None
-        self._purse = self._purse.paid(agent_runs_of([attempt]), scored, metered=self._metered)
+    def _charge(self, opened: _Open) -> None:
+        """The whole chain's cost at once, as a resume will see it: a verdict tells what a lost run had cost."""
+        cost = self._purse.cost(opened.chain) if self._metered else 0.0
+        self._purse = self._purse.charged(cost - opened.charged)
+        opened.charged = cost
 
     def _learn(self, trial: Planned, attempt: Attempt) -> None:
         """What an end says about the provider, the task and the harness."""
@@ -348,7 +388,7 @@ class Dispatcher:
                     patched=attempt.patched,
                 )
                 self._ledger.lose(attempt.intent, loss)
-        self._backend.stop(list(self._running), grace_s=self._plan.limits.stop_grace_s)
+        self._backend.stop(list(self._running), grace_s=self._patience_s)
 
     def _look_at_watched(self) -> None:
         if not self._watched or time.monotonic() < self._next_watch:
@@ -382,9 +422,8 @@ class Dispatcher:
         """Ctrl-C: stop the children, settle what they say; everything else waits for a resume."""
         self._ending = Ending.INTERRUPTED
         self._tell("stopping; once more to stop at once")
-        grace_s = self._plan.limits.stop_grace_s
-        self._backend.stop(list(self._running), grace_s=grace_s)
-        until = time.monotonic() + grace_s + self._rhythm.wind_down_s
+        self._backend.stop(list(self._running), grace_s=self._patience_s)
+        until = time.monotonic() + self._patience_s + self._rhythm.wind_down_s
         hurried = False
         while self._running and time.monotonic() < until:
             if self._interrupt.now and not hurried:

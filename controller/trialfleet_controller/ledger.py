@@ -10,14 +10,13 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import TypeVar
 
 from pydantic import ValidationError
 
 from trialfleet_controller import keys
 from trialfleet_controller.fault import checkpoint
-from trialfleet_controller.fold import Attempt, Chain, Intend
+from trialfleet_controller.fold import Attempt, Intend
 from trialfleet_runner.campaign import Amendment, Cancel, Halt, Plan, Quarantine
 from trialfleet_runner.canonical import canonical_json, sha256
 from trialfleet_runner.contract import End, Grants, Intent, Loss, Outcome, Record, Start
@@ -33,12 +32,10 @@ _INCIDENTAL = {"uid", "created", "versions", "parallel", "inputs"}
 
 @dataclass(frozen=True)
 class Survey:
-    """What one pass over the listings says. `open`: trials with attempts and no outcome; `agent_runs`: of every
-    trial, how often an agent may have run (starts up to the first patch)."""
+    """What one pass over the listings says. `open`: trials with attempts and no outcome."""
 
     done: frozenset[str]
     open: tuple[str, ...]
-    agent_runs: dict[str, int]
 
 
 class Ledger:
@@ -92,14 +89,12 @@ class Ledger:
 
     def survey(self) -> Survey:
         """Two listings, attempts first: a trial that somebody concludes in between is done, not open."""
-        runs: dict[str, int] = {}
         parsed = (
             keys.parse_attempt(self.campaign, entry.key) for entry in self.store.list(keys.attempts(self.campaign))
         )
-        for trial, found in groupby((key for key in parsed if key), key=lambda key: key.trial):
-            runs[trial] = _agent_runs(list(found))
+        begun = list(dict.fromkeys(key.trial for key in parsed if key))
         done = frozenset(self.outcome_ids())
-        return Survey(done, tuple(trial for trial in runs if trial not in done), runs)
+        return Survey(done, tuple(trial for trial in begun if trial not in done))
 
     def outcome_ids(self) -> Iterator[str]:
         for entry in self.store.list(keys.outcomes(self.campaign)):
@@ -233,6 +228,15 @@ class Ledger:
         lifted = {number for amendment in self.amendments() for number in amendment.lifts}
         return tuple(halt for halt in self._all("halts", Halt) if halt.number not in lifted)
 
+    def halt_known(self, task: str | None, *, since: float) -> bool:
+        """Whether a halt of this scope is in force, or one was lifted after `since`."""
+        lifted = {number: amendment.at for amendment in self.amendments() for number in amendment.lifts}
+        return any(
+            halt.number not in lifted or lifted[halt.number] >= since
+            for halt in self._all("halts", Halt)
+            if halt.task == task
+        )
+
     def halt(self, task: str | None, reason: str) -> Halt:
         def record(number: int) -> Halt:
             return Halt(number=number, at=self._clock(), task=task, reason=reason)
@@ -280,12 +284,6 @@ class Ledger:
         return made
 
 
-def _agent_runs(found: list[keys.AttemptKey]) -> int:
-    starts = {key.attempt for key in found if key.name == "start.json"}
-    patches = [key.attempt for key in found if key.name == "patch.json"]
-    return sum(1 for n in starts if not patches or n <= min(patches))
-
-
 def _differences(stored: Plan, wanted: Plan) -> list[str]:
     return [
         name
@@ -305,13 +303,3 @@ def _parse(key: str, raw: bytes, model: type[R]) -> R:
             where=key,
             hint="the ledger was edited, or another version of trialfleet wrote it",
         ) from None
-
-
-def agent_runs_of(chain: Chain) -> int:
-    """How often an agent may have run in `chain`: its cost is unknown unless a verdict tells it."""
-    return sum(1 for a in chain if not a.intent.score_only and (a.start is not None or _ran(a)))
-
-
-def _ran(attempt: Attempt) -> bool:
-    end = attempt.end
-    return end is not None and (end.loss is None or end.loss.agent_started)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from trialfleet_controller.fold import Chain
 from trialfleet_runner.campaign import Plan
-from trialfleet_runner.contract import Outcome, Scored
+from trialfleet_runner.contract import Scored
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +25,21 @@ class Purse:
         """Whether one more may start beside `running` others."""
         return self.cap is None or self.spent + (running + 1) * self.trial <= self.cap + 1e-9
 
-    def paid(self, agent_runs: int, scored: Scored | None, *, metered: bool) -> Purse:
-        """After a trial's attempts: the last run's cost as measured, every other at the most it can have been
-        (a lost attempt reports none). `metered`: the agent buys from a model provider at all."""
-        if not metered or agent_runs == 0:
-            return self
-        known = scored.metrics.cost_usd if scored is not None else None
-        cost = agent_runs * self.trial if known is None else known + (agent_runs - 1) * self.trial
+    def charged(self, cost: float) -> Purse:
         return replace(self, spent=self.spent + cost)
 
+    def price(self, agent_runs: int, scored: Scored | None) -> float:
+        """Of one trial: the last run's cost as measured, every other at the most it can have been (a lost attempt
+        reports none)."""
+        if agent_runs == 0:
+            return 0.0
+        known = scored.metrics.cost_usd if scored is not None else None
+        return agent_runs * self.trial if known is None else known + (agent_runs - 1) * self.trial
 
-def settled(purse: Purse, outcomes: Iterable[Outcome], agent_runs: dict[str, int], *, metered: bool) -> Purse:
-    """The purse after what earlier controllers spent on finished trials."""
-    for outcome in outcomes:
-        purse = purse.paid(agent_runs.get(outcome.trial.id, 0), outcome.scored, metered=metered)
-    return purse
+    def cost(self, chain: Chain) -> float:
+        """Of one trial's attempts that are over, from their ends alone: whoever reads them, whenever."""
+        ends = [(attempt, attempt.end) for attempt in chain if attempt.end is not None]
+        runs = sum(
+            not attempt.intent.score_only and (end.loss is None or end.loss.agent_started) for attempt, end in ends
+        )
+        return self.price(runs, ends[-1][1].scored if ends else None)

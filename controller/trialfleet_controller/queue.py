@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from trialfleet_controller.plan import Planned
 
@@ -38,6 +38,14 @@ class Queue:
             if trial.task not in self._halted:
                 return trial
         return self._in_order()
+
+    def take_again(self, wanted: Callable[[Planned], bool]) -> Planned | None:
+        """The first waiting retry that is `wanted`."""
+        for trial in self._again:
+            if trial.task not in self._halted and wanted(trial):
+                self._again.remove(trial)
+                return trial
+        return None
 
     def hold(self, trial: Planned) -> None:
         """It has attempts already: never taken in plan order, only by `again`."""

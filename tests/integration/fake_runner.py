@@ -5,7 +5,8 @@ Only the standard library, so that one run costs little. BEHAVIOUR is words join
 `kill=PLACE:N` SIGKILL itself at PLACE (begin, start, patch, bundle, end) of attempts up to N;
 `loss=CLASS:N` end attempts up to N with that loss before the agent, `midloss=CLASS:N` after it started;
 `halt=SCOPE` the losses halt; `torn` the bundle is not what the end says; `crash` end with a traceback;
-`orphan=FILE` leave a process behind; `deaf` ignore SIGTERM.
+`orphan=FILE` leave a process behind; `deaf` ignore SIGTERM; `linger=S` take S seconds to stop;
+`cost=USD` what the agent says it has cost.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ class Fake:
             shutil.rmtree(self.scratch, ignore_errors=True)
 
     def told_to_stop(self, *_: object) -> None:
+        time.sleep(float(self.words.get("linger") or 0))
         self.lose("terminated", "told to stop", started=True)
         shutil.rmtree(self.scratch, ignore_errors=True)
         os._exit(143)
@@ -134,11 +136,14 @@ class Fake:
             "excluded": [],
             "stop": "finished",
             "throttled_s": 0.0,
-            "metrics": {"turns": 3},
+            "metrics": self.metrics(),
             "delivery": {},
             "trajectory": None,
             "trajectory_jsonl": "",
         }
+
+    def metrics(self) -> dict[str, Any]:
+        return {"turns": 3, **({"cost_usd": float(self.words["cost"])} if "cost" in self.words else {})}
 
     def score(self) -> None:
         bundle = canonical({"bundle": self.id, "n": self.n})
@@ -149,7 +154,7 @@ class Fake:
             "verdict": "passed" if passed else "failed",
             "stop": "finished",
             "tests_passed": passed,
-            "metrics": {"turns": 3},
+            "metrics": self.metrics(),
             "delivery": {},
         }
         self.end(scored=scored, bundle=hashlib.sha256(bundle).hexdigest(), bundle_bytes=len(bundle))

@@ -17,8 +17,10 @@ from fake_campaign import CAMPAIGN, fake_plan
 
 from trialfleet_controller.fault import VARIABLE
 from trialfleet_controller.guard import members
+from trialfleet_controller.ledger import Ledger
 from trialfleet_controller.local import RAY_FOLDER, RAY_PARENT
 from trialfleet_runner.contract import LossClass
+from trialfleet_runner.store.directory import DirectoryStore
 
 PROGRAM = Path(__file__).with_name("fake_campaign.py")
 GOING = 5.0  # seconds that processes may take to go once their parent is dead
@@ -85,6 +87,22 @@ def test_killed_at_a_step_and_resumed(controller: Controller, place: str) -> Non
     outcomes = audit(controller.root, PLAN, log=controller.log, before=before)
     assert all(outcome.scored is not None for outcome in outcomes)
     controller.nobody_left()
+
+
+def test_killed_before_a_halt_was_written(controller: Controller) -> None:
+    """The next controller writes it; once lifted, the same loss halts no more."""
+    broken = "loss=setup:1,halt=task"
+    code, output = controller.run(broken, "--slots", "1", crash="halt.before:1")
+    assert code == -signal.SIGKILL, output
+    ledger = Ledger(DirectoryStore(controller.root), CAMPAIGN)
+    assert ledger.halts() == ()
+    code, output = controller.run()
+    assert (code, output.split()[-1]) == (0, "halted"), output
+    (halt,) = ledger.halts()
+    assert halt.task == "task-0"
+    ledger.amend(reps=None, after_look=False, lifts=(halt.number,))
+    code, output = controller.run()
+    assert (code, output.split()[-1]) == (0, "complete"), output
 
 
 @pytest.mark.parametrize(

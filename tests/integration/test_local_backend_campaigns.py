@@ -13,7 +13,7 @@ from campaign_audit import audit, survivors
 from fake_campaign import CAMPAIGN, drive, fake_argv, fake_plan
 
 from trialfleet_controller import epochs
-from trialfleet_controller.dispatcher import Ending
+from trialfleet_controller.dispatcher import Dispatcher, Ending, Interrupt, Rhythm
 from trialfleet_controller.driving import finish
 from trialfleet_controller.ledger import Ledger
 from trialfleet_controller.looks import record_look
@@ -191,17 +191,81 @@ def test_cancel_now_marks_what_ran_as_lost(site: Site) -> None:
 
 
 def test_the_cost_cap_stops_starting(site: Site) -> None:
-    plan = fake_plan(reps=10)
-    capped = plan.model_copy(
-        update={
-            "cost_usd_campaign": 5.0,
-            "limits": plan.limits.model_copy(update={"cost_usd": 1.0}),
-            "agent": plan.agent.model_copy(update={"model": "some-model"}),
-        }
-    )
+    plan = capped(fake_plan(reps=10), campaign=5)
     for _ in range(2):  # the fake reports no cost, so every run counts as the most it may have cost: also resumed
-        assert site.run(capped) is Ending.OUT_OF_MONEY
+        assert site.run(plan) is Ending.OUT_OF_MONEY
         assert site.executions() == 5
+
+
+def capped(plan: Plan, *, campaign: float) -> Plan:
+    """A trial may cost 1 USD."""
+    limits = plan.limits.model_copy(update={"cost_usd": 1.0})
+    agent = plan.agent.model_copy(update={"model": "some-model"})
+    return plan.model_copy(update={"cost_usd_campaign": campaign, "limits": limits, "agent": agent})
+
+
+def dispatcher(site: Site, plan: Plan, behaviour: str) -> Dispatcher:
+    site.ledger.freeze(plan)
+    backend = ProcessBackend(slots=2, runner=fake_argv(f"{behaviour},log={site.log}"))
+    driver = epochs.claim(site.ledger.store, CAMPAIGN, epochs.Pulse(enabled=False))
+    rhythm = Rhythm(poll_s=0.05, back_off_s=0.001)
+    return Dispatcher(plan, trials(plan), site.ledger, backend, driver, rhythm=rhythm)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "spent"),
+    [
+        ("cost=0.25", 0.5),
+        ("cost=0.25,loss=evicted:2", 0.5),  # with a start, and yet before the agent
+        ("cost=0.25,midloss=evicted:1", 2.5),
+        ("cost=0.25,kill=patch:1", 0.5),  # the scoring tells what the lost run had cost
+        ("cost=0.25,torn", 0.5),
+        ("midloss=evicted:99", 6),
+        ("loss=setup:99,halt=task", 0),
+        ("cost=0.25,midloss=setup:1,halt=task", 2),  # its trials stay open
+    ],
+)
+def test_a_resume_knows_the_same_of_the_money(site: Site, behaviour: str, spent: float) -> None:
+    plan = capped(fake_plan(tasks=1, conditions=("none",), reps=2), campaign=9)
+    live = dispatcher(site, plan, behaviour)
+    live.run()
+    later = dispatcher(site, plan, behaviour)
+    later.run()
+    assert live._purse.spent == later._purse.spent == spent
+
+
+def test_what_is_paid_for_is_scored_though_the_money_is_gone(site: Site) -> None:
+    plan = capped(fake_plan(tasks=1, conditions=("none",), reps=2), campaign=1)
+    assert site.run(plan, "kill=patch:2") is Ending.OUT_OF_MONEY
+    (outcome,) = site.outcomes(plan)
+    assert outcome.scored is not None
+    assert (outcome.attempts, site.executions()) == (3, 1)
+
+
+def test_an_edited_end_is_named(site: Site) -> None:
+    plan = fake_plan(tasks=1, conditions=("none",), reps=1)
+    drive(site.root, plan, ProcessBackend(slots=1, runner=("/bin/sh", "-c", FULL)))
+    (trial,) = trials(plan)
+    end = site.root / CAMPAIGN / "attempts" / trial.id / "1" / "end.json"
+    end.chmod(0o600)
+    end.write_bytes(end.read_bytes().replace(b"disk is full", b"disk is fine", 1))
+    with pytest.raises(OperatorError, match="intent 2 does not follow from end 1") as raised:
+        site.run(plan)
+    assert raised.value.where is not None
+    assert f"attempts/{trial.id}/" in raised.value.where
+    assert raised.value.hint
+
+
+def test_who_is_told_to_stop_may_still_say_what_was_lost(site: Site) -> None:
+    """A runner gives its agent the whole grace, and then needs a moment for its end."""
+    plan = fake_plan(tasks=1, conditions=("none",), reps=1, stop_grace_s=0.2)
+    interrupt = Interrupt()
+    threading.Timer(1.0, interrupt.ask).start()
+    backend = ProcessBackend(slots=1, runner=fake_argv("sleep=60,linger=1"))
+    assert drive(site.root, plan, backend, interrupt=interrupt) is Ending.INTERRUPTED
+    (attempt,) = site.ledger.chain(trials(plan)[0].id)
+    assert attempt.end is not None
+    assert attempt.end.by == "runner"
 
 
 def test_a_provider_that_is_down_slows_down_and_burns_no_more_than_the_budget(site: Site) -> None:
@@ -216,8 +280,6 @@ def test_more_reps_run_only_what_is_new(site: Site) -> None:
     site.run(plan)
     longer = plan.model_copy(update={"reps": 4})
     backend = ProcessBackend(slots=2, runner=fake_argv(f"pass,log={site.log}"))
-    from trialfleet_controller.dispatcher import Dispatcher
-
     driver = epochs.claim(site.ledger.store, CAMPAIGN, epochs.Pulse())
     assert Dispatcher(plan, trials(plan, 4), site.ledger, backend, driver).run() is Ending.COMPLETE
     assert site.executions() == 8

@@ -88,7 +88,7 @@ def test_the_cap_is_kept_by_reservation() -> None:
     purse = Purse(cap=10, trial=2)
     assert purse.allows(4)
     assert not purse.allows(5)
-    purse = purse.paid(1, scored(0.5), metered=True)
+    purse = purse.charged(purse.price(1, scored(0.5)))
     assert purse.spent == 0.5
     assert purse.allows(3)
     assert not purse.allows(4)
@@ -96,11 +96,10 @@ def test_the_cap_is_kept_by_reservation() -> None:
 
 def test_what_is_unknown_is_taken_as_the_most_it_can_have_been() -> None:
     purse = Purse(cap=10, trial=2)
-    assert purse.paid(1, None, metered=True).spent == 2  # lost
-    assert purse.paid(1, scored(None), metered=True).spent == 2  # not measured
-    assert purse.paid(3, scored(0.5), metered=True).spent == 4.5  # two lost runs before it
-    assert purse.paid(0, None, metered=True).spent == 0  # lost before the agent
-    assert purse.paid(3, scored(None), metered=False).spent == 0  # no model is asked
+    assert purse.price(1, None) == 2  # lost
+    assert purse.price(1, scored(None)) == 2  # not measured
+    assert purse.price(3, scored(0.5)) == 4.5  # two lost runs before it
+    assert purse.price(0, None) == 0  # lost before the agent
 
 
 def test_without_a_cap_everything_may_start() -> None:
