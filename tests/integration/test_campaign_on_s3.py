@@ -1,0 +1,70 @@
+"""One small campaign with its ledger in a real S3 server, from `run` to a copy that reports offline."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from tests.integration.lab import Lab
+from tests.integration.real_campaign import campaign_file, trialfleet
+from trialfleet_runner.store.open import open_store
+
+NAME = "shop-on-s3"
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A bucket of the real server, which every command finds as any AWS tool does."""
+    endpoint = os.environ["S3_ENDPOINT"]
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+    config = Config(s3={"addressing_style": "path"}, request_checksum_calculation="when_required")
+    client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", config=config)
+    name = f"campaign-{secrets.token_hex(6)}"
+    client.create_bucket(Bucket=name)
+    yield name
+    store = open_store(f"s3://{name}")
+    for entry in list(store.list("")):
+        store.delete(entry.key)
+    client.delete_bucket(Bucket=name)
+
+
+@pytest.mark.needs("testbed")
+@pytest.mark.slow
+def test_a_campaign_runs_reports_and_is_pulled(bucket: str, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    lab, url = Lab(tmp_path), f"s3://{bucket}/runs"
+    file = campaign_file(
+        lab, name=NAME, agent={"kind": "nop"}, store=url, conditions=("none", "intent_layer"), reps=2
+    )
+    assert "4/4 trials" in trialfleet("run", str(file), "--no-ray", "--no-report", lab=lab)
+    store = open_store(url)
+    keys = {entry.key for entry in store.list("")}
+    assert sum(key.startswith(f"{NAME}/outcomes/") for key in keys) == 4
+    assert sum(key.endswith("/end.json") for key in keys) == 4
+    assert sum(key.endswith("/bundle.tar.zst") for key in keys) == 4
+    assert any(key.startswith("objects/") for key in keys)
+
+    for campaign in (str(file), f"{url}/{NAME}"):
+        standing = json.loads(trialfleet("status", campaign, "--json", lab=lab))
+        assert (standing["state"], standing["terminal"]) == ("complete", 4)
+    report = json.loads(trialfleet("report", f"{url}/{NAME}", "--out", "report", "--json", lab=lab))
+    assert [(cell["passes"], cell["valid"], cell["lost"]) for cell in report["cells"]] == [(0, 2, 0)] * 2
+    assert report["quarantined"] == []
+    assert (lab.root / "report/report.html").is_file()
+
+    trialfleet("run", str(file), "--no-ray", "--no-report", lab=lab)  # finished: nothing is measured again
+    assert {entry.key for entry in store.list("") if "/attempts/" in entry.key} == {
+        key for key in keys if "/attempts/" in key
+    }
+
+    trialfleet("pull", str(file), "copy", lab=lab)
+    offline = {"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9"}
+    copied = trialfleet("report", f"copy/{NAME}", "--out", "r2", "--json", lab=lab, env=offline)
+    assert json.loads(copied)["cells"] == report["cells"]
