@@ -1,15 +1,24 @@
-"""From test results to a verdict: JUnit decides, the exit code of the tests does not."""
+"""From test results to a verdict: JUnit decides, and the exit code of the tests must not gainsay it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from trialfleet_runner.contract import Stop, TestResult, Verdict
+from trialfleet_runner.testrun import TestRun, trouble
 
 
 def all_passed(results: Sequence[TestResult]) -> bool:
     """True when there are results and every one passed: a skipped, missing or erring test is not a pass."""
     return bool(results) and all(result.outcome == "passed" for result in results)
+
+
+def agrees(run: TestRun) -> bool:
+    """Whether the exit code and the report tell one story: 0 and nothing failed, or 1 and something did (a test
+    that is not asked for: ids are selected without their parameters). A program that dies after its report was
+    written, or a report that another program wrote, is no pass. Code under test can forge both."""
+    failed = any(case.outcome in ("failed", "error") for case in run.cases or ())
+    return trouble(run) is None and failed == (run.exit.code == 1)
 
 
 def verdict(stop: Stop, *, passed: bool, tests_timed_out: bool) -> Verdict:

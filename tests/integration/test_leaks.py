@@ -174,8 +174,13 @@ def test_control_with_the_objects_mounted_the_fix_and_the_tests_are_found(tmp_pa
 @pytest.mark.needs("bubblewrap")
 def test_control_with_the_store_mounted_it_is_found(tmp_path: Path) -> None:
     lab = Weakened(tmp_path, task=ISSUE, hidden=True, defence="mounts")
-    found = searched(lab, ["/"], EXTRA_MOUNT=str(lab.store.root))
-    assert {"store", "fix"} <= found
+    assert "fix" in searched(lab, ["/"], EXTRA_MOUNT=str(lab.store.root))  # an earlier rep's patch
+
+
+@pytest.mark.needs("bubblewrap")
+def test_control_with_the_grants_mounted_they_are_found(tmp_path: Path) -> None:
+    lab = Weakened(tmp_path, task=ISSUE, hidden=True, defence="mounts")
+    assert "store" in searched(lab, ["/"], EXTRA_MOUNT=str(tmp_path))
 
 
 @pytest.mark.needs("root")

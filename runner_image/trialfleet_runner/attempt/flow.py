@@ -24,7 +24,7 @@ from trialfleet_runner.attempt.usage import Clock
 from trialfleet_runner.cache import Cache, discard
 from trialfleet_runner.contract import Grants, Loss, Patch, Scored
 from trialfleet_runner.sandbox.protocol import Sandbox
-from trialfleet_runner.scoring import all_passed, verdict
+from trialfleet_runner.scoring import agrees, all_passed, verdict
 from trialfleet_runner.store.protocol import StoreError
 
 
@@ -136,7 +136,7 @@ class Attempt:
         scored = score_run.score(self.grants, ready, patch.diff, folder, self.sandbox, stop=self.stop)
         self.clock.lap("tests", scored.run.exit.core_s or 0.0)
         self._gather_tests(scored, folder)
-        passed = all_passed(scored.results)
+        passed = all_passed(scored.results) and agrees(scored.run)
         tests = {"tests_s": round(scored.run.exit.wall_s, 3), "tests_core_s": scored.run.exit.core_s}
         earlier = None if self.grants.prior_patch is None else patch
         return Scored(
