@@ -26,6 +26,7 @@ from .workspace import Workspace
 _READ_VALUE = 1.6  # a file is opened when its best line times this beats the best candidate
 _GUIDED_READS = 3  # files that a text names are read at once, as many at most
 _FILES = 12
+_OPERATOR_FAILED, _LINE_FAILED, _FILE_FAILED = 0.94, 0.95, 0.985
 
 
 class OutOfTime(Exception):
@@ -65,6 +66,7 @@ class Search:
         self.targets: set[str] = set()
         self.before: Report | None = None
         self.base = Base({}, 0, 0)
+        self.failed: dict[tuple[str, str, int], int] = {}
         self._count = 0
 
     def run(self) -> None:
@@ -154,8 +156,28 @@ class Search:
                 self._open(path)
             elif not self.queue:
                 return False
-            elif self._try(heapq.heappop(self.queue)[2]):
+            elif (one := self._next()) is not None and self._try(one):
                 return True
+
+    def _next(self) -> Candidate | None:
+        """The best candidate when it still is the best after its kin's failures; else it goes back and None."""
+        _, count, one = heapq.heappop(self.queue)
+        value = one.score
+        for kin, share in self._kin(one).items():
+            value *= share ** self.failed.get(kin, 0)
+        if self.queue and value < -self.queue[0][0]:
+            heapq.heappush(self.queue, (-value, count, one))
+            return None
+        return one
+
+    @staticmethod
+    def _kin(one: Candidate) -> dict[tuple[str, str, int], float]:
+        """What a failed candidate speaks against, and the share that its like keep."""
+        return {
+            ("operator", one.operator, 0): _OPERATOR_FAILED,
+            ("line", one.path, one.line): _LINE_FAILED,
+            ("file", one.path, 0): _FILE_FAILED,
+        }
 
     def _next_file(self) -> tuple[str | None, float]:
         """The most promising file that was not opened yet."""
@@ -206,6 +228,8 @@ class Search:
         run = self.tests.candidate()
         if run.passed and self._holds():
             return True
+        for kin in self._kin(one):
+            self.failed[kin] = self.failed.get(kin, 0) + 1
         if not run.passed and run.report is not None and self._better(run, one, whole):
             return False
         self._write_base(one.path)
@@ -244,9 +268,10 @@ class Search:
 
     def _prefer(self, operator: str) -> None:
         """Like edits elsewhere are the likely second half of a repair."""
-        entries = [(s * 2 if c.operator == operator else s, n, c) for s, n, c in self.queue]
-        heapq.heapify(entries)
-        self.queue = entries
+        preferred = [replace(c, score=c.score * 2) if c.operator == operator else c for _, _, c in self.queue]
+        self.queue = []
+        for one in preferred:
+            self._queue(one)
 
     def _write_base(self, path: str) -> None:
         """The file as it was, with the edits kept so far."""

@@ -9,7 +9,7 @@ from ..edit import Change
 from ..scope import callee_name
 from .registry import Site, operator
 
-_DEFAULTS = ('""', "[]", "{}", "()", "0", "None")
+_DEFAULTS = ('""', "[]", "{}", "()", "0")
 _CONVERSIONS = ("str", "list", "tuple", "set", "dict", "int", "sorted", "bool", "float", "len", "repr")
 _BY_KIND: dict[str, tuple[str, ...]] = {
     "str": ("int", "list", "repr", "float", "bytes"),
@@ -166,8 +166,8 @@ def convert(site: Site[ast.expr]) -> Iterator[Change]:
     already = callee_name(node) if isinstance(node, ast.Call) else None
     for name in names:
         if name != already:
-            wanted = site.facts.makes(name, f"to_{name}")
-            yield site.swap(node, f"{name}({site.text(node)})", boost * (3.0 if wanted else 0.8))
+            wanted = 3.0 if site.facts.makes(name) else 1.3 if site.facts.makes(f"to_{name}") else 0.8
+            yield site.swap(node, f"{name}({site.text(node)})", boost * wanted)
     if site.facts.makes("dedupe"):
         yield site.swap(node, f"list(dict.fromkeys({site.text(node)}))", 3.0)
     if site.facts.makes("in_list"):

@@ -219,9 +219,10 @@ def constant_test(site: Site[ast.If | ast.IfExp]) -> Iterator[Change]:
 def refine(site: Site[ast.If | ast.While | ast.IfExp]) -> Iterator[Change]:
     test = site.node.test
     text = site.text(test)
+    plain = isinstance(test, (ast.Name, ast.Attribute))  # `x and x is not None` says no more than `x`
     tight = f"({text})" if isinstance(test, (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr)) else text
     for condition, weight in conditions_for(site, test):
-        if condition not in text:
+        if condition not in text and not (plain and text in condition):
             yield Change((site.source.put(test, f"{tight} and {condition}"),), weight)
             yield Change((site.source.put(test, f"{tight} or {condition}"),), weight * 0.8)
 
