@@ -25,7 +25,7 @@ M = TypeVar("M", bound=BaseModel)
 Place = tuple[str | int, ...]
 
 MAX_BYTES = 8 * 2**20
-MAX_NODES = 1_000_000  # after aliases are expanded: a file of a few lines can grow without bound
+MAX_NODES = 250_000  # after aliases are expanded: a file of a few lines can grow without bound
 
 
 @dataclass(frozen=True)
