@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_runner.cache import Cache, built_once
+from trialfleet_runner.cache import Cache, built_once, discard
 from trialfleet_runner.canonical import digest, sha256
 from trialfleet_runner.contract import EnvironmentRef
 from trialfleet_runner.errors import OperatorError
@@ -26,6 +26,7 @@ from trialfleet_runner.uv import uv_program
 FORMAT = 1  # of what lies in an environment: raise it when older ones must not be used
 SEAL = ".trialfleet-seal"
 SETUP_LOG = "trialfleet-setup.log"
+RETIRED_S = 24 * 3600.0  # no attempt takes that long
 
 
 def environment_ref(environment: Environment, lock: bytes, python: Interpreter) -> EnvironmentRef:
@@ -67,10 +68,10 @@ def build(ref: EnvironmentRef, lock: bytes, *, cache: Cache, for_other_uid: bool
     """
     name = ref.digest[:32]
     for found in sorted(cache.environments.glob(f"{name}-????????")):
-        if _usable(found, for_other_uid):
+        if not _mark(found).exists() and _usable(found, for_other_uid):
             return found
     python = _interpreter(ref, for_other_uid)
-    final = cache.environments / f"{name}-{sha256(str(python.path).encode())[:8]}"
+    final = _free_place(cache.environments, name, python)
     with built_once(final) as fresh:
         if fresh is not None:
             _install(fresh, python, lock)
@@ -80,6 +81,32 @@ def build(ref: EnvironmentRef, lock: bytes, *, cache: Cache, for_other_uid: bool
             # A rename changes neither inode nor times of what lies below.
             (fresh / SEAL).write_text(content_digest(fresh))
     return final
+
+
+def retire(environment: Path) -> None:
+    """Have the next `build` make a new one. This one stays for a day where it is: other attempts run in it, and
+    find by themselves that it is not what was built."""
+    _mark(environment).touch()
+    for mark in environment.parent.glob(".*.retired"):
+        if time.time() - mark.stat().st_mtime > RETIRED_S:
+            discard(mark.with_name(mark.name.removeprefix(".").removesuffix(".retired")))
+            mark.unlink(missing_ok=True)
+
+
+def _mark(environment: Path) -> Path:
+    return environment.with_name(f".{environment.name}.retired")
+
+
+def _free_place(folder: Path, name: str, python: Interpreter) -> Path:
+    """Where the first generation lies that was not retired."""
+    generations = (str(python.path), *(f"{python.path} {n}" for n in range(1, 1000)))
+    places = (folder / f"{name}-{sha256(generation.encode())[:8]}" for generation in generations)
+    found = next((place for place in places if not _mark(place).exists()), None)
+    if found is None:
+        raise OperatorError(
+            f"environment {name} was changed {len(generations)} times within a day", hint=f"empty {folder}"
+        )
+    return found
 
 
 def content_digest(environment: Path) -> str:
@@ -104,7 +131,7 @@ def content_digest(environment: Path) -> str:
 
 
 def unchanged(environment: Path) -> bool:
-    """Whether the environment is what was built. False: throw it away (`discard`) and build it again."""
+    """Whether the environment is what was built. False: `retire` it and build it again."""
     try:
         return (environment / SEAL).read_text() == content_digest(environment)
     except FileNotFoundError:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -21,6 +21,7 @@ from trialfleet_runner.cache import Cache, discard, locked
 from trialfleet_runner.contract import AgentSpec, Grants, HaltScope, Limits, Loss, LossClass, Stop, Verdict
 
 LIMITS = Limits(memory_bytes=2**30, disk_bytes=2**28, stop_grace_s=0.2)
+SMALL = Limits(memory_bytes=2**30, disk_bytes=2**23, stop_grace_s=0.2)  # half of a small disk
 DIG = "import os\nfor _ in range(400): os.mkdir('d' * 20); os.chdir('d' * 20)\n"
 NUMBERS = count(1)
 
@@ -139,22 +140,46 @@ def test_a_host_without_room_for_the_workspace_is_a_loss_before_the_agent(lab: L
 
 
 @pytest.mark.needs("root")
-def test_an_agent_on_a_full_host_is_not_judged(lab: Lab) -> None:
-    """Its own limit is far away: the room that it lacked was taken by others, as far as it can know."""
+def test_less_room_than_the_limit_promises_is_a_loss_before_the_agent(lab: Lab) -> None:
     with small_disk(lab, "16m") as folder:
-        left = attempt(lab, "head -c 50000000 /dev/zero > big", env={"TRIALFLEET_SCRATCH": str(folder)})
-    loss = loss_of(left)
+        loss = loss_of(attempt(lab, "true", env={"TRIALFLEET_SCRATCH": str(folder)}))
+    assert (loss.loss, loss.halt, loss.agent_started) == (LossClass.HOST_FULL, HaltScope.NONE, False)
+    assert "limits.disk" in loss.message
+
+
+@pytest.mark.needs("root")
+def test_an_agent_on_a_disk_that_others_filled_is_not_judged(lab: Lab) -> None:
+    with small_disk(lab, "16m") as folder:
+        grants = lab.grants(shell("touch here; sleep 3"), attempt=next(NUMBERS), limits=SMALL)
+        process = lab.start(grants, env={"TRIALFLEET_SCRATCH": str(folder)})
+        end = time.monotonic() + 60
+        while not list(folder.glob("*/workspace/here")):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        with suppress(OSError), (folder / "others").open("wb") as file:
+            file.write(bytes(50_000_000))
+        _, errors = process.communicate(timeout=60)
+        loss = loss_of(Left(lab, grants.attempt, process.returncode, errors.decode()))
     assert (loss.loss, loss.halt) == (LossClass.HOST_FULL, HaltScope.NONE)
     assert (loss.agent_started, loss.patched) == (True, False)
 
 
 @pytest.mark.needs("root")
-def test_tests_on_a_full_host_are_only_run_again(lab: Lab) -> None:
+def test_an_agent_that_fills_the_disk_beyond_its_limit_is_exhausted(lab: Lab) -> None:
+    with small_disk(lab, "16m") as folder:
+        env = {"TRIALFLEET_SCRATCH": str(folder)}
+        left = attempt(lab, "head -c 50000000 /dev/zero > big", env=env, limits=SMALL)
+    assert left.end.scored is not None, left.end.loss
+    assert (left.end.scored.verdict, left.end.scored.stop) == (Verdict.EXHAUSTED, Stop.DISK)
+
+
+@pytest.mark.needs("root")
+def test_a_patch_whose_tests_fill_the_disk_beyond_their_limit_fails(lab: Lab) -> None:
     script = "echo \"open('big', 'wb').write(bytes(50_000_000))\" > shop/pricing/rules.py"
     with small_disk(lab, "16m") as folder:
-        loss = loss_of(attempt(lab, script, env={"TRIALFLEET_SCRATCH": str(folder)}))
-    assert (loss.loss, loss.halt) == (LossClass.HOST_FULL, HaltScope.NONE)
-    assert (loss.agent_started, loss.patched) == (True, True)
+        left = attempt(lab, script, env={"TRIALFLEET_SCRATCH": str(folder)}, limits=SMALL)
+    assert left.end.scored is not None, left.end.loss
+    assert left.end.scored.verdict is Verdict.FAILED
 
 
 # --- a store that is gone -------------------------------------------------------------------------------
@@ -291,7 +316,10 @@ def test_an_environment_that_the_agent_changed_is_thrown_away(own_cache: Lab) ->
     assert left.end.scored is not None, left.end.loss
     assert left.end.scored.verdict is Verdict.PASSED
     assert any("changed its environment" in words for words in left.bundle.manifest.warnings)
-    assert list(own_cache.cache.environments.glob("*/evil")) == []
+    environments = own_cache.cache.environments
+    (retired,) = (path.parent for path in environments.glob("*/evil"))  # others may be running in it
+    assert (environments / f".{retired.name}.retired").exists()
+    assert len([path for path in environments.iterdir() if path.is_dir()]) == 2
 
 
 def test_tests_in_an_environment_that_changed_meanwhile_are_no_verdict(own_cache: Lab) -> None:

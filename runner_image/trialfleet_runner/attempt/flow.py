@@ -21,8 +21,8 @@ from trialfleet_runner.attempt.ready import Ready, lay_out, prepare
 from trialfleet_runner.attempt.score_run import ScoreRun
 from trialfleet_runner.attempt.scratch import Scratch, refuse_full
 from trialfleet_runner.attempt.usage import Clock
-from trialfleet_runner.cache import Cache, discard
-from trialfleet_runner.contract import Grants, Loss, Patch, Scored
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.contract import Grants, Loss, Patch, Scored, Stop
 from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.scoring import agrees, all_passed, verdict
 from trialfleet_runner.store.protocol import StoreError
@@ -76,7 +76,7 @@ class Attempt:
             ready = self._ready()
             if chosen is not None:
                 lay_out(ready, self.scratch)
-        refuse_full(self.scratch.root)
+        refuse_full(self.scratch.root, self.grants.limits.disk_bytes)
         self.members.add("prompt.txt", ready.composed.prompt)
         self.members.add("system.txt", ready.composed.system or "")
         self.members.add("context/stripped.diff", ready.composed.stripped)
@@ -118,16 +118,20 @@ class Attempt:
                 begun=self._begun,
             )
         self.clock.lap("agent", run.exit.core_s if run.exit else 0.0)
-        refuse_full(self.scratch.root)
+        if run.stop is not Stop.DISK:
+            refuse_full(self.scratch.root)
         self._gather_logs()
         if not environment.unchanged(ready.environment):
             self.members.warnings.append("the agent changed its environment, which was thrown away")
-            discard(ready.environment)
+            environment.retire(ready.environment)
             ready = replace(ready, environment=self._ready().environment)
         patch = patching.patch_of(self.grants, ready, self.scratch, run, secrets=secrets)
         patch = patch.model_copy(update={"metrics": patch.metrics.model_copy(update=self._own_costs())})
         commit.leave_patch(self.grants, patch)
         self.patched = True
+        if run.stop is Stop.DISK:  # scoring needs the room
+            self.scratch.emptied("workspace")
+            self.scratch.emptied("home")
         self.clock.lap("patch")
         return ready, patch
 

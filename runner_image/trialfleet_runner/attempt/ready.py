@@ -10,7 +10,6 @@ from trialfleet_runner import environment, workspace
 from trialfleet_runner.attempt.inputs import Inputs
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.scratch import Scratch
-from trialfleet_runner.cache import discard
 from trialfleet_runner.context.delivery import Composed, compose
 from trialfleet_runner.contract import Grants, HaltScope, LossClass
 from trialfleet_runner.errors import OperatorError
@@ -66,7 +65,7 @@ def _environment(grants: Grants, inputs: Inputs, for_other_uid: bool) -> Path:
     built = environment.build(ref, lock, cache=inputs.cache, for_other_uid=for_other_uid)
     if environment.unchanged(built):
         return built
-    discard(built)
+    environment.retire(built)
     return environment.build(ref, lock, cache=inputs.cache, for_other_uid=for_other_uid)
 
 

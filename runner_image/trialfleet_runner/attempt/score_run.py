@@ -66,7 +66,8 @@ def score(
     if run.exit.cause == "stopped":
         raise Lost(LossClass.TERMINATED, "the runner was told to stop while the tests ran")
     _refuse_changed(ready.environment)
-    refuse_full(scratch)
+    if run.exit.cause != "disk":  # beyond its limit: the patch's own doing
+        refuse_full(scratch)
     return ScoreRun(run, run.results(ids), timed_out=run.exit.cause == "timeout")
 
 

@@ -72,14 +72,19 @@ class Scratch:
         return folder
 
 
-def refuse_full(folder: Path) -> None:
-    """Raises `Lost(host_full)` when the file system has no room left: what a program did there under that
-    condition says nothing about it."""
+def refuse_full(folder: Path, room: int = FULL_BYTES) -> None:
+    """Raises `Lost(host_full)` when the file system has less than `room` bytes left: what a program did there
+    under that condition says nothing about it. With the room that its limit promises it, a program that goes
+    beyond is stopped by its limit, and the full disk is its own doing."""
     while not folder.exists():  # without a better sandbox than a subreaper, a program can remove it
         folder = folder.parent
     facts = os.statvfs(folder)
-    if facts.f_bavail * facts.f_frsize < FULL_BYTES or (facts.f_files and not facts.f_favail):
+    free = facts.f_bavail * facts.f_frsize
+    if free < FULL_BYTES or (facts.f_files and not facts.f_favail):
         raise Lost(LossClass.HOST_FULL, f"the host's disk is full: {folder}")
+    if free < room:
+        words = f"{folder} has {free / 2**20:.0f} MiB left, less than the limit of {room / 2**20:.0f} MiB"
+        raise Lost(LossClass.HOST_FULL, f"{words}: free some, or lower limits.disk")
 
 
 class Busy(Exception):
