@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -13,11 +13,15 @@ import click
 from trialfleet_controller import epochs
 from trialfleet_controller.backend import Backend
 from trialfleet_controller.capacity import local_slots
+from trialfleet_controller.disk import disk_room
 from trialfleet_controller.dispatcher import Dispatcher, Ending, Interrupt
 from trialfleet_controller.ledger import Ledger
+from trialfleet_controller.model import check_model
 from trialfleet_controller.plan import trials
 from trialfleet_controller.progress import view
+from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent
+from trialfleet_runner.attempt.scratch import scratch_root
 from trialfleet_runner.campaign import Amendment, Plan
 from trialfleet_runner.contract import Limits
 from trialfleet_runner.errors import OperatorError
@@ -29,25 +33,53 @@ def effective_reps(plan: Plan, amendments: tuple[Amendment, ...]) -> int:
     return max([plan.reps, *(a.reps for a in amendments if a.reps is not None)])
 
 
-def check_drift(plan: Plan) -> None:
-    """The agent here must be the one that was planned. Raises `OperatorError`."""
+def check_drift(plan: Plan) -> Identity:
+    """The agent here, which must be the one that was planned. Raises `OperatorError`."""
     found = agent(plan.agent.kind).identify(plan.agent)
     if found.digest != plan.agent_digest:
         raise OperatorError(
-            f"the agent has changed since the campaign was planned: this machine has {found.version}"
-            + (f" with {found.model}" if found.model else ""),
+            f"the agent has changed since the campaign was planned: {_change(plan, found)}",
             where=f"agent: {plan.agent.kind}",
-            hint=f"install version {plan.agent.version or 'as planned'}, or start a campaign of another name",
+            hint=f"bring back {plan.agent.version or 'what was planned'}, or start a campaign of another name",
         )
+    return found
 
 
-def drive(ledger: Ledger, plan: Plan, *, as_json: bool, use_ray: bool = True) -> Ending:
-    """Run what is missing. Raises `OperatorError`; the campaign can be resumed whatever happens."""
-    check_drift(plan)
-    every = trials(plan, effective_reps(plan, ledger.amendments()))
+def _change(plan: Plan, found: Identity) -> str:
+    planned = [plan.agent.version, plan.agent.model]
+    here = [found.version, found.model or plan.agent.model]
+    if planned != here:
+        return f"planned {_named(planned)}, this machine has {_named(here)}"
+    return (
+        f"both are {_named(here)}, but the program's or its options' digest is {found.digest} here, "
+        f"{plan.agent_digest} in the plan"
+    )
+
+
+def _named(version_and_model: list[str | None]) -> str:
+    return " with ".join(name for name in version_and_model if name) or "without a version"
+
+
+def drive(
+    ledger: Ledger,
+    plan: Plan,
+    *,
+    as_json: bool,
+    use_ray: bool = True,
+    amend: Callable[[], None] = lambda: None,
+) -> Ending:
+    """Run what is missing. `amend` is called once this controller is the campaign's only one. Raises
+    `OperatorError`; the campaign can be resumed whatever happens."""
+    check_model(check_drift(plan), plan.agent, plan.limits)
     slots = local_slots(plan.limits, plan.parallel)
-    try:
+    with _store_and_disk(ledger):
         driver = epochs.claim(ledger.store, plan.campaign, epochs.Pulse(), tell=_say)
+        try:
+            amend()
+        except OperatorError:
+            driver.end()
+            raise
+        every = trials(plan, effective_reps(plan, ledger.amendments()))
         _say(f"{len(every)} trials planned, {slots} at a time", quiet=as_json)
         backend = _backend(plan.limits, slots, use_ray=use_ray)
         # After the backend: importing Ray sets a handler for SIGTERM.
@@ -56,13 +88,21 @@ def drive(ledger: Ledger, plan: Plan, *, as_json: bool, use_ray: bool = True) ->
                 plan, every, ledger, backend, driver, interrupt=interrupt, on_change=shown.show, tell=shown.tell
             ).run()
         driver.end()
+    return ending
+
+
+@contextmanager
+def _store_and_disk(ledger: Ledger) -> Generator[None]:
+    """What the operator can mend, said as such."""
+    try:
+        with disk_room(f"{scratch_root()} or {ledger.store.url}"):
+            yield
     except StoreError as error:
         raise OperatorError(
             str(error),
             where=ledger.store.url,
             hint="nothing is lost: mend the store, then `trialfleet resume`",
         ) from error
-    return ending
 
 
 def finish(ending: Ending, store_url: str, campaign: str) -> None:

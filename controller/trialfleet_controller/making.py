@@ -8,8 +8,11 @@ from contextlib import contextmanager
 
 import click
 
+from trialfleet_controller.disk import disk_room
+from trialfleet_controller.model import check_model
 from trialfleet_controller.prepare import Workshop, identified, prepare
 from trialfleet_controller.spec import CampaignFile
+from trialfleet_runner.attempt.scratch import scratch_root
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.campaign import Plan
 from trialfleet_runner.objects import Objects
@@ -21,11 +24,13 @@ from trialfleet_runner.store.protocol import Store
 
 def make_plan(file: CampaignFile, store: Store | None, mirror: tuple[str, ...]) -> Plan:
     """The plan, with its inputs uploaded when there is a store. Raises `OperatorError`."""
-    identified(file)  # a missing agent and a store that cannot be trusted are said before the slow part
+    identity, agent = identified(file)  # what is missing is said before the slow part
     if store is not None:
+        check_model(identity, agent, file.spec.limits.frozen())
         probe(store)
     cache = Cache.default()
-    with _progress() as say:
+    folders = [str(cache.objects.parent), str(scratch_root()), *([store.url] if store is not None else [])]
+    with disk_room(" or ".join(folders)), _progress() as say:
         return prepare(
             file,
             Workshop(

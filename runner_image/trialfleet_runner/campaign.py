@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from trialfleet_runner.conditions import Condition
+from trialfleet_runner.conditions import PRESETS, Condition
 from trialfleet_runner.contract import (
     AgentSpec,
     ConditionOrder,
@@ -117,7 +117,7 @@ class CampaignSpec(Frozen):
         names = list(self.conditions)
         if len(set(names)) != len(names):
             raise FieldError("conditions: a name stands twice", hint="keep one of the two, or rename it")
-        if self.primary is not None:
+        if self.primary is not None and not self._misspelt():
             for side in (self.primary.treatment, self.primary.control):
                 if side not in names:
                     raise FieldError(
@@ -130,6 +130,12 @@ class CampaignSpec(Frozen):
                     hint="name two conditions, or leave `primary` out",
                 )
         return self
+
+    def _misspelt(self) -> bool:
+        """Some condition is no preset: that is said first, where it stands, by who resolves the presets."""
+        given = self.conditions
+        bare = [name for name, own in given.items() if own is None] if isinstance(given, dict) else given
+        return any(name not in PRESETS for name in bare)
 
 
 class Cell(Frozen):

@@ -16,6 +16,10 @@ import pytest
 import yaml
 from local_index import with_pytest
 
+from trialfleet_controller import epochs
+from trialfleet_controller.ledger import Ledger
+from trialfleet_runner.store.directory import DirectoryStore
+
 THIS = ".".join(map(str, sys.version_info[:2]))
 TEST = """
 from shop.price import total
@@ -145,7 +149,11 @@ def test_show_and_logs_neutralise_what_an_agent_printed(finished: Path, shop: Pa
     shown = trialfleet("show", "campaign.yaml", trial[:6], cwd=shop)
     for words in (trial, "outcome: passed", "── prompt", "── patch", "+    return sum(items)", "── attempts"):
         assert words in shown
-    assert "passed   tests/test_price.py::test_total" in shown
+    assert "(the agent finished, tests passed)" in shown
+    assert "2 passed (--part tests names them)" in shown
+    assert "passed   tests/test_price.py::test_total" in trialfleet(
+        "show", "campaign.yaml", trial, "--part", "tests", cwd=shop
+    )
     assert "A test of this repository fails" in trialfleet(
         "show", "campaign.yaml", trial, "--file", "prompt.txt", cwd=shop
     )
@@ -167,6 +175,15 @@ def test_pull_makes_a_copy_that_serves_offline(finished: Path, shop: Path) -> No
     again = trialfleet("pull", str(finished), str(copy), cwd=shop)
     assert re.match("[1-3] files pulled", again), again  # the heartbeats, which may have changed
     trialfleet("report", str(copy / "shop"), "--out", str(shop / "r2"), cwd=shop)
+
+
+def test_who_is_not_the_driver_amends_nothing(finished: Path, shop: Path) -> None:
+    store = DirectoryStore(finished.parent)
+    driver = epochs.claim(store, "shop", epochs.Pulse())  # this process lives
+    refused = trialfleet("resume", str(finished), "--reps", "9", "--no-ray", cwd=shop, expect=2)
+    assert f"another controller drives this campaign: process {os.getpid()}" in refused
+    assert Ledger(store, "shop").amendments() == ()
+    driver.end()
 
 
 def test_an_extension_after_the_end_is_labelled(finished: Path, shop: Path) -> None:
@@ -253,6 +270,27 @@ def test_a_missing_agent_is_refused_before_anything_is_planned(finished: Path, s
     output = trialfleet("run", "claude.yaml", "--no-ray", cwd=shop, expect=2, env=env)
     assert "way out" in output
     assert not (shop / "out" / "never").exists()
+
+
+SOME_MODEL = {"kind": "command", "model": "m-1", "options": {"argv": ["/bin/true"], "needs_model": True}}
+MONEY = CAMPAIGN["limits"] | {"cost_usd": {"trial": 0.5}}
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [("", "no key for the model provider anthropic"), ("k", "the price of 'm-1' is not known")],
+)
+def test_what_a_model_needs_is_asked_before_anything_is_frozen(
+    finished: Path, shop: Path, key: str, words: str
+) -> None:
+    write(shop, "model.yaml", CAMPAIGN | {"campaign": "model", "agent": SOME_MODEL, "limits": MONEY})
+    env = {"ANTHROPIC_API_KEY": key, "ANTHROPIC_AUTH_TOKEN": ""}
+    for command in (("run", "model.yaml", "--no-ray"), ("plan", "model.yaml", "--freeze")):
+        output = trialfleet(*command, cwd=shop, expect=2, env=env)
+        assert words in output
+        assert "way out" in output
+    assert not (shop / "out" / "model").exists()
+    assert "at most 2 USD" in trialfleet("plan", "model.yaml", cwd=shop, env=env)
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,8 @@ def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, 
     if made.primary is not None:
         p = made.primary
         click.echo(f"primary     {p.treatment} − {p.control}, {p.estimand}, α = {p.alpha:g}")
+    if made.limits.cost_usd is not None:
+        click.echo(f"costs       at most {cells * reps * made.limits.cost_usd:g} USD, runs that are lost apart")
     if made.cost_usd_campaign is not None:
         click.echo(f"cost cap    {made.cost_usd_campaign:g} USD, {made.limits.cost_usd:g} a trial")
     if extend:

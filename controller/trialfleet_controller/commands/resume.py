@@ -36,11 +36,11 @@ def resume(
     found = find(campaign, store)
     ledger = Ledger(found.store, found.name)
     plan = ledger.plan()
-    if reps is not None or lift:
-        _amend(ledger, reps, lift=lift)
     if parallel is not None:
         plan = plan.model_copy(update={"parallel": parallel})
-    ending = drive(ledger, plan, as_json=as_json, use_ray=not no_ray)
+    ending = drive(
+        ledger, plan, as_json=as_json, use_ray=not no_ray, amend=lambda: _amend(ledger, reps, lift=lift)
+    )
     conclude(ending.value, found.store.url, found.name, as_json=as_json, out=out, report=not no_report)
     finish(ending, found.store.url, found.name)
 

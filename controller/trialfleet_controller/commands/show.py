@@ -21,6 +21,15 @@ PARTS = {
     "tests": ("tests/results.json", "tests/output.log"),
     "trajectory": ("trajectory.jsonl",),
 }
+_STOPS = {
+    "finished": "finished",
+    "max_turns": "ran out of turns",
+    "timeout": "ran out of time",
+    "cost": "ran out of money",
+    "crashed": "crashed",
+    "memory": "ran out of memory",
+    "disk": "ran out of disk",
+}
 LIMIT = 200_000  # characters of one member that are printed
 
 
@@ -62,7 +71,8 @@ def show(
     if as_json:
         click.echo(json.dumps(_plain(wanted, chain, outcome, bundle, fault), indent=1))
         return
-    for line in _lines(wanted, chain, outcome, bundle, fault, part or (*PARTS, "attempts")):
+    parts = part or (*PARTS, "attempts")
+    for line in _lines(wanted, chain, outcome, bundle, fault, parts, full="tests" in part):
         click.echo(line)
 
 
@@ -133,6 +143,8 @@ def _lines(
     bundle: Bundle | None,
     fault: str | None,
     parts: tuple[str, ...],
+    *,
+    full: bool,
 ) -> Iterator[str]:
     yield f"trial {trial}"
     if outcome is not None:
@@ -150,7 +162,7 @@ def _lines(
     for name, members in PARTS.items():
         if name in parts:
             for path in members:
-                yield from _member(bundle, name, path)
+                yield from _member(bundle, name, path, full=full)
     yield from ("", f"more in the bundle (--file PATH): {', '.join(printable(p) for p in bundle.files)}")
 
 
@@ -159,7 +171,9 @@ def _verdict(outcome: Outcome) -> str:
         return f"abandoned ({outcome.abandoned}) after {outcome.attempts} attempts"
     s = outcome.scored
     again = f", attempt {outcome.attempts}" if outcome.attempts > 1 else ""
-    return f"{s.verdict} (the agent {s.stop}, tests {'passed' if s.tests_passed else 'did not pass'}{again})"
+    return (
+        f"{s.verdict} (the agent {_STOPS[s.stop]}, tests {'passed' if s.tests_passed else 'did not pass'}{again})"
+    )
 
 
 def _attempt(attempt: Attempt) -> str:
@@ -176,19 +190,24 @@ def _attempt(attempt: Attempt) -> str:
     return f"{head}  {end.scored.verdict}{'  QUARANTINED: its bundle was changed' if attempt.quarantined else ''}"
 
 
-def _member(bundle: Bundle, title: str, path: str) -> Iterator[str]:
+def _member(bundle: Bundle, title: str, path: str, *, full: bool) -> Iterator[str]:
     text = bundle.text(path)
     if not text:
         return
     yield from ("", f"── {title}: {path}")
-    yield _tests(text) if path == "tests/results.json" else printable(text.rstrip("\n"))
+    yield _tests(text, full=full) if path == "tests/results.json" else printable(text.rstrip("\n"))
 
 
-def _tests(text: str) -> str:
-    """One line a test; the JSON as it is when it is something else."""
+def _tests(text: str, *, full: bool) -> str:
+    """One line a test, those that did not pass first; passed ones are only counted unless `full`. The JSON as it
+    is when it is something else."""
     try:
         results = json.loads(text)
         rows = [(str(r["outcome"]), str(r["id"])) for r in results]
     except (ValueError, TypeError, KeyError):
         return printable(text)
-    return printable("\n".join(f"{outcome:8} {name}" for outcome, name in sorted(rows)))
+    failing = [f"{outcome:8} {name}" for outcome, name in sorted(rows) if outcome != "passed"]
+    passed = [f"{outcome:8} {name}" for outcome, name in sorted(rows) if outcome == "passed"]
+    if passed and not full:
+        passed = [f"{len(passed)} passed (--part tests names them)"]
+    return printable("\n".join([*failing, *passed]))

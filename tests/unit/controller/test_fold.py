@@ -325,6 +325,7 @@ def _check(world: World) -> None:
         assert not prefix.terminal, "an attempt after a terminal chain"
 
 
+@settings(deadline=None)  # a loaded machine is no fault of the fold
 @given(st.lists(fates, min_size=1, max_size=12))
 def test_replays_of_a_whole_life_change_nothing(lives: list[str]) -> None:
     """One controller that is killed after every step and replays it reaches what an undisturbed one reaches."""

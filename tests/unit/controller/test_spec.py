@@ -66,6 +66,11 @@ def test_conditions_are_composed_and_presets_named_by_null(folder: Path) -> None
         ("campaign: 400", "campaign: 1", (":7: limits.cost_usd.campaign", "none could start")),
         ("store: out", "store: out\nbackend: moon", (":9: backend",)),
         ("store: out", "store: out\nprimary: {treatment: x, control: none}", ("'x' is not among",)),
+        (
+            "[none, flat_llm]",
+            "[none, flat]\nprimary: {treatment: flat_llm, control: none}",
+            (":4: conditions[1]", "no condition is called 'flat'"),
+        ),
         ("campaign: demo", "campaign: ../evil", (":1: campaign",)),
     ],
 )
