@@ -130,7 +130,7 @@ def test_of_a_task_file(tmp_path: Path, old: str, new: str, hint: str) -> None:
         b"",
         b"a: [1",
         b"a: *b",
-        b"[" * 1500,
+        b"[" * 800,
     ],
     ids=["binary", "control characters", "a bell", "list", "empty", "open bracket", "no anchor", "deep"],
 )
