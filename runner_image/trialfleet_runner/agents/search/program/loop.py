@@ -66,6 +66,7 @@ class Search:
         self.targets: set[str] = set()
         self.before: Report | None = None
         self.base = Base({}, 0, 0)
+        self.whole: set[str] | None = None  # all tests of the files that pass without a repair, once known
         self.failed: dict[tuple[str, str, int], int] = {}
         self._count = 0
 
@@ -226,7 +227,7 @@ class Search:
         self.transcript.say("edit", one.path, f"{one.operator} at line {one.line}: {shown(source, whole)}")
         self.transcript.spend("run", None, "the failing tests, then the others of their files")
         run = self.tests.candidate()
-        if run.passed and self._holds():
+        if run.passed and self._holds(one.path, data):
             return True
         for kin in self._kin(one):
             self.failed[kin] = self.failed.get(kin, 0) + 1
@@ -239,7 +240,7 @@ class Search:
         kept = self.base.edits.get(one.path, ())
         return replace(one, edits=tuple(sorted({*kept, *one.edits})))
 
-    def _holds(self) -> bool:
+    def _holds(self, path: str, data: bytes) -> bool:
         """The repair breaks no test of the same files that passed before (the second half of the same turn), and
         passes as the task runs it."""
         if self.before is not None and self.before.named("passed"):
@@ -249,8 +250,27 @@ class Search:
                 if broken:
                     self.transcript.say("message", None, f"breaks {len(broken)} tests that passed: {min(broken)}")
                     return False
+        if self.before is not None and self.before.passed_over and not self._holds_everywhere(path, data):
+            return False
         self.transcript.spend("run", None, "again, in a fresh process, to confirm")
         return self.tests.confirm().passed
+
+    def _holds_everywhere(self, path: str, data: bytes) -> bool:
+        """No test of the whole files breaks. Those passed over so far are first run without the repair."""
+        if self.whole is None:
+            self.transcript.spend("run", None, "all tests of the same files, without the repair")
+            self._write_base(path)
+            run = self.tests.whole_files()
+            self.whole = run.report.named("passed") if run is not None and run.report is not None else set()
+            self.workspace.put(path, data)
+        self.transcript.spend("run", None, "all tests of the same files")
+        run = self.tests.neighbours(self.whole) if self.whole else None
+        broken = (
+            self.whole - run.report.named("passed") if run is not None and run.report is not None else set[str]()
+        )
+        if broken:
+            self.transcript.say("message", None, f"breaks {len(broken)} tests that passed: {min(broken)}")
+        return not broken
 
     def _better(self, run: Run, one: Candidate, whole: Candidate) -> bool:
         """Keep an edit that makes more of the failing tests pass, or moves the one failure forward."""

@@ -26,7 +26,7 @@ _PLAIN = (str, bytes, list, dict, tuple, set, frozenset, int, float, bool)
 class Probe:
     """Built from a request of the search: `workspace` is absolute and only files below it are watched;
     `test_files` are relative. `targets` run first, then as many as `neighbours` others of what is collected, the
-    nearest first, for `patience` seconds; `only`, when it is not empty, names all that may run."""
+    nearest first, for `patience` seconds of core time; `only`, when it is not empty, names all that may run."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self.root = request["workspace"].rstrip("/") + "/"
@@ -34,7 +34,8 @@ class Probe:
         self.test_files = set(request["test_files"])
         self.targets, self.only = list(request["targets"]), set(request["only"])
         self.most, self.patience_s = request["neighbours"], request["patience"]
-        self._began = cast("float | None", None)  # when the first test started
+        self.passed_over = 0  # tests of the same files that did not run
+        self._began = cast("float | None", None)  # core time when the first test started
         self.outcomes: dict[str, str] = {}
         self.failures: dict[str, dict[str, Any]] = {}
         self.failed_lines: dict[str, dict[str, list[int]]] = {}
@@ -137,6 +138,7 @@ class Probe:
         chosen = self._chosen([item.nodeid for item in items])
         kept = [items[at] for at in chosen]
         gone = [item for at, item in enumerate(items) if at not in set(chosen)]
+        self.passed_over += len(gone)
         config.hook.pytest_deselected(items=gone)
         items[:] = kept
 
@@ -154,9 +156,12 @@ class Probe:
 
     def pytest_runtest_protocol(self, item: Any) -> bool | None:
         """Out of patience: neighbours are passed over; no test follows, so nothing is torn down twice."""
-        self._began = self._began or time.monotonic()
-        late = time.monotonic() - self._began > self.patience_s
-        return True if late and not self._is_target(item.nodeid) else None
+        self._began = time.process_time() if self._began is None else self._began
+        late = time.process_time() - self._began > self.patience_s
+        if not late or self._is_target(item.nodeid):
+            return None
+        self.passed_over += 1
+        return True
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """From here on lines are watched: not during imports, which would take several times as long."""
@@ -226,6 +231,7 @@ class Probe:
             "kinds": {at: {n: sorted(k) for n, k in names.items()} for at, names in self.kinds.items()},
             "returns": self.returns,
             "collection": self.collection,
+            "passed_over": self.passed_over,
             "modules": self._modules(),
         }
 

@@ -30,8 +30,9 @@ _VALUED = {
     "--durations",
 }
 _BASELINE_S = 120.0
-_NEIGHBOURS = 40  # passing tests of the same file that are watched too, at most
-_PATIENCE_S = 2.5  # for the neighbours; the failing tests themselves always run
+_NEIGHBOURS = 16  # passing tests of the same file that are watched too, at most
+_WHOLE_S = 30.0  # for all tests of the files, once before and once after the repair
+_PATIENCE_S = 10.0  # of core time for the neighbours: a safety, for a time is not the same on every machine
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,14 @@ class Tests:
         timeout_s = self.candidate_timeout_s * 2
         return self._watched(self.pytest.files, trace=False, timeout_s=timeout_s, only=only)
 
+    def whole_files(self) -> Run | None:
+        """Every test of the failing tests' files; None when pytest does not run them."""
+        if self.pytest is None:
+            return None
+        return self._watched(
+            self.pytest.files, trace=False, timeout_s=_WHOLE_S + 10, neighbours=10**6, patience_s=_WHOLE_S
+        )
+
     def confirm(self) -> Run:
         """The tests exactly as the task says, in a fresh process."""
         return self._plain(max(self.candidate_timeout_s, 30.0))
@@ -159,12 +168,13 @@ class Tests:
         timeout_s: float,
         neighbours: int = 0,
         only: set[str] | None = None,
+        patience_s: float = _PATIENCE_S,
     ) -> Run:
         """pytest with the probe, in a fork where that works and in a fresh process where it does not."""
         report = self.temporary / "report.json"
         report.unlink(missing_ok=True)
         request = self._request(targets, report, trace, self._left(timeout_s))
-        request |= {"neighbours": neighbours, "only": sorted(only or ())}
+        request |= {"neighbours": neighbours, "only": sorted(only or ()), "patience": patience_s}
         if self._forks:
             answer = self._ask(request)
             if answer is not None and (self._proved or answer["code"] in (0, 1)):
@@ -190,7 +200,6 @@ class Tests:
             "timeout": timeout_s,
             "trace": trace,
             "targets": list(self.pytest.targets if self.pytest else ()),
-            "patience": _PATIENCE_S,
             "pycache": str(self.temporary / "pycache"),
         }
 
