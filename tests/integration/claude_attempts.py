@@ -15,6 +15,7 @@ from scripted_messages import Reply, Request, Say, ScriptedMessages, Usage
 
 from trialfleet_runner.agents.claude_code import ClaudeCode
 from trialfleet_runner.agents.protocol import Parsed
+from trialfleet_runner.attempt.scratch import folder_name
 from trialfleet_runner.conditions import Condition
 from trialfleet_runner.contract import AgentSpec, Limits
 from trialfleet_runner.objects import Objects
@@ -108,13 +109,12 @@ class Attempts:
             "TRIALFLEET_ISOLATION": isolation,
             **(env or {}),
         }
+        grants = self.lab.grants(agent, condition, attempt=attempt, limits=limits, composed=composed)
         scratch = Path(given.get("TRIALFLEET_SCRATCH", self.lab.scratch))
         inside = isolation == "bubblewrap"
-        workspace = "/workspace" if inside else str(scratch / f"{TRIAL}-{attempt}" / "workspace")
+        workspace = "/workspace" if inside else str(scratch / folder_name(grants) / "workspace")
         self.provider.play(*[placed(reply, workspace) for reply in script])
-        left = self.lab.run(
-            self.lab.grants(agent, condition, attempt=attempt, limits=limits, composed=composed), env=given
-        )
+        left = self.lab.run(grants, env=given)
         return Ran(left, self.provider.main)
 
 
