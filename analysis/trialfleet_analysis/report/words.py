@@ -88,8 +88,8 @@ def _interim(report: Report) -> Iterator[str]:
 def _quarantine(report: Report) -> Iterator[str]:
     if report.quarantined:
         yield (
-            f"Left out as missing data: {plural(len(report.quarantined), 'trial')} whose bundle or end is not what the "
-            "ledger says (listed under losses)."
+            f"Left out as missing data: {plural(len(report.quarantined), 'trial')} whose bundle or end is not "
+            "what the ledger says (listed under losses)."
         )
     if not report.verified:
         yield "Bundles were not verified for this report (--no-verify): only their existence was checked."
