@@ -305,6 +305,10 @@ print(json.dumps(found))
 
 
 def test_processes_that_race_have_one_winner(place: Place) -> None:
+    """Not asked of the emulator: its check and its write are two steps (twelve racers, two winners, seen once in
+    some dozen runs), which is why the probe's own race refuses a store like that."""
+    if place.kind == "moto":
+        pytest.skip("the emulator checks and writes in two steps: it promises nothing here")
     store, games = place.fresh(), 40 if place.kind == "directory" else 5
     argv = [sys.executable, "-c", RACE, store.url, place.endpoint or "", "12", str(games)]
     done = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=120)
