@@ -9,6 +9,7 @@ from trialfleet_runner import yamlfile
 from trialfleet_runner.campaign import CampaignSpec
 from trialfleet_runner.conditions import PRESETS, Condition
 from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.taskfile import task_files
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def load_campaign(path: Path) -> CampaignFile:
     loaded = yamlfile.read(path, CampaignSpec)
     conditions = _conditions(loaded)
     _check_money(loaded)
-    return CampaignFile(loaded, conditions, _task_files(loaded))
+    return CampaignFile(loaded, conditions, task_files(loaded))
 
 
 def _conditions(loaded: yamlfile.Loaded[CampaignSpec]) -> dict[str, Condition]:
@@ -73,31 +74,3 @@ def _check_money(loaded: yamlfile.Loaded[CampaignSpec]) -> None:
             where=loaded.where("limits", "cost_usd", "campaign"),
             hint="raise cost_usd.campaign or lower cost_usd.trial",
         )
-
-
-def _task_files(loaded: yamlfile.Loaded[CampaignSpec]) -> tuple[Path, ...]:
-    found: dict[Path, None] = {}
-    for place, pattern in enumerate(loaded.value.tasks):
-        for path in _matches(loaded, place, pattern):
-            found.setdefault(path)
-    return tuple(found)
-
-
-def _matches(loaded: yamlfile.Loaded[CampaignSpec], place: int, pattern: str) -> list[Path]:
-    folder, wanted = loaded.path.parent, Path(pattern)
-    if any(character in pattern for character in "*?["):
-        root = Path(wanted.anchor) if wanted.is_absolute() else folder
-        relative = wanted.relative_to(wanted.anchor) if wanted.is_absolute() else wanted
-        matches = sorted(path for path in root.glob(str(relative)) if path.is_file())
-    else:
-        matches = [path for path in (folder / wanted,) if path.is_file()]
-    if not matches:
-        at = folder / wanted
-        raise OperatorError(
-            "is a directory" if at.is_dir() else "no such file",
-            where=f"{loaded.where('tasks', place)}: {pattern}",
-            hint=f"add /*.yaml to take all of its files: {pattern.rstrip('/')}/*.yaml"
-            if at.is_dir()
-            else "paths are relative to the campaign file",
-        )
-    return matches

@@ -257,6 +257,7 @@ def test_a_full_disk_loses_nothing(controller: Controller) -> None:
     controller.root.mkdir()
     size = "160k"
     if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(controller.root)]).returncode:
+        assert os.environ.get("TRIALFLEET_CI") != "1", "under TRIALFLEET_CI=1 root must be able to mount"
         pytest.skip("mounting is not allowed here")
     try:
         code, output = controller.run("sleep=0", "--reps", "6")
