@@ -8,8 +8,11 @@ BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run-stamp
 DEV_STAMP := $(VENV)/.dev-stamp
 WORKERS ?= 2
+TAG ?= trialfleet-runner:dev
+FOR ?= tasks/quickstart/demo.yaml
+AGENTS ?=
 
-.PHONY: help demo test check bench schema lock report clean
+.PHONY: help demo test faults check bench chaos schema lock report clean image kind-up kind-down
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -19,7 +22,12 @@ demo: $(RUN_STAMP) ## validate the demo's tasks, run the demo campaign on this m
 	@$(BIN)/trialfleet run tasks/quickstart/demo.yaml
 
 test: $(DEV_STAMP) ## the whole test suite; what the machine lacks is skipped and said (TRIALFLEET_CI=1: fails)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not faults" --ignore tests/cluster
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not faults" tests/cluster --ignore tests/cluster/test_ray_nodes.py
+	$(BIN)/python -m pytest tests/cluster/test_ray_nodes.py
+
+faults: $(DEV_STAMP) ## the tests that kill servers, alone (docs/reference/faults.md says what they need)
+	$(BIN)/python -m pytest -m faults tests/cluster tests/integration/store $(if $(ONLY),-k "$(ONLY)")
 
 check: $(DEV_STAMP) ## formatting, lint, types, import rules
 	$(BIN)/ruff format --check .
@@ -31,13 +39,32 @@ check: $(DEV_STAMP) ## formatting, lint, types, import rules
 bench: $(DEV_STAMP) ## the figures of docs/reference/figures.md, measured here, as a table
 	$(BIN)/python -m tests.bench
 
+chaos: $(DEV_STAMP) ## 20 random kills while a campaign runs, then an audit: KILLS=… SEED=…; and a node that is lost
+	$(BIN)/python -m tests.cluster.chaos --kills $(or $(KILLS),20) $(addprefix --seed ,$(SEED))
+	$(BIN)/python -m pytest -m faults tests/cluster/test_faults_on_a_kubelet.py -k node_that_was_lost
+
 schema: $(DEV_STAMP) ## write docs/schema/ anew from the contract
 	$(BIN)/python -m trialfleet_runner.schema docs/schema
 
+lock: LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --upgrade -q
+lock: PIN := -c requirements/run.txt
 lock: $(DEV_STAMP) ## resolve requirements/ anew
-	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --upgrade -q --extra all --extra build -o requirements/run.txt
-	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --upgrade -q --extra all --extra build --extra dev -c requirements/run.txt -o requirements/dev.txt
+	$(LOCK) pyproject.toml --extra all --extra build -o requirements/run.txt
+	$(LOCK) pyproject.toml --extra all --extra metrics --extra build --extra dev $(PIN) -o requirements/dev.txt
+	$(LOCK) pyproject.toml $(PIN) -o requirements/runner.txt
+	$(LOCK) pyproject.toml --extra metrics $(PIN) -c requirements/dev.txt -o requirements/controller.txt
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' | \
+	  $(LOCK) - $(PIN) -o requirements/build.txt
 	grep -A30 '^uv==' requirements/run.txt | awk 'NR>1 && !/^ /{exit} {print}' > requirements/uv.txt
+
+image: $(RUN_STAMP) ## build the demo's image with docker, podman or buildah: TAG=… FOR="campaign.yaml …" AGENTS=…
+	@$(BIN)/trialfleet image build --tag $(TAG) --agents "$(AGENTS)" $(addprefix --for ,$(FOR))
+
+kind-up: $(RUN_STAMP) ## a kind cluster with an S3 server, the image and k8s/kind; says what to run next
+	@k8s/kind/up
+
+kind-down: ## take that cluster away, with its results
+	@k8s/kind/down
 
 clean: ## remove the environment and the demo's results (the user's cache stays: trialfleet gc --cache)
 	rm -rf $(VENV) runs

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from trialfleet_analysis.asked import Asked
 from trialfleet_analysis.source import Source, find_source
 from trialfleet_runner.errors import OperatorError
 
@@ -22,20 +23,41 @@ PIPED_WIDTH = 160  # columns where there is no terminal to fit
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the three files. [default: <campaign>-report beside the campaign, or here for S3]",
 )
+@click.option(
+    "--contrast",
+    "contrasts",
+    multiple=True,
+    metavar="TREATMENT:CONTROL",
+    help="Compare two more conditions, corrected with the other unplanned contrasts. May be repeated.",
+)
+@click.option(
+    "--packages",
+    is_flag=True,
+    help="Also compare conditions that differ in more than one delivery, as packages: no part gets the credit.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, without the rows per trial.")
 @click.option("--no-verify", is_flag=True, help="Look up that bundles exist instead of comparing their SHA-256.")
-def report(campaign: str, store: str | None, out: Path | None, as_json: bool, no_verify: bool) -> None:
+def report(
+    campaign: str,
+    store: str | None,
+    out: Path | None,
+    contrasts: tuple[str, ...],
+    packages: bool,
+    as_json: bool,
+    no_verify: bool,
+) -> None:
     """Write report.html, report.md and report.json.
 
-    CAMPAIGN is a campaign file, a campaign's folder in its store, or its name with --store. Prints pass rates per
-    cell and per condition with intervals, and every loss. While trials are missing, only complete blocks are used
-    and the look is recorded.
+    CAMPAIGN is a campaign file, a campaign's folder in its store, or its name with --store. Answers the declared
+    primary contrast; prints pass rates per cell and per condition with intervals, and every loss. While trials are
+    missing, only complete blocks are used and the look is recorded.
     """
     source = find_source(campaign, store)
-    _report(source, out or source.default_folder(), as_json=as_json, verify=not no_verify)
+    folder = out or source.default_folder()
+    _report(source, folder, asked=Asked(contrasts, packages), as_json=as_json, verify=not no_verify)
 
 
-def _report(source: Source, folder: Path, *, as_json: bool, verify: bool) -> None:
+def _report(source: Source, folder: Path, *, asked: Asked, as_json: bool, verify: bool) -> None:
     from rich.console import Console
 
     from trialfleet_analysis.report.document import to_json
@@ -44,7 +66,7 @@ def _report(source: Source, folder: Path, *, as_json: bool, verify: bool) -> Non
     from trialfleet_runner.store.protocol import StoreError
 
     try:
-        made = make_report(source.open(), source.campaign, verify=verify, now=time.time())
+        made = make_report(source.open(), source.campaign, verify=verify, now=time.time(), asked=asked)
     except StoreError as error:
         raise OperatorError(
             str(error), where=source.store, hint="the store could not answer: try again"

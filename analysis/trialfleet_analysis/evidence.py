@@ -1,24 +1,28 @@
-"""Whether ends and bundles are what their outcomes say. What is not is missing data, never counted."""
+"""Whether chains and bundles are what their outcomes say. What is not is missing data, never counted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from pydantic import ValidationError
 
-from trialfleet_analysis.ledger import Ledger
+from trialfleet_analysis.abandonment import Link, unfounded
+from trialfleet_analysis.ledger import NOBODY, AttemptRecords, Ledger, Run, parsed, run_of
 from trialfleet_runner.bundle import BundleError, unpack
-from trialfleet_runner.contract import End, Outcome, Scored
+from trialfleet_runner.contract import End, Intent, Outcome, Record, Scored, Start
+from trialfleet_runner.store.ahead import one_ahead
 from trialfleet_runner.store.protocol import Store
 
-BATCH = 128  # bundles in memory at a time
+BATCH = 128  # bundles in memory at a time, twice: those examined and those that come
+R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was found of one trial's end and bundle. `fault`: why it cannot be counted; None when it holds.
+    """What was found of one trial's chain and bundle. `fault`: why it cannot be counted; None when it holds.
     `verified`: its bytes were read and match; False when only its existence was looked up."""
 
     trial: str
@@ -29,23 +33,25 @@ class Evidence:
     isolation: str | None = None
     warnings: tuple[str, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
+    run: Run = NOBODY
 
 
 def read_evidence(store: Store, ledger: Ledger, *, verify: bool, threads: int = 8) -> dict[str, Evidence]:
-    """Evidence of every measured trial, by trial id.
+    """Evidence of every measured trial, by trial id, and of every abandoned one whose chain says otherwise.
 
     `verify`: read each bundle and compare its SHA-256 and its contents; otherwise look up that it exists. The end
     of the measuring attempt is always read: the outcome only repeats it, so where they differ, it is wrong.
-    Attempts that the ledger quarantined stay quarantined, whatever their bundle is now.
+    Attempts that the ledger quarantined stay quarantined, whatever their bundle is now. Of an abandoned trial, the
+    whole chain is read: its losses must be those of the outcome, and leave no retry.
     """
     measured = [outcome for outcome in ledger.outcomes if outcome.scored is not None]
     campaign = ledger.plan.campaign
     known = {(record.trial, record.attempt): record.reason for record in ledger.quarantine}
-    ends = _ends(store, campaign, measured)
+    ends, runs = _ends(store, campaign, measured)
     found: dict[str, Evidence] = {}
     to_read: dict[str, Outcome] = {}
     for outcome in measured:
-        fault = disagreement(outcome, ends.get(outcome.trial.id))
+        fault = contradiction(outcome, ends[outcome.trial.id])
         reason = known.get((outcome.trial.id, outcome.attempts))
         if reason is not None:
             found[outcome.trial.id] = _refused(outcome, f"quarantined: {reason}")
@@ -56,17 +62,19 @@ def read_evidence(store: Store, ledger: Ledger, *, verify: bool, threads: int = 
         else:
             to_read[f"{campaign}/{outcome.bundle}"] = outcome
     read = _verified(store, to_read, threads) if verify else _existing(store, campaign, to_read)
-    return found | read
+    told = {trial: replace(evidence, run=runs[trial]) for trial, evidence in (found | read).items()}
+    return told | _unfounded(store, ledger, known.keys())
 
 
 def disagreement(outcome: Outcome, end: bytes | None) -> str | None:
     """What a measured outcome says that the end of its last attempt does not; None when they agree."""
-    if end is None:
-        return f"attempt {outcome.attempts} has no end.json"
-    try:
-        ended = End.model_validate_json(end)
-    except ValidationError:
-        return f"the end.json of attempt {outcome.attempts} is no record of this version"
+    return contradiction(outcome, _opened(outcome, end))
+
+
+def contradiction(outcome: Outcome, ended: End | str) -> str | None:
+    """As `disagreement`, of an end that was opened, or why it could not be."""
+    if isinstance(ended, str):
+        return ended
     if (ended.trial, ended.attempt) != (outcome.trial.id, outcome.attempts):
         return f"its end belongs to attempt {ended.attempt} of trial {ended.trial}"
     if ended.scored is None:
@@ -75,7 +83,18 @@ def disagreement(outcome: Outcome, end: bytes | None) -> str | None:
         return _other_verdict(outcome, ended.scored)
     if ended.bundle != outcome.bundle_sha256:
         return "its outcome names another bundle than its end.json"
+    if len(outcome.losses) != outcome.attempts - 1:
+        return f"its outcome tells of {len(outcome.losses)} losses before attempt {outcome.attempts}"
     return None
+
+
+def _opened(outcome: Outcome, end: bytes | None) -> End | str:
+    if end is None:
+        return f"attempt {outcome.attempts} has no end.json"
+    try:
+        return End.model_validate_json(end)
+    except ValidationError:
+        return f"the end.json of attempt {outcome.attempts} is no record of this version"
 
 
 def _other_verdict(outcome: Outcome, ended: Scored) -> str:
@@ -85,23 +104,70 @@ def _other_verdict(outcome: Outcome, ended: Scored) -> str:
     return f"its outcome says something else than the end.json of attempt {outcome.attempts}"
 
 
-def _ends(store: Store, campaign: str, measured: Sequence[Outcome]) -> dict[str, bytes | None]:
-    """The last end of each trial, unread."""
-    keys = {f"{campaign}/attempts/{o.trial.id}/{o.attempts}/end.json": o.trial.id for o in measured}
-    return {keys[key]: raw for key, raw in store.get_many(list(keys))}
+def _unfounded(store: Store, ledger: Ledger, quarantined: Collection[tuple[str, int]]) -> dict[str, Evidence]:
+    """Refusals of abandoned outcomes. Read is what its list of losses bounds, not the count that it gives."""
+    abandoned = [outcome for outcome in ledger.outcomes if outcome.abandoned is not None]
+    pairs = [(o.trial.id, n) for o in abandoned for n in range(1, len(o.losses) + 2)]
+    records = AttemptRecords(store, ledger.plan.campaign, pairs)
+    found: dict[str, Evidence] = {}
+    for outcome in abandoned:
+        trial, count = outcome.trial.id, len(outcome.losses)
+        links = [
+            Link(
+                records.one(End, trial, n, "end"),
+                score_only=records.score_only(trial, n),
+                patched=records.patched(trial, n),
+                quarantined=(trial, n) in quarantined,
+            )
+            for n in range(1, count + 1)
+        ]
+        followed = records.raw(trial, count + 1, "intent") is not None
+        fault = unfounded(outcome, links, ledger.plan.retries, followed=followed)
+        if fault is not None:
+            found[trial] = _refused(outcome, fault)
+    return found
+
+
+def _ends(store: Store, campaign: str, measured: Sequence[Outcome]) -> tuple[dict[str, End | str], dict[str, Run]]:
+    """The last end of each trial, or why there is none, and who ran that attempt. Only a later attempt can have
+    been told to score alone: of a first one, no intent is read."""
+    folders = {o.trial.id: f"{campaign}/attempts/{o.trial.id}/{o.attempts}" for o in measured}
+    keys = [f"{folder}/{name}.json" for folder in folders.values() for name in ("end", "start")]
+    keys += [f"{folders[o.trial.id]}/intent.json" for o in measured if o.attempts > 1]
+    raw = dict(store.get_many(keys))
+
+    def one(model: type[R], outcome: Outcome, name: str) -> R | None:
+        key = f"{folders[outcome.trial.id]}/{name}.json"
+        found = raw.get(key)
+        return None if found is None else parsed(store, model, key, found)
+
+    ends: dict[str, End | str] = {}
+    runs: dict[str, Run] = {}
+    for outcome in measured:
+        trial = outcome.trial.id
+        ended = ends[trial] = _opened(outcome, raw[f"{folders[trial]}/end.json"])
+        intent = one(Intent, outcome, "intent")
+        runs[trial] = run_of(
+            one(Start, outcome, "start"),
+            None if isinstance(ended, str) else ended,
+            score_only=intent is not None and intent.score_only,
+        )
+    return ends, runs
 
 
 def _verified(store: Store, wanted: Mapping[str, Outcome], threads: int) -> dict[str, Evidence]:
+    """The next bundles are on their way while these are examined."""
+
     def examine_one(pair: tuple[str, bytes | None]) -> Evidence:
         return examine(wanted[pair[0]], pair[1])
 
-    keys = list(wanted)
+    def fetched(batch: Sequence[str]) -> list[tuple[str, bytes | None]]:
+        return list(store.get_many(batch))
+
     found: dict[str, Evidence] = {}
-    with ThreadPoolExecutor(threads) as pool:
-        for batch in _batches(keys):
-            pairs = store.get_many(batch)
-            for evidence in pool.map(examine_one, pairs):
-                found[evidence.trial] = evidence
+    with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(1) as fetcher:
+        for coming in one_ahead(fetcher.submit(fetched, batch) for batch in _batches(list(wanted))):
+            found |= {evidence.trial: evidence for evidence in pool.map(examine_one, coming.result())}
     return found
 
 

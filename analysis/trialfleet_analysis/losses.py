@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
-from trialfleet_analysis.ledger import LostAttempt, Stage
-from trialfleet_analysis.tables import TrialRow
-from trialfleet_runner.contract import LossClass
+import numpy as np
+import pyarrow as pa
+
+from trialfleet_analysis.tables.arrays import among, codes
+from trialfleet_analysis.tables.columns import known, some, texts
+from trialfleet_runner.contract import LossClass, Verdict
+from trialfleet_runner.stages import Stage
 
 UNASSIGNED = "(unfinished trials)"
 
@@ -52,13 +57,41 @@ class LossMessage:
     example: str
 
 
-def loss_counts(
-    names: Sequence[str], lost: Sequence[LostAttempt], conditions: Mapping[str, str]
-) -> tuple[LossCount, ...]:
-    """In the order of `names`. `conditions`: trial id → condition; a trial without an outcome cannot be placed:
-    it comes last, as `UNASSIGNED`."""
+@dataclass(frozen=True)
+class Lost:
+    """One attempt without a verdict. `condition` None: its trial has no outcome yet."""
+
+    trial: str
+    condition: str | None
+    loss: LossClass
+    stage: Stage
+    message: str
+    elapsed_s: float | None
+
+
+def lost_attempts(attempts: pa.Table) -> tuple[Lost, ...]:
+    """Those of the attempts' table that were lost, or refused, in its order."""
+    gone = some(attempts, known(attempts, "loss")).select(
+        ["trial", "condition", "loss", "stage", "message", "elapsed_s"]
+    )
+    rows: list[dict[str, Any]] = gone.to_pylist()
+    return tuple(
+        Lost(
+            row["trial"],
+            row["condition"],
+            LossClass(row["loss"]),
+            Stage(row["stage"]),
+            row["message"] or "",
+            row["elapsed_s"],
+        )
+        for row in rows
+    )
+
+
+def loss_counts(names: Sequence[str], lost: Sequence[Lost]) -> tuple[LossCount, ...]:
+    """In the order of `names`. A trial without an outcome cannot be placed: it comes last, as `UNASSIGNED`."""
     order = {name: place for place, name in enumerate((*names, UNASSIGNED))}
-    counts = Counter((conditions.get(item.trial, UNASSIGNED), item.loss, item.stage) for item in lost)
+    counts = Counter((item.condition or UNASSIGNED, item.loss, item.stage) for item in lost)
     return tuple(
         LossCount(condition, loss, stage, number)
         for (condition, loss, stage), number in sorted(
@@ -67,19 +100,25 @@ def loss_counts(
     )
 
 
-def loss_rates(
-    names: Sequence[str], rows: Sequence[TrialRow], lost: Sequence[LostAttempt]
-) -> tuple[LossRate, ...]:
+def loss_rates(names: Sequence[str], trials: pa.Table, lost: Sequence[Lost]) -> tuple[LossRate, ...]:
     """One per condition, over all trials with an outcome."""
-    by_trial: dict[str, list[LostAttempt]] = {}
-    for item in lost:
-        by_trial.setdefault(item.trial, []).append(item)
-    return tuple(_rate(name, [row for row in rows if row.condition == name], by_trial) for name in names)
+    condition, measured = codes(trials, "condition", names), among(trials, "verdict", list(Verdict))
+    scored_again = {item.trial for item in lost if item.stage is Stage.AFTER_PATCH}
+    patched = measured | np.array([trial in scored_again for trial in texts(trials, "trial")], dtype=np.bool_)
+    return tuple(
+        _rate(
+            name,
+            [item for item in lost if item.condition == name],
+            patched=int(np.sum(patched & (condition == place))),
+            abandoned=int(np.sum(~measured & (condition == place))),
+        )
+        for place, name in enumerate(names)
+    )
 
 
-def loss_messages(lost: Sequence[LostAttempt], *, most: int = 12) -> tuple[LossMessage, ...]:
+def loss_messages(lost: Sequence[Lost], *, most: int = 12) -> tuple[LossMessage, ...]:
     """The commonest messages first."""
-    groups: dict[tuple[LossClass, Stage, str], list[LostAttempt]] = {}
+    groups: dict[tuple[LossClass, Stage, str], list[Lost]] = {}
     for item in lost:
         groups.setdefault((item.loss, item.stage, item.message), []).append(item)
     ordered = sorted(groups.items(), key=lambda entry: (-len(entry[1]), entry[0]))
@@ -89,10 +128,8 @@ def loss_messages(lost: Sequence[LostAttempt], *, most: int = 12) -> tuple[LossM
     )
 
 
-def _rate(name: str, rows: Sequence[TrialRow], by_trial: Mapping[str, list[LostAttempt]]) -> LossRate:
-    lost = [item for row in rows for item in by_trial.get(row.trial, [])]
+def _rate(name: str, lost: Sequence[Lost], *, patched: int, abandoned: int) -> LossRate:
     informative = [item for item in lost if item.stage is Stage.MID_RUN]
-    patched = sum(_left_a_patch(row, by_trial.get(row.trial, [])) for row in rows)
     elapsed = [item.elapsed_s for item in informative if item.elapsed_s is not None]
     started = len(informative) + patched
     return LossRate(
@@ -102,9 +139,5 @@ def _rate(name: str, rows: Sequence[TrialRow], by_trial: Mapping[str, list[LostA
         rate=len(informative) / started if started else None,
         elapsed_s=median(elapsed) if elapsed else None,
         ignorable=sum(item.stage is Stage.BEFORE_AGENT for item in lost),
-        abandoned=sum(row.verdict is None for row in rows),
+        abandoned=abandoned,
     )
-
-
-def _left_a_patch(row: TrialRow, lost: Sequence[LostAttempt]) -> bool:
-    return row.verdict is not None or any(item.stage is Stage.AFTER_PATCH for item in lost)

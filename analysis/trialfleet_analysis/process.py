@@ -2,57 +2,64 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
-from typing import Literal
+from typing import Literal, get_args
 
-from trialfleet_analysis.tables import TrialRow
+import numpy as np
+import pyarrow as pa
+
+from trialfleet_analysis.estimates import Floats, Integers
+from trialfleet_analysis.plan_of_analysis.columns import Columns, Scheme
+from trialfleet_analysis.tables.arrays import among, codes, denied, integers, truths
+from trialfleet_analysis.tables.columns import numbers, some, texts
 from trialfleet_runner.conditions import Condition
-from trialfleet_runner.contract import Coverage, Metrics, Stop, Verdict
+from trialfleet_runner.contract import Coverage, Stop, Verdict
 
+ChannelName = Literal["files", "inline", "hook"]
+CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
 Unit = Literal["count", "s", "usd", "share"]
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One metric of an attempt. Unit `share`: a yes or no, averaged instead of its median taken."""
+    """One metric of a trial: the sum of `columns` of the trials' table. Unit `share`: a yes or no, averaged
+    instead of its median taken."""
 
     key: str
     label: str
     unit: Unit
-    value: Callable[[Metrics], float | None]
+    columns: tuple[str, ...] = ()
 
-
-def _lines(metrics: Metrics) -> float | None:
-    added, removed = metrics.lines_added, metrics.lines_removed
-    return None if added is None or removed is None else added + removed
+    def of(self, trials: pa.Table) -> Floats | None:
+        """One value per row, NaN where it was not measured; None when it was nowhere."""
+        found = np.sum([numbers(trials, name) for name in self.columns or (self.key,)], axis=0)
+        return found if np.isfinite(found).any() else None
 
 
 MEASURES: tuple[Measure, ...] = (
-    Measure("turns", "Turns", "count", lambda m: m.turns),
-    Measure("tool_calls", "Tool calls", "count", lambda m: m.tool_calls),
-    Measure("agent_s", "Agent time", "s", lambda m: m.agent_s),
-    Measure("wall_s", "Wall clock", "s", lambda m: m.wall_s),
-    Measure("tests_s", "Test time", "s", lambda m: m.tests_s),
-    Measure("throttled_s", "Throttled by the provider", "s", lambda m: m.throttled_s),
-    Measure("input_tokens", "Input tokens", "count", lambda m: m.input_tokens),
-    Measure("output_tokens", "Output tokens", "count", lambda m: m.output_tokens),
-    Measure("cache_read_tokens", "Cache-read tokens", "count", lambda m: m.cache_read_tokens),
-    Measure("cache_write_tokens", "Cache-write tokens", "count", lambda m: m.cache_write_tokens),
-    Measure("cost_usd", "Cost", "usd", lambda m: m.cost_usd),
-    Measure("first_edit_turn", "First edit, turn", "count", lambda m: m.first_edit_turn),
-    Measure("first_edit_s", "First edit, time", "s", lambda m: m.first_edit_s),
-    Measure("exploration_turns", "Turns before the first edit", "count", lambda m: m.exploration_turns),
-    Measure("edit_turns", "Turns from first to last edit", "count", lambda m: m.edit_turns),
-    Measure("tail_turns", "Turns after the last edit", "count", lambda m: m.tail_turns),
-    Measure("files_read_before_edit", "Files read before the edit", "count", lambda m: m.files_read_before_edit),
-    Measure("context_files_read", "Context files read", "count", lambda m: m.context_files_read),
-    Measure("hook_firings", "Hook firings", "count", lambda m: m.hook_firings),
-    Measure("target_hit", "Edited a file that the fix changes", "share", lambda m: m.target_hit),
-    Measure("files_changed", "Files changed", "count", lambda m: m.files_changed),
-    Measure("lines_changed", "Lines changed", "count", _lines),
+    Measure("turns", "Turns", "count"),
+    Measure("tool_calls", "Tool calls", "count"),
+    Measure("agent_s", "Agent time", "s"),
+    Measure("wall_s", "Wall clock", "s"),
+    Measure("tests_s", "Test time", "s"),
+    Measure("throttled_s", "Throttled by the provider", "s"),
+    Measure("input_tokens", "Input tokens", "count"),
+    Measure("output_tokens", "Output tokens", "count"),
+    Measure("cache_read_tokens", "Cache-read tokens", "count"),
+    Measure("cache_write_tokens", "Cache-write tokens", "count"),
+    Measure("cost_usd", "Cost", "usd"),
+    Measure("first_edit_turn", "First edit, turn", "count"),
+    Measure("first_edit_s", "First edit, time", "s"),
+    Measure("exploration_turns", "Turns before the first edit", "count"),
+    Measure("edit_turns", "Turns from first to last edit", "count"),
+    Measure("tail_turns", "Turns after the last edit", "count"),
+    Measure("files_read_before_edit", "Files read before the edit", "count"),
+    Measure("context_files_read", "Context files read", "count"),
+    Measure("hook_firings", "Hook firings", "count"),
+    Measure("target_hit", "Edited a file that the fix changes", "share"),
+    Measure("files_changed", "Files changed", "count"),
+    Measure("lines_changed", "Lines changed", "count", ("lines_added", "lines_removed")),
 )
 
 
@@ -106,7 +113,7 @@ class Channel:
     """
 
     condition: str
-    channel: Literal["files", "inline", "hook"]
+    channel: ChannelName
     declared: bool
     reached: int
     not_reached: int
@@ -137,127 +144,132 @@ class CoreSeconds:
     mean: float | None
 
 
-def typical(names: Sequence[str], rows: Sequence[TrialRow]) -> tuple[Typical, ...]:
-    """Every measure that any trial has, under every condition. `rows`: measured trials of compared tasks."""
-    found = [(row, row.metrics) for row in rows if row.metrics is not None]
-    return tuple(
-        _typical(
-            measure,
-            name,
-            [
-                (row.task, float(value))
-                for row, metrics in found
-                if row.condition == name and (value := measure.value(metrics)) is not None
-            ],
-        )
-        for measure in MEASURES
-        if any(measure.value(metrics) is not None for _, metrics in found)
-        for name in names
-    )
+def typical(scheme: Scheme, columns: Columns) -> tuple[Typical, ...]:
+    """Every measure that any trial has, under every condition."""
+    found: list[Typical] = []
+    for measure in MEASURES:
+        values = columns.measures.get(measure.key)
+        if values is None:
+            continue
+        for place, name in enumerate(scheme.conditions):
+            mine = (columns.condition == place) & columns.valid & np.isfinite(values)
+            found.append(_typical(measure, name, columns.task[mine], values[mine]))
+    return tuple(found)
 
 
-def verdict_counts(names: Sequence[str], rows: Sequence[TrialRow]) -> tuple[VerdictCount, ...]:
-    counts = Counter((row.condition, row.verdict) for row in rows)
+def verdict_counts(names: Sequence[str], used: pa.Table) -> tuple[VerdictCount, ...]:
     kinds: tuple[Verdict | None, ...] = (*Verdict, None)
+    verdict = codes(used, "verdict", list(Verdict))  # −1, the last kind, is lost
+    counts = _crossed(codes(used, "condition", names), verdict % len(kinds), len(names), len(kinds))
     return tuple(
-        VerdictCount(name, kind, counts[name, kind]) for name in names for kind in kinds if counts[name, kind]
+        VerdictCount(name, kind, int(counts[n, k]))
+        for n, name in enumerate(names)
+        for k, kind in enumerate(kinds)
+        if counts[n, k]
     )
 
 
-def stop_counts(names: Sequence[str], rows: Sequence[TrialRow]) -> tuple[StopCount, ...]:
-    counts = Counter((row.condition, row.stop) for row in rows if row.stop is not None)
-    passes = Counter((row.condition, row.stop) for row in rows if row.passed)
+def stop_counts(names: Sequence[str], used: pa.Table) -> tuple[StopCount, ...]:
+    stopped = some(used, among(used, "stop", list(Stop)))
+    condition, stop, passed = (
+        codes(stopped, "condition", names),
+        codes(stopped, "stop", list(Stop)),
+        truths(stopped, "passed"),
+    )
+    counts = _crossed(condition, stop, len(names), len(Stop))
+    passes = _crossed(condition[passed], stop[passed], len(names), len(Stop))
     return tuple(
-        StopCount(name, stop, counts[name, stop], passes[name, stop])
-        for name in names
-        for stop in Stop
-        if counts[name, stop]
+        StopCount(name, kind, int(counts[n, k]), int(passes[n, k]))
+        for n, name in enumerate(names)
+        for k, kind in enumerate(Stop)
+        if counts[n, k]
     )
 
 
-def block_results(rows: Sequence[TrialRow]) -> tuple[BlockResult, ...]:
-    blocks: dict[int, list[TrialRow]] = {}
-    for row in rows:
-        blocks.setdefault(row.block, []).append(row)
-    return tuple(_block(number, found) for number, found in sorted(blocks.items()))
+def block_results(used: pa.Table) -> tuple[BlockResult, ...]:
+    block, passed = integers(used, "block"), truths(used, "passed")
+    valid = among(used, "verdict", list(Verdict))
+    numbered, trials = np.unique(block, return_counts=True)
+    passes, measured = (
+        np.bincount(block[which], minlength=int(block.max(initial=-1)) + 1) for which in (passed, valid)
+    )
+    return tuple(
+        BlockResult(number, int(passes[number]), int(measured[number]), of - int(measured[number]))
+        for number, of in zip(numbered.tolist(), trials.tolist(), strict=True)
+    )
 
 
-def channels(conditions: dict[str, Condition], rows: Sequence[TrialRow]) -> tuple[Channel, ...]:
+def channels(conditions: Mapping[str, Condition], used: pa.Table) -> tuple[Channel, ...]:
     """Three per condition. A claim about a channel that was not declared says that it stayed empty."""
-    names: tuple[Literal["files", "inline", "hook"], ...] = ("files", "inline", "hook")
+    names = list(conditions)
+    measured = some(used, among(used, "verdict", list(Verdict)))
+    condition = codes(measured, "condition", names)
+    found: list[Channel] = []
+    for n, (name, composed) in enumerate(conditions.items()):
+        mine = some(measured, condition == n)
+        for channel in CHANNELS:
+            reached, missed = truths(mine, f"reached_{channel}").sum(), denied(mine, f"reached_{channel}").sum()
+            unknown = mine.num_rows - reached - missed
+            declared = getattr(composed, channel) is not None
+            found.append(Channel(name, channel, declared, int(reached), int(missed), int(unknown)))
+    return tuple(found)
+
+
+def inline_texts(conditions: Mapping[str, Condition], used: pa.Table) -> tuple[InlineText, ...]:
+    measured = some(used, among(used, "verdict", list(Verdict)))
     return tuple(
-        _channel(name, condition, channel, rows) for name, condition in conditions.items() for channel in names
+        _inline(name, some(measured, among(measured, "condition", (name,))))
+        for name, condition in conditions.items()
+        if condition.inline is not None
     )
 
 
-def inline_texts(conditions: dict[str, Condition], rows: Sequence[TrialRow]) -> tuple[InlineText, ...]:
-    return tuple(_inline(name, rows) for name, condition in conditions.items() if condition.inline is not None)
-
-
-def core_seconds(rows: Sequence[TrialRow]) -> CoreSeconds:
-    """Over the trials whose overhead was measured."""
-    measured = [row for row in rows if row.core_s is not None and row.metrics is not None]
-    totals = [row.core_s for row in measured if row.core_s is not None]
-
-    def part(value: Callable[[Metrics], float | None]) -> float | None:
-        return _median([v for row in measured if row.metrics and (v := value(row.metrics)) is not None])
-
+def core_seconds(trials: pa.Table) -> CoreSeconds:
+    """Over the trials whose overhead was measured; an agent without processes has no time of its own."""
+    overhead, agent, tests = (numbers(trials, f"{part}_core_s") for part in ("overhead", "agent", "tests"))
+    known = np.isfinite(overhead)
+    totals = overhead + np.nan_to_num(agent) + np.nan_to_num(tests)
     return CoreSeconds(
-        trials=len(measured),
-        overhead=part(lambda m: m.overhead_core_s),
-        agent=part(lambda m: m.agent_core_s),
-        tests=part(lambda m: m.tests_core_s),
-        median=_median(totals),
-        mean=fmean(totals) if totals else None,
+        trials=int(known.sum()),
+        overhead=_median(overhead[known]),
+        agent=_median(agent[known]),
+        tests=_median(tests[known]),
+        median=_median(totals[known]),
+        mean=float(totals[known].mean()) if known.any() else None,
     )
 
 
-def _typical(measure: Measure, condition: str, values: Sequence[tuple[str, float]]) -> Typical:
-    by_task: dict[str, list[float]] = {}
-    for task, value in values:
-        by_task.setdefault(task, []).append(value)
-    middle = fmean if measure.unit == "share" else median
-    centre = middle([middle(of_task) for of_task in by_task.values()]) if by_task else None
-    return Typical(measure.key, condition, centre, len(values), len(by_task))
+def _typical(measure: Measure, condition: str, task: Integers, values: Floats) -> Typical:
+    parts = by_code(values, task)
+    middle = np.mean if measure.unit == "share" else np.median
+    centre = float(middle([middle(part) for part in parts])) if parts else None
+    return Typical(measure.key, condition, centre, values.size, len(parts))
 
 
-def _block(number: int, rows: Sequence[TrialRow]) -> BlockResult:
-    valid = [row for row in rows if row.verdict is not None]
-    return BlockResult(number, sum(row.passed is True for row in valid), len(valid), len(rows) - len(valid))
+def by_code(values: Floats, code: Integers) -> list[Floats]:
+    """The values of each code that occurs, in the codes' order."""
+    order = np.argsort(code, kind="stable")
+    starts = np.unique(code[order], return_index=True)[1]
+    return np.split(values[order], starts[1:]) if values.size else []
 
 
-def _channel(
-    name: str,
-    condition: Condition,
-    channel: Literal["files", "inline", "hook"],
-    rows: Sequence[TrialRow],
-) -> Channel:
-    declared = {
-        "files": condition.files is not None,
-        "inline": condition.inline is not None,
-        "hook": condition.hook is not None,
-    }[channel]
-    claims = Counter(
-        row.delivery.reached_model.get(channel)
-        for row in rows
-        if row.condition == name and row.delivery is not None
-    )
-    return Channel(name, channel, declared, claims[True], claims[False], claims[None])
-
-
-def _inline(name: str, rows: Sequence[TrialRow]) -> InlineText:
-    found = [row.delivery for row in rows if row.condition == name and row.delivery is not None]
-    covered = [delivery for delivery in found if delivery.coverage is Coverage.COVERED]
-    tokens = [float(d.inline_tokens) for d in covered if d.inline_tokens is not None]
+def _inline(name: str, mine: pa.Table) -> InlineText:
+    covered = some(mine, among(mine, "coverage", (Coverage.COVERED,)))
     return InlineText(
         condition=name,
-        covered=len(covered),
-        none=sum(delivery.coverage is Coverage.NONE for delivery in found),
-        truncated=sum(delivery.inline_truncated for delivery in covered),
-        median_tokens=_median(tokens),
-        tokenizers=tuple(sorted({delivery.tokenizer for delivery in found if delivery.tokenizer})),
+        covered=covered.num_rows,
+        none=int(among(mine, "coverage", (Coverage.NONE,)).sum()),
+        truncated=int(truths(covered, "inline_truncated").sum()),
+        median_tokens=_median(numbers(covered, "inline_tokens")),
+        tokenizers=tuple(sorted({word for word in texts(mine, "tokenizer") if word})),
     )
 
 
-def _median(values: Sequence[float]) -> float | None:
-    return median(values) if values else None
+def _crossed(one: Integers, other: Integers, rows: int, columns: int) -> Integers:
+    return np.bincount(one * columns + other, minlength=rows * columns).reshape(rows, columns)
+
+
+def _median(values: Floats) -> float | None:
+    """Of those that were measured."""
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if known.size else None

@@ -1,19 +1,36 @@
-"""Pass rates: of each cell, and of each condition as the mean of its cells' rates on *these tasks*."""
+"""Pass rates: of each cell, and of each condition for *these tasks* and for *tasks like these*."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+import numpy as np
+import pyarrow as pa
+
+from trialfleet_analysis.estimates import EffectiveInterval, Integers, Interval
 from trialfleet_analysis.intervals import (
-    EffectiveInterval,
-    Interval,
+    PooledInterval,
     clopper_pearson,
     effective_sample_wilson,
+    pooled_random,
     wilson,
 )
-from trialfleet_analysis.tables import CellName, TaskRow, TrialRow, Use
-from trialfleet_runner.contract import Coverage
+from trialfleet_analysis.plan_of_analysis.columns import Counts, Scheme
+from trialfleet_analysis.tables import CellName, TaskRow, Use
+from trialfleet_analysis.tables.arrays import Bools, among, codes, truths
+from trialfleet_analysis.tables.columns import some, texts
+from trialfleet_runner.contract import Coverage, Verdict
+
+ENDINGS: dict[Verdict | None, str] = {
+    Verdict.PASSED: "p",
+    Verdict.FAILED: "f",
+    Verdict.TIMED_OUT: "t",
+    Verdict.EXHAUSTED: "e",
+    Verdict.TESTS_TIMED_OUT: "s",
+    None: "-",  # lost
+}
 
 
 @dataclass(frozen=True)
@@ -21,7 +38,8 @@ class CellResult:
     """One task under one condition, over the complete blocks. `lost`: trials without a verdict.
 
     `coverage_none`: trials in which the condition's inline text had nothing to say for this task: their prompt
-    equals that of the condition without it.
+    equals that of the condition without it. `trials`, `endings`: ids in launch order, and a letter for each as in
+    `ENDINGS`.
     """
 
     task: str
@@ -34,11 +52,15 @@ class CellResult:
     clopper_pearson: Interval
     coverage_none: int
     trials: tuple[str, ...]
+    endings: str
 
 
 @dataclass(frozen=True)
 class ConditionResult:
     """One condition over the compared tasks. Counts are sums for orientation: the rate is not made of them.
+
+    `tasks_like_these`: for the population that the tasks stand for, with `icc`: how far tasks differ within this
+    condition; None with the reason below two tasks.
 
     `worst`, `best`: the mean rate over all primary tasks if every trial whose first started run gave nothing to
     count (`first_runs_missing`) had failed, or passed. None where a cell has no trial at all.
@@ -49,8 +71,17 @@ class ConditionResult:
     passes: int
     valid: int
     lost: int
-    rate: EffectiveInterval
+    these_tasks: EffectiveInterval
+    tasks_like_these: PooledInterval
     first_runs_missing: int
+    worst: float | None
+    best: float | None
+
+
+class Bounded(NamedTuple):
+    """Trials whose first started run gave nothing to count, and the mean rates that they leave possible."""
+
+    missing: int
     worst: float | None
     best: float | None
 
@@ -63,27 +94,26 @@ class LeftOut:
     reason: str
 
 
-@dataclass(frozen=True)
-class Contrast:
-    """The declared primary contrast, described and not tested: treatment − control, in rates."""
-
-    treatment: str
-    control: str
-    estimand: str
-    difference: float | None
-    reason: str | None
-
-
-def cell_results(
-    cells: Sequence[CellName], tasks: Sequence[TaskRow], rows: Sequence[TrialRow]
-) -> tuple[CellResult, ...]:
+def cell_results(cells: Sequence[CellName], tasks: Sequence[TaskRow], trials: pa.Table) -> tuple[CellResult, ...]:
     """One result per planned cell, in the plan's order; also for cells without any trial yet."""
     uses = {row.task: row.use for row in tasks}
-    by_cell: dict[CellName, list[TrialRow]] = {cell: [] for cell in cells}
-    for row in rows:
-        if row.in_blocks:
-            by_cell[row.cell].append(row)
-    return tuple(_cell(cell, uses[cell[0]], found) for cell, found in by_cell.items())
+    used = some(trials, truths(trials, "in_blocks"))
+    names, conditions = list(dict.fromkeys(c[0] for c in cells)), list(dict.fromkeys(c[1] for c in cells))
+    cell = codes(used, "task", names) * len(conditions) + codes(used, "condition", conditions)
+    order = np.argsort(cell, kind="stable")
+    starts = np.searchsorted(cell[order], np.arange(len(names) * len(conditions) + 1))
+    trial_ids = texts(used, "trial")
+    ids = [trial_ids[int(n)] or "" for n in order]
+    letters = np.array([*ENDINGS.values()])[codes(used, "verdict", list(Verdict))[order]]
+    empty = among(used, "coverage", (Coverage.NONE,))[order]
+    found: list[CellResult] = []
+    for task, condition in cells:
+        place = names.index(task) * len(conditions) + conditions.index(condition)
+        mine = slice(starts[place], starts[place + 1])
+        found.append(
+            _cell((task, condition), uses[task], ids[mine], "".join(letters[mine]), int(empty[mine].sum()))
+        )
+    return tuple(found)
 
 
 def compared_tasks(
@@ -108,76 +138,68 @@ def compared_tasks(
 
 
 def condition_results(
-    conditions: Sequence[str],
-    compared: Sequence[str],
-    cells: Sequence[CellResult],
-    rows: Sequence[TrialRow],
+    scheme: Scheme, counts: Counts, lost: Integers, bounded: Mapping[str, Bounded]
 ) -> tuple[ConditionResult, ...]:
-    """One result per condition, in the plan's order."""
+    """One result per condition, in the plan's order. `lost`: trials without a verdict per cell, as `counts`."""
     return tuple(
-        _condition(
-            name,
-            [cell for cell in cells if cell.condition == name and cell.task in set(compared)],
-            _bounded(name, cells, rows),
-        )
-        for name in conditions
+        _condition(name, counts.passes[:, place], counts.valid[:, place], lost[:, place], bounded[name])
+        for place, name in enumerate(scheme.conditions)
     )
 
 
-def contrast(treatment: str, control: str, estimand: str, results: Mapping[str, ConditionResult]) -> Contrast:
-    """The difference of the two mean rates; None, with the reason, when either is undefined."""
-    a, b = results[treatment].rate, results[control].rate
-    if a.estimate is None or b.estimate is None:
-        return Contrast(treatment, control, estimand, None, a.reason or b.reason)
-    return Contrast(treatment, control, estimand, a.estimate - b.estimate, None)
+def bounds(conditions: Sequence[str], tasks: Sequence[TaskRow], trials: pa.Table) -> dict[str, Bounded]:
+    """Over all primary tasks, also those that the means leave out; undefined where one has no trial."""
+    names = [row.task for row in tasks if row.use is Use.PRIMARY]
+    used = some(trials, truths(trials, "in_blocks") & among(trials, "task", names))
+    cell = codes(used, "condition", conditions) * len(names) + codes(used, "task", names)
+    missing, passed = truths(used, "first_run_missing"), truths(used, "passed")
+
+    def per_cell(which: Bools) -> Integers:
+        return np.bincount(cell[which], minlength=len(conditions) * len(names)).reshape(
+            len(conditions), len(names)
+        )
+
+    every = per_cell(np.ones(cell.shape, np.bool_))
+    lost, worst, best = per_cell(missing), per_cell(passed & ~missing), per_cell(passed | missing)
+    return {
+        name: Bounded(int(lost[n].sum()), *(_mean_rate(passes[n], every[n]) for passes in (worst, best)))
+        for n, name in enumerate(conditions)
+    }
 
 
-def _cell(name: CellName, use: Use, rows: Sequence[TrialRow]) -> CellResult:
-    valid = [row for row in rows if row.verdict is not None]
-    passes = sum(row.passed is True for row in valid)
+def _mean_rate(passes: Integers, trials: Integers) -> float | None:
+    return float(np.mean(passes / trials)) if trials.size and trials.all() else None
+
+
+def _cell(name: CellName, use: Use, trials: Sequence[str], endings: str, coverage_none: int) -> CellResult:
+    lost, passes = endings.count(ENDINGS[None]), endings.count(ENDINGS[Verdict.PASSED])
+    valid = len(endings) - lost
     return CellResult(
         task=name[0],
         condition=name[1],
         use=use,
         passes=passes,
-        valid=len(valid),
-        lost=len(rows) - len(valid),
-        wilson=wilson(passes, len(valid)),
-        clopper_pearson=clopper_pearson(passes, len(valid)),
-        coverage_none=sum(row.delivery is not None and row.delivery.coverage is Coverage.NONE for row in valid),
-        trials=tuple(row.trial for row in rows),
+        valid=valid,
+        lost=lost,
+        wilson=wilson(passes, valid),
+        clopper_pearson=clopper_pearson(passes, valid),
+        coverage_none=coverage_none,
+        trials=tuple(trials),
+        endings=endings,
     )
 
 
-def _condition(
-    name: str, cells: Sequence[CellResult], bounded: tuple[int, float | None, float | None]
-) -> ConditionResult:
-    missing, worst, best = bounded
+def _condition(name: str, passes: Integers, valid: Integers, lost: Integers, bounded: Bounded) -> ConditionResult:
+    like_these = pooled_random(passes, valid)
     return ConditionResult(
         condition=name,
-        tasks=len(cells),
-        passes=sum(cell.passes for cell in cells),
-        valid=sum(cell.valid for cell in cells),
-        lost=sum(cell.lost for cell in cells),
-        rate=effective_sample_wilson([cell.passes for cell in cells], [cell.valid for cell in cells]),
-        first_runs_missing=missing,
-        worst=worst,
-        best=best,
+        tasks=int(passes.size),
+        passes=int(passes.sum()),
+        valid=int(valid.sum()),
+        lost=int(lost.sum()),
+        these_tasks=effective_sample_wilson(passes, valid),
+        tasks_like_these=like_these,
+        first_runs_missing=bounded.missing,
+        worst=bounded.worst,
+        best=bounded.best,
     )
-
-
-def _bounded(
-    condition: str, cells: Sequence[CellResult], rows: Sequence[TrialRow]
-) -> tuple[int, float | None, float | None]:
-    """(missing first runs, worst mean rate, best mean rate) over all primary tasks."""
-    names = [cell.task for cell in cells if cell.condition == condition and cell.use is Use.PRIMARY]
-    groups: dict[str, list[TrialRow]] = {name: [] for name in names}
-    for row in rows:
-        if row.in_blocks and row.condition == condition and row.task in groups:
-            groups[row.task].append(row)
-    missing = sum(row.first_run_missing for group in groups.values() for row in group)
-    if not groups or not all(groups.values()):
-        return missing, None, None
-    worst = [sum(r.passed is True and not r.first_run_missing for r in g) / len(g) for g in groups.values()]
-    best = [sum(r.passed is True or r.first_run_missing for r in g) / len(g) for g in groups.values()]
-    return missing, sum(worst) / len(worst), sum(best) / len(best)

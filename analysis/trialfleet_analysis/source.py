@@ -20,9 +20,11 @@ class Source:
     store: str
     campaign: str
     base: Path | None = None
+    endpoint: str | None = None
+    path_style: bool | None = None
 
     def open(self) -> Store:
-        return open_store(self.store, base=self.base)
+        return open_store(self.store, base=self.base, endpoint=self.endpoint, path_style=self.path_style)
 
     def default_folder(self) -> Path:
         """Beside the campaign in a directory store, else in the working directory."""
@@ -58,4 +60,11 @@ def _from_file(path: Path, store: str | None) -> Source:
     if path.name == "campaign.json":
         return Source(store or str(path.resolve().parent.parent), path.resolve().parent.name)
     spec = load(path, CampaignSpec)
-    return Source(store, spec.campaign) if store else Source(spec.store, spec.campaign, base=path.parent)
+    there = spec.store_spec
+    return Source(
+        store or there.url,
+        spec.campaign,
+        base=None if store else path.parent,
+        endpoint=there.endpoint,
+        path_style=there.path_style,
+    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from trialfleet_controller.lifecycle import MACHINE
 from trialfleet_runner.contract import HaltScope, Loss, LossClass
+from trialfleet_runner.retries import MACHINE
 
 PAUSE_FIRST_S = 5.0
 PAUSE_LONGEST_S = 300.0
@@ -31,11 +31,17 @@ class Breaker:
     def closed(full: int) -> Breaker:
         return Breaker(full, full)
 
-    def lost(self) -> Breaker:
-        return replace(self, width=max(1, self.width // 2), in_a_row=self.in_a_row + 1)
+    def lost(self, in_flight: int) -> Breaker:
+        """`in_flight`: attempts under way, the lost one too: half of a width that was not used would hold
+        nothing back."""
+        return replace(self, width=max(1, min(self.width, in_flight) // 2), in_a_row=self.in_a_row + 1)
 
     def answered(self) -> Breaker:
         return replace(self, width=min(self.full, self.width + 1), in_a_row=0)
+
+    def resized(self, full: int) -> Breaker:
+        """Another full width: what was held back stays held back."""
+        return replace(self, full=full, width=min(full, self.width) if self.width < self.full else full)
 
     @property
     def pause_s(self) -> float:
@@ -56,8 +62,8 @@ class Health:
     campaign_limit: int = 10
     by_task: dict[str, int] = field(default_factory=dict[str, int])
 
-    def lost(self, task: str, loss: LossClass) -> Health:
-        if loss not in HARNESS:
+    def lost(self, task: str, loss: Loss) -> Health:
+        if loss.loss not in HARNESS or loss.by_patch:
             return self
         return replace(self, by_task={**self.by_task, task: self.by_task.get(task, 0) + 1})
 
@@ -76,7 +82,8 @@ class Health:
 @dataclass(frozen=True, slots=True)
 class Outage:
     """What happens to every trial alike, since the last verdict of any task: attempts that end before their agent
-    begins, whatever the class, and full disks and silent stores at any stage.
+    begins, whatever the class, and full disks and silent stores at any stage. No room in a cluster that runs
+    others of ours is no outage: the campaign is wider than the cluster.
 
     `in_a_row`: their weight since the last verdict; `by_task`: full disks and silent stores since the task's own
     last verdict, because a task may need more room than the others.
@@ -86,8 +93,9 @@ class Outage:
     in_a_row: int = 0
     by_task: dict[str, int] = field(default_factory=dict[str, int])
 
-    def lost(self, task: str, loss: Loss) -> Outage:
-        if loss.loss is LossClass.CANCELLED:
+    def lost(self, task: str, loss: Loss, *, working: int = 0) -> Outage:
+        """`working`: attempts that have their place."""
+        if loss.loss is LossClass.CANCELLED or (loss.loss is LossClass.UNSCHEDULABLE and working):
             return self
         machine = loss.loss in MACHINE
         weight = WEIGHT_OF_A_RUN if machine and loss.agent_started else int(machine or not loss.agent_started)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,15 +12,27 @@ from trialfleet_runner.store.protocol import Store
 
 if TYPE_CHECKING:
     from trialfleet_controller.spec import CampaignFile
+    from trialfleet_runner.campaign import Plan, StoreSpec
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """`file` is None when the campaign was named by its place in a store."""
+    """`file` is None when the campaign was named by its place in a store. `pod_endpoint`: what the plan says then
+    that pods reach the store at."""
 
     name: str
     store: Store
     file: CampaignFile | None = None
+    pod_endpoint: str | None = None
+
+    @property
+    def address(self) -> StoreSpec:
+        """Where the store is, for another process."""
+        from trialfleet_runner.campaign import StoreSpec
+
+        bare = StoreSpec(url="", pod_endpoint=self.pod_endpoint)
+        spec = self.file.spec.store_spec if self.file is not None else bare
+        return spec.model_copy(update={"url": self.store.url})
 
 
 def find(campaign: str, store: str | None = None) -> Campaign:
@@ -44,14 +56,28 @@ def find(campaign: str, store: str | None = None) -> Campaign:
     )
 
 
+def signing_for_pods(campaign: Campaign, plan: Plan) -> Campaign:
+    """With a store whose grants are for the address that pods see: a campaign file says it, a URL cannot, so the
+    plan has kept it."""
+    endpoint = plan.kubernetes.pod_endpoint if plan.kubernetes is not None else None
+    if campaign.file is not None or endpoint is None:
+        return campaign
+    store = open_store(campaign.store.url, grant_endpoint=endpoint)
+    return replace(campaign, store=store, pod_endpoint=endpoint)
+
+
 def from_file(path: Path, store: str | None = None) -> Campaign:
     """The campaign of a campaign file. A store that is a directory is relative to that file."""
     from trialfleet_controller.spec import load_campaign
 
     file = load_campaign(path)
-    opened = (
-        open_store(file.spec.store, base=file.folder, where=file.where("store"))
-        if store is None
-        else open_store(store, where="--store")
+    spec = file.spec.store_spec
+    opened = open_store(
+        spec.url if store is None else store,
+        base=file.folder if store is None else None,
+        where=file.where("store") if store is None else "--store",
+        endpoint=spec.endpoint,
+        grant_endpoint=spec.pod_endpoint,
+        path_style=spec.path_style,
     )
     return Campaign(file.spec.campaign, opened, file)

@@ -9,6 +9,8 @@ import psutil
 from trialfleet_runner.contract import Limits
 from trialfleet_runner.errors import OperatorError
 
+UNBOUNDED = 1_000_000  # limits.parallel not given: as many as the place where they run allows
+
 
 def slots(limits: Limits, *, cpus: int, memory_bytes: int) -> int:
     """Attempts side by side. Raises `OperatorError` when not even one fits.

@@ -15,10 +15,12 @@ from trialfleet_runner.errors import OperatorError
 
 if TYPE_CHECKING:
     from trialfleet_controller.campaigns import Campaign
+    from trialfleet_controller.spec import CampaignFile
+    from trialfleet_runner.contract import AgentSpec
+    from trialfleet_runner.store.protocol import Store
 
 Result = Literal["ok", "warning", "missing"]
 
-LEAST_FREE_BYTES = 2 * 2**30
 PYTHONS = ((3, 11), (3, 14))  # from, below
 
 
@@ -34,13 +36,15 @@ class Check:
 
 def machine_checks() -> Iterator[Check]:
     """Of this machine, whatever the campaign."""
+    from trialfleet_controller.room import space_checks
+
     yield _python()
     yield _program("git", "git", "apt-get install git")
     yield _package("ray", "pip install 'trialfleet[controller]'")
     yield _package("uv", "pip install 'trialfleet[controller]'")
     yield _package("scipy", "pip install 'trialfleet[analysis]': without it there is no report", needed=False)
     yield from _isolation()
-    yield from _space()
+    yield from space_checks()
 
 
 def agent_check(kind: str, identify: Callable[[], str]) -> Check:
@@ -52,15 +56,28 @@ def agent_check(kind: str, identify: Callable[[], str]) -> Check:
 
 
 def campaign_checks(campaign: Campaign) -> Iterator[Check]:
-    """Of what one campaign needs: its store, its agent, its credentials, its size."""
+    """Of what one campaign needs: its store; its agent, credentials and size, or its cluster."""
     yield _store(campaign)
-    if campaign.file is not None:
+    if campaign.file is not None and campaign.file.spec.kubernetes is not None:
+        yield from _cluster(campaign.file, campaign.store)
+    elif campaign.file is not None:
         from trialfleet_controller.prepare import identified
 
         file, spec = campaign.file, campaign.file.spec
-        yield agent_check(spec.agent.kind, lambda: _identity(identified(file)[0].version))
-        yield from _credentials(spec.agent.kind)
-        yield _fits(campaign)
+        yield agent_check(spec.agent.kind, lambda: _identity(identified(file).version))
+        yield from _credentials(spec.agent)
+        yield from _fits(campaign)
+
+
+def _cluster(file: CampaignFile, store: Store) -> Iterator[Check]:
+    from trialfleet_controller.operate.preflight import findings
+    from trialfleet_controller.operate.target import of_file
+    from trialfleet_runner.taskfile import campaign_tasks
+
+    try:
+        yield from findings(of_file(file), campaign_tasks(file.loaded), store)
+    except OperatorError as error:
+        yield Check("cluster", "missing", error.message, error.hint)
 
 
 def _identity(version: str) -> str:
@@ -92,6 +109,7 @@ def _isolation() -> Iterator[Check]:
 
     report = isolation_report()
     best = next(line for line in report if line.available)
+    yield from _company(best.name)
     wanted = report[0]
     if best is wanted:
         yield Check("isolation", "ok", best.name)
@@ -100,21 +118,13 @@ def _isolation() -> Iterator[Check]:
     yield Check("isolation", "warning", f"{missing}. {' '.join(best.warnings)}".strip(), wanted.hint)
 
 
-def _space() -> Iterator[Check]:
-    from trialfleet_runner.attempt.scratch import scratch_root
-    from trialfleet_runner.cache import cache_root
+def _company(isolation: str) -> Iterator[Check]:
+    from trialfleet_runner.attempt.exposure import refuse_company
 
-    for name, path in (("scratch", scratch_root()), ("cache", cache_root())):
-        there = next(folder for folder in (path, *path.parents) if folder.is_dir())
-        free = shutil.disk_usage(there).free
-        enough = free >= LEAST_FREE_BYTES and os.access(there, os.W_OK)
-        variable = "TRIALFLEET_SCRATCH" if name == "scratch" else "TRIALFLEET_CACHE"
-        yield Check(
-            name,
-            "ok" if enough else "missing",
-            f"{path}, {free / 2**30:.1f} GiB free",
-            None if enough else f"free at least {LEAST_FREE_BYTES // 2**30} GiB, or set ${variable}",
-        )
+    try:
+        refuse_company(isolation)
+    except OperatorError as error:
+        yield Check("above scratch", "missing", error.message, error.hint)
 
 
 def _store(campaign: Campaign) -> Check:
@@ -132,28 +142,32 @@ def _store(campaign: Campaign) -> Check:
     return Check("store", "ok", f"{report.url}: {len(report.checks)} promises asked for, all kept")
 
 
-def _credentials(kind: str) -> Iterator[Check]:
-    if kind != "claude-code":
+def _credentials(agent: AgentSpec) -> Iterator[Check]:
+    """Of whoever asks a model, also when its program is not here yet."""
+    from trialfleet_runner.attempt.model import upstream
+
+    if agent.kind != "claude-code" and not agent.options.get("needs_model"):
         return
-    names = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
-    found = [name for name in names if os.environ.get(name)]
-    if found:
-        yield Check("credentials", "ok", f"${found[0]} is set")
-    else:
-        yield Check("credentials", "missing", "no key for the model provider", f"export {names[0]}=…")
+    try:
+        upstream(agent)
+        yield Check("credentials", "ok", f"there is a key for {agent.options.get('provider', 'anthropic')}")
+    except OperatorError as error:
+        yield Check("credentials", "missing", error.message, error.hint)
 
 
-def _fits(campaign: Campaign) -> Check:
-    from trialfleet_controller.capacity import local_slots
-    from trialfleet_controller.prepare import UNBOUNDED
+def _fits(campaign: Campaign) -> Iterator[Check]:
+    from trialfleet_controller.capacity import UNBOUNDED, local_slots
+    from trialfleet_controller.room import campaign_check
 
     assert campaign.file is not None
     limits = campaign.file.spec.limits
     try:
         count = local_slots(limits.frozen(), limits.parallel or UNBOUNDED)
     except OperatorError as error:
-        return Check("size", "missing", error.message, error.hint)
-    return Check("size", "ok", f"{count} trials at a time")
+        yield Check("size", "missing", error.message, error.hint)
+        return
+    yield Check("size", "ok", f"{count} trials at a time")
+    yield campaign_check(limits.frozen(), count)
 
 
 def memory_line() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
-from trialfleet_runner.contract import Loss, LossClass
+from trialfleet_runner.contract import End, HaltScope, Loss, LossClass
 
 MESSAGE_LIMIT = 2000  # characters of a runner's last words that travel into the ledger
 
@@ -20,17 +20,28 @@ class Departure:
     """How a runner went: `code` as subprocess has it (−9: killed by signal 9), None when nobody saw it go.
 
     `words`: the tail of what it wrote to stderr. `rebooted`: the machine that ran it has restarted since.
-    `unreachable`: it ran where this controller cannot look, and its time is over.
+    `unreachable`: it ran where this controller cannot look, and its time is over. `named`: what the place that ran
+    it says itself, complete but for how far the attempt had come. `last_words`: an end that the runner could not
+    write, to be adopted unless the ledger has one.
     """
 
     code: int | None = None
     words: str = ""
     rebooted: bool = False
     unreachable: bool = False
+    named: Loss | None = None
+    last_words: End | None = None
+
+    @property
+    def unplanned(self) -> Loss | None:
+        """Why no attempt may follow, and no verdict of this one counts: what ran is not what the plan has."""
+        return self.named if self.named is not None and self.named.halt is HaltScope.CAMPAIGN else None
 
 
 def classify(gone: Departure, *, started: bool, patched: bool) -> Loss:
     """The loss of an attempt without an end. `started`: start.json exists; `patched`: patch.json exists."""
+    if gone.named is not None:
+        return gone.named.model_copy(update={"agent_started": started, "patched": patched})
     loss, message = _cause(gone)
     words = gone.words.strip()[-MESSAGE_LIMIT:]
     return Loss(

@@ -2,35 +2,82 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from types import FrameType
 
 import click
 
 from trialfleet_controller import epochs
+from trialfleet_controller.amending import effective_cost, effective_reps
 from trialfleet_controller.backend import Backend
 from trialfleet_controller.capacity import local_slots
 from trialfleet_controller.disk import disk_room
-from trialfleet_controller.dispatcher import Dispatcher, Ending, Interrupt
+from trialfleet_controller.dispatcher import Dispatcher
+from trialfleet_controller.events import LOG_VARIABLE, Note, json_log
 from trialfleet_controller.ledger import Ledger
 from trialfleet_controller.model import check_model
 from trialfleet_controller.plan import trials
 from trialfleet_controller.progress import view
+from trialfleet_controller.shards import Ending
+from trialfleet_controller.steering import Interrupt
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent
-from trialfleet_runner.attempt.scratch import scratch_root
-from trialfleet_runner.campaign import Amendment, Plan
+from trialfleet_runner.attempt.exposure import refuse_company
+from trialfleet_runner.attempt.scratch import scratch_root, sweep
+from trialfleet_runner.campaign import Plan, StoreSpec
 from trialfleet_runner.contract import Limits
 from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.store.protocol import StoreError
 
 
-def effective_reps(plan: Plan, amendments: tuple[Amendment, ...]) -> int:
-    """The plan's reps, or those of the amendment that asks for most."""
-    return max([plan.reps, *(a.reps for a in amendments if a.reps is not None)])
+@dataclass(frozen=True)
+class Hosts:
+    """Where the controller's own parts run, and where its log goes. `ray_address`: None: a Ray of our own; `log`:
+    a file for JSON lines, "-": standard error, None: no log; `keep_failed`: how many failed pods stay to be looked
+    at, in each namespace; `cluster_gone`: pods that nobody saw end are lost; `metrics_port`: where a Ray of our
+    own exports."""
+
+    use_ray: bool = True
+    ray_address: str | None = None
+    log: str | None = None
+    keep_failed: int = 0
+    metrics_port: int | None = None
+    cluster_gone: bool = False
+
+    @staticmethod
+    def asked(
+        *,
+        no_ray: bool,
+        ray_address: str | None,
+        log: str | None,
+        local: bool,
+        keep_failed: int = 0,
+        metrics_port: int | None = None,
+        cluster_gone: bool = False,
+    ) -> Hosts:
+        """From the options of a command. Raises `OperatorError` when they contradict each other."""
+        if ray_address is not None and (no_ray or local):
+            raise OperatorError(
+                "runners of this machine are not spread over a cluster" if local else "with Ray, or without it?",
+                where="--ray-address",
+                hint="leave it out" if local else "drop one of --ray-address and --no-ray",
+            )
+        if metrics_port is not None and (no_ray or local or ray_address is not None):
+            raise OperatorError(
+                "metrics are those of a Kubernetes campaign's dispatchers"
+                if local
+                else "metrics come from a Ray that starts with this command",
+                where="--metrics-port",
+                hint="leave it out; the nodes of a Ray cluster say where they export (docs/reference/metrics.md)",
+            )
+        log = log or ("-" if os.environ.get(LOG_VARIABLE) == "json" else None)
+        return Hosts(not no_ray, ray_address, log, keep_failed, metrics_port, cluster_gone)
 
 
 def check_drift(plan: Plan) -> Identity:
@@ -65,30 +112,92 @@ def drive(
     plan: Plan,
     *,
     as_json: bool,
-    use_ray: bool = True,
+    address: StoreSpec,
+    hosts: Hosts | None = None,
     amend: Callable[[], None] = lambda: None,
 ) -> Ending:
-    """Run what is missing. `amend` is called once this controller is the campaign's only one. Raises
-    `OperatorError`; the campaign can be resumed whatever happens."""
-    check_model(check_drift(plan), plan.agent, plan.limits)
-    slots = local_slots(plan.limits, plan.parallel)
-    with _store_and_disk(ledger):
+    """Run what is missing. `address`: of the ledger's store; `amend` is called once this controller is the
+    campaign's only one. Raises `OperatorError`; the campaign can be resumed whatever happens."""
+    hosts = hosts or Hosts()
+    if plan.kubernetes is None:
+        check_model(check_drift(plan), plan.agent, plan.limits)
+        local_slots(plan.limits, plan.parallel)
+        refuse_company(choose().name)
+    with _store_and_disk(ledger), json_log(hosts.log, plan.campaign) as note:
         driver = epochs.claim(ledger.store, plan.campaign, epochs.Pulse(), tell=_say)
         try:
             amend()
         except OperatorError:
             driver.end()
             raise
-        every = trials(plan, effective_reps(plan, ledger.amendments()))
-        _say(f"{len(every)} trials planned, {slots} at a time", quiet=as_json)
-        backend = _backend(plan.limits, slots, use_ray=use_ray)
-        # After the backend: importing Ray sets a handler for SIGTERM.
-        with _interruptible() as interrupt, view(as_json=as_json, terminal=sys.stdout.isatty()) as shown:
-            ending = Dispatcher(
-                plan, every, ledger, backend, driver, interrupt=interrupt, on_change=shown.show, tell=shown.tell
-            ).run()
+        amendments = ledger.amendments()
+        reps = effective_reps(plan, amendments)
+        plan = plan.model_copy(update={"cost_usd_campaign": effective_cost(plan, amendments)})
+        if plan.kubernetes is None:
+            ending = _drive_here(ledger, plan, reps, driver, hosts, note, as_json=as_json)
+        else:
+            ending = _drive_pods(plan, reps, address, driver, hosts, note, as_json=as_json)
         driver.end()
     return ending
+
+
+def stop_what_runs(ledger: Ledger, plan: Plan, address: StoreSpec) -> None:
+    """Of a campaign that was cancelled at once: pods that outlived their controller are marked as lost and
+    stopped. A controller that lives does it itself."""
+    with suppress(epochs.Driven):
+        drive(ledger, plan, as_json=False, address=address, hosts=Hosts(use_ray=False))
+
+
+def _drive_here(
+    ledger: Ledger, plan: Plan, reps: int, driver: epochs.Driver, hosts: Hosts, note: Note, *, as_json: bool
+) -> Ending:
+    sweep(scratch_root())  # a runner that was killed left its folder: it may be what fills the disk
+    every, slots = trials(plan, reps), local_slots(plan.limits, plan.parallel)
+    _say(f"{len(every)} trials planned, {slots} at a time", quiet=as_json)
+    backend = _backend(plan.limits, slots, use_ray=hosts.use_ray)
+    # After the backend: importing Ray sets a handler for SIGTERM.
+    with _interruptible() as interrupt, view(as_json=as_json, terminal=sys.stdout.isatty()) as shown:
+        return Dispatcher(
+            plan,
+            every,
+            ledger,
+            backend,
+            driver,
+            interrupt=interrupt,
+            on_change=shown.show,
+            tell=shown.tell,
+            note=note,
+        ).run()
+
+
+def _drive_pods(
+    plan: Plan,
+    reps: int,
+    address: StoreSpec,
+    driver: epochs.Driver,
+    hosts: Hosts,
+    note: Note,
+    *,
+    as_json: bool,
+) -> Ending:
+    from trialfleet_controller.hosting.division import width
+    from trialfleet_controller.hosting.drive import drive, pods
+    from trialfleet_controller.hosting.place import place
+
+    _say(f"{reps * len(plan.cells)} trials planned, at most {width(plan)} at a time", quiet=as_json)
+    site = pods(
+        plan,
+        address,
+        elsewhere=hosts.ray_address is not None,
+        keep_failed=hosts.keep_failed,
+        cluster_gone=hosts.cluster_gone,
+    )
+    with (
+        place(use_ray=hosts.use_ray, address=hosts.ray_address, metrics_port=hosts.metrics_port) as where,
+        _interruptible() as interrupt,
+        view(as_json=as_json, terminal=sys.stdout.isatty()) as shown,
+    ):
+        return drive(plan, reps, site, where, driver, interrupt, shown, note)
 
 
 @contextmanager
@@ -130,7 +239,7 @@ def finish(ending: Ending, store_url: str, campaign: str) -> None:
             raise OperatorError(
                 "the campaign's cost cap does not allow another trial",
                 where=f"{at}: limits.cost_usd.campaign",
-                hint="what is measured stays; a campaign of another name may go on with another cap",
+                hint=f"what is measured stays; `trialfleet resume --cost USD {at}` goes on with another cap",
             )
 
 

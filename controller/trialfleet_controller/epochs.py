@@ -15,6 +15,7 @@ from trialfleet_runner.campaign import Epoch
 from trialfleet_runner.canonical import canonical_json
 from trialfleet_runner.contract import Record
 from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.machine import machine_id
 from trialfleet_runner.store.protocol import Store
 
 
@@ -40,6 +41,10 @@ class Superseded(OperatorError):
     """Another controller has taken this campaign over."""
 
 
+class Driven(OperatorError):
+    """Another controller drives this campaign."""
+
+
 class Driver:
     """This controller's claim to a campaign."""
 
@@ -49,9 +54,14 @@ class Driver:
         self._count = 0
         self._next = time.monotonic()
 
+    @property
+    def due(self) -> bool:
+        """Whether `beat` has something to do."""
+        return self._pulse.enabled and time.monotonic() >= self._next
+
     def beat(self) -> None:
         """Call often: writes when it is time. Raises `Superseded` when a later epoch exists."""
-        if not self._pulse.enabled or time.monotonic() < self._next:
+        if not self.due:
             return
         self._next = time.monotonic() + self._pulse.every_s
         newest = _newest(self._store, self._campaign)
@@ -76,8 +86,16 @@ class Driver:
         )
 
 
+class Deputy(Driver):
+    """Another process of the controller that claimed epoch `number`. The claimant's process beats; a deputy looks
+    whether the epoch is still the latest, whatever it hears from that process."""
+
+    def _write(self, state: Literal["driving", "ended"]) -> None:
+        """Not its own to say."""
+
+
 def claim(store: Store, campaign: str, pulse: Pulse, *, tell: Callable[[str], None] = lambda _: None) -> Driver:
-    """Become the campaign's driver. Raises `OperatorError` when another controller lives."""
+    """Become the campaign's driver. Raises `Driven` when another controller lives."""
     if not pulse.enabled:
         return Driver(store, campaign, 0, pulse)
     while True:
@@ -91,6 +109,7 @@ def claim(store: Store, campaign: str, pulse: Pulse, *, tell: Callable[[str], No
             boot_id=machine.boot_id(),
             pid=os.getpid(),
             nonce=secrets.token_hex(16),
+            machine=machine_id(),
         )
         checkpoint("epoch.before")
         if store.create(keys.numbered(campaign, "epochs", newest + 1), canonical_json(mine)):
@@ -106,7 +125,7 @@ def _newest(store: Store, campaign: str) -> int:
 
 
 def _wait_for_death(store: Store, campaign: str, number: int, pulse: Pulse, tell: Callable[[str], None]) -> None:
-    """Returns when epoch `number` is over. Raises `OperatorError` when its controller lives."""
+    """Returns when epoch `number` is over. Raises `Driven` when its controller lives."""
     raw = store.get(keys.numbered(campaign, "epochs", number))
     if raw is None:
         return
@@ -114,15 +133,16 @@ def _wait_for_death(store: Store, campaign: str, number: int, pulse: Pulse, tell
     first = store.get(keys.beat(campaign, number))
     if first is not None and Beat.model_validate_json(first).state == "ended":
         return
-    alive = OperatorError(
+    alive = Driven(
         f"another controller drives this campaign: process {epoch.pid} on {epoch.host}",
         where=campaign,
         hint="watch it with `trialfleet status`, stop it with Ctrl-C there, or wait until it has ended",
     )
-    if epoch.host == machine.host():
-        if epoch.boot_id != machine.boot_id() or not machine.process_lives(epoch.pid, before=epoch.at):
-            return
+    here = machine.whereabouts(epoch)
+    if here is machine.Liveness.ALIVE and machine.process_lives(epoch.pid, before=epoch.at):
         raise alive
+    if here in (machine.Liveness.ALIVE, machine.Liveness.REBOOTED):
+        return
     tell(f"epoch {number} on {epoch.host} has not ended; watching its heartbeat for {pulse.takeover_s:.0f} s")
     until = time.monotonic() + pulse.takeover_s
     while time.monotonic() < until:

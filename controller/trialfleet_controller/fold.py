@@ -17,11 +17,11 @@ from trialfleet_controller.lifecycle import (
     Phase,
     Placed,
     Progress,
-    Stage,
     VerdictCommitted,
     advance,
 )
-from trialfleet_runner.contract import End, Intent, Loss, LossClass, Outcome, Start, Trial
+from trialfleet_runner.contract import End, Intent, LossClass, Outcome, Start, Trial
+from trialfleet_runner.stages import Stage, stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +78,6 @@ class BrokenChain(Exception):
     """Records that contradict each other: the ledger was edited by hand, or a bug wrote it."""
 
 
-def stage(attempt: Attempt, loss: Loss) -> Stage:
-    """How far the lost attempt had come. A score-only attempt that never started has cost nothing either."""
-    by_runner = attempt.end is not None and attempt.end.by == "runner"
-    if attempt.intent.score_only:
-        return Stage.SCORING if by_runner or loss.agent_started else Stage.BEFORE_AGENT
-    if loss.patched or (by_runner and attempt.patched):
-        return Stage.SCORING
-    return Stage.MID_RUN if loss.agent_started else Stage.BEFORE_AGENT
-
-
 def progress(chain: Chain, budgets: Budgets) -> Progress:
     """The fold. Raises `BrokenChain` when no controller can have written it."""
     now = Progress()
@@ -122,7 +112,7 @@ def score_from(chain: Chain) -> int | None:
     """The attempt whose patch the attempt after `chain` scores; None: the agent runs."""
     for n, attempt in enumerate(chain, 1):
         event = _event(attempt)
-        if isinstance(event, Lost) and event.stage is Stage.SCORING:
+        if isinstance(event, Lost) and event.stage is Stage.AFTER_PATCH:
             return n
     return None
 
@@ -132,10 +122,11 @@ def _event(attempt: Attempt) -> VerdictCommitted | Lost | None:
     if end is None:
         return None
     if end.loss is not None:
-        return Lost(end.loss.loss, stage(attempt, end.loss))
+        at = stage(end, score_only=attempt.intent.score_only, patched=attempt.patched)
+        return Lost(end.loss.loss, at)
     assert end.scored is not None
     if attempt.quarantined:
-        return Lost(LossClass.QUARANTINED, Stage.SCORING)
+        return Lost(LossClass.QUARANTINED, Stage.AFTER_PATCH)
     return VerdictCommitted(end.scored)
 
 

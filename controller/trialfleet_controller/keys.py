@@ -43,8 +43,9 @@ def parse_attempt(campaign: str, key: str) -> AttemptKey | None:
     return AttemptKey(match[1], int(match[2]), match[3]) if match else None
 
 
-def grants(campaign: str, trial: str, attempt: int) -> str:
-    return f"{campaign}/grants/{trial}/{attempt}.json"
+def grants(campaign: str, trial: str, attempt: int, again: str = "") -> str:
+    """`again`: tells those of a relaunch from the first."""
+    return f"{campaign}/grants/{trial}/{attempt}{again and '-' + again}.json"
 
 
 def all_grants(campaign: str) -> str:

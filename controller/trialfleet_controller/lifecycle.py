@@ -12,6 +12,8 @@ from enum import StrEnum
 
 from trialfleet_runner.campaign import RetrySpec
 from trialfleet_runner.contract import LossClass, Scored
+from trialfleet_runner.retries import free, may_follow
+from trialfleet_runner.stages import Stage
 
 
 class Phase(StrEnum):
@@ -19,23 +21,6 @@ class Phase(StrEnum):
     RUNNING = "running"
     MEASURED = "measured"
     ABANDONED = "abandoned"
-
-
-class Stage(StrEnum):
-    """How far a lost attempt had come: each stage has its own retry budget."""
-
-    BEFORE_AGENT = "before_agent"  # free of information: nothing had been tried
-    MID_RUN = "mid_run"  # informative: long runs are lost more often, and failures run longer
-    SCORING = "scoring"  # the patch is safe; only its scoring is repeated
-
-
-# Lost for good whatever the stage: the operator's wish, and a measurement that was made but cannot be trusted
-# (running it again would be a re-roll).
-FINAL = frozenset({LossClass.CANCELLED, LossClass.QUARANTINED})
-
-# The machine's and the store's: before the agent they spend no budget, else a full disk would abandon a campaign.
-# The dispatcher stops when they come in a row.
-MACHINE = frozenset({LossClass.HOST_FULL, LossClass.STORE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +44,7 @@ class Lost:
 
     @property
     def free(self) -> bool:
-        return self.stage is Stage.BEFORE_AGENT and self.loss in MACHINE
+        return free(self.loss, before_agent=self.stage is Stage.BEFORE_AGENT)
 
 
 Event = Placed | VerdictCommitted | Lost
@@ -114,14 +99,19 @@ class Budgets:
                 return self.before_agent
             case Stage.MID_RUN:
                 return self.mid_run
-            case Stage.SCORING:
+            case Stage.AFTER_PATCH:
                 return self.scoring
+            case Stage.UNKNOWN:
+                return 0
 
     def allow(self, now: Progress, lost: Lost) -> bool:
         """Whether `lost`, which comes after `now`, may be followed by another attempt."""
-        if lost.loss in FINAL:
-            return False
-        return lost.free or now.lost_in(lost.stage) < self.at(lost.stage)
+        return may_follow(
+            lost.loss,
+            before_agent=lost.stage is Stage.BEFORE_AGENT,
+            spent=now.lost_in(lost.stage),
+            budget=self.at(lost.stage),
+        )
 
 
 class IllegalTransition(Exception):

@@ -6,13 +6,9 @@ task watches it), so nothing survives a `kill -9` of either.
 
 from __future__ import annotations
 
-import logging
 import math
 import os
 import signal
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -20,24 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trialfleet_controller import guard, machine, processes
+from trialfleet_controller import processes
 from trialfleet_controller.backend import AttemptId, Finished, Order
 from trialfleet_controller.classify import Departure
-from trialfleet_controller.machine import Liveness
-from trialfleet_controller.work import Desk, WorkFolder
-from trialfleet_runner.contract import Start
-from trialfleet_runner.errors import OperatorError
-
-OBJECT_STORE_BYTES = 100 * 2**20  # Ray's floor is 75 MB; nothing of size travels through it
-RAY_PARENT = Path("/tmp")  # noqa: S108 - the paths of Ray's sockets must stay short
-RAY_FOLDER = "trialfleet-ray-"
-_QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_DEDUP_LOGS": "0",
-    # Ray would kill a worker when the machine is short of memory: the sandbox holds each agent to its own limit.
-    "RAY_memory_monitor_refresh_ms": "0",
-}
+from trialfleet_controller.private_ray import PrivateRay
+from trialfleet_controller.runners_here import RunnersHere
+from trialfleet_controller.work import Desk
 
 
 def supervise(argv: Sequence[str], log: str, pid_file: str, controller: int) -> int:
@@ -69,7 +53,7 @@ class _Task:
     kill_at: float | None = None  # monotonic: when patience with a stop is over
 
 
-class RayBackend:
+class RayBackend(RunnersHere):
     """Ray tasks with `max_retries=0`: only the ledger decides about another attempt."""
 
     def __init__(
@@ -81,18 +65,16 @@ class RayBackend:
         runner: Sequence[str] = processes.RUNNER,
         work: Path | None = None,
     ) -> None:
-        self._slots = slots
-        self._runner = tuple(runner)
-        self._work = WorkFolder(work)
+        super().__init__(slots=slots, runner=runner, work=work)
         self._tasks: dict[Any, _Task] = {}  # by Ray's object reference
-        self._private = _PrivateRay(slots, cpu, memory_bytes)
+        self._private = PrivateRay(cpus=math.ceil(slots * cpu), memory_bytes=slots * memory_bytes)
         self._ray = self._private.ray
         task = self._ray.remote(max_retries=0)(supervise)
         self._remote = task.options(num_cpus=cpu, memory=memory_bytes)
 
     @property
-    def slots(self) -> int:
-        return self._slots
+    def working(self) -> int:
+        return len(self._tasks)
 
     def launch(self, order: Order) -> None:
         desk = self._work.desk(order)
@@ -111,9 +93,6 @@ class RayBackend:
             return []
         ready, _ = self._ray.wait(refs, num_returns=len(refs), timeout=0)
         return [self._collect(ref) for ref in ready]
-
-    def alive(self, start: Start) -> Liveness:
-        return machine.runner_liveness(start)
 
     def stop(self, attempts: Iterable[AttemptId], *, grace_s: float) -> None:
         wanted = set(attempts)
@@ -165,63 +144,3 @@ class RayBackend:
         for task in self._tasks.values():
             if task.kill_at is not None and now >= task.kill_at:
                 self._signal(task, signal.SIGKILL)
-
-
-def owner_of(folder: Path) -> int | None:
-    """The process whose Ray lives in `folder`; None when the name is none of ours."""
-    pid = folder.name.removeprefix(RAY_FOLDER).partition("-")[0]
-    return int(pid) if folder.name.startswith(RAY_FOLDER) and pid.isdecimal() else None
-
-
-class _PrivateRay:
-    """A Ray of this process alone, on this machine; and a guard that ends all of it, whatever becomes of us."""
-
-    def __init__(self, slots: int, cpu: float, memory_bytes: int) -> None:
-        self._folder = tempfile.mkdtemp(prefix=f"{RAY_FOLDER}{os.getpid()}-", dir=RAY_PARENT)
-        self._guard = subprocess.Popen(
-            [sys.executable, "-I", "-S", guard.__file__, self._folder],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        try:
-            self.ray = _start_ray(self._folder, slots, cpu, memory_bytes)
-        except BaseException:
-            self._end_guard()
-            raise
-
-    def close(self) -> None:
-        self.ray.shutdown()
-        self._end_guard()
-
-    def _end_guard(self) -> None:
-        assert self._guard.stdin is not None
-        self._guard.stdin.close()
-        self._guard.wait()
-
-
-def _start_ray(folder: str, slots: int, cpu: float, memory_bytes: int) -> Any:
-    """Raises `OperatorError` when it does not start."""
-    for name, value in _QUIET.items():
-        os.environ.setdefault(name, value)
-    os.environ[guard.VARIABLE] = folder
-    import ray
-
-    try:
-        ray.init(  # pyright: ignore[reportUnknownMemberType]
-            address="local",
-            num_cpus=math.ceil(slots * cpu),
-            _memory=slots * memory_bytes,
-            object_store_memory=OBJECT_STORE_BYTES,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            _temp_dir=folder,
-        )
-    except Exception as error:
-        raise OperatorError(
-            f"Ray did not start: {error}", hint="see `trialfleet doctor`; a full /tmp or a firewall on loopback?"
-        ) from error
-    finally:
-        del os.environ[guard.VARIABLE]  # it marks what Ray starts, and nothing else
-    return ray

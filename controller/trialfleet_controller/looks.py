@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trialfleet_controller import keys
+from trialfleet_controller.fault import checkpoint
 from trialfleet_controller.standing import Standing
 from trialfleet_runner.campaign import Look
 from trialfleet_runner.canonical import canonical_json
@@ -26,6 +27,9 @@ def record_look(store: Store, campaign: str, standing: Standing, *, now: float) 
             complete_blocks=standing.complete_blocks,
             by="status",
         )
-        if store.create(keys.numbered(campaign, "looks", number), canonical_json(look)):
+        checkpoint("look.before")
+        created = store.create(keys.numbered(campaign, "looks", number), canonical_json(look))
+        checkpoint("look.after")
+        if created:
             return
         number += 1

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import psutil
 
+from trialfleet_runner.campaign import Epoch
 from trialfleet_runner.contract import Start
+from trialfleet_runner.machine import machine_id
 
 CLOCK_SLACK_S = 5.0  # between a process's creation time and a record that it wrote later
 
@@ -32,12 +34,22 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
+def whereabouts(record: Start | Epoch) -> Liveness:
+    """Of the machine that wrote `record`: ALIVE when it is this one and has not restarted, REBOOTED when it has,
+    else UNKNOWN. A name alone is no machine: one that has another boot must have the same id."""
+    if record.host != host():
+        return Liveness.UNKNOWN
+    if record.boot_id == boot_id():
+        return Liveness.ALIVE
+    same = record.machine is not None and record.machine == machine_id()
+    return Liveness.REBOOTED if same else Liveness.UNKNOWN
+
+
 def runner_liveness(start: Start) -> Liveness:
     """The lock on the runner's scratch folder decides; without the file, whether its process is still there."""
-    if start.host != host():
-        return Liveness.UNKNOWN
-    if start.boot_id != boot_id():
-        return Liveness.REBOOTED
+    here = whereabouts(start)
+    if here in (Liveness.UNKNOWN, Liveness.REBOOTED):
+        return here
     held = _lock_held(Path(start.scratch) / "lock")
     if held is None:
         held = process_lives(start.pid, before=start.at)

@@ -1,4 +1,8 @@
-"""Making a plan on this machine: cache, sandbox and mirrors as the user has them, with a line of progress."""
+"""Making a plan on this machine: cache, sandbox and mirrors as the user has them, with a line of progress.
+
+Tasks are always validated here. The agent is the one of the place where trials will run: this machine, or the
+campaign's image in its cluster.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,14 @@ from contextlib import contextmanager
 import click
 
 from trialfleet_controller.disk import disk_room
-from trialfleet_controller.model import check_model
-from trialfleet_controller.prepare import Workshop, identified, prepare
+from trialfleet_controller.model import check_model, check_price
+from trialfleet_controller.prepare import Workshop, frozen_agent, identified, prepare
 from trialfleet_controller.spec import CampaignFile
+from trialfleet_runner.agents.protocol import Identity
+from trialfleet_runner.attempt.exposure import refuse_company
 from trialfleet_runner.attempt.scratch import scratch_root
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.campaign import Plan
+from trialfleet_runner.campaign import KubernetesPlan, Plan
 from trialfleet_runner.objects import Objects
 from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.settings import load_settings, mirror_map
@@ -22,25 +28,47 @@ from trialfleet_runner.store.probe import probe
 from trialfleet_runner.store.protocol import Store
 
 
-def make_plan(file: CampaignFile, store: Store | None, mirror: tuple[str, ...]) -> Plan:
-    """The plan, with its inputs uploaded when there is a store. Raises `OperatorError`."""
-    identity, agent = identified(file)  # what is missing is said before the slow part
-    if store is not None:
-        check_model(identity, agent, file.spec.limits.frozen())
-        probe(store)
+def make_plan(file: CampaignFile, store: Store | None, mirror: tuple[str, ...], *, submits: bool = False) -> Plan:
+    """The plan, with its inputs uploaded when there is a store. `submits`: a Job in the cluster is to drive it.
+    Raises `OperatorError`: what is missing is said before the slow part."""
     cache = Cache.default()
     folders = [str(cache.objects.parent), str(scratch_root()), *([store.url] if store is not None else [])]
+    sandbox = choose()
+    refuse_company(sandbox.name)
     with disk_room(" or ".join(folders)), _progress() as say:
+        identity, kubernetes = _place(file, store, say, submits=submits)
         return prepare(
             file,
             Workshop(
                 cache=cache,
                 objects=Objects(cache.objects, store),
-                sandbox=choose(),
+                sandbox=sandbox,
                 mirrors=mirror_map(load_settings(), mirror),
                 say=say,
             ),
+            identity,
+            kubernetes,
         )
+
+
+def _place(
+    file: CampaignFile, store: Store | None, say: Callable[[str], None], *, submits: bool
+) -> tuple[Identity, KubernetesPlan | None]:
+    """The agent where trials will run, and what is frozen of that place."""
+    limits = file.spec.limits.frozen()
+    if file.spec.kubernetes is None:
+        identity = identified(file)
+        if store is not None:
+            check_model(identity, frozen_agent(file.spec.agent, identity), limits)
+            probe(store)
+        return identity, None
+    from trialfleet_controller.operate.preflight import clear
+
+    if store is not None:
+        probe(store)
+    identity, kubernetes = clear(file, store, say=say, submits=submits)
+    check_price(identity, frozen_agent(file.spec.agent, identity), limits)
+    return identity, kubernetes
 
 
 @contextmanager

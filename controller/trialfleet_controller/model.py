@@ -13,9 +13,15 @@ from trialfleet_runner.gateway.prices import Price, price_of
 
 def check_model(identity: Identity, spec: AgentSpec, limits: Limits) -> None:
     """Its key is here, and its price is known when a cap must be kept. Raises `OperatorError`."""
+    if identity.needs_model:
+        upstream(spec)
+    check_price(identity, spec, limits)
+
+
+def check_price(identity: Identity, spec: AgentSpec, limits: Limits) -> None:
+    """The model's price is known when a cap must be kept. Raises `OperatorError`."""
     if not identity.needs_model:
         return
-    upstream(spec)
     own = TypeAdapter(dict[str, Price]).validate_python(spec.options.get("prices") or {})
     if limits.cost_usd is not None and spec.model is not None and price_of(spec.model, own) is None:
         raise OperatorError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from trialfleet_controller.fold import Chain
-from trialfleet_runner.campaign import Plan
 from trialfleet_runner.contract import Scored
 
 
@@ -16,10 +15,6 @@ class Purse:
     cap: float | None
     trial: float
     spent: float = 0.0
-
-    @staticmethod
-    def of(plan: Plan) -> Purse:
-        return Purse(plan.cost_usd_campaign, plan.limits.cost_usd or 0.0)
 
     def allows(self, running: int) -> bool:
         """Whether one more may start beside `running` others."""

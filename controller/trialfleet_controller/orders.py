@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from trialfleet_controller import keys
 from trialfleet_controller.plan import Planned
-from trialfleet_runner.campaign import Plan
+from trialfleet_runner.campaign import Graces, Plan
 from trialfleet_runner.contract import ConditionOrder, Grants, Intent, TaskOrder
 from trialfleet_runner.objects import object_key
 from trialfleet_runner.store.protocol import Store
 
 SLACK_S = 300.0  # uploads, process starts and a loaded machine
+AFTER_S = 1800.0  # beyond an attempt's own time
 
 
 def attempt_deadline_s(plan: Plan) -> float:
@@ -27,13 +28,25 @@ def attempt_deadline_s(plan: Plan) -> float:
     )
 
 
+def grants_expire_s(plan: Plan) -> float:
+    """How long a runner's signatures hold: they are made at the launch, and a pod may be pending for long."""
+    pending_s = 0.0 if plan.kubernetes is None else _longest_pending_s(plan.kubernetes.graces)
+    return pending_s + attempt_deadline_s(plan) + AFTER_S
+
+
+def _longest_pending_s(graces: Graces) -> float:
+    return max(graces.pending_s, graces.unschedulable_s, graces.image_pull_s, graces.config_error_s)
+
+
 class Granter:
-    """Builds the grants of every attempt of one plan."""
+    """Builds the grants of every attempt of one plan. Raises `OperatorError` when the credentials end before the
+    grants would."""
 
     def __init__(self, plan: Plan, store: Store) -> None:
         self._plan = plan
         self._store = store
-        self._expires_s = attempt_deadline_s(plan) + 1800
+        self._expires_s = grants_expire_s(plan)
+        self.url(keys.plan(plan.campaign))  # signs, or says why not, before anything starts
         self._tasks = {task.order.id: task.order for task in plan.tasks}
         self._conditions = {(cell.task, cell.condition.name): cell.condition for cell in plan.cells}
 
@@ -71,6 +84,10 @@ class Granter:
                 keys.attempt_file(campaign, trial.id, score_from, "patch.json"), expires_s=expires_s
             ),
         )
+
+    def url(self, key: str) -> str:
+        """Where a runner elsewhere reads its grants."""
+        return self._store.grant_get(key, expires_s=self._expires_s).url
 
 
 def _objects(task: TaskOrder, condition: ConditionOrder, *, with_fix: bool) -> Iterator[str]:

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from trialfleet_controller.canary import watched
+from trialfleet_controller.capacity import UNBOUNDED
 from trialfleet_controller.spec import CampaignFile
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.campaign import Cell, Plan, PlannedTask
+from trialfleet_runner.campaign import Cell, KubernetesPlan, Plan, PlannedTask
 from trialfleet_runner.canonical import digest, sha256
 from trialfleet_runner.conditions import Condition
 from trialfleet_runner.context import tokens
@@ -29,8 +31,6 @@ from trialfleet_runner.task import Status
 from trialfleet_runner.taskfile import LoadedTask, campaign_tasks
 from trialfleet_runner.validate.task import validate_task
 
-UNBOUNDED = 1_000_000  # limits.parallel not given: as many as the machine that runs it allows
-
 
 @dataclass(frozen=True)
 class Workshop:
@@ -43,9 +43,11 @@ class Workshop:
     say: Callable[[str], None] = lambda _: None
 
 
-def prepare(file: CampaignFile, shop: Workshop) -> Plan:
-    """The plan, not yet frozen. Raises `OperatorError`; what costs least is checked first."""
-    identity, frozen_agent = identified(file)
+def prepare(
+    file: CampaignFile, shop: Workshop, identity: Identity, kubernetes: KubernetesPlan | None = None
+) -> Plan:
+    """The plan, not yet frozen; `identity`: of the agent where trials will run. Raises `OperatorError`; what costs
+    least is checked first."""
     tasks = campaign_tasks(file.loaded)
     _check_statuses(file, tasks)
     _check_block_cost(file, len(tasks))
@@ -55,6 +57,11 @@ def prepare(file: CampaignFile, shop: Workshop) -> Plan:
         for name, condition in file.conditions.items()
     }
     planned = tuple(_planned(file, task, shop, f"[{n}/{len(tasks)}]") for n, task in enumerate(tasks, 1))
+    cells = tuple(
+        Cell(task=task.id, condition=order)
+        for task, made in zip(tasks, planned, strict=True)
+        for order in watched(task, made.order, [orders[task.id, name] for name in file.conditions], shop.objects)
+    )
     spec = file.spec
     return Plan(
         campaign=spec.campaign,
@@ -62,7 +69,7 @@ def prepare(file: CampaignFile, shop: Workshop) -> Plan:
         created=time.time(),
         seed=spec.seed,
         reps=spec.reps,
-        agent=frozen_agent,
+        agent=frozen_agent(file.spec.agent, identity),
         agent_digest=identity.digest,
         limits=spec.limits.frozen(),
         parallel=spec.limits.parallel or UNBOUNDED,
@@ -72,21 +79,26 @@ def prepare(file: CampaignFile, shop: Workshop) -> Plan:
         primary=spec.primary,
         conditions=file.conditions,
         tasks=planned,
-        cells=tuple(Cell(task=task, condition=order) for (task, _), order in orders.items()),
+        cells=cells,
         inputs=_inputs(file, tasks),
         versions=_versions(),
         banner=identity.banner,
+        kubernetes=kubernetes,
     )
 
 
-def identified(file: CampaignFile) -> tuple[Identity, AgentSpec]:
-    """The agent as this machine has it, and its spec with version and model frozen. Raises `OperatorError`."""
+def identified(file: CampaignFile) -> Identity:
+    """The agent as this machine has it. Raises `OperatorError`."""
     asked = file.spec.agent
     try:
-        identity = agent(asked.kind).identify(asked)
+        return agent(asked.kind).identify(asked)
     except OperatorError as error:
         raise OperatorError(error.message, where=file.where("agent"), hint=error.hint) from None
-    return identity, asked.model_copy(update={"version": identity.version, "model": identity.model or asked.model})
+
+
+def frozen_agent(asked: AgentSpec, identity: Identity) -> AgentSpec:
+    """With version and model as found."""
+    return asked.model_copy(update={"version": identity.version, "model": identity.model or asked.model})
 
 
 def _check_statuses(file: CampaignFile, tasks: Sequence[LoadedTask]) -> None:
@@ -145,7 +157,7 @@ def _condition_order(
         hook=condition.hook,
         inline=condition.inline,
     )
-    return order.model_copy(update={"digest": digest(order)})
+    return order.model_copy(update={"digest": digest(order.model_dump(mode="json", exclude={"forbidden"}))})
 
 
 def _planned(file: CampaignFile, task: LoadedTask, shop: Workshop, count: str) -> PlannedTask:

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_controller import machine, processes
+from trialfleet_controller import processes
 from trialfleet_controller.backend import AttemptId, Finished, Order
 from trialfleet_controller.classify import Departure
-from trialfleet_controller.machine import Liveness
-from trialfleet_controller.work import Desk, WorkFolder
-from trialfleet_runner.contract import Start
+from trialfleet_controller.runners_here import RunnersHere
+from trialfleet_controller.work import Desk
 
 
 @dataclass
@@ -27,18 +26,16 @@ class _Child:
     kill_at: float | None = None  # monotonic: when patience with a stop is over
 
 
-class ProcessBackend:
+class ProcessBackend(RunnersHere):
     """Use from the main thread: children die with the thread that started them."""
 
     def __init__(self, *, slots: int, runner: Sequence[str] = processes.RUNNER, work: Path | None = None) -> None:
-        self._slots = slots
-        self._runner = tuple(runner)
-        self._work = WorkFolder(work)
+        super().__init__(slots=slots, runner=runner, work=work)
         self._children: dict[int, _Child] = {}  # by pidfd
 
     @property
-    def slots(self) -> int:
-        return self._slots
+    def working(self) -> int:
+        return len(self._children)
 
     def launch(self, order: Order) -> None:
         desk = self._work.desk(order)
@@ -52,9 +49,6 @@ class ProcessBackend:
             time.sleep(timeout_s)
             return []
         return [self._reap(fd) for fd in processes.wait_any(self._children, timeout_s)]
-
-    def alive(self, start: Start) -> Liveness:
-        return machine.runner_liveness(start)
 
     def stop(self, attempts: Iterable[AttemptId], *, grace_s: float) -> None:
         wanted = set(attempts)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 import click
 
@@ -84,79 +85,71 @@ def line(tally: Tally, elapsed_s: float) -> str:
     return ", ".join(parts)
 
 
-class PlainLines:
-    """A line every ten seconds, when something has changed, and one at the end."""
+class _Lines(ABC):
+    """Something now and then, when the tally has changed, and at the end."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock, self._began = clock, clock()
+    def __init__(self, clock: Callable[[], float], every_s: float) -> None:
+        self._clock, self._began, self._every_s = clock, clock(), every_s
         self._next, self._last = clock(), ""
         self._tally: Tally | None = None
 
-    def __enter__(self) -> PlainLines:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._tally is not None:
-            self._print(self._tally)
+            self._show(self._tally)
 
     def show(self, tally: Tally) -> None:
         self._tally = tally
         if self._clock() >= self._next:
-            self._next = self._clock() + PLAIN_EVERY_S
-            self._print(tally)
+            self._next = self._clock() + self._every_s
+            self._show(tally)
+
+    def _show(self, tally: Tally) -> None:
+        state = f"{tally.conditions} {tally.losses}"
+        if state != self._last:
+            self._last = state
+            click.echo(self._line(tally, self._clock() - self._began))
+
+    @abstractmethod
+    def _line(self, tally: Tally, elapsed_s: float) -> str: ...
+
+
+class PlainLines(_Lines):
+    """A line at most every ten seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        super().__init__(clock, PLAIN_EVERY_S)
 
     def tell(self, message: str) -> None:
         click.echo(message)
 
-    def _print(self, tally: Tally) -> None:
-        total = tally.total()
-        state = f"{total}"
-        if state != self._last:
-            self._last = state
-            click.echo(line(tally, self._clock() - self._began))
+    def _line(self, tally: Tally, elapsed_s: float) -> str:
+        return line(tally, elapsed_s)
 
 
-class JsonLines:
-    """One object per change, at most one a second, and one at the end."""
+class JsonLines(_Lines):
+    """One object per change, at most one a second."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock, self._began = clock, clock()
-        self._next, self._last = clock(), ""
-        self._tally: Tally | None = None
-
-    def __enter__(self) -> JsonLines:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._tally is not None:
-            self._print(self._tally)
-
-    def show(self, tally: Tally) -> None:
-        self._tally = tally
-        if self._clock() >= self._next:
-            self._next = self._clock() + JSON_EVERY_S
-            self._print(tally)
+        super().__init__(clock, JSON_EVERY_S)
 
     def tell(self, message: str) -> None:
         click.echo(json.dumps({"event": "message", "message": message}))
 
-    def _print(self, tally: Tally) -> None:
-        state = {
-            "conditions": {name: _plain(counts) for name, counts in tally.conditions.items()},
+    def _line(self, tally: Tally, elapsed_s: float) -> str:
+        event = {
+            "event": "progress",
+            "conditions": {name: _plain(counts) for name, counts in sorted(tally.conditions.items())},
             "total": _plain(tally.total()),
-            "losses": {loss.value: count for loss, count in tally.losses.items()},
+            "losses": {loss.value: count for loss, count in sorted(tally.losses.items())},
+            "elapsed_s": elapsed_s,
+            "left_s": left_s(tally, elapsed_s),
         }
-        encoded = json.dumps(state, sort_keys=True)
-        if encoded != self._last:
-            self._last = encoded
-            elapsed = self._clock() - self._began
-            click.echo(
-                json.dumps({"event": "progress", **state, "elapsed_s": elapsed, "left_s": left_s(tally, elapsed)})
-            )
+        return json.dumps(event)
 
 
 def _plain(counts: Counts) -> dict[str, int]:

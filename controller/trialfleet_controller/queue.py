@@ -10,7 +10,8 @@ from trialfleet_controller.plan import Planned
 
 class Queue:
     """`blocks_ahead`: how many blocks past the oldest incomplete one may start. Trials of a halted task are out:
-    they neither start nor hold others back."""
+    they neither start nor hold others back. `oldest_elsewhere`: the oldest incomplete block of the whole campaign,
+    when these are the trials of one shard; it may be out of date, for it only grows."""
 
     def __init__(self, trials: Sequence[Planned], done: Collection[str], blocks_ahead: int) -> None:
         self._trials = trials
@@ -21,6 +22,7 @@ class Queue:
         self._halted: set[str] = set()
         self._cursor = 0
         self._oldest = 0
+        self.oldest_elsewhere: int | None = None
         self._open = [0] * (max((trial.block for trial in trials), default=-1) + 1)
         for trial in trials:
             if trial.id not in self._closed:
@@ -30,6 +32,13 @@ class Queue:
     def open(self) -> int:
         """Trials without an outcome, halted tasks apart."""
         return sum(self._open)
+
+    @property
+    def oldest(self) -> int | None:
+        """The oldest block with an open trial; None: all are over."""
+        while self._oldest < len(self._open) and self._open[self._oldest] == 0:
+            self._oldest += 1
+        return self._oldest if self._oldest < len(self._open) else None
 
     def take(self) -> Planned | None:
         """The next trial to start; None when nothing may start now."""
@@ -70,12 +79,11 @@ class Queue:
                 self.finish(trial)
 
     def _in_order(self) -> Planned | None:
-        while self._oldest < len(self._open) and self._open[self._oldest] == 0:
-            self._oldest += 1
+        oldest = self.oldest if self.oldest_elsewhere is None else self.oldest_elsewhere
         while self._cursor < len(self._trials):
             trial = self._trials[self._cursor]
             if trial.id not in self._closed and trial.id not in self._held:
-                if trial.block > self._oldest + self._ahead:
+                if oldest is None or trial.block > oldest + self._ahead:
                     return None
                 self._cursor += 1
                 self._held.add(trial.id)

@@ -11,6 +11,8 @@ from trialfleet_runner.conditions import PRESETS, Condition
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.taskfile import task_files
 
+OUR_LABELS = "trialfleet.dev"
+
 
 @dataclass(frozen=True)
 class CampaignFile:
@@ -38,6 +40,7 @@ def load_campaign(path: Path) -> CampaignFile:
     loaded = yamlfile.read(path, CampaignSpec)
     conditions = _conditions(loaded)
     _check_money(loaded)
+    _check_place(loaded)
     return CampaignFile(loaded, conditions, task_files(loaded))
 
 
@@ -74,3 +77,23 @@ def _check_money(loaded: yamlfile.Loaded[CampaignSpec]) -> None:
             where=loaded.where("limits", "cost_usd", "campaign"),
             hint="raise cost_usd.campaign or lower cost_usd.trial",
         )
+
+
+def _check_place(loaded: yamlfile.Loaded[CampaignSpec]) -> None:
+    """What pods cannot have. The rest of `kubernetes:` is the cluster's to judge, before anything is frozen."""
+    spec = loaded.value
+    if spec.kubernetes is None:
+        return
+    if not spec.store_spec.url.startswith("s3://"):
+        raise OperatorError(
+            "pods cannot write into a directory of this machine",
+            where=loaded.where("store"),
+            hint="name a bucket on a server that pods reach: store: {url: s3://bucket/prefix, endpoint: …}",
+        )
+    for label in spec.kubernetes.labels:
+        if label.partition("/")[0] == OUR_LABELS:
+            raise OperatorError(
+                f"labels of {OUR_LABELS} are how attempts are told apart",
+                where=loaded.where("kubernetes", "labels", label),
+                hint="use a prefix of your own",
+            )

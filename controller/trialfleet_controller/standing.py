@@ -34,7 +34,8 @@ class Condition:
 
 @dataclass
 class Standing:
-    """`running`: attempts with a start (or an intent) and no end; somebody may run them."""
+    """`running`: attempts with a start (or an intent) and no end; somebody may run them. `bundles`: what the
+    counts rest on, for a quick look reads none of them."""
 
     campaign: str
     state: str
@@ -48,6 +49,7 @@ class Standing:
     after_look: bool = False
     cancelled: str | None = None
     quarantined: int = 0
+    bundles: str = "verified by the controller when it kept them; `trialfleet report` reads every one again"
     banner: str | None = None
 
     @property
@@ -72,7 +74,8 @@ def read_standing(store: Store, campaign: str) -> Standing:
     reps = max([plan["reps"], *(a["reps"] for a in amendments if a["reps"] is not None)])
     cells = [(cell["task"], cell["condition"]["name"]) for cell in plan["cells"]]
     conditions = {name: Condition(planned=count * reps) for name, count in Counter(c for _, c in cells).items()}
-    outcomes = _outcomes(store, campaign)
+    quarantined = _quarantined(store, campaign)
+    outcomes = [_missing(outcome, quarantined) for outcome in _outcomes(store, campaign)]
     halts = _halts(store, campaign, amendments)
     halted = {halt["task"] for halt in halts if halt["task"] is not None}
     complete = complete_blocks(cells, map(_ended, outcomes), reps, halted=halted)
@@ -97,7 +100,7 @@ def read_standing(store: Store, campaign: str) -> Standing:
         _count_open(store, plan, reps, {outcome["trial"]["id"] for outcome in outcomes}, standing, losses)
     standing.halts = [f"{halt['task'] or 'the campaign'}: {halt['reason']}" for halt in halts]
     standing.cancelled = _cancelled(store, campaign)
-    standing.quarantined = sum(1 for _ in store.list(f"{campaign}/quarantine/"))
+    standing.quarantined = len(quarantined)
     standing.losses = dict(losses.most_common())
     standing.state = _state(standing, store)
     return standing
@@ -106,6 +109,20 @@ def read_standing(store: Store, campaign: str) -> Standing:
 def _outcomes(store: Store, campaign: str) -> list[dict[str, Any]]:
     found = [entry.key for entry in store.list(keys.outcomes(campaign))]
     return [from_json(raw) for _, raw in store.get_many(found) if raw is not None]
+
+
+def _quarantined(store: Store, campaign: str) -> set[tuple[str, str]]:
+    """(trial, attempt) of every bundle that did not match its end."""
+    listed = (entry.key.split("/") for entry in store.list(f"{campaign}/quarantine/"))
+    return {(trial, name.removesuffix(".json")) for *_, trial, name in listed}
+
+
+def _missing(outcome: dict[str, Any], quarantined: set[tuple[str, str]]) -> dict[str, Any]:
+    """A measurement whose bundle was quarantined, when ever that was, is none: as the report has it."""
+    if outcome["scored"] is None or (outcome["trial"]["id"], str(outcome["attempts"])) not in quarantined:
+        return outcome
+    lost = LossClass.QUARANTINED.value
+    return {**outcome, "scored": None, "abandoned": lost, "losses": [*outcome["losses"], lost]}
 
 
 def _count(counts: Condition, outcome: dict[str, Any], losses: Counter[str]) -> None:

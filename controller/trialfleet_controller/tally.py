@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from trialfleet_controller.plan import Planned
 from trialfleet_runner.contract import LossClass, Outcome, Verdict
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Counts:
     """Trials of one condition, and the attempts that were lost there."""
 
@@ -25,6 +25,16 @@ class Counts:
     def terminal(self) -> int:
         return self.measured + self.abandoned
 
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.planned + other.planned,
+            self.passed + other.passed,
+            self.measured + other.measured,
+            self.abandoned + other.abandoned,
+            self.running + other.running,
+            self.lost_attempts + other.lost_attempts,
+        )
+
 
 @dataclass
 class Tally:
@@ -36,21 +46,11 @@ class Tally:
 
     @staticmethod
     def of(trials: Iterable[Planned]) -> Tally:
-        counts: dict[str, Counts] = {}
-        for trial in trials:
-            counts.setdefault(trial.condition, Counts()).planned += 1
-        return Tally(counts)
+        planned = Counter(trial.condition for trial in trials)
+        return Tally({condition: Counts(planned=number) for condition, number in planned.items()})
 
     def total(self) -> Counts:
-        every = self.conditions.values()
-        return Counts(
-            planned=sum(c.planned for c in every),
-            passed=sum(c.passed for c in every),
-            measured=sum(c.measured for c in every),
-            abandoned=sum(c.abandoned for c in every),
-            running=sum(c.running for c in every),
-            lost_attempts=sum(c.lost_attempts for c in every),
-        )
+        return sum(self.conditions.values(), Counts())
 
     def earlier(self, outcome: Outcome) -> None:
         """An outcome of an earlier controller, with the losses on its way."""
@@ -60,16 +60,25 @@ class Tally:
             self.lost(outcome.trial.condition, loss)
 
     def concluded(self, outcome: Outcome) -> None:
-        counts = self.conditions.setdefault(outcome.trial.condition, Counts())
-        if outcome.scored is None:
-            counts.abandoned += 1
-        else:
-            counts.measured += 1
-            counts.passed += outcome.scored.verdict is Verdict.PASSED
+        counts, scored = self._of(outcome.trial.condition), outcome.scored
+        self.conditions[outcome.trial.condition] = (
+            replace(counts, abandoned=counts.abandoned + 1)
+            if scored is None
+            else replace(
+                counts,
+                measured=counts.measured + 1,
+                passed=counts.passed + (scored.verdict is Verdict.PASSED),
+            )
+        )
 
     def lost(self, condition: str, loss: LossClass) -> None:
-        self.conditions.setdefault(condition, Counts()).lost_attempts += 1
+        counts = self._of(condition)
+        self.conditions[condition] = replace(counts, lost_attempts=counts.lost_attempts + 1)
         self.losses[loss] += 1
 
     def running(self, condition: str, change: int) -> None:
-        self.conditions.setdefault(condition, Counts()).running += change
+        counts = self._of(condition)
+        self.conditions[condition] = replace(counts, running=counts.running + change)
+
+    def _of(self, condition: str) -> Counts:
+        return self.conditions.get(condition, Counts())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from trialfleet_runner.removal import remove
 
 
 def cache_root() -> Path:
@@ -110,20 +111,7 @@ def scratch(parent: Path, prefix: str) -> Generator[Path]:
     try:
         yield folder
     finally:
-        discard(folder)
-
-
-def discard(folder: Path) -> None:
-    """Remove a tree, also one that was sealed read-only or closed by a program; links are never followed."""
-    if folder.is_symlink() or not folder.is_dir():
-        return
-    folder.chmod(0o700)
-    for path, names, _ in os.walk(folder):
-        for name in names:
-            child = Path(path, name)
-            if not child.is_symlink():
-                child.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
 
 
 def write_whole(path: Path, data: bytes, mode: int = 0o644) -> None:

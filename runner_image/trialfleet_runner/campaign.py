@@ -87,13 +87,79 @@ class LimitSpec(Frozen):
         )
 
 
+class StoreSpec(Frozen):
+    """`store:` with an address of its own. `pod_endpoint`: where pods see the same server."""
+
+    url: str
+    endpoint: str | None = None
+    pod_endpoint: str | None = None
+    path_style: bool | None = None
+
+
+class Graces(Frozen):
+    """How long a pod may stay in a state before its attempt counts as lost. Seconds."""
+
+    config_error_s: Annotated[float, Field(gt=0)] = 120  # CreateContainerConfigError, FailedMount, sandbox
+    image_pull_s: Annotated[float, Field(gt=0)] = 900
+    unschedulable_s: Annotated[float, Field(gt=0)] = 1200
+    pending_s: Annotated[float, Field(gt=0)] = 1800  # any other reason: signatures are made to live as long
+    terminating_s: Annotated[float, Field(gt=0)] = 60  # beyond the pod's own grace: its node is lost
+    unseen_s: Annotated[float, Field(gt=0)] = 60  # created, and in no listing
+    termination_s: Annotated[int, Field(ge=1)] = 60  # terminationGracePeriodSeconds
+    unreachable_s: Annotated[int, Field(ge=0)] = 60  # toleration of an unreachable node
+
+
+class Toleration(Frozen):
+    """As in a pod's spec."""
+
+    key: str | None = None
+    operator: Literal["Exists", "Equal", "Lt", "Gt"] | None = None
+    value: str | None = None
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
+    tolerationSeconds: int | None = None  # noqa: N815 - Kubernetes' own name
+
+
+class KubernetesSpec(Frozen):
+    """`kubernetes:` of the campaign file. One namespace is one shard, and one trust domain."""
+
+    image: str
+    context: str | None = None  # of the kubeconfig; None: its current one, or the pod's own service account
+    namespaces: Annotated[tuple[Name, ...], Field(min_length=1)] = ("trialfleet",)
+    model_secret: Name | None = None  # a Secret that the user made; keys are named as the variables would be
+    model_base_url: str | None = None  # a gateway of the user's own, as pods see it
+    runtime_class: str | None = None
+    node_selector: dict[str, str] = Field(default_factory=dict)
+    tolerations: tuple[Toleration, ...] = ()
+    priority_class: str | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    image_pull_secrets: tuple[Name, ...] = ()
+    max_pending: Annotated[int, Field(ge=1)] = 100
+    creates_per_s: Annotated[float, Field(gt=0)] = 10
+    creates_burst: Annotated[int, Field(ge=1)] = 20
+    allow_unenforced_network: bool = False
+    graces: Graces = Graces()
+
+
+class KubernetesPlan(KubernetesSpec):
+    """As the plan freezes it. `image_id`: what the kubelet reported when the image was looked at; another halts
+    the campaign. `network`: what the canary said then. `pod_endpoint`: of `store:`, for who names the campaign by
+    its URL."""
+
+    pod_endpoint: str | None = None
+    image_id: str
+    network: Literal["enforced", "unenforced"]
+
+
 class Primary(Frozen):
-    """The one declared contrast."""
+    """The one declared contrast. `margin`: a difference of pass rates too small to matter, either way; declared,
+    it is tested for. `effect`: the difference that the campaign was planned to see; its power is reported."""
 
     treatment: Name
     control: Name
     estimand: Literal["these_tasks", "tasks_like_these"] = "these_tasks"
-    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    margin: Annotated[float, Field(gt=0, lt=1)] | None = None
+    effect: Annotated[float, Field(gt=0, lt=1)] | None = None
 
 
 class CampaignSpec(Frozen):
@@ -108,9 +174,23 @@ class CampaignSpec(Frozen):
     agent: AgentSpec
     limits: LimitSpec = LimitSpec()
     primary: Primary | None = None
-    store: str
-    backend: Literal["local"] = "local"
+    store: str | StoreSpec
+    backend: Literal["local", "kubernetes"] = "local"
+    kubernetes: KubernetesSpec | None = None
     allow_no_oracle: bool = False  # run tasks without a fail-to-pass oracle, apart from primary results
+
+    @property
+    def store_spec(self) -> StoreSpec:
+        return self.store if isinstance(self.store, StoreSpec) else StoreSpec(url=self.store)
+
+    @model_validator(mode="after")
+    def _place(self) -> CampaignSpec:
+        if (self.backend == "kubernetes") != (self.kubernetes is not None):
+            raise FieldError(
+                "backend: kubernetes and the section `kubernetes:` belong together",
+                hint="write kubernetes: {image: …} beside backend: kubernetes, or drop both",
+            )
+        return self
 
     @model_validator(mode="after")
     def _contrast(self) -> CampaignSpec:
@@ -149,9 +229,12 @@ class PlannedTask(Frozen):
     """A task of the plan: the order for its runners and what reports need."""
 
     order: TaskOrder
-    primary: bool  # False: no fail-to-pass oracle
+    primary: bool  # False: kept out of primary results
+    apart: str | None = None  # why it is not primary
     file: str
     covered: bool | None = None  # a non-root node covers the anchor
+    category: str | None = None  # as the task file says
+    difficulty: str | None = None
 
 
 class Plan(Record):
@@ -176,16 +259,20 @@ class Plan(Record):
     inputs: dict[str, Sha256]  # file -> digest of every file read
     versions: dict[str, str]
     banner: str | None = None  # said on top of every report
+    kubernetes: KubernetesPlan | None = None  # None: the local backend
 
 
 class Amendment(Record):
-    """`amendments/<k>.json`: more reps, or a halt lifted."""
+    """`amendments/<k>.json`: more reps, another cost cap (the latest holds), or a halt lifted. `epoch`: of the
+    controller that wrote it."""
 
     number: int
     at: float
     reps: int | None = None
+    cost_usd_campaign: Annotated[float, Field(gt=0)] | None = None
     after_look: bool = False
     lifts: tuple[int, ...] = ()  # numbers of halts
+    epoch: Annotated[int, Field(ge=0)] = 0
 
 
 class Halt(Record):
@@ -237,3 +324,4 @@ class Epoch(Record):
     boot_id: str
     pid: int
     nonce: str
+    machine: str | None = None  # `machine_id`; None: it has none

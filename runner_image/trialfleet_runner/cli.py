@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from importlib.util import find_spec
 
 import click
 
@@ -19,6 +20,7 @@ SUMMARIES = {
     "validate": "Prove that tasks hold: they fail before the fix and pass after it.",
     "plan": "Show what a campaign would run, or freeze it.",
     "run": "Run a campaign to its end and report.",
+    "submit": "Let a Job in the cluster run a campaign.",
     "status": "Count what is done, running and lost.",
     "show": "Everything about one trial: prompt, patch, tests, trajectory, attempts.",
     "logs": "An attempt's output, also while it runs.",
@@ -26,13 +28,18 @@ SUMMARIES = {
     "resume": "Go on after a stop: what is missing or lost, never a failure again.",
     "pull": "Copy a campaign's results to a folder.",
     "gc": "Remove caches and leftovers that nothing needs.",
+    "prepull": "Pull a campaign's image on every node.",
+    "image": "Build the image that pods run, with the tasks' environments in it.",
+    "power": "Plan a campaign: what it detects, the reps an effect needs, reps against tasks.",
     "report": "Write report.html, report.md and report.json.",
     "doctor": "Check this machine, and say how to mend each thing.",
 }
 
 
 def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:
-    return {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
+    """Of the packages that are here: an image holds no more than it needs."""
+    found = importlib.metadata.entry_points(group=GROUP)
+    return {point.name: point for point in found if find_spec(point.module.partition(".")[0]) is not None}
 
 
 class Commands(click.Group):

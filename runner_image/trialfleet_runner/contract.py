@@ -183,7 +183,11 @@ class InlineSpec(Frozen):
 
 
 class ConditionOrder(Frozen):
-    """One condition resolved for one task: deliveries with their content's digests."""
+    """One condition resolved for one task: deliveries with their content's digests.
+
+    `digest` is over what is delivered. `forbidden` is not part of it: a further context of the task changes what
+    is watched for and not what is measured.
+    """
 
     name: Name
     digest: Sha256
@@ -192,6 +196,9 @@ class ConditionOrder(Frozen):
     pull: bool = False
     hook: Literal["on_read"] | None = None
     inline: InlineSpec | None = None
+    forbidden: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict
+    )  # context of the task -> lines of it that this condition does not deliver: the runner's alone
 
 
 class GetGrant(Frozen):
@@ -264,6 +271,9 @@ class Start(Record):
     scratch: str
     isolation: str  # "bubblewrap" | "uid" | "subreaper" | "container"
     image: str | None = None
+    pod: str | None = None  # uid of the pod
+    node: str | None = None
+    machine: str | None = None  # `machine_id`; None: it has none
 
 
 class Metrics(Frozen):
@@ -346,6 +356,7 @@ class Loss(Frozen):
 
     `patched`: a patch.json to score was there when the loss was committed, so only scoring may be repeated.
     A patch that a zombie writes after the controller's loss is ignored: the end decides.
+    `by_patch`: what was scored may itself have caused it, so it says nothing of harness or task.
     """
 
     loss: LossClass
@@ -353,6 +364,7 @@ class Loss(Frozen):
     agent_started: bool
     patched: bool = False
     halt: HaltScope = HaltScope.NONE
+    by_patch: bool = False
 
 
 class Scored(Frozen):
@@ -385,6 +397,19 @@ class End(Record):
         if self.scored is not None and self.bundle is None:
             raise ValueError("a verdict names its bundle")
         return self
+
+
+class LastWords(Record):
+    """A runner's termination message, at most 1 KiB: diagnosis, and the end itself where the store refused it.
+
+    `end` counts only as long as the ledger has none; its metrics are cut down until it fits. It is a verdict only
+    when its bundle is in the store: without, it is a loss after the patch, and the patch is scored again.
+    """
+
+    state: Literal["committed", "refused", "another", "unanswered", "stopped"]
+    end_sha256: Sha256 | None = None
+    end: End | None = None
+    message: str = ""
 
 
 class BundleFile(Frozen):

@@ -13,19 +13,24 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from trialfleet_runner.cache import Cache, built_once, discard
+from trialfleet_runner.cache import Cache, built_once
 from trialfleet_runner.canonical import digest, sha256
-from trialfleet_runner.contract import EnvironmentRef
+from trialfleet_runner.contract import EnvironmentRef, Sha256
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.interpreters import Interpreter, executable_by_others, find_interpreter, interpreters
+from trialfleet_runner.removal import remove
 from trialfleet_runner.sources.index import ca_file, find_links, index_url
-from trialfleet_runner.task import Environment
 from trialfleet_runner.uv import uv_program
+
+if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
+    from trialfleet_runner.task import Environment
 
 FORMAT = 1  # of what lies in an environment: raise it when older ones must not be used
 SEAL = ".trialfleet-seal"
 SETUP_LOG = "trialfleet-setup.log"
+RECIPE_CHARS = 32
 RETIRED_S = 24 * 3600.0  # no attempt takes that long
 
 
@@ -72,6 +77,11 @@ def build(ref: EnvironmentRef, lock: bytes, *, cache: Cache, for_other_uid: bool
             return found
     python = _interpreter(ref, for_other_uid)
     final = _free_place(cache.environments, name, python)
+    _make(final, ref, python, lock)
+    return final
+
+
+def _make(final: Path, ref: EnvironmentRef, python: Interpreter, lock: bytes) -> None:
     with built_once(final) as fresh:
         if fresh is not None:
             _install(fresh, python, lock)
@@ -80,7 +90,39 @@ def build(ref: EnvironmentRef, lock: bytes, *, cache: Cache, for_other_uid: bool
             _seal(fresh)
             # A rename changes neither inode nor times of what lies below.
             (fresh / SEAL).write_text(content_digest(fresh))
+
+
+def recipe(ref: EnvironmentRef) -> Sha256:
+    """What an environment is made of, on whichever patch release and machine: an image that holds it is pinned
+    as a whole."""
+    return digest(_facts(ref))
+
+
+def bake(ref: EnvironmentRef, lock: bytes, folder: Path) -> Path:
+    """Build the environment into `folder`, under its recipe, unless it is there. For images: whoever runs it must
+    not be able to write there. Raises as `build`."""
+    final = folder / recipe(ref)[:RECIPE_CHARS]
+    _make(final, ref, find_interpreter((ref.python,), for_other_uid=True), lock)
     return final
+
+
+def baked(ref: EnvironmentRef) -> Path:
+    """The image's environment for `ref`. Raises `OperatorError` unless the image holds it as it was baked."""
+    folder = baked_folder()
+    found = folder and folder / recipe(ref)[:RECIPE_CHARS]
+    if found is None or not unchanged(found):
+        raise OperatorError(
+            f"the image does not hold environment {recipe(ref)[:RECIPE_CHARS]}",
+            where="kubernetes: image",
+            hint="trialfleet image build --for the campaign's task files, and name the new image",
+        )
+    return found
+
+
+def baked_folder() -> Path | None:
+    """`$TRIALFLEET_BAKED`."""
+    chosen = os.environ.get("TRIALFLEET_BAKED")
+    return Path(chosen) if chosen else None
 
 
 def retire(environment: Path) -> None:
@@ -89,7 +131,7 @@ def retire(environment: Path) -> None:
     _mark(environment).touch()
     for mark in environment.parent.glob(".*.retired"):
         if time.time() - mark.stat().st_mtime > RETIRED_S:
-            discard(mark.with_name(mark.name.removeprefix(".").removesuffix(".retired")))
+            remove(mark.with_name(mark.name.removeprefix(".").removesuffix(".retired")))
             mark.unlink(missing_ok=True)
 
 
@@ -132,15 +174,31 @@ def content_digest(environment: Path) -> str:
 
 def unchanged(environment: Path) -> bool:
     """Whether the environment is what was built. False: `retire` it and build it again."""
+    if _out_of_reach(environment):
+        return True
     try:
         return (environment / SEAL).read_text() == content_digest(environment)
     except FileNotFoundError:
         return False
 
 
+def _out_of_reach(environment: Path) -> bool:
+    """Whether it is one of the image's, and nothing that runs as we do could have written it: a layer of an image
+    keeps neither the inodes nor the times that a seal is made of."""
+    folder = baked_folder()
+    if folder is None or environment.parent != folder or not environment.is_dir():
+        return False
+    read_only = bool(os.statvfs(environment).f_flag & os.ST_RDONLY)
+    foreign = os.geteuid() not in (0, environment.stat().st_uid) and not os.access(environment, os.W_OK)
+    return read_only or foreign
+
+
+def _facts(ref: EnvironmentRef) -> dict[str, Any]:
+    return ref.model_dump(mode="json", exclude={"digest"}) | {"format": FORMAT}
+
+
 def _digest(ref: EnvironmentRef, python: Interpreter) -> str:
-    facts = ref.model_dump(mode="json", exclude={"digest"})
-    return digest(facts | {"format": FORMAT, "python": python.version, "machine": platform.machine()})
+    return digest(_facts(ref) | {"python": python.version, "machine": platform.machine()})
 
 
 def _usable(environment: Path, for_other_uid: bool) -> bool:

@@ -100,7 +100,8 @@ def _settled(send: Callable[[float], Answer], patience: Patience) -> tuple[Answe
         try:
             answer = send(min(left, 60))
         except NoAnswerError as error:
-            trouble, ambiguous = error, True
+            cut_short = left < 1 and ambiguous  # by our own patience: the try before it tells more
+            trouble, ambiguous = trouble if cut_short else error, True
             continue
         if not is_transient(answer.status, answer.code):
             return answer, ambiguous

@@ -34,6 +34,9 @@ _DIFF = (
     "--diff-algorithm=myers",
 )
 
+# Attributes are of files alone; links fall to the driver of this name.
+_NO_TEXT = ("-c", "diff.default.binary=true")
+
 # Names that mean `.git` on other systems (".git ", "GIT~1") mean nothing here; git would refuse the whole patch.
 _ANY_NAME = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
 
@@ -69,7 +72,7 @@ def diff(workspace: Path, template: Template, exclusions: Exclusions) -> Left:
 def between(template: Template, changes: Changes) -> str:
     """The unified diff of the template's commit and the same with the changes; "" for none.
 
-    Files that are not UTF-8 become binary hunks, so that the diff is text whatever the files hold.
+    Files and links that are not UTF-8 become binary hunks, so that the diff is text whatever they hold.
     """
     if not changes:
         return ""
@@ -81,7 +84,7 @@ def between(template: Template, changes: Changes) -> str:
         if other:
             (folder / "info").mkdir()
             (folder / "info/attributes").write_text("* -diff\n")
-            raw += git((*_DIFF, "refs/heads/text", "refs/heads/other"), git_dir=folder)
+            raw += git((*_NO_TEXT, *_DIFF, "refs/heads/text", "refs/heads/other"), git_dir=folder)
     return raw.decode("utf-8")
 
 
@@ -129,9 +132,7 @@ def _split(changes: Changes, exclusions: Exclusions) -> tuple[dict[str, Entry | 
 def _result(template: Template, changes: Changes) -> Tree:
     """The tree after the changes; contents of unchanged files are left out, links are real."""
     before = {
-        path: Entry((template.tree / path).readlink().__fspath__().encode("utf-8", "surrogateescape"), Kind.LINK)
-        if kind == Kind.LINK
-        else Entry(b"", Kind(kind))
+        path: Entry(_target(template, path), Kind.LINK) if kind == Kind.LINK else Entry(b"", Kind(kind))
         for path, (kind, _, _) in template.manifest.items()
     }
     return applied(before, changes)
@@ -180,10 +181,15 @@ def _by_encoding(template: Template, changes: Changes) -> tuple[Changes, Changes
 
 
 def _before(template: Template, path: str) -> bytes:
+    """The file's bytes or the link's target in the template; b"" for what it does not have."""
     kind = template.manifest.get(path, ("", 0, ""))[0]
-    if kind in ("", Kind.LINK):
+    if not kind:
         return b""
-    return (template.tree / path).read_bytes()
+    return _target(template, path) if kind == Kind.LINK else (template.tree / path).read_bytes()
+
+
+def _target(template: Template, path: str) -> bytes:
+    return os.fsencode((template.tree / path).readlink())
 
 
 def _is_utf8(data: bytes) -> bool:

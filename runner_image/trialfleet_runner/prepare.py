@@ -76,12 +76,25 @@ def prepare_task(
         test_framework=task.repo.test_framework,
         targets=variants.targets,
     )
+    apart = _apart(task, validation)
     return PlannedTask(
         order=order.model_copy(update={"digest": digest(order)}),
-        primary=validation.status is Status.VALIDATED,
+        primary=apart is None,
+        apart=apart,
         file=str(task.file),
         covered=_covered(task, anchor, objects),
+        category=task.spec.category,
+        difficulty=task.spec.difficulty,
     )
+
+
+def _apart(task: LoadedTask, validation: Validation) -> str | None:
+    """Why the task's results are no primary ones."""
+    if validation.status is not Status.VALIDATED:
+        return "no fail-to-pass test exists"
+    if task.spec.anchor == "oracle":
+        return "anchor: oracle looks for context at the file that the fix changes"
+    return None
 
 
 def _frozen_output(validation: Validation, objects: Objects) -> str | None:

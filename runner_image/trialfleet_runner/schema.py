@@ -21,6 +21,7 @@ FILES: dict[str, type[BaseModel]] = {
     "patch": contract.Patch,
     "manifest": contract.Manifest,
     "end": contract.End,
+    "last-words": contract.LastWords,
     "outcome": contract.Outcome,
     "epoch": campaign.Epoch,
     "amendment": campaign.Amendment,

@@ -23,6 +23,23 @@ _NAMES = {
 }
 _CLAUDE = re.compile(r"CLAUDE.*\.md", re.IGNORECASE)
 _VENVS = {".venv", "venv", "site-packages", "node_modules"}
+# Of agents that this harness does not drive: whether a repository means them as instructions is for people to say.
+_OTHERS = {
+    "agent.md",
+    "qwen.md",
+    "llms.txt",
+    ".aider.conf.yml",
+    ".clinerules",
+    ".continue",
+    ".goosehints",
+    ".junie",
+    ".kiro",
+    ".roo",
+    ".roorules",
+    ".rules",
+    ".windsurf",
+    ".windsurfrules",
+}
 
 
 def is_context_part(name: str) -> bool:
@@ -69,8 +86,17 @@ def unused(removed: Iterable[str], extra: Iterable[str]) -> tuple[str, ...]:
 
 
 def leftovers(paths: Iterable[str]) -> tuple[str, ...]:
-    """Context files among the paths, virtual environments apart."""
-    return tuple(sorted(p for p in paths if is_context_file(p) and not _VENVS & set(p.split("/"))))
+    """Files that `strip` leaves and some agent reads as instructions, virtual environments apart.
+
+    >>> leftovers(["pkg/.windsurfrules", ".github/instructions/python.instructions.md", "docs/rules.md"])
+    ('.github/instructions/python.instructions.md', 'pkg/.windsurfrules')
+    """
+    return tuple(sorted(path for path in paths if _speaks(path) and not _VENVS & set(path.split("/"))))
+
+
+def _speaks(path: str) -> bool:
+    names = path.lower().split("/")
+    return is_context_file(path) or not _OTHERS.isdisjoint(names) or names[-1].endswith(".instructions.md")
 
 
 def _below(path: str, pattern: str) -> bool:

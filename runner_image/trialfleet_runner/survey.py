@@ -87,7 +87,7 @@ class _Walk:
         try:
             check_path(path)
             entry = self._read(path, mode, known)
-        except (OSError, TreeError, UnicodeDecodeError) as error:
+        except (OSError, TreeError) as error:
             self.odd.add(f"{path} ({error})")
             self.seen.add(path)
             return
@@ -108,7 +108,6 @@ class _Walk:
             target = os.readlink(full)  # noqa: PTH115
             if path.rpartition("/")[2] == ".gitmodules":
                 raise TreeError("no patch may make a link of this name")
-            target.decode()
             return Entry(target, Kind.LINK)
         if not stat.S_ISREG(mode):
             self.odd.add(f"{path} (neither file nor link)")

@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from trialfleet_runner import junit
-from trialfleet_runner.cache import discard
 from trialfleet_runner.contract import TestResult
+from trialfleet_runner.removal import remove
 from trialfleet_runner.sandbox.interpreter import interpreter_mounts
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, Sandbox
 
@@ -185,20 +185,22 @@ def run_tests(
     extra: Sequence[str] = (),
     seed: int = 0,
     stop: threading.Event | None = None,
+    record: Path | None = None,
 ) -> TestRun:
     """Run the tests in `workspace` (which they may write) and read what they report.
 
     `scratch`: an existing folder of the caller's for HOME, logs and the report; what an earlier run left there
-    is removed. Setting `stop` ends the run. No tests: nothing is run, for without arguments a test runner would
-    run the whole suite. Raises `SandboxError` when the program could not be started.
+    is removed. `record`: where the logs go instead, out of reach of tests that can write all of `scratch`: a link
+    in a log's place would be followed. Setting `stop` ends the run. No tests: nothing is run, for without
+    arguments a test runner would run the whole suite. Raises `SandboxError` when the program could not be started.
     """
     if not tests:
         return TestRun(Exit(5, "itself", 0.0, 0.0), "no test is named\n", None)
     home = scratch / "home"
-    discard(home)
+    remove(home)
     (home / "tmp").mkdir(parents=True)
-    record = scratch / "record"
-    discard(record)
+    record = record or scratch / "record"
+    remove(record)
     record.mkdir()
     mounts = mounts_of(suite.environment, workspace, home, isolated=sandbox.name == "bubblewrap")
     inside = {path: sandbox.path_inside(path, mounts) for path in (suite.environment, home, workspace)}

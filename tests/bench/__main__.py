@@ -20,9 +20,8 @@ def main(chosen: list[str]) -> int:
         figures: list[Figure] = importlib.import_module(f"tests.bench.bench_{name}").measure()
         for figure in figures:
             missed += not figure.reached
-            goal = "" if figure.goal is None else f"≤ {figure.goal:g} {figure.unit}"
             said = "[red]missed[/red] " if not figure.reached else ""
-            table.add_row(figure.name, f"{figure.value:.3g} {figure.unit}", goal, said + figure.note)
+            table.add_row(figure.name, figure.measured, figure.wanted, said + figure.note)
     Console(width=max(Console().width, 110)).print(table)
     return 1 if missed else 0
 

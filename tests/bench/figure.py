@@ -13,17 +13,30 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """`goal`: the largest value that is good enough; None: printed for its own sake."""
+    """`goal`: the largest value that is good enough, `floor` the smallest; neither: printed for its own sake.
+    `value` None: not measured here, and `note` says why."""
 
     name: str
-    value: float
+    value: float | None
     unit: str
     goal: float | None = None
     note: str = ""
+    floor: float | None = None
 
     @property
     def reached(self) -> bool:
-        return self.goal is None or self.value <= self.goal
+        if self.value is None:
+            return True
+        return (self.goal is None or self.value <= self.goal) and (self.floor is None or self.value >= self.floor)
+
+    @property
+    def measured(self) -> str:
+        return "[yellow]not measured[/yellow]" if self.value is None else f"{self.value:.3g} {self.unit}".rstrip()
+
+    @property
+    def wanted(self) -> str:
+        limits = (("≤", self.goal), ("≥", self.floor))
+        return ", ".join(f"{sign} {limit:g} {self.unit}".rstrip() for sign, limit in limits if limit is not None)
 
 
 @dataclass(frozen=True)

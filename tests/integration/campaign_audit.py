@@ -13,6 +13,7 @@ from trialfleet_controller.plan import trials
 from trialfleet_runner.campaign import Plan
 from trialfleet_runner.contract import Outcome, Verdict
 from trialfleet_runner.store.directory import DirectoryStore
+from trialfleet_runner.store.protocol import Store
 
 
 def survivors(marker: Path) -> list[int]:
@@ -29,24 +30,31 @@ def survivors(marker: Path) -> list[int]:
     return found
 
 
-def records(root: Path, campaign: str) -> dict[str, bytes]:
+def records(at: Path | Store, campaign: str) -> dict[str, bytes]:
     """Every record that may never change, with its bytes."""
-    store = DirectoryStore(root)
-    return {
-        entry.key: store.get(entry.key) or b""
-        for entry in store.list(f"{campaign}/")
-        if not entry.key.endswith((".beat", "live.log.zst"))
-    }
+    store = _opened(at)
+    lasting = [e.key for e in store.list(f"{campaign}/") if not e.key.endswith((".beat", "live.log.zst"))]
+    return {key: raw or b"" for key, raw in store.get_many(lasting)}
+
+
+def _opened(at: Path | Store) -> Store:
+    return DirectoryStore(at) if isinstance(at, Path) else at
 
 
 def audit(
-    root: Path, plan: Plan, *, log: Path | None = None, before: dict[str, bytes] | None = None
+    at: Path | Store,
+    plan: Plan,
+    *,
+    log: Path | None = None,
+    before: dict[str, bytes] | None = None,
+    verdict: Verdict | None = None,
 ) -> list[Outcome]:
     """Outcomes in plan order, every one of them there and right. `log`: where runners noted each execution of the
-    agent; `before`: records at some earlier moment, none of which may have changed."""
-    store = DirectoryStore(root)
+    agent; `before`: records at some earlier moment, none of which may have changed; `verdict`: what all must have
+    measured, None: what feigned runners make of a trial's seed."""
+    store = _opened(at)
     ledger = Ledger(store, plan.campaign)
-    now = records(root, plan.campaign)
+    now = records(store, plan.campaign)
     for key, raw in (before or {}).items():
         assert now.get(key) == raw, f"{key} was changed"
     outcomes = []
@@ -60,11 +68,11 @@ def audit(
         assert outcome.attempts == len(chain)
         assert outcome.scored == folded.scored
         assert outcome.losses == tuple(lost.loss for lost in folded.losses)
-        assert sum(a.end is not None and a.end.scored is not None for a in chain) <= 1
+        assert sum(a.end is not None and a.end.scored is not None and not a.quarantined for a in chain) <= 1
         if folded.phase is Phase.MEASURED:
             assert folded.scored is not None
-            expected = Verdict.PASSED if trial.seed % 2 == 0 else Verdict.FAILED
-            assert folded.scored.verdict is expected
+            by_seed = Verdict.PASSED if trial.seed % 2 == 0 else Verdict.FAILED
+            assert folded.scored.verdict is (verdict or by_seed)
         started |= {f"{trial.id} {n}" for n in range(1, len(chain) + 1) if _may_execute(ledger, chain, n)}
         outcomes.append(outcome)
     if log is not None:

@@ -94,6 +94,7 @@ class Attempts:
         limits: Limits = LIMITS,
         env: Mapping[str, str] | None = None,
         composed: Condition | None = None,
+        forbidden: Mapping[str, tuple[str, ...]] | None = None,
         **spec: Any,
     ) -> Ran:
         """`{ws}` in the tools' inputs is the workspace as the agent sees it."""
@@ -109,7 +110,9 @@ class Attempts:
             "TRIALFLEET_ISOLATION": isolation,
             **(env or {}),
         }
-        grants = self.lab.grants(agent, condition, attempt=attempt, limits=limits, composed=composed)
+        grants = self.lab.grants(
+            agent, condition, attempt=attempt, limits=limits, composed=composed, forbidden=forbidden
+        )
         scratch = Path(given.get("TRIALFLEET_SCRATCH", self.lab.scratch))
         inside = isolation == "bubblewrap"
         workspace = "/workspace" if inside else str(scratch / folder_name(grants) / "workspace")

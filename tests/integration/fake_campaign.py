@@ -12,10 +12,12 @@ from pathlib import Path
 
 from trialfleet_controller import epochs
 from trialfleet_controller.backend import Backend
-from trialfleet_controller.dispatcher import Dispatcher, Ending, Interrupt, Rhythm
+from trialfleet_controller.dispatcher import Dispatcher
 from trialfleet_controller.ledger import Ledger
 from trialfleet_controller.plan import trials
 from trialfleet_controller.process_backend import ProcessBackend
+from trialfleet_controller.shards import Ending
+from trialfleet_controller.steering import Interrupt, Rhythm
 from trialfleet_runner.campaign import Cell, Plan, PlannedTask, RetrySpec
 from trialfleet_runner.canonical import digest
 from trialfleet_runner.conditions import PRESETS

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +13,7 @@ from pathlib import Path
 
 import yaml
 
+from trialfleet_controller.canary import watched
 from trialfleet_runner.bundle import Bundle, unpack
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.campaign import PlannedTask
@@ -32,6 +31,7 @@ from trialfleet_runner.validate.task import validate_task
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "tasks" / "quickstart" / "locks" / "sqlparse.txt"  # pytest and what it needs, nothing else
 TRIAL = "a" * 26
+SCRATCHES = "trialfleet-lab-"  # in /var/tmp, followed by the pid of their test process
 
 SOURCE = '''"""Prices."""
 
@@ -109,10 +109,9 @@ class Lab:
 
     @cached_property
     def scratch(self) -> Path:
-        """Not below pytest's folders: another user's agent must be able to walk there."""
-        folder = Path(tempfile.mkdtemp(prefix="trialfleet-lab-", dir="/var/tmp"))
+        """Not below pytest's folders: another user's agent must be able to walk there. `conftest` removes it."""
+        folder = Path(tempfile.mkdtemp(prefix=f"{SCRATCHES}{os.getpid()}-", dir="/var/tmp"))
         folder.chmod(0o711)
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
         return folder / "scratch"
 
     @cached_property
@@ -170,7 +169,7 @@ class Lab:
         def tar(context: str | None) -> str | None:
             return None if context is None else context_object(task, context, objects=objects)
 
-        return ConditionOrder(
+        resolved = ConditionOrder(
             name=name,
             digest=digest(chosen),
             files=tar(chosen.files),
@@ -179,6 +178,8 @@ class Lab:
             hook=chosen.hook,
             inline=chosen.inline,
         )
+        (order,) = watched(task, self.planned.order, [resolved], objects)
+        return order
 
     def grants(
         self,
@@ -189,8 +190,12 @@ class Lab:
         limits: Limits | None = None,
         score_patch_of: int | None = None,
         composed: Condition | None = None,
+        forbidden: Mapping[str, tuple[str, ...]] | None = None,
     ) -> Grants:
+        """`forbidden`: what the gateway watches for, instead of the condition's own."""
         order, resolved, store = self.planned.order, self.condition(condition, composed), self.store
+        if forbidden is not None:
+            resolved = resolved.model_copy(update={"forbidden": dict(forbidden)})
         named = [
             order.environment.lock,
             order.workspace,

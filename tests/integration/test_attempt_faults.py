@@ -17,8 +17,9 @@ import pytest
 from lab import TRIAL, Lab, Left
 
 from trialfleet_runner import workspace
-from trialfleet_runner.cache import Cache, discard, locked
+from trialfleet_runner.cache import Cache, locked
 from trialfleet_runner.contract import AgentSpec, Grants, HaltScope, Limits, Loss, LossClass, Stop, Verdict
+from trialfleet_runner.removal import remove
 
 LIMITS = Limits(memory_bytes=2**30, disk_bytes=2**28, stop_grace_s=0.2)
 SMALL = Limits(memory_bytes=2**30, disk_bytes=2**23, stop_grace_s=0.2)  # half of a small disk
@@ -111,7 +112,8 @@ def test_an_agent_that_breaks_its_own_folders_halts_nothing(lab: Lab, what: str)
 def test_what_cannot_travel_is_named(lab: Lab) -> None:
     left = attempt(lab, NOT_UTF8)
     assert left.patch is not None
-    assert sorted(words.partition(" ")[0] for words in left.patch.excluded) == ["link", "pa\\udcff"]
+    assert [words.partition(" ")[0] for words in left.patch.excluded] == ["pa\\udcff"]
+    assert "b/link\nnew file mode 120000" in left.patch.diff  # only its target is no UTF-8
 
 
 # --- a full disk ----------------------------------------------------------------------------------------
@@ -260,13 +262,12 @@ def test_a_set_up_that_never_ends_is_a_loss_before_the_agent(lab: Lab, blocked: 
 
 
 def test_sigterm_during_the_set_up_is_a_loss_before_the_agent(lab: Lab, blocked: Blocked) -> None:
+    limits = blocked.grants.limits.model_copy(update={"setup_timeout_s": 60})
     with blocked.lock:
-        process = lab.start(blocked.grants, env=blocked.env)
+        process = lab.start(blocked.grants.model_copy(update={"limits": limits}), env=blocked.env)
         until(record(lab, blocked.grants, "start.json"))
         process.send_signal(signal.SIGTERM)
-        time.sleep(0.2)
-        assert process.poll() is None
-    _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=30)  # it waits for nothing
     loss = loss_of(Left(lab, blocked.grants.attempt, process.returncode, errors.decode()))
     assert process.returncode == 143
     assert (loss.loss, loss.agent_started, loss.patched) == (LossClass.TERMINATED, False, False)
@@ -307,7 +308,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         patched.setenv("TRIALFLEET_CACHE", str(root / "cache"))
         patched.setenv("TRIALFLEET_ISOLATION", "subreaper")
         yield Lab(root)
-    discard(root / "cache")
+    remove(root / "cache")
 
 
 def test_an_environment_that_the_agent_changed_is_thrown_away(own_cache: Lab) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import boto3
 import pytest
+import yaml
 from botocore.config import Config
 
 from tests.integration.lab import Lab
@@ -35,7 +36,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     client.delete_bucket(Bucket=name)
 
 
-@pytest.mark.needs("testbed")
+@pytest.mark.needs("s3")
 @pytest.mark.slow
 def test_a_campaign_runs_reports_and_is_pulled(bucket: str, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
@@ -68,3 +69,22 @@ def test_a_campaign_runs_reports_and_is_pulled(bucket: str, tmp_path: Path) -> N
     offline = {"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9"}
     copied = trialfleet("report", f"copy/{NAME}", "--out", "r2", "--json", lab=lab, env=offline)
     assert json.loads(copied)["cells"] == report["cells"]
+
+
+@pytest.mark.needs("s3")
+@pytest.mark.slow
+def test_the_report_after_a_run_finds_the_store_where_the_campaign_file_says(
+    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of the address is in the environment: a URL alone would not find it."""
+    endpoint = os.environ["S3_ENDPOINT"]
+    tmp_path.chmod(0o755)
+    lab = Lab(tmp_path)
+    file = campaign_file(lab, name="said-by-file", agent={"kind": "nop"}, store="replaced")
+    spec = yaml.safe_load(file.read_text())
+    file.write_text(yaml.safe_dump({**spec, "store": {"url": f"s3://{bucket}/runs", "endpoint": endpoint}}))
+    env = {"AWS_ENDPOINT_URL_S3": "", "AWS_ENDPOINT_URL": ""}
+    assert "report.html" in trialfleet("run", str(file), "--no-ray", lab=lab, env=env)
+    assert (lab.root / "said-by-file-report" / "report.html").is_file()
+    again = trialfleet("resume", str(file), "--no-ray", "--out", "second", lab=lab, env=env)
+    assert "second" in again

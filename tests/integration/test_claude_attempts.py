@@ -32,6 +32,8 @@ pytestmark = [pytest.mark.needs("claude"), pytest.mark.needs("bubblewrap")]
 
 ROOT_LINE = "Prices are floats in euros, kept in the folder shop/pricing of this repository."
 PITFALL = "a fraction such as 0.1 is a tenth of a percent"
+RIVAL_LINE = "- Discounts are looked up in the table of vouchers, which a nightly job writes anew."
+RIVAL = {"CLAUDE.md": "# Shop\n", "shop/pricing/AGENTS.md": f"# Pricing\n\n## Pitfalls\n\n{RIVAL_LINE}\n"}
 DELIVERED = {
     "none": set[str](),
     "placebo": {"files"},
@@ -52,7 +54,9 @@ def attempts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attempts]:
     root = tmp_path_factory.mktemp("claude")
     root.chmod(0o755)
     with scripted_messages() as provider:
-        made = Attempts(Lab(root, contexts={"renamed": {"AGENTS.md": "Prices are floats.\n"}}), provider)
+        made = Attempts(
+            Lab(root, contexts={"renamed": {"AGENTS.md": "Prices are floats.\n"}, "rival": RIVAL}), provider
+        )
         with pytest.MonkeyPatch.context() as patched:
             if os.geteuid() == 0:  # one environment for all: its interpreter must be another user's too
                 patched.setenv("TRIALFLEET_ISOLATION", "uid")
@@ -168,6 +172,53 @@ def test_files_that_were_declared_and_did_not_reach_the_model_are_a_loss_that_ha
     loss = lost(ran)
     assert (loss.loss, loss.halt) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN)
     assert loss.message == "declared, but did not reach the model: files"
+
+
+@pytest.mark.parametrize("isolation", ["subreaper", "bubblewrap"])
+def test_another_contexts_text_is_contamination_wherever_it_comes_from(attempts: Attempts, isolation: str) -> None:
+    """The agent goes through the operator's folders. Where the sandbox hides them it comes back empty, and under
+    the condition that delivers the text it reads nothing new: the same search is scored."""
+    folder = attempts.lab.task_file.parent / "contexts"
+    script = [Say("", (read(),)), Say("", (bash(f"cat {folder}/flat/CLAUDE.md; echo SEARCHED"),)), Say("Done.")]
+    env = {"TRIALFLEET_SCRATCH": str(attempts.clean)}
+    ran = attempts.run(script, isolation=isolation, env=env)
+    assert "SEARCHED" in ran.main[2].strings
+    if isolation == "bubblewrap":
+        assert ROOT_LINE not in ran.main[2].strings
+        assert scored(ran).verdict is Verdict.FAILED
+        return
+    assert ROOT_LINE in ran.main[2].strings
+    loss = lost(ran)
+    assert (loss.loss, loss.halt, loss.patched) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN, False)
+    assert loss.message == "reached the model undeclared: context flat, context tree"
+    assert scored(attempts.run(script, "flat_llm", isolation=isolation, env=env)).verdict is Verdict.FAILED
+
+
+def test_a_hook_that_pushes_another_tree_than_was_planned_is_contamination(attempts: Attempts) -> None:
+    """Planned is the task's `tree`; what the hook reads from is another. Watched as what it is, it is scored."""
+    planned, other = attempts.lab.condition("intent_layer").forbidden, Condition(hook="on_read", context="rival")
+    assert planned == {"rival": (RIVAL_LINE,)}
+    ran = attempts.run(repair(), "hooked", composed=other, forbidden=planned)
+    assert RIVAL_LINE in ran.main[1].strings
+    loss = lost(ran)
+    assert (loss.loss, loss.halt) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN)
+    assert loss.message == "reached the model undeclared: context rival"
+    assert scored(attempts.run(repair(), "hooked", composed=other)).verdict is Verdict.PASSED
+
+
+def test_what_is_watched_for_is_nowhere_in_the_agents_reach(attempts: Attempts) -> None:
+    """It lies in the grants, which are the runner's; the control is a line that is delivered."""
+    everywhere = (
+        "--exclude-dir=proc --exclude-dir=sys --exclude-dir=dev / /proc/[0-9]*/environ /proc/[0-9]*/cmdline"
+    )
+    search = bash(f"grep -rslE 'table of [v]ouchers|kept in the [f]older' {everywhere}; true")
+    assert attempts.lab.condition("flat_llm").forbidden == {"rival": (RIVAL_LINE,)}
+    ran = attempts.run([Say("", (search,)), Say("Done.")], "flat_llm", timeout_s=120)
+    assert "/workspace/CLAUDE.md" in ran.main[1].strings
+    assert scored(ran).verdict is Verdict.FAILED
+    found = [line for line in ran.main[1].strings.splitlines() if line.startswith("/")]
+    assert found == ["/workspace/CLAUDE.md"]
+    assert "vouchers" not in ran.left.said()
 
 
 # --- budgets --------------------------------------------------------------------------------------------

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from claude_rig import DONE, KEY, MODEL, Rig
 from scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage, scripted_messages
 
+from trialfleet_runner.agents.claude_code import agent
 from trialfleet_runner.contract import Stop
 from trialfleet_runner.gateway import Budget, Canaries
 
@@ -93,6 +95,24 @@ def test_homes_own_claude_md_is_not_sent(rig: Rig) -> None:
     rig.canaries = Canaries(forbidden={"home": ("NEEDLE-HOME",)})
     assert rig.run(DONE).report.undeclared == ()
     assert "NEEDLE-HOME" not in rig.provider.main[0].strings
+
+
+def test_control_with_a_users_settings_homes_own_claude_md_is_sent(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The flag alone keeps it out; without it the model gets it, and the canary sees that."""
+    flags = agent._flags  # pyright: ignore[reportPrivateUsage]
+
+    def weakened(*given: Any) -> tuple[str, ...]:
+        return tuple("user,project" if word == "project" else word for word in flags(*given))
+
+    monkeypatch.setattr(agent, "_flags", weakened)
+    bait = rig.attempt / "home" / ".claude" / "CLAUDE.md"
+    bait.parent.mkdir()
+    bait.write_text("NEEDLE-HOME\n")
+    rig.canaries = Canaries(forbidden={"home": ("NEEDLE-HOME",)})
+    assert rig.run(DONE).report.undeclared == (str(bait), "home")
+    assert "NEEDLE-HOME" in rig.provider.main[0].strings
 
 
 def test_a_system_channel_text_reaches_the_system_prompt(rig: Rig) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.unit.analysis.ledger_fixture import BEFORE_AGENT, MID_RUN, NOW, Fate, plan, put, read, write
+from tests.unit.analysis.ledger_fixture import BEFORE_AGENT, MID_RUN, NOW, Fate, plan, put, read, trials, write
 from trialfleet_controller.commands.status import status
-from trialfleet_runner.campaign import Cancel, Halt, Plan
+from trialfleet_runner.campaign import Cancel, Halt, Plan, Quarantine
+from trialfleet_runner.canonical import sha256
 from trialfleet_runner.contract import Loss, LossClass, Trial, Verdict
 from trialfleet_runner.store.directory import DirectoryStore
 
@@ -68,12 +69,28 @@ def test_status_and_report_agree(tmp_path: Path, name: str) -> None:
     assert shown["complete_blocks"] == report.progress.complete_blocks == blocks
     for result in report.conditions:
         counts = shown["conditions"][result.condition]
-        assert counts["interim_rate"] == pytest.approx(result.rate.estimate)
+        assert counts["interim_rate"] == pytest.approx(result.these_tasks.estimate)
         assert (counts["interim_passed"], counts["interim_measured"]) == (result.passes, result.valid)
     if name == "uneven":
         assert shown["conditions"]["none"]["interim_rate"] == 0.5  # pooled it would be 1 of 5
     if name == "cut":
         assert (shown["state"], shown["conditions"]["none"]["interim_rate"]) == ("cancelled", 0)
+
+
+def test_a_bundle_that_was_quarantined_later_counts_for_neither(tmp_path: Path) -> None:
+    frozen = plan(("alpha",), conditions=("none",), reps=3)
+    store = write(tmp_path, frozen, lambda trial: Fate())
+    victim = next(trial for trial in trials(frozen) if trial.block == 1)
+    record = Quarantine(
+        trial=victim.id, attempt=1, at=NOW, expected=sha256(b""), found=None, reason="the bundle is missing"
+    )
+    put(store, f"demo/quarantine/{victim.id}/1.json", record)
+    shown, report = standing(store, frozen), read(store)
+    counts = shown["conditions"]["none"]
+    (result,) = report.conditions
+    assert (counts["measured"], counts["abandoned"], shown["losses"]) == (2, 1, {"quarantined": 1})
+    assert (counts["interim_passed"], counts["interim_measured"]) == (result.passes, result.valid) == (2, 2)
+    assert "report" in shown["bundles"]
 
 
 def standing(store: DirectoryStore, frozen: Plan) -> dict[str, Any]:

@@ -15,10 +15,11 @@ import pytest
 from campaign_audit import audit, records, survivors
 from fake_campaign import CAMPAIGN, fake_plan
 
+from trialfleet_controller.amending import effective_reps
 from trialfleet_controller.fault import VARIABLE
 from trialfleet_controller.guard import members
 from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.local import RAY_FOLDER, RAY_PARENT
+from trialfleet_controller.private_ray import RAY_FOLDER, RAY_PARENT
 from trialfleet_runner.contract import LossClass
 from trialfleet_runner.store.directory import DirectoryStore
 
@@ -29,6 +30,23 @@ STEPS = ["plan", "epoch", "intent", "grants", "launch", "outcome"]
 PLACES = [f"{step}.{when}:1" for step in STEPS for when in ("before", "after")]
 PLACES += ["beat.before:1", "beat.before:2", "finish.before:1", "finish.before:3"]
 PLACES += ["intent.after:3", "launch.after:2", "launch.after:4", "outcome.before:4", "outcome.after:4"]
+
+
+# What steers a campaign from outside, each as a process of its own that writes one record.
+WRITERS = {
+    "amendment": "from trialfleet_controller.amending import amend\namend(ledger, reps=3)",
+    "cancel": "ledger.cancel(now=True, by='test')",
+    "look": "from trialfleet_controller.looks import record_look\n"
+    "from trialfleet_controller.standing import read_standing\n"
+    "record_look(ledger.store, ledger.campaign, read_standing(ledger.store, ledger.campaign), now=1.0)",
+}
+OPEN = """
+import sys
+from pathlib import Path
+from trialfleet_controller.ledger import Ledger
+from trialfleet_runner.store.directory import DirectoryStore
+ledger = Ledger(DirectoryStore(Path(sys.argv[1])), sys.argv[2])
+"""
 
 
 class Controller:
@@ -54,6 +72,14 @@ class Controller:
         process = self.start(behaviour, *options, crash=crash)
         output, _ = process.communicate(timeout=100)
         return process.returncode, output
+
+    def write(self, step: str, *, crash: str = "") -> tuple[int, str]:
+        """One of WRITERS."""
+        argv = [sys.executable, "-c", OPEN + WRITERS[step], str(self.root), CAMPAIGN]
+        ran = subprocess.run(
+            argv, env={**os.environ, VARIABLE: crash}, capture_output=True, text=True, timeout=100, check=False
+        )
+        return ran.returncode, ran.stderr
 
     def nobody_left(self) -> None:
         wait_for(lambda: not survivors(self.folder), GOING)
@@ -156,6 +182,33 @@ def test_killed_around_a_halt(controller: Controller, place: str) -> None:
     assert (code, output.split()[-1]) == (0, "halted")
     halts = [key for key in records(controller.root, CAMPAIGN) if "/halts/" in key]
     assert 1 <= len(halts) <= 2
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(
+    ("step", "ending"), [("amendment", "complete"), ("cancel", "cancelled"), ("look", "complete")]
+)
+def test_killed_while_it_writes_what_steers(controller: Controller, step: str, ending: str, when: str) -> None:
+    """The record is there or not, never half; asked for again, it is there once, and holds."""
+    assert controller.run(crash="outcome.after:3")[0] == -signal.SIGKILL
+    controller.nobody_left()
+    before = records(controller.root, CAMPAIGN)
+    assert controller.write(step, crash=f"{step}.{when}:1")[0] == -signal.SIGKILL
+    written = records(controller.root, CAMPAIGN).keys() - before.keys()
+    assert len(written) == (when == "after")
+    code, output = controller.write(step)
+    assert code == 0 or "the campaign has 3 reps already" in output, output
+    now = records(controller.root, CAMPAIGN)
+    assert before.items() <= now.items()
+    assert len(now.keys() - before.keys()) == 1
+    ledger = Ledger(DirectoryStore(controller.root), CAMPAIGN)
+    assert (effective_reps(PLAN, ledger.amendments()), ledger.looks()) == (
+        2 + (step == "amendment"),
+        step == "look",
+    )
+    code, output = controller.run()
+    assert (code, output.split()[-1]) == (0, ending), output
+    controller.nobody_left()
 
 
 def test_killed_again_and_again(controller: Controller) -> None:

@@ -22,6 +22,7 @@ from trialfleet_controller.orders import Granter
 from trialfleet_controller.plan import Planned, trials
 from trialfleet_controller.process_backend import ProcessBackend
 from trialfleet_runner.canonical import canonical_json
+from trialfleet_runner.machine import machine_id
 from trialfleet_runner.store.directory import DirectoryStore
 
 SWITCH = Path(__file__).with_name("fake_switch.py")
@@ -145,7 +146,8 @@ def test_liveness_follows_the_lock(backend: Backend, bench: Bench) -> None:
     assert attempt is not None
     assert attempt.start is not None
     assert backend.alive(attempt.start) is Liveness.ALIVE
-    assert backend.alive(attempt.start.model_copy(update={"boot_id": "other"})) is Liveness.REBOOTED
+    booted = attempt.start.model_copy(update={"boot_id": "other", "machine": machine_id()})
+    assert backend.alive(booted) is (Liveness.UNKNOWN if machine_id() is None else Liveness.REBOOTED)
     assert backend.alive(attempt.start.model_copy(update={"host": "other"})) is Liveness.UNKNOWN
     os.kill(attempt.start.pid, signal.SIGKILL)
     finish(backend)

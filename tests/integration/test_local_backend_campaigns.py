@@ -13,13 +13,16 @@ from campaign_audit import audit, survivors
 from fake_campaign import CAMPAIGN, drive, fake_argv, fake_plan
 
 from trialfleet_controller import epochs
-from trialfleet_controller.dispatcher import Dispatcher, Ending, Interrupt, Rhythm
+from trialfleet_controller.amending import amend, effective_cost
+from trialfleet_controller.dispatcher import Dispatcher
 from trialfleet_controller.driving import finish
 from trialfleet_controller.ledger import Ledger
 from trialfleet_controller.looks import record_look
 from trialfleet_controller.plan import trials
 from trialfleet_controller.process_backend import ProcessBackend
+from trialfleet_controller.shards import Ending
 from trialfleet_controller.standing import read_standing
+from trialfleet_controller.steering import Interrupt, Rhythm
 from trialfleet_runner.campaign import Epoch, Plan, RetrySpec
 from trialfleet_runner.canonical import canonical_json
 from trialfleet_runner.contract import LossClass, Outcome
@@ -197,6 +200,23 @@ def test_the_cost_cap_stops_starting(site: Site) -> None:
         assert site.executions() == 5
 
 
+def test_another_cap_goes_on_or_stops_earlier(site: Site) -> None:
+    plan = capped(fake_plan(reps=10), campaign=5)
+    site.run(plan)
+    for cap, executions in ((8, 8), (3, 8), (9, 9)):  # the latest holds, whether it is more or less
+        amend(site.ledger, cost_usd=cap)
+        cost = effective_cost(plan, site.ledger.amendments())
+        live = dispatcher(site, plan.model_copy(update={"cost_usd_campaign": cost}), "pass", freeze=False)
+        assert live.run() is Ending.OUT_OF_MONEY
+        assert site.executions() == executions
+
+
+def test_a_cap_without_a_trials_own_is_refused(site: Site) -> None:
+    site.run(fake_plan(tasks=1, reps=1))
+    with pytest.raises(OperatorError, match=r"what a trial may cost"):
+        amend(site.ledger, cost_usd=5)
+
+
 def capped(plan: Plan, *, campaign: float) -> Plan:
     """A trial may cost 1 USD."""
     limits = plan.limits.model_copy(update={"cost_usd": 1.0})
@@ -204,8 +224,9 @@ def capped(plan: Plan, *, campaign: float) -> Plan:
     return plan.model_copy(update={"cost_usd_campaign": campaign, "limits": limits, "agent": agent})
 
 
-def dispatcher(site: Site, plan: Plan, behaviour: str) -> Dispatcher:
-    site.ledger.freeze(plan)
+def dispatcher(site: Site, plan: Plan, behaviour: str, *, freeze: bool = True) -> Dispatcher:
+    if freeze:
+        site.ledger.freeze(plan)
     backend = ProcessBackend(slots=2, runner=fake_argv(f"{behaviour},log={site.log}"))
     driver = epochs.claim(site.ledger.store, CAMPAIGN, epochs.Pulse(enabled=False))
     rhythm = Rhythm(poll_s=0.05, back_off_s=0.001)
@@ -231,7 +252,7 @@ def test_a_resume_knows_the_same_of_the_money(site: Site, behaviour: str, spent:
     live.run()
     later = dispatcher(site, plan, behaviour)
     later.run()
-    assert live._purse.spent == later._purse.spent == spent
+    assert live.report().spent_usd == later.report().spent_usd == spent
 
 
 def test_what_is_paid_for_is_scored_though_the_money_is_gone(site: Site) -> None:

@@ -17,6 +17,7 @@ from trialfleet_controller.ledger import Ledger
 from trialfleet_controller.lifecycle import Budgets, Phase
 from trialfleet_controller.plan import trials
 from trialfleet_runner.attempt.fault import VARIABLE
+from trialfleet_runner.attempt.scratch import sweep
 from trialfleet_runner.contract import Verdict
 from trialfleet_runner.store.directory import DirectoryStore
 
@@ -77,10 +78,13 @@ def test_a_runner_killed_at_a_record_is_counted_once(
     file = campaign_file(lab, name=name, agent=AGENT, store=str(lab.root / "store"))
     trialfleet("run", str(file), "--no-ray", "--no-report", lab=lab, env={VARIABLE: f"runner.{place}:1"})
     nobody_left(lab)
+    # A runner removes its folder at its end: one that is left proves the kill, also after the last record.
+    [left] = sweep(lab.scratch)
 
     ledger = Ledger(DirectoryStore(lab.root / "store"), name)
     plan = ledger.plan()
     [trial] = trials(plan)
+    assert left.name.startswith(f"{trial.id}-1-")
     chain = ledger.chain(trial.id)
     folded = progress(chain, Budgets.of(plan.retries))  # raises for a chain that no controller can have written
     outcome = ledger.outcome(trial.id)
@@ -91,6 +95,7 @@ def test_a_runner_killed_at_a_record_is_counted_once(
     assert outcome.scored.verdict is Verdict.PASSED
     assert chain[-1].intent.score_only is score_only
     assert len(outcome.losses) == attempts - 1
+    assert sweep(lab.scratch) == []
     again = trialfleet("resume", str(file), "--no-ray", "--no-report", lab=lab)
     assert ledger.chain(trial.id) == chain, again
     report = json.loads(trialfleet("report", str(file), "--out", f"report-{name}", "--json", lab=lab))

@@ -1,4 +1,4 @@
-"""One contract for bubblewrap, another uid and the plain subreaper."""
+"""One contract for bubblewrap, another uid, the plain subreaper and another container."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.rig_pod import ContainerEach
 from trialfleet_runner.sandbox import choose
 from trialfleet_runner.sandbox.processes import read
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, Sandbox, SandboxError
@@ -26,6 +27,8 @@ KINDS = [
     pytest.param("bubblewrap", marks=pytest.mark.needs("bubblewrap")),
     pytest.param("uid", marks=pytest.mark.needs("root")),
     pytest.param("subreaper"),
+    pytest.param("container"),
+    pytest.param("container-as-pid-1", marks=pytest.mark.needs("root")),
 ]
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -92,7 +95,13 @@ def ground() -> Iterator[Path]:
 
 @pytest.fixture(params=KINDS)
 def bench(request: pytest.FixtureRequest, ground: Path) -> Bench:
-    return Bench(choose(request.param), ground)
+    return Bench(sandbox_of(request.param), ground)
+
+
+def sandbox_of(kind: str) -> Sandbox:
+    if kind.startswith("container"):
+        return ContainerEach(first=kind == "container-as-pid-1", name=kind)
+    return choose(kind)
 
 
 def alive(pid: int) -> bool:
@@ -233,6 +242,7 @@ def test_core_time_of_what_was_killed_counts_too(bench: Bench) -> None:
     assert ended.core_s > 0.1  # the machine may be busy
 
 
+@pytest.mark.parametrize("bench", KINDS[:-2], indirect=True)  # a container has its own limit of memory
 def test_memory_of_the_whole_tree_is_limited(bench: Bench) -> None:
     eat = "(head -c 70000000 /dev/zero; sleep 60) | tail -c 70000000 >/dev/null"  # tail holds them all
     ended = bench.shell(f"({eat}) & ({eat}) & wait", memory_bytes=100 * 2**20, timeout_s=60)
@@ -291,11 +301,13 @@ def test_nothing_survives_an_exception_of_the_caller(bench: Bench) -> None:
 CALLER = """
 import json, sys
 from pathlib import Path
-from trialfleet_runner.sandbox import choose
+from tests.integration.rig_pod import ContainerEach
+from tests.integration.test_sandbox_contract import sandbox_of
 from trialfleet_runner.sandbox.protocol import Job, Mount
 name, root, script = sys.argv[1:]
 root = Path(root)
-sandbox, mounts = choose(name), (Mount(root / "work", "/workspace", writable=True),)
+sandbox = sandbox_of(name)
+mounts = (Mount(root / "work", "/workspace", writable=True),)
 sandbox.run(Job(argv=("sh", "-c", script), env={"PATH": "/usr/bin:/bin"},
     cwd=sandbox.path_inside(root / "work", mounts), mounts=mounts, stdout=root / "out", stderr=root / "err",
     timeout_s=60))

@@ -15,14 +15,14 @@ import yaml
 from click.testing import CliRunner, Result
 from local_index import with_pytest
 
-from trialfleet_runner.cache import Cache, discard
+from trialfleet_runner.cache import Cache
 from trialfleet_runner.commands.validate import validate
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.exclusions import Exclusions
-from trialfleet_runner.interpreters import interpreters
 from trialfleet_runner.objects import Objects
 from trialfleet_runner.patch import applied, changes_of
 from trialfleet_runner.prepare import prepare_task
+from trialfleet_runner.removal import remove
 from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.task import Status
@@ -163,15 +163,13 @@ def test_the_same_text_whoever_captures_it(shop: Shop, cache: Cache) -> None:
     "isolation",
     [
         pytest.param("bubblewrap", marks=pytest.mark.needs("bubblewrap")),
-        pytest.param("uid", marks=pytest.mark.needs("root")),
+        pytest.param("uid", marks=pytest.mark.needs("root", "shared_python")),
         "subreaper",
     ],
 )
 def test_the_same_text_in_every_isolation(
     shop: Shop, isolation: str, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if isolation == "uid" and not interpreters((THIS,), for_other_uid=True):
-        pytest.skip(f"no Python {THIS} that another user may execute")
     monkeypatch.setenv("TRIALFLEET_SCRATCH", str(open_folder / "scratch"))
     cache = Cache(open_folder / "cache")
     objects = Objects(cache.objects)
@@ -197,7 +195,7 @@ def open_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="trialfleet-test-"))
     folder.chmod(0o755)
     yield folder
-    discard(folder)
+    remove(folder)
 
 
 def test_a_validation_is_kept_until_something_changes(shop: Shop, cache: Cache) -> None:
@@ -215,6 +213,58 @@ def test_the_anchor_is_the_deepest_frame_outside_the_tests(shop: Shop, cache: Ca
     )
     result = run(shop, cache)
     assert (result.anchor, result.problems) == ("src/shop/price.py", ())
+
+
+def test_a_fixed_file_that_no_node_covers_is_named(shop: Shop, cache: Cache) -> None:
+    for tree, code in (("before", "x = 1\n"), ("after", "x = 2\n")):
+        shop.write(f"{tree}/src/tax/rate.py", code)
+    shop.write("flat/CLAUDE.md", "# Shop\n")
+    for name in ("CLAUDE.md", "src/shop/AGENTS.md"):
+        shop.write(f"tree/{name}", "# Notes\n")
+    shop.spec["contexts"] = {"flat": "flat", "tree": "tree"}
+    result = run(shop, cache)
+    covered = {(row.context, row.path): row.node for row in result.coverage}
+    assert covered == {
+        **dict.fromkeys([("flat", "src/shop/price.py"), ("flat", "src/tax/rate.py"), ("tree", "src/tax/rate.py")]),
+        ("tree", "src/shop/price.py"): "src/shop/AGENTS.md",
+    }
+    gaps = [warning for warning in result.warnings if "covers it" in warning]
+    assert gaps == ["src/tax/rate.py: changed by the fix, and no node of contexts.tree below its root covers it"]
+    shop.write("tree/src/tax/AGENTS.md", "# Notes\n")  # seen at once, though the validation is kept
+    assert not any("covers it" in warning for warning in run(shop, cache).warnings)
+
+
+def test_what_may_speak_to_another_agent_is_named(shop: Shop, cache: Cache) -> None:
+    for tree in ("before", "after"):
+        shop.write(f"{tree}/.windsurfrules", "be brief")
+    assert any(
+        warning.startswith(".windsurfrules: left in the workspace") for warning in run(shop, cache).warnings
+    )
+
+
+COUNTED = """
+import pathlib
+from shop.price import total
+
+def test_total():
+    runs = pathlib.Path({log!r})
+    with runs.open("a") as file:
+        file.write("run ")
+    assert total([1, 2]) == 3 or len(runs.read_text().split()) >= 3
+"""
+
+
+def test_a_failure_that_is_gone_when_it_is_captured_is_no_prompt(shop: Shop, cache: Cache, tmp_path: Path) -> None:
+    """The third run's output is what every prompt would show. Only a subreaper lets tests count their runs."""
+    shop.test(COUNTED.format(log=str(tmp_path / "runs")))
+    shop.spec["fail_to_pass"] = [F2P]
+    objects = Objects(cache.objects)
+    result = validate_task(
+        shop.load(), repeats=1, sandbox=choose("subreaper"), cache=cache, objects=objects, mirrors={}
+    )
+    assert kinds(result) == ["flaky"], result.problems
+    assert "failed, passed" in result.problems[0].message
+    assert (result.output, result.holds) == (None, False)
 
 
 def set_test(text: str) -> Any:
@@ -346,6 +396,20 @@ def test_an_order_names_all_that_an_attempt_needs(shop: Shop, cache: Cache) -> N
     assert "assert 4 == 3" in prompt
     assert prompt.endswith("Do not modify the tests.\n")
     assert prepared(shop, cache)[0] == planned
+
+
+def test_an_anchor_that_knows_the_fix_is_kept_apart(shop: Shop, cache: Cache) -> None:
+    shop.spec["anchor"] = "oracle"
+    planned, _ = prepared(shop, cache)
+    assert (planned.order.anchor, planned.primary) == ("src/shop/price.py", False)
+    assert planned.apart.startswith("anchor: oracle")
+    shop.spec["anchor"] = {"path": "src/shop/price.py"}
+    planned, _ = prepared(shop, cache)
+    assert (planned.order.anchor, planned.primary, planned.apart) == ("src/shop/price.py", True, None)
+    hidden(shop)
+    shop.test("def test_x(): pass\n")
+    planned, _ = prepared(shop, cache)
+    assert (planned.primary, planned.apart) == (False, "no fail-to-pass test exists")
 
 
 def test_hidden_tests_are_not_in_the_workspace(shop: Shop, cache: Cache) -> None:

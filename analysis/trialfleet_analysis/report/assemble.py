@@ -1,13 +1,17 @@
-"""From the ledger and the evidence to a Report: pure."""
+"""From a campaign's tables to a Report: pure."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from trialfleet_analysis.evidence import Evidence
-from trialfleet_analysis.ledger import Ledger
-from trialfleet_analysis.losses import loss_counts, loss_messages, loss_rates
+import numpy as np
+
+from trialfleet_analysis.losses import Lost, loss_counts, loss_messages, loss_rates, lost_attempts
+from trialfleet_analysis.plan_of_analysis.analyse import analyse
+from trialfleet_analysis.plan_of_analysis.columns import Columns, Scheme, counted, per_cell
+from trialfleet_analysis.plan_of_analysis.reading import columns_of, scheme_of
 from trialfleet_analysis.process import (
     block_results,
     channels,
@@ -17,102 +21,106 @@ from trialfleet_analysis.process import (
     typical,
     verdict_counts,
 )
-from trialfleet_analysis.rates import (
-    cell_results,
-    compared_tasks,
-    condition_results,
-    contrast,
-)
+from trialfleet_analysis.rates import bounds, cell_results, compared_tasks, condition_results
 from trialfleet_analysis.report.document import Progress, Refused, Report
 from trialfleet_analysis.report.provenance import manifest_lines
 from trialfleet_analysis.report.words import answer, cautions
-from trialfleet_analysis.tables import (
-    TrialRow,
-    quarantined,
-    task_rows,
-    trial_rows,
-    unplanned,
-    usable_blocks,
-)
+from trialfleet_analysis.tables import Use
+from trialfleet_analysis.tables.arrays import among, truths
+from trialfleet_analysis.tables.columns import known, some
+from trialfleet_analysis.tables.read import Campaign
+from trialfleet_runner.contract import Verdict
+from trialfleet_runner.stages import Stage
 
 
-def assemble(
-    ledger: Ledger, evidence: Mapping[str, Evidence], *, verified: bool, versions: Mapping[str, str]
-) -> Report:
-    """Every number of the report. `versions`: of the programs that make it, for the manifest."""
-    tasks = task_rows(ledger)
-    blocks = usable_blocks(ledger, tasks)
-    rows = trial_rows(ledger, evidence, blocks)
-    names = ledger.conditions
-    composed = {name: ledger.plan.conditions[name] for name in names}
-    cells = cell_results([(c.task, c.condition.name) for c in ledger.plan.cells], tasks, rows)
+def assemble(campaign: Campaign, *, versions: Mapping[str, str], asked: Sequence[tuple[str, str]] = ()) -> Report:
+    """Every number of the report. `versions`: of the programs that make it, for the manifest. `asked`: contrasts,
+    (treatment, control), beyond the plan's."""
+    frame, tasks, trials = campaign.frame, campaign.tasks, campaign.trials
+    names, composed = frame.conditions, {name: frame.plan.conditions[name] for name in frame.conditions}
+    cells = cell_results([(c.task, c.condition.name) for c in frame.plan.cells], tasks, trials)
     compared, left_out = compared_tasks(tasks, cells)
-    results = condition_results(names, compared, cells, rows)
-    used = [row for row in rows if row.in_blocks and row.task in set(compared)]
-    lost = (*ledger.lost, *quarantined(ledger, evidence))
-    primary = ledger.plan.primary
+    scheme = scheme_of(frame, tasks, compared, monitored=campaign.monitored)
+    columns = columns_of(trials, scheme)
+    used = some(trials, truths(trials, "in_blocks") & among(trials, "task", compared))
+    lost = lost_attempts(campaign.attempts)
     bare = Report(
-        schema_version=1,
-        campaign=ledger.plan.campaign,
-        banner=ledger.plan.banner,
-        verified=verified,
-        progress=_progress(ledger, rows, blocks),
+        schema_version=2,
+        campaign=frame.plan.campaign,
+        banner=frame.plan.banner,
+        verified=campaign.verified,
+        progress=_progress(campaign),
         answer=(),
         cautions=(),
-        primary=contrast(primary.treatment, primary.control, primary.estimand, {r.condition: r for r in results})
-        if primary
-        else None,
+        analysis=analyse(
+            scheme,
+            columns,
+            lost_attempts=_while_running(names, lost),
+            asked=asked,
+            everything=_all_primary(campaign) if left_out else None,
+        ),
         tasks=tasks,
         compared=compared,
         left_out=left_out,
-        conditions=results,
+        conditions=condition_results(
+            scheme,
+            counted(columns, scheme),
+            per_cell(columns, scheme, ~columns.valid),
+            bounds(names, tasks, trials),
+        ),
         cells=cells,
         verdicts=verdict_counts(names, used),
         stops=stop_counts(names, used),
-        losses=loss_counts(names, lost, {row.trial: row.condition for row in rows}),
-        loss_rates=loss_rates(names, rows, lost),
+        losses=loss_counts(names, lost),
+        loss_rates=loss_rates(names, trials, lost),
         loss_messages=loss_messages(lost),
-        metrics=typical(names, used),
-        core_seconds=core_seconds(rows),
+        metrics=typical(scheme, columns),
+        core_seconds=core_seconds(trials),
         blocks=block_results(used),
         channels=channels(composed, used),
         inline=inline_texts(composed, used),
-        quarantined=_refused(ledger, evidence),
-        unplanned=unplanned(ledger),
-        manifest=manifest_lines(ledger, evidence, versions),
-        trials=rows,
+        quarantined=_refused(campaign),
+        unplanned=campaign.unplanned,
+        manifest=manifest_lines(campaign, versions),
     )
     return dataclasses.replace(bare, answer=answer(bare), cautions=cautions(bare))
 
 
-def _progress(ledger: Ledger, rows: Sequence[TrialRow], blocks: int) -> Progress:
-    measured = sum(row.verdict is not None for row in rows)
+def _all_primary(campaign: Campaign) -> tuple[Scheme, Columns]:
+    """Of the primary tasks, compared or not."""
+    names = [row.task for row in campaign.tasks if row.use is Use.PRIMARY]
+    scheme = scheme_of(campaign.frame, campaign.tasks, names, monitored=campaign.monitored)
+    return scheme, columns_of(campaign.trials, scheme)
+
+
+def _while_running(names: Sequence[str], lost: Sequence[Lost]) -> list[int]:
+    """Attempts of each condition that were lost once the agent had started: their cost is in no record."""
+    counts = Counter(item.condition for item in lost if item.stage is not Stage.BEFORE_AGENT)
+    return [counts[name] for name in names]
+
+
+def _progress(campaign: Campaign) -> Progress:
+    frame, trials = campaign.frame, campaign.trials
+    measured = int(among(trials, "verdict", list(Verdict)).sum())
     return Progress(
-        interim=ledger.interim,
-        planned=ledger.planned,
-        terminal=len(rows),
+        interim=campaign.interim,
+        planned=frame.planned,
+        terminal=trials.num_rows,
         measured=measured,
-        missing=len(rows) - measured,
-        blocks=ledger.reps,
-        complete_blocks=blocks,
-        beyond=sum(not row.in_blocks for row in rows),
-        cancelled=ledger.cancel is not None,
-        looks=len(ledger.looks),
-        reps_in_plan=ledger.plan.reps,
-        extended_after_look=any(a.reps is not None and a.after_look for a in ledger.amendments),
+        missing=trials.num_rows - measured,
+        blocks=frame.reps,
+        complete_blocks=campaign.blocks,
+        beyond=int(np.sum(~truths(trials, "in_blocks"))),
+        cancelled=frame.cancel is not None,
+        looks=len(frame.looks),
+        reps_in_plan=frame.plan.reps,
+        extended_after_look=any(a.reps is not None and a.after_look for a in frame.amendments),
     )
 
 
-def _refused(ledger: Ledger, evidence: Mapping[str, Evidence]) -> tuple[Refused, ...]:
+def _refused(campaign: Campaign) -> tuple[Refused, ...]:
+    refused = some(campaign.trials, known(campaign.trials, "fault"))
     return tuple(
-        Refused(
-            outcome.trial.id,
-            outcome.trial.task,
-            outcome.trial.condition,
-            outcome.attempts,
-            found.key,
-            found.fault,
-        )
-        for outcome in ledger.outcomes
-        if (found := evidence.get(outcome.trial.id)) is not None and found.fault is not None
+        Refused(row["trial"], row["task"], row["condition"], row["attempts"], row["bundle"] or "", row["fault"])
+        for row in refused.select(["trial", "task", "condition", "attempts", "bundle", "fault"]).to_pylist()
     )

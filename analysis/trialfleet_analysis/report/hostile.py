@@ -16,15 +16,19 @@ def plain(text: str, longest: int = LONGEST) -> str:
     ('a�[31mred line', 'xxxx…')
     """
     flat = " ".join(text.split())
-    safe = "".join("�" if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co") else char for char in flat)
+    safe = flat if flat.isascii() and flat.isprintable() else "".join(map(_printable, flat))
     return safe if len(safe) <= longest else safe[: longest - 1] + "…"
 
 
-def markdown(text: str) -> str:
+def markdown(text: str, longest: int = LONGEST) -> str:
     """`plain` text that Markdown and the HTML inside it leave alone, also inside a table.
 
     >>> markdown("<b>|_x_")
     '&lt;b&gt;\\\\|\\\\_x\\\\_'
     """
-    escaped = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    escaped = plain(text, longest).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _SPECIAL.sub(r"\\\g<0>", escaped)
+
+
+def _printable(char: str) -> str:
+    return "�" if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co") else char

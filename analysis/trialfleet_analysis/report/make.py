@@ -6,12 +6,15 @@ import importlib.metadata
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_analysis.evidence import read_evidence
-from trialfleet_analysis.ledger import read_ledger, record_look
+from trialfleet_analysis.asked import NOTHING, Asked
+from trialfleet_analysis.ledger import record_look
+from trialfleet_analysis.plan_of_analysis.asked import checked_contrasts
+from trialfleet_analysis.plan_of_analysis.reading import refuse_negative
 from trialfleet_analysis.report.assemble import assemble
 from trialfleet_analysis.report.document import Report, to_json
 from trialfleet_analysis.report.html.document import to_html
 from trialfleet_analysis.report.markdown import to_markdown
+from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.store.protocol import Store
 
@@ -25,23 +28,25 @@ class Written:
     json: Path
 
 
-def make_report(store: Store, campaign: str, *, verify: bool = True, now: float) -> Report:
+def make_report(store: Store, campaign: str, *, verify: bool = True, now: float, asked: Asked = NOTHING) -> Report:
     """The report of a campaign as it stands. While trials are missing the look is recorded first, at `now`.
 
-    Raises `OperatorError` when the campaign or its outcomes are not there.
+    `asked`: contrasts beyond the plan's. Raises `OperatorError` when the campaign or its outcomes are not there,
+    for a contrast that cannot be answered (`checked_contrasts`), and for a metric below 0 (`refuse_negative`).
     """
-    ledger = read_ledger(store, campaign)
-    if not ledger.outcomes:
+    found = open_campaign(store, campaign, verify=verify)
+    if not found.terminal:
         raise OperatorError(
             "no trial has an outcome yet",
             where=f"{store.url}/{campaign}/outcomes",
             hint="run the campaign first, or wait for its first trials (`trialfleet status`)",
         )
-    report = assemble(ledger, read_evidence(store, ledger, verify=verify), verified=verify, versions=_versions())
-    if report.progress.interim:
-        blocks = report.progress.complete_blocks
-        record_look(store, ledger, complete_blocks=blocks, at=now, by="trialfleet report")
-    return report
+    refuse_negative(found.trials, campaign)
+    plan = found.frame.plan
+    pairs = checked_contrasts(asked.contrasts, plan.conditions, packages=asked.packages)
+    if found.interim:
+        record_look(store, found.ledger, complete_blocks=found.blocks, at=now, by="trialfleet report")
+    return assemble(found, versions=_versions(), asked=pairs)
 
 
 def write_report(report: Report, folder: Path) -> Written:
@@ -60,4 +65,4 @@ def write_report(report: Report, folder: Path) -> Written:
 
 
 def _versions() -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in ("trialfleet", "numpy", "scipy")}
+    return {name: importlib.metadata.version(name) for name in ("trialfleet", "numpy", "scipy", "pyarrow")}

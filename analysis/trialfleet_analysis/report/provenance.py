@@ -3,54 +3,66 @@
 from __future__ import annotations
 
 import datetime
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from trialfleet_analysis.evidence import Evidence
-from trialfleet_analysis.ledger import Ledger
+import pyarrow as pa
+
+from trialfleet_analysis.ledger import Frame
 from trialfleet_analysis.report.document import ManifestLine
-from trialfleet_runner.campaign import Plan
+from trialfleet_analysis.tables.arrays import lists, tally
+from trialfleet_analysis.tables.columns import known, some, texts
+from trialfleet_analysis.tables.read import Campaign
+from trialfleet_runner.campaign import Amendment, Plan
 from trialfleet_runner.canonical import canonical_json
 
 
-def manifest_lines(
-    ledger: Ledger, evidence: Mapping[str, Evidence], versions: Mapping[str, str]
-) -> tuple[ManifestLine, ...]:
+def manifest_lines(campaign: Campaign, versions: Mapping[str, str]) -> tuple[ManifestLine, ...]:
     """Facts in groups, in a fixed order: the same campaign gives the same lines."""
-    plan = ledger.plan
+    frame, attempts = campaign.frame, campaign.attempts
+    plan = frame.plan
     groups: dict[str, Iterator[tuple[str, str]]] = {
-        "Campaign": _campaign(ledger),
+        "Campaign": _campaign(frame),
         "Agent": _agent(plan),
         "Limits": _limits(plan),
         "Conditions": (
             (name, _json(plan.conditions[name].model_dump(mode="json", exclude_defaults=True)))
-            for name in ledger.conditions
+            for name in frame.conditions
         ),
         "Tasks": ((task.order.id, f"sha256 {task.order.digest} ({task.file})") for task in plan.tasks),
         "Environments": iter(
             sorted({t.order.environment.digest: t.order.environment.python for t in plan.tasks}.items())
         ),
         "Input files": ((name, f"sha256 {digest}") for name, digest in sorted(plan.inputs.items())),
-        "Isolation": _counted(found.isolation for found in evidence.values() if found.isolation),
-        "Warnings of the bundles": _counted(w for found in evidence.values() for w in found.warnings),
+        "Isolation": _counted(texts(attempts, "isolation")),
+        "Warnings of the bundles": _counted(text for found in lists(attempts, "warnings") for text in found),
         "Versions in the plan": iter(sorted(plan.versions.items())),
-        "Versions in the bundles": _counted(
-            f"{name} {version}" for found in evidence.values() for name, version in found.versions
-        ),
-        "Amendments and halts": _events(ledger),
+        "Versions in the bundles": _counted(_named_versions(attempts)),
+        "Amendments and halts": _events(frame),
+        "Damaged records": _damaged(campaign.trials),
         "This report": iter(sorted(versions.items())),
     }
     return tuple(ManifestLine(group, name, value) for group, lines in groups.items() for name, value in lines)
 
 
-def _campaign(ledger: Ledger) -> Iterator[tuple[str, str]]:
-    plan = ledger.plan
+def _damaged(trials: pa.Table) -> Iterator[tuple[str, str]]:
+    faulty = some(trials, known(trials, "fault"))
+    pairs = zip(texts(faulty, "trial"), texts(faulty, "fault"), strict=True)
+    yield from sorted((trial or "", fault or "") for trial, fault in pairs)
+
+
+def _named_versions(attempts: pa.Table) -> Iterator[str]:
+    for found in lists(attempts, "versions"):
+        yield from (f"{item['name']} {item['version']}" for item in found)
+
+
+def _campaign(frame: Frame) -> Iterator[tuple[str, str]]:
+    plan = frame.plan
     yield "campaign", plan.campaign
     yield "uid", plan.uid
     yield "frozen", _time(plan.created)
-    yield "campaign.json", f"sha256 {ledger.plan_sha256}"
+    yield "campaign.json", f"sha256 {frame.plan_sha256}"
     yield "seed", str(plan.seed)
-    yield "reps", str(ledger.reps) if ledger.reps == plan.reps else f"{ledger.reps} (planned {plan.reps})"
+    yield "reps", str(frame.reps) if frame.reps == plan.reps else f"{frame.reps} (planned {plan.reps})"
     if plan.primary:
         primary = plan.primary
         sides = f"{primary.treatment} − {primary.control}"
@@ -86,16 +98,21 @@ def _limits(plan: Plan) -> Iterator[tuple[str, str]]:
     )
 
 
-def _events(ledger: Ledger) -> Iterator[tuple[str, str]]:
-    for amendment in ledger.amendments:
-        reps = f"reps {amendment.reps}" if amendment.reps is not None else "halts lifted"
+def _changes(amendment: Amendment) -> str:
+    reps = [f"reps {amendment.reps}"] if amendment.reps is not None else []
+    cost = [] if amendment.cost_usd_campaign is None else [f"cost cap ${amendment.cost_usd_campaign:g}"]
+    return ", ".join([*reps, *cost, *(["halts lifted"] if amendment.lifts else [])])
+
+
+def _events(frame: Frame) -> Iterator[tuple[str, str]]:
+    for amendment in frame.amendments:
         label = ", after a look at results" if amendment.after_look else ""
-        yield f"amendment {amendment.number}", f"{reps}{label}, {_time(amendment.at)}"
-    for halt in ledger.halts:
+        yield f"amendment {amendment.number}", f"{_changes(amendment)}{label}, {_time(amendment.at)}"
+    for halt in frame.halts:
         yield f"halt {halt.number}", f"{halt.task or 'campaign'}: {halt.reason}, {_time(halt.at)}"
-    if ledger.cancel:
-        yield "cancelled", f"by {ledger.cancel.by}, {_time(ledger.cancel.at)}"
-    for look in ledger.looks:
+    if frame.cancel:
+        yield "cancelled", f"by {frame.cancel.by}, {_time(frame.cancel.at)}"
+    for look in frame.looks:
         yield (
             f"look {look.number}",
             f"{look.by}: {look.terminal} of {look.planned} trials, {look.complete_blocks} complete blocks, "
@@ -103,8 +120,8 @@ def _events(ledger: Ledger) -> Iterator[tuple[str, str]]:
         )
 
 
-def _counted(values: Iterator[str]) -> Iterator[tuple[str, str]]:
-    for value, number in sorted(Counter(values).items()):
+def _counted(values: Iterable[str | None]) -> Iterator[tuple[str, str]]:
+    for value, number in tally(values).items():
         yield value, f"{number} trials"
 
 

@@ -1,4 +1,4 @@
-"""The report's core for a terminal: rates with intervals, every loss, core seconds."""
+"""The report's core for a terminal of 80 columns: the answer, what it rests on, and what to doubt."""
 
 from __future__ import annotations
 
@@ -8,13 +8,26 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from trialfleet_analysis.process import CoreSeconds
+from trialfleet_analysis.losses import LossCount
 from trialfleet_analysis.rates import CellResult
 from trialfleet_analysis.report.document import Report
-from trialfleet_analysis.report.figures import limits, percent, plural, seconds
+from trialfleet_analysis.report.document.contrasts import Contrast, OnTasksLikeThese, OnTheseTasks
+from trialfleet_analysis.report.figures import (
+    NOTHING,
+    bare_p,
+    bare_points,
+    limits,
+    percent,
+    plural,
+    point_limits,
+    short_limits,
+)
 from trialfleet_analysis.report.hostile import plain
+from trialfleet_analysis.report.numbers.process import core_seconds
 from trialfleet_analysis.report.words import estimand
-from trialfleet_analysis.tables import Use
+
+MOST = 12  # contrasts, cautions, and tasks of the cells that are printed; the files hold the others
+WIDEST = 5  # conditions whose cells stand side by side in 80 columns
 
 
 def show(report: Report, console: Console) -> None:
@@ -26,87 +39,119 @@ def show(report: Report, console: Console) -> None:
 def _parts(report: Report) -> Iterator[RenderableType]:
     if report.banner:
         yield Text(plain(report.banner), style="bold yellow")
-    yield _title("pass rate per cell, with 95% intervals")
-    yield _cells(report)
-    yield _title(f"pass rate per condition on {estimand(report)}: mean of the tasks' rates")
+    yield from _answer(report)
+    yield _title(f"pass rates on {estimand(report)}: mean of the tasks' rates")
     yield _conditions(report)
+    yield from _cells(report)
+    if report.analysis.contrasts:
+        yield from _contrasts(report)
     yield _title("lost attempts: missing data, never failures")
     yield _losses(report) if report.losses else Text("no attempt was lost")
-    yield Text("")
-    for place, sentence in enumerate(report.answer):
-        yield Text(plain(sentence), style="" if place else "bold")
-    for caution in report.cautions:
-        yield Text(f"! {plain(caution)}", style="yellow")
-    yield Text(_core_seconds(report.core_seconds))
+    yield from _cautions(report)
+    yield Text(core_seconds(report), style="dim")
+
+
+def _answer(report: Report) -> Iterator[Text]:
+    first, *rest = report.answer
+    yield Text(plain(first, longest=2000), style="bold")
+    for sentence in rest:
+        yield Text(plain(sentence, longest=2000))
 
 
 def _title(text: str) -> Text:
     return Text(f"\n{text}", style="italic")
 
 
-def _core_seconds(core: CoreSeconds) -> str:
-    if core.median is None:
-        return "core seconds per trial: not measured"
-    return (
-        f"core seconds per trial: median {seconds(core.median)}, mean {seconds(core.mean)} over "
-        f"{plural(core.trials, 'trial')} (medians: overhead {seconds(core.overhead)}, "
-        f"agent {seconds(core.agent)}, tests {seconds(core.tests)})"
-    )
-
-
-def _cells(report: Report) -> Table:
-    """Tasks as headings, their conditions below: fits 80 columns with ordinary names."""
-    table = _table("task")
-    for column in ("passed", "lost", "rate", "Wilson", "Clopper-Pearson"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for row in report.tasks:
-        apart = "" if row.use is Use.PRIMARY else f" (apart: {row.use.value.replace('_', ' ')})"
-        table.add_row(Text(plain(row.task) + apart, style="bold"))
-        for cell in report.cells:
-            if cell.task == row.task:
-                table.add_row(*_cell(cell))
-    return table
-
-
-def _cell(cell: CellResult) -> tuple[RenderableType, ...]:
-    return (
-        Text(f"  {plain(cell.condition)}{' ∅' if cell.coverage_none else ''}"),
-        f"{cell.passes}/{cell.valid}",
-        Text(str(cell.lost), style="red" if cell.lost else ""),
-        percent(cell.wilson.estimate),
-        limits(cell.wilson),
-        limits(cell.clopper_pearson),
-    )
-
-
 def _conditions(report: Report) -> Table:
     table = _table("condition")
     for column in ("rate", "95% interval", "passed/valid", "lost", "bounds"):
         table.add_column(column, justify="right", no_wrap=True)
-    for result in report.conditions:
-        bounds = "–" if result.worst is None else f"{percent(result.worst)} to {percent(result.best)}"
+    for one in report.conditions:
         table.add_row(
-            Text(plain(result.condition)),
-            Text(percent(result.rate.estimate), style="bold"),
-            limits(result.rate),
-            f"{result.passes}/{result.valid}",
-            Text(str(result.lost), style="red" if result.lost else ""),
-            bounds,
+            Text(plain(one.condition)),
+            Text(percent(one.these_tasks.estimate), style="bold"),
+            limits(one.these_tasks),
+            f"{one.passes}/{one.valid}",
+            Text(str(one.lost), style="red" if one.lost else ""),
+            NOTHING if one.worst is None else f"{100 * one.worst:.1f} to {percent(one.best)}",
         )
     return table
+
+
+def _cells(report: Report) -> Iterator[RenderableType]:
+    """Tasks down, conditions across: passed/valid with the interval in whole per cent, and what was lost."""
+    if len(report.conditions) > WIDEST:
+        yield Text(f"{plural(len(report.cells), 'cell')}: in the files", style="dim")
+        return
+    yield _title("cells: passed/valid, Wilson's 95% interval in per cent")
+    table = _table("task")
+    for one in report.conditions:
+        table.add_column(Text(plain(one.condition)), justify="right", overflow="fold")
+    for row in report.tasks[:MOST]:
+        found = {cell.condition: cell for cell in report.cells if cell.task == row.task}
+        table.add_row(Text(plain(row.task)), *(_cell(found.get(one.condition)) for one in report.conditions))
+    yield table
+    if len(report.tasks) > MOST:
+        yield Text(f"and {plural(len(report.tasks) - MOST, 'more task')} in the files", style="dim")
+
+
+def _cell(cell: CellResult | None) -> Text:
+    if cell is None:
+        return Text(NOTHING)
+    text = Text(f"{cell.passes}/{cell.valid} {short_limits(cell.wilson)}", no_wrap=True)
+    return text.append(f" {cell.lost} lost", style="red") if cell.lost else text
+
+
+def _contrasts(report: Report) -> Iterator[RenderableType]:
+    """Named by the treatment alone where all have the same control."""
+    found = report.analysis.contrasts
+    controls = {one.control for one in found}
+    against = f" with {plain(found[0].control)}" if len(controls) == 1 else ""
+    yield _title(f"contrasts{against}, in points{': no p is valid yet' if report.analysis.monitored else ''}")
+    table = _table("treatment" if against else "contrast")
+    for column in ("on", "points", "interval", "p", "corrected"):
+        table.add_column(column, justify="left" if column == "on" else "right", no_wrap=True)
+    for one in found[:MOST]:
+        name = Text(plain(one.treatment if against else one.name))
+        table.add_row(name, *_part("these", one, one.these_tasks))
+        role = Text("  (primary)" if one.role == "primary" else "", style="dim")
+        table.add_row(role, *_part("like these", one, one.tasks_like_these))
+    yield table
+    if len(found) > MOST:
+        yield Text(f"and {len(found) - MOST} more in the files", style="dim")
+
+
+def _part(on: str, contrast: Contrast, part: OnTheseTasks | OnTasksLikeThese) -> Iterator[RenderableType]:
+    """Bold where the p stands alone: the declared contrast in its declared estimand."""
+    alone = contrast.role == "primary" and part.adjusted is None
+    yield on
+    yield Text(bare_points(part.difference.estimate), style="bold" if alone else "")
+    yield point_limits(part.difference) or NOTHING
+    yield bare_p(part.test.p_value)
+    yield NOTHING if part.adjusted is None else bare_p(part.adjusted.p_value)
 
 
 def _losses(report: Report) -> Table:
-    table = _table("condition", "class", "stage")
+    """One row per class and stage, with the conditions that had any."""
+    table = _table("class", "stage")
     table.add_column("attempts", justify="right")
+    table.add_column("by condition", overflow="fold")
+    groups: dict[tuple[str, str], list[LossCount]] = {}
     for entry in report.losses:
-        table.add_row(
-            Text(plain(entry.condition)),
-            entry.loss.value,
-            entry.stage.value.replace("_", " "),
-            str(entry.attempts),
-        )
+        groups.setdefault((entry.loss.value, entry.stage.value.replace("_", " ")), []).append(entry)
+    for (loss, stage), found in sorted(groups.items()):
+        by_condition = ", ".join(f"{plain(entry.condition)} {entry.attempts}" for entry in found)
+        table.add_row(loss, stage, str(sum(entry.attempts for entry in found)), Text(by_condition))
     return table
+
+
+def _cautions(report: Report) -> Iterator[Text]:
+    if report.cautions:
+        yield Text("")
+    for caution in report.cautions[:MOST]:
+        yield Text(f"! {plain(caution)}", style="yellow")
+    if len(report.cautions) > MOST:
+        yield Text(f"! and {plural(len(report.cautions) - MOST, 'more caution')} in the files", style="yellow")
 
 
 def _table(*names: str) -> Table:

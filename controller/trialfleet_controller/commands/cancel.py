@@ -22,10 +22,14 @@ def cancel(campaign: str, store: str | None, now: bool) -> None:
 
     found = find(campaign, store)
     ledger = Ledger(found.store, found.name)
-    ledger.plan()
+    plan = ledger.plan()
     cancelled = ledger.cancel(now=now, by=f"{_user()}@{machine.host()}")
     how = "running attempts are stopped" if cancelled.now else "running attempts are finished"
     click.echo(f"{found.name} is cancelled: nothing more starts, {how}")
+    if cancelled.now and plan.kubernetes is not None:
+        from trialfleet_controller.driving import stop_what_runs
+
+        stop_what_runs(ledger, plan, found.address)
 
 
 def _user() -> str:

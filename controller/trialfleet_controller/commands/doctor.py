@@ -15,7 +15,7 @@ _SIGNS = {"ok": "ok     ", "warning": "warning", "missing": "MISSING"}
 @click.option("--store", metavar="URL", help="Where the campaign is kept, when it is named.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def doctor(campaign: str | None, store: str | None, as_json: bool) -> None:
-    """Check this machine; with CAMPAIGN also its store, agent, credentials and size.
+    """Check this machine; with CAMPAIGN also its store, agent, credentials and size, or its cluster.
 
     Exit code 2 when something is missing.
     """

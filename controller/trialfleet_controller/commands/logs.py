@@ -35,13 +35,32 @@ def logs(campaign: str, trial: str, store: str | None, attempt: int | None, foll
     if n > count:
         raise OperatorError(f"the trial has {count} attempts", where="--attempt", hint=f"1 to {count}")
     shown = 0
+    hint = _pods_words(ledger, wanted, n)
     while True:
         text, over = _read(ledger, wanted, n)
+        if hint and not text and not over:
+            click.echo(hint, err=True)
+            hint = None
         click.echo(text[shown:], nl=False)
         shown = max(shown, len(text))
         if over or not follow:
             return
         time.sleep(EVERY_S)
+
+
+def _pods_words(ledger: Ledger, trial: str, n: int) -> str | None:
+    """How to read what is not in the store: what the pod itself printed. None: the attempt is in no pod."""
+    from trialfleet_controller.kube import names
+
+    plan = ledger.plan()
+    if plan.kubernetes is None:
+        return None
+    pod, namespaces = names.pod(plan.uid, trial, n), plan.kubernetes.namespaces
+    where = f"-n {namespaces[0]}" if len(namespaces) == 1 else f"-n NAMESPACE ({', '.join(namespaces)})"
+    return (
+        f"nothing has arrived yet; the runner's own words, while its pod is there: "
+        f"kubectl {where} logs {pod} -c {names.RUNNER}"
+    )
 
 
 def _read(ledger: Ledger, trial: str, n: int) -> tuple[str, bool]:

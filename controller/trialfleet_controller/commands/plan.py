@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import islice
-from pathlib import Path
 
 import click
 
@@ -34,8 +33,8 @@ def plan(
 
     CAMPAIGN is a campaign file, or a frozen campaign's folder in its store.
     """
+    from trialfleet_controller.amending import effective_reps
     from trialfleet_controller.campaigns import find
-    from trialfleet_controller.driving import effective_reps
     from trialfleet_controller.ledger import Ledger
     from trialfleet_runner.errors import OperatorError
 
@@ -93,8 +92,3 @@ def _agent(made: Plan) -> str:
     version = f" {agent.version}" if agent.version else ""
     model = f", {agent.model}" if agent.model else ""
     return f"{agent.kind}{version}{model}, {agent.max_turns} turns, {agent.timeout_s:g} s"
-
-
-def store_folder(url: str, campaign: str) -> str:
-    """A campaign's place as other commands take it."""
-    return str(Path(url) / campaign) if "://" not in url else f"{url.rstrip('/')}/{campaign}"

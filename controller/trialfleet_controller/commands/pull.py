@@ -17,7 +17,7 @@ _RECORDS = re.compile(
     r"campaign\.json|cancel(-now)?\.json|(amendments|halts|looks)/[0-9]+\.json|epochs/[0-9]+\.(json|beat)"
     r"|attempts/[a-z2-7]{26}/[1-9][0-9]*/(intent|start|patch|end)\.json"
     r"|attempts/[a-z2-7]{26}/[1-9][0-9]*/(bundle\.tar|live\.log)\.zst"
-    r"|outcomes/[a-z2-7]{26}\.json|quarantine/[a-z2-7]{26}/[1-9][0-9]*\.json|tables/[A-Za-z0-9._-]+\.parquet"
+    r"|outcomes/[a-z2-7]{26}\.json|quarantine/[a-z2-7]{26}/[1-9][0-9]*\.json|tables/([A-Za-z0-9._-]+\.parquet|seal\.json)"
 )
 _LEFT_OUT = ("grants/",)
 _REPLACED = re.compile(r"epochs/[0-9]+\.beat|attempts/.*/live\.log\.zst|tables/.*")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from trialfleet_controller.fold import Attempt
     from trialfleet_controller.ledger import Ledger
     from trialfleet_runner.bundle import Bundle
-    from trialfleet_runner.contract import Outcome
+    from trialfleet_runner.contract import Outcome, Start
 
 PARTS = {
     "prompt": ("system.txt", "prompt.txt"),
@@ -182,12 +182,18 @@ def _attempt(attempt: Attempt) -> str:
     end = attempt.end
     if end is None:
         start = attempt.start
-        where = f"started on {printable(start.host)}, pid {start.pid}" if start else "not started"
-        return f"{head}  no end yet: {where}"
+        return f"{head}  no end yet: {'not started' if start is None else _place(start)}"
     if end.loss is not None:
         return f"{head}  lost ({end.loss.loss}, said by the {end.by}): {printable(end.loss.message)}"
     assert end.scored is not None
-    return f"{head}  {end.scored.verdict}{'  QUARANTINED: its bundle was changed' if attempt.quarantined else ''}"
+    return f"{head}  {end.scored.verdict}{'  QUARANTINED' if attempt.quarantined else ''}"
+
+
+def _place(start: Start) -> str:
+    """Where the attempt's runner is, or was."""
+    if start.pod is not None:
+        return f"started in pod {printable(start.host)} on node {printable(start.node or 'unknown')}"
+    return f"started on {printable(start.host)}, pid {start.pid}"
 
 
 def _member(bundle: Bundle, title: str, path: str, *, full: bool) -> Iterator[str]:

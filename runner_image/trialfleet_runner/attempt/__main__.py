@@ -42,9 +42,9 @@ def main(path: Path) -> int:
         with locked(scratch_root(), folder_name(grants)) as scratch:
             if stop.is_set():
                 return STOPPED
-            if not commit.claim(grants, scratch=scratch.root, isolation=sandbox.name):
+            if not commit.claim(grants, scratch=scratch.runner, isolation=sandbox.name):
                 return ANOTHERS
-            Attempt(grants, scratch, sandbox, Cache.default(), stop).run()
+            Attempt(grants, scratch, sandbox, sandbox, Cache.default(), stop).run()
             return STOPPED if stop.is_set() else COMMITTED
     except Busy:
         return ANOTHERS

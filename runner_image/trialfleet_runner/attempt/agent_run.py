@@ -123,6 +123,7 @@ def _gateway(grants: Grants, ready: Ready, place: Place, secrets: set[str]) -> G
     canaries = Canaries(
         declared={name: (text,) for name, text in composed.needles.items()}
         | {f"hook:{node}": (text,) for node, text in composed.hook_needles.items()},
+        forbidden={f"context {name}": lines for name, lines in grants.condition.forbidden.items()},
         files=frozenset(f"{inside}/{path}" for path in composed.files),
     )
     try:
@@ -169,7 +170,7 @@ def _run(job: Job, sandbox: Sandbox, begun: Callable[[bool], None]) -> Exit:
         return sandbox.run(job)
     except SandboxError as error:
         begun(False)
-        raise Lost(LossClass.SETUP, f"the sandbox did not start: {error}") from error
+        raise Lost(LossClass.SETUP, f"the sandbox failed: {error}") from error
 
 
 def _setup(grants: Grants, ready: Ready, place: Place, *, fix: bytes | None, gateway: Gateway | None) -> Setup:

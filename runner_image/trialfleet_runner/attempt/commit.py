@@ -1,4 +1,4 @@
-"""The runner's three conditional writes: start, patch, end (with its bundle before it).
+"""The runner's conditional writes: start, patch, bundle, end.
 
 All carry the intent's nonce: they answer that intent and no other. Two runners of one intent differ by process and
 time, so each knows its own write again.
@@ -15,6 +15,7 @@ from trialfleet_runner import grants as store
 from trialfleet_runner.attempt.fault import checkpoint
 from trialfleet_runner.canonical import canonical_json, sha256
 from trialfleet_runner.contract import End, Grants, Loss, Patch, PutGrant, Scored, Start
+from trialfleet_runner.machine import machine_id
 
 
 def boot_id() -> str:
@@ -35,6 +36,10 @@ def claim(grants: Grants, *, scratch: Path, isolation: str) -> bool:
         pid=os.getpid(),
         scratch=str(scratch),
         isolation=isolation,
+        image=os.environ.get("TRIALFLEET_IMAGE"),
+        pod=os.environ.get("TRIALFLEET_POD_UID"),
+        node=os.environ.get("TRIALFLEET_NODE"),
+        machine=machine_id(),
     )
     return _create(grants, "start", grants.start, canonical_json(start))
 
@@ -45,14 +50,14 @@ def leave_patch(grants: Grants, patch: Patch) -> None:
     _create(grants, "patch", grants.patch, canonical_json(patch))
 
 
-def commit(grants: Grants, result: Scored | Loss, bundle: bytes | None) -> bool:
-    """Write the bundle, then the end. False: the controller ended this attempt first, and that stands.
+def leave_bundle(grants: Grants, bundle: bytes) -> bool:
+    """Write the bundle. False: another is there, so this attempt is not ours to end."""
+    return _create(grants, "bundle", grants.bundle, bundle)
 
-    Raises `StoreError` when the store does not answer: then nothing was committed, as far as can be known.
-    """
-    if bundle is not None and not _create(grants, "bundle", grants.bundle, bundle):
-        return False
-    end = End(
+
+def end_of(grants: Grants, result: Scored | Loss, bundle: bytes | None) -> End:
+    """The record that ends this attempt."""
+    return End(
         trial=grants.trial.id,
         attempt=grants.attempt,
         nonce=grants.intent_nonce,
@@ -63,6 +68,13 @@ def commit(grants: Grants, result: Scored | Loss, bundle: bytes | None) -> bool:
         bundle=None if bundle is None else sha256(bundle),
         bundle_bytes=None if bundle is None else len(bundle),
     )
+
+
+def commit(grants: Grants, end: End) -> bool:
+    """Write the end. False: the controller ended this attempt first, and that stands.
+
+    Raises `StoreError` when the store does not answer: then nothing was committed, as far as can be known.
+    """
     return _create(grants, "end", grants.end, canonical_json(end))
 
 

@@ -19,46 +19,56 @@ from trialfleet_runner.attempt.members import Members
 from trialfleet_runner.attempt.places import place_of
 from trialfleet_runner.attempt.ready import Ready, lay_out, prepare
 from trialfleet_runner.attempt.score_run import ScoreRun
-from trialfleet_runner.attempt.scratch import Scratch, refuse_full
+from trialfleet_runner.attempt.scratch import Scratch, emptied, refuse_full
 from trialfleet_runner.attempt.usage import Clock
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.contract import Grants, Loss, Patch, Scored, Stop
-from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_runner.contract import End, Grants, Loss, Patch, Scored, Stop
+from trialfleet_runner.sandbox.protocol import Exit, Sandbox
 from trialfleet_runner.scoring import agrees, all_passed, verdict
 from trialfleet_runner.store.protocol import StoreError
 
 
 @dataclass
 class Attempt:
-    """The state of one attempt. `stop` is set by SIGTERM."""
+    """The state of one attempt. `sandbox` is the agent's, `scorer` the tests'. `stop` is set by SIGTERM.
+
+    `end` is what it came to, as soon as that is known; `bundle_stored` and `committed` say what the store has.
+    """
 
     grants: Grants
     scratch: Scratch
     sandbox: Sandbox
+    scorer: Sandbox
     cache: Cache
     stop: threading.Event
     clock: Clock = field(default_factory=Clock)
     members: Members = field(default_factory=Members)
     agent_started: bool = False
     patched: bool = False
+    end: End | None = None
+    bundle_stored: bool = False
+    committed: bool = False
 
     @cached_property
     def inputs(self) -> Inputs:
         return Inputs(self.grants, self.cache)
 
     def run(self) -> Scored | Loss:
-        """Verdict or loss, committed. Raises `StoreError` when the store does not answer: nothing is
-        committed then, and the controller decides."""
+        """Verdict or loss, committed unless somebody has ended the attempt before. Raises `StoreError` when the
+        store does not answer: nothing is committed then, and the controller decides."""
         result = self._result()
         self.clock.lap("bundle")
         self.members.add("timing.json", self.clock.json())
         self.members.add_value("loss.json" if isinstance(result, Loss) else "scored.json", result)
         packed = self.members.pack(self.grants, self.sandbox.name)
-        commit.commit(self.grants, result, packed)
+        self.end = commit.end_of(self.grants, result, packed)
+        self.bundle_stored = commit.leave_bundle(self.grants, packed)
+        self.committed = self.bundle_stored and commit.commit(self.grants, self.end)
         return result
 
     def _result(self) -> Scored | Loss:
-        self.members.warnings += (*self.sandbox.warnings, *exposed(self.grants, self.sandbox.name))
+        self.members.warnings += (*self.sandbox.warnings, *self.scorer.warnings)
+        self.members.warnings += exposed(self.grants, self.sandbox.name)
         try:
             return self._measure()
         except StoreError:
@@ -69,14 +79,14 @@ class Attempt:
             return loss.model_copy(update={"patched": self.patched})
 
     def _measure(self) -> Scored:
-        prior = self._earlier_patch()
-        chosen = agent_run.identified(self.grants) if prior is None else None
-        self.clock.lap("inputs")
-        with within(self.grants.limits.setup_timeout_s):
+        with within(self.grants.limits.setup_timeout_s, self.stop):
+            prior = self._earlier_patch()
+            chosen = agent_run.identified(self.grants) if prior is None else None
+            self.clock.lap("inputs")
             ready = self._ready()
             if chosen is not None:
                 lay_out(ready, self.scratch)
-        refuse_full(self.scratch.root, self.grants.limits.disk_bytes)
+        refuse_full(self.scratch.agent, self.grants.limits.disk_bytes)
         self.members.add("prompt.txt", ready.composed.prompt)
         self.members.add("system.txt", ready.composed.system or "")
         self.members.add("context/stripped.diff", ready.composed.stripped)
@@ -90,7 +100,7 @@ class Attempt:
         return self._scored(ready, patch)
 
     def _ready(self) -> Ready:
-        return prepare(self.grants, self.inputs, for_other_uid=self.sandbox.name == "uid")
+        return prepare(self.grants, self.inputs, isolation=self.sandbox.name)
 
     def _earlier_patch(self) -> Patch | None:
         """The patch of a lost attempt whose agent had ended: it is scored, and the agent is neither asked again
@@ -117,9 +127,11 @@ class Attempt:
                 secrets=secrets,
                 begun=self._begun,
             )
-        self.clock.lap("agent", run.exit.core_s if run.exit else 0.0)
-        if run.stop is not Stop.DISK:
-            refuse_full(self.scratch.root)
+        self.clock.lap("agent", _given(self.sandbox, run.exit))
+        if run.stop is Stop.DISK:  # a volume that stays full has its pod evicted
+            self.scratch.free(keep=("workspace", "home"))
+        else:
+            refuse_full(self.scratch.agent)
         self._gather_logs()
         if not environment.unchanged(ready.environment):
             self.members.warnings.append("the agent changed its environment, which was thrown away")
@@ -130,15 +142,16 @@ class Attempt:
         commit.leave_patch(self.grants, patch)
         self.patched = True
         if run.stop is Stop.DISK:  # scoring needs the room
-            self.scratch.emptied("workspace")
-            self.scratch.emptied("home")
+            self.scratch.free()
         self.clock.lap("patch")
         return ready, patch
 
     def _scored(self, ready: Ready, patch: Patch) -> Scored:
-        folder = self.scratch.emptied("score")
-        scored = score_run.score(self.grants, ready, patch.diff, folder, self.sandbox, stop=self.stop)
-        self.clock.lap("tests", scored.run.exit.core_s or 0.0)
+        folder = emptied(self.scratch.score)
+        scored = score_run.score(
+            self.grants, ready, patch.diff, folder, self.scorer, record=self.scratch.tests, stop=self.stop
+        )
+        self.clock.lap("tests", _given(self.scorer, scored.run.exit))
         self._gather_tests(scored, folder)
         passed = all_passed(scored.results) and agrees(scored.run)
         tests = {"tests_s": round(scored.run.exit.wall_s, 3), "tests_core_s": scored.run.exit.core_s}
@@ -181,3 +194,8 @@ class Attempt:
         self.members.add("tests/output.log", scored.run.output)
         self.members.add_file("tests/junit.xml", folder / "home" / "junit.xml")
         self.members.add_value("tests/results.json", [result.model_dump(mode="json") for result in scored.results])
+
+
+def _given(sandbox: Sandbox, ended: Exit | None) -> float | None:
+    """Core seconds of a program that ended below us; those of another container are not in our account."""
+    return None if ended is None or sandbox.name == "container" else ended.core_s

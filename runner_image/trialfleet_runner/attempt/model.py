@@ -1,14 +1,16 @@
-"""Where the model is: from the runner's own environment, which no agent sees."""
+"""Where the model is: from the runner's own environment, or files of its own, neither of which an agent sees."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from trialfleet_runner.contract import AgentSpec
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.gateway.upstream import Upstream
 
+KEYS = "/trialfleet/keys"  # a mounted Secret of a pod: a file per variable; $TRIALFLEET_KEYS says otherwise
 _PROVIDERS = {
     "anthropic": ("ANTHROPIC_BASE_URL", "https://api.anthropic.com", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
     "openai": ("OPENAI_BASE_URL", "https://api.openai.com", "", "OPENAI_API_KEY"),
@@ -29,12 +31,21 @@ def upstream(spec: AgentSpec, environ: Mapping[str, str] = os.environ) -> Upstre
         )
     base_variable, default, key_variable, bearer_variable = _PROVIDERS[provider]
     base = environ.get(base_variable) or default
-    if key_variable and environ.get(key_variable):
-        return Upstream(base_url=base, key=environ[key_variable])
-    if environ.get(bearer_variable):
-        return Upstream(base_url=base, key=environ[bearer_variable], auth="bearer")
+    key, bearer = (_secret(name, environ) if name else None for name in (key_variable, bearer_variable))
+    if key:
+        return Upstream(base_url=base, key=key)
+    if bearer:
+        return Upstream(base_url=base, key=bearer, auth="bearer")
     raise OperatorError(
         f"no key for the model provider {provider}",
         where=f"environment: {key_variable or bearer_variable}",
         hint=f"export {key_variable or bearer_variable}=… (and {base_variable}=… for a gateway of your own)",
     )
+
+
+def _secret(name: str, environ: Mapping[str, str]) -> str | None:
+    """The variable's value, else the text of the file of that name."""
+    if environ.get(name):
+        return environ[name]
+    file = Path(environ.get("TRIALFLEET_KEYS") or KEYS, name)
+    return file.read_text().strip() if file.is_file() else None

@@ -29,8 +29,9 @@ class Ready:
     exclusions: Exclusions
 
 
-def prepare(grants: Grants, inputs: Inputs, *, for_other_uid: bool) -> Ready:
-    """Raises `Lost(setup)` when the order cannot be met; it halts the task when no other attempt could either."""
+def prepare(grants: Grants, inputs: Inputs, *, isolation: str) -> Ready:
+    """Raises `Lost(setup)` when the order cannot be met; it halts the task when no other attempt could either.
+    `isolation` is the agent's sandbox's name."""
     try:
         task, condition = grants.task, grants.condition
         composed = compose(
@@ -40,7 +41,7 @@ def prepare(grants: Grants, inputs: Inputs, *, for_other_uid: bool) -> Ready:
             context=_bytes(inputs.tree(condition.context)),
             anchor=task.anchor,
         )
-        built = _environment(grants, inputs, for_other_uid)
+        built = _environment(grants, inputs, isolation)
         given = inputs.template(task.workspace, composed.files)
         pristine = inputs.template(task.pristine)
     except (OperatorError, ValueError) as error:
@@ -59,9 +60,13 @@ def lay_out(ready: Ready, scratch: Scratch) -> None:
         target.write_text(text)
 
 
-def _environment(grants: Grants, inputs: Inputs, for_other_uid: bool) -> Path:
-    """An environment that somebody changed is built anew: no agent may leave anything to the next."""
-    ref, lock = grants.task.environment, inputs.get(grants.task.environment.lock)
+def _environment(grants: Grants, inputs: Inputs, isolation: str) -> Path:
+    """An environment that somebody changed is built anew: no agent may leave anything to the next. Another
+    container sees what the image holds, and nothing that is built here."""
+    ref = grants.task.environment
+    if isolation == "container":
+        return environment.baked(ref)
+    lock, for_other_uid = inputs.get(ref.lock), isolation == "uid"
     built = environment.build(ref, lock, cache=inputs.cache, for_other_uid=for_other_uid)
     if environment.unchanged(built):
         return built

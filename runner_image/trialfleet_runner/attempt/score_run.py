@@ -26,9 +26,17 @@ class ScoreRun:
 
 
 def score(
-    grants: Grants, ready: Ready, diff: str, scratch: Path, sandbox: Sandbox, *, stop: threading.Event
+    grants: Grants,
+    ready: Ready,
+    diff: str,
+    scratch: Path,
+    sandbox: Sandbox,
+    *,
+    record: Path,
+    stop: threading.Event,
 ) -> ScoreRun:
-    """Apply `diff` to a fresh checkout below `scratch`, restore what may not change, run the tests.
+    """Apply `diff` to a fresh checkout below `scratch`, restore what may not change, run the tests;
+    their output goes to `record`, which they cannot write where the sandbox can prevent it.
 
     Raises `Lost`: `scoring` when the sandbox failed, the environment was changed meanwhile (by another attempt's
     agent, where nothing better than a subreaper isolates it) or the diff, which was made against the same tree,
@@ -60,9 +68,10 @@ def score(
             tests=selection(ids),
             sandbox=sandbox,
             stop=stop,
+            record=record,
         )
     except SandboxError as error:
-        raise Lost(LossClass.SCORING, f"the sandbox did not start: {error}") from error
+        raise Lost(LossClass.SCORING, f"the sandbox failed: {error}") from error
     if run.exit.cause == "stopped":
         raise Lost(LossClass.TERMINATED, "the runner was told to stop while the tests ran")
     _refuse_changed(ready.environment)

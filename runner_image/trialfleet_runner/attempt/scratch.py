@@ -5,10 +5,8 @@ from __future__ import annotations
 import array
 import fcntl
 import os
-import shutil
-import subprocess
 import time
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ from pathlib import Path
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.canonical import sha256
 from trialfleet_runner.contract import Grants, LossClass
+from trialfleet_runner.removal import remove
 
 LOCK = "lock"
 FULL_BYTES = 2**20  # less than this is no room
@@ -39,37 +38,64 @@ def folder_name(grants: Grants) -> str:
 
 @dataclass(frozen=True)
 class Scratch:
-    """Paths of one attempt. `workspace` and `home` are written by the agent, the rest is not visible to it (where
-    the sandbox can hide anything)."""
+    """Where one attempt's files lie. Each field is a folder that exists: the runner's own, the one that the agent
+    writes, the one that the agent only reads, and the one that the tests write. On one machine they are the same,
+    and the sandbox shows a program what is its own; in a pod they are volumes of the containers that need them.
+    """
 
-    root: Path
+    runner: Path
+    agent: Path
+    shown: Path
+    scorer: Path
+
+    @classmethod
+    def below(cls, folder: Path) -> Scratch:
+        """All in one folder."""
+        return cls(folder, folder, folder, folder)
 
     @property
     def workspace(self) -> Path:
-        return self.root / "workspace"
+        return self.agent / "workspace"
 
     @property
     def home(self) -> Path:
-        return self.root / "home"
+        return self.agent / "home"
 
     @property
     def context(self) -> Path:
-        return self.root / "context"
+        return self.shown / "context"
+
+    @property
+    def score(self) -> Path:
+        return self.scorer / "score"
 
     @property
     def record(self) -> Path:
-        return self.root / "record"
+        return self.runner / "record"
+
+    @property
+    def tests(self) -> Path:
+        """What the tests say; beside `score`, which is theirs."""
+        return self.runner / "tests"
 
     @property
     def socket(self) -> Path:
-        return self.root / "gateway.sock"
+        return self.runner / "gateway.sock"
 
-    def emptied(self, name: str) -> Path:
-        """A new folder in the place of whatever an agent of our own uid has put there."""
-        folder = self.root / name
-        remove(folder)
-        folder.mkdir(mode=0o711, parents=True)
-        return folder
+    def free(self, *, keep: Collection[str] = ()) -> None:
+        """Remove what the agent wrote, but for names to `keep`. Where a volume is its own, that is all that is in
+        it."""
+        apart = self.agent != self.runner
+        names = os.listdir(self.agent) if apart else ("workspace", "home")  # noqa: PTH208
+        for name in set(names) - set(keep):
+            remove(self.agent / name)
+
+
+def emptied(folder: Path) -> Path:
+    """A new folder in the place of whatever an agent of our own uid has put there."""
+    remove(folder)
+    folder.mkdir(mode=0o711, parents=True)
+    return folder
 
 
 def refuse_full(folder: Path, room: int = FULL_BYTES) -> None:
@@ -108,7 +134,7 @@ def locked(root: Path, name: str) -> Generator[Scratch]:
         for left in folder.iterdir():
             if left.name != LOCK:
                 remove(left)
-        scratch = Scratch(folder)
+        scratch = Scratch.below(folder)
         scratch.record.mkdir(mode=0o700)
         try:
             yield scratch
@@ -161,22 +187,3 @@ def sweep(root: Path) -> list[Path]:
     for folder in dead:
         remove(folder)
     return dead
-
-
-def remove(path: Path) -> None:
-    """Delete a file or tree whose modes an agent may have changed; links are never followed."""
-    if path.is_symlink() or not path.is_dir():
-        path.unlink(missing_ok=True)
-        return
-    todo = [str(path)]
-    while todo:
-        folder = todo.pop()
-        with suppress(OSError):  # a path may be longer than one may be
-            os.chmod(folder, 0o700)  # noqa: PTH101 - a hot loop over untrusted trees
-            with os.scandir(folder) as children:
-                todo += [child.path for child in children if child.is_dir(follow_symlinks=False)]
-    with suppress(RecursionError):
-        shutil.rmtree(path, ignore_errors=True)
-    if path.exists():
-        # It goes down by descriptors and without recursion, however deep a program has dug.
-        subprocess.run(("rm", "-rf", "--", str(path)), stderr=subprocess.DEVNULL, check=False)

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from trialfleet_runner import yamlfile
 from trialfleet_runner.agents.text import plain
+from trialfleet_runner.attempt.exposure import refuse_company
 from trialfleet_runner.cache import Cache, write_whole
 from trialfleet_runner.campaign import CampaignSpec
 from trialfleet_runner.canonical import canonical_json
@@ -72,6 +73,7 @@ def validate(
     cache = Cache.default()
     objects = Objects(cache.objects)
     sandbox = choose()
+    refuse_company(sandbox.name)
     console = Console(stderr=True)
     found: list[tuple[LoadedTask, Validation]] = []
     for number, task in enumerate(tasks, start=1):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import selectors
-import subprocess
 import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -35,19 +34,27 @@ class Hold(Protocol):
         ...
 
     def settle(self) -> None:
-        """Called when the outer process has ended; returns when no process of the job lives."""
+        """Called when the outer process has ended or was told to; returns when no process of the job lives."""
         ...
+
+
+@dataclass(frozen=True)
+class Outer:
+    """The process on which a job hangs, as descriptors: its output, and one that is readable once it has ended.
+    The caller closes them."""
+
+    stdout: int
+    stderr: int
+    ended: int
 
 
 @dataclass(frozen=True)
 class Ended:
     """What the loop saw. `core_s` is the last sample: a lower bound."""
 
-    code: int
     cause: Cause | None
     wall_s: float
     core_s: float
-    watch: Watch
 
 
 def stdin_of(job: Job) -> int:
@@ -65,12 +72,10 @@ def stdin_of(job: Job) -> int:
 class _Pumps:
     """stdout and stderr of the outer process, into their files."""
 
-    def __init__(self, job: Job, process: subprocess.Popen[bytes], selector: selectors.BaseSelector) -> None:
-        assert process.stdout is not None
-        assert process.stderr is not None
+    def __init__(self, job: Job, outer: Outer, selector: selectors.BaseSelector) -> None:
         self._job, self._selector = job, selector
         self._files = {"stdout": CappedFile(job.stdout), "stderr": CappedFile(job.stderr)}
-        self._open = {"stdout": process.stdout.fileno(), "stderr": process.stderr.fileno()}
+        self._open = {"stdout": outer.stdout, "stderr": outer.stderr}
         for name, fd in self._open.items():
             os.set_blocking(fd, False)
             selector.register(fd, selectors.EVENT_READ, name)
@@ -97,31 +102,26 @@ class _Pumps:
             file.close()
 
 
-def drive(job: Job, process: subprocess.Popen[bytes], hold: Hold, watch: Watch) -> Ended:
-    """Run the started `process` to its end and leave nothing alive.
+def drive(job: Job, outer: Outer, hold: Hold, watch: Watch) -> Ended:
+    """Run the started job to its end and leave nothing alive.
 
     SIGTERM, `grace_s`, SIGKILL; for memory and disk SIGKILL at once: a grace would let the growth go on.
     """
     with ExitStack() as stack:
-        stack.callback(_close_pipes, process)
         selector = stack.enter_context(selectors.DefaultSelector())
-        pumps = stack.enter_context(closing(_Pumps(job, process, selector)))
-        exited = os.pidfd_open(process.pid)
-        stack.callback(os.close, exited)
-        selector.register(exited, selectors.EVENT_READ, "exit")
+        pumps = stack.enter_context(closing(_Pumps(job, outer, selector)))
+        selector.register(outer.ended, selectors.EVENT_READ, "exit")
         try:
             cause = _until_exit(job, selector, pumps, hold, watch)
         except BaseException:
             hold.kill()
-            process.wait()
             hold.settle()
             raise
         wall_s = time.monotonic() - watch.started
-        code = process.wait()
         hold.settle()
-        selector.unregister(exited)
+        selector.unregister(outer.ended)
         _drain(selector, pumps)
-        return Ended(code if code >= 0 else 128 - code, cause, wall_s, watch.core_s, watch)
+        return Ended(cause, wall_s, watch.core_s)
 
 
 def _until_exit(
@@ -157,9 +157,3 @@ def _drain(selector: selectors.BaseSelector, pumps: _Pumps) -> None:
     while not pumps.done and time.monotonic() < until:
         for key, _ in selector.select(TICK_S):
             pumps.move(key.data)
-
-
-def _close_pipes(process: subprocess.Popen[bytes]) -> None:
-    for pipe in (process.stdout, process.stderr):
-        if pipe is not None:
-            pipe.close()

@@ -11,14 +11,14 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_runner.interpreters import interpreters
 from trialfleet_runner.sandbox import processes
 from trialfleet_runner.sandbox.descriptors import Descriptors
-from trialfleet_runner.sandbox.drive import drive, stdin_of
+from trialfleet_runner.sandbox.drive import Outer, drive, stdin_of
 from trialfleet_runner.sandbox.forwarding import FORWARDER, forwarded, not_started
 from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxError
 from trialfleet_runner.sandbox.watch import Watch
@@ -42,15 +42,13 @@ class Launch:
     terminate: Callable[[], bool] | None = None
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Hold:
     """The supervisor and the two pipes to it."""
 
     process: subprocess.Popen[bytes]
     lifeline: int
-    status_fd: int
     launch: Launch
-    _said: bytearray = field(default_factory=bytearray)
 
     def root(self) -> int | None:
         return self.process.pid
@@ -68,13 +66,14 @@ class _Hold:
 
     def settle(self) -> None:
         """The supervisor ends last. Only when something has killed it are there orphans, and they come to us."""
+        self.process.wait()
         processes.kill_adopted()
 
-    def said(self) -> dict[str, list[str]]:
-        """The supervisor's lines, by first word; some are missing when it was killed."""
-        self._said += read_available(self.status_fd)
-        lines = [line.split(" ") for line in bytes(self._said).decode().splitlines()]
-        return {line[0]: line[1:] for line in lines}
+
+def said_on(status: int) -> dict[str, list[str]]:
+    """A supervisor's lines, by first word; some are missing when it was killed."""
+    lines = [line.split(" ") for line in read_available(status).decode(errors="replace").splitlines()]
+    return {line[0]: line[1:] for line in lines}
 
 
 def read_available(fd: int) -> bytes:
@@ -113,13 +112,13 @@ def supervise(job: Job, launch: Launch, held: Descriptors, started: Callable[[],
         except OSError as error:
             raise SandboxError(f"{_PYTHON}: {error}") from error
         held.close(lifeline_read, status_write, stdin, *launch.fds)
-        hold = _Hold(process, lifeline, status, launch)
         processes.own(process.pid)
         try:
-            ended = drive(job, process, hold, watch)
+            with _outer(process, held) as outer:
+                ended = drive(job, outer, _Hold(process, lifeline, launch), watch)
         finally:
             processes.disown(process.pid)
-        said = hold.said()
+        said = said_on(status)
     code, core_s = said.get("exit", [str(_KILLED), "0"])
     if ended.cause is None:
         why = " ".join(said.get("error", ["no message"])) if "started" not in said else started()
@@ -128,6 +127,14 @@ def supervise(job: Job, launch: Launch, held: Descriptors, started: Callable[[],
             raise SandboxError(f"could not start {job.argv[0]}: {why}")
     cause = ended.cause or watch.afterwards(killed_unasked=int(code) == _KILLED)
     return Exit(int(code), cause or "itself", ended.wall_s, max(float(core_s), ended.core_s))
+
+
+@contextlib.contextmanager
+def _outer(process: subprocess.Popen[bytes], held: Descriptors) -> Generator[Outer]:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout as stdout, process.stderr as stderr:
+        yield Outer(stdout.fileno(), stderr.fileno(), held.keep(os.pidfd_open(process.pid)))
 
 
 def run_on_the_host(job: Job, uid: int | None) -> Exit:

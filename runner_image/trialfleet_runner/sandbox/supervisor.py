@@ -23,11 +23,15 @@ import sys
 import time
 import warnings
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 # execvpe imports it, when another user may no longer be able to read the library.
 _PRELOADED = (warnings,)
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
-REAP_S = 1.0
+REAP_S, REAP_AT_ONCE = 1.0, 256
 
 
 def prctl(option: int, value: int) -> None:
@@ -74,9 +78,10 @@ def kill_user(uid: int) -> None:
 
 def kill_everything(uid: int | None, statuses: dict[int, int]) -> None:
     while True:
-        for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped first: what is stopped does not fork
-            for pid in descendants():
-                send(pid, number)
+        if os.getpid() == 1:  # of a container: everyone else in it, in one system call
+            send(-1, signal.SIGKILL)
+        else:
+            kill_descendants()
         if uid is not None:
             kill_user(uid)
         if not reap(statuses):
@@ -84,26 +89,36 @@ def kill_everything(uid: int | None, statuses: dict[int, int]) -> None:
         time.sleep(0.002)
 
 
+def kill_descendants() -> None:
+    for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped first: what is stopped does not fork
+        for pid in descendants():
+            send(pid, number)
+
+
 def reap(statuses: dict[int, int]) -> bool:
-    """Collect the dead; whether any child is left."""
+    """Collect the dead, some at a time: a fork bomb leaves them faster than they can be counted. Whether any
+    child is left."""
     try:
-        while True:
+        for _ in range(REAP_AT_ONCE):
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
-                return True
+                break
             statuses[pid] = status
     except ChildProcessError:
         return False
+    return True
 
 
-def start(argv: list[str], cwd: str, uid: int | None) -> tuple[int, str | None]:
+def start(argv: list[str], cwd: str, uid: int | None, environment: dict[bytes, bytes]) -> tuple[int, str | None]:
     """The program's pid, and why it could not be executed."""
     failed_read, failed_write = os.pipe()
+    first = os.getpid() == 1
     child = os.fork()
     if child == 0:
         try:
-            environment = original_environment()
             os.setsid()
+            if first:  # in a container of its own this costs it nothing, and a fork bomb cannot starve us
+                os.nice(19)
             if uid is not None:
                 for fd in (1, 2):
                     os.fchown(fd, uid, uid)  # so that /dev/stdout can be opened
@@ -112,7 +127,8 @@ def start(argv: list[str], cwd: str, uid: int | None) -> tuple[int, str | None]:
                 os.setresuid(uid, uid, uid)
                 prctl(PR_SET_NO_NEW_PRIVS, 1)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            for number in (signal.SIGPIPE, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
             os.chdir(cwd)
             os.execvpe(argv[0], argv, environment)  # noqa: S606 - no shell is the point
         except BaseException as error:
@@ -123,8 +139,8 @@ def start(argv: list[str], cwd: str, uid: int | None) -> tuple[int, str | None]:
         return child, file.read().decode(errors="replace") or None
 
 
-def supervise(main: int, lifeline: int, uid: int | None) -> int:
-    """The program's wait status, with nothing of it left alive."""
+def supervise(main: int, lifeline: int, uid: int | None, spoilt: Callable[[], bool] = lambda: False) -> int:
+    """The program's wait status, with nothing of it left alive. `spoilt` is asked once a second: True ends it."""
     statuses: dict[int, int] = {}
     with contextlib.suppress(ProcessLookupError):
         exited = os.pidfd_open(main)
@@ -136,6 +152,8 @@ def supervise(main: int, lifeline: int, uid: int | None) -> int:
                     break
                 send(main, signal.SIGTERM)
             reap(statuses)
+            if not ready and spoilt():
+                break
     kill_everything(uid, statuses)
     return statuses[main]
 
@@ -149,6 +167,13 @@ def named(options: list[str]) -> dict[str, str]:
     return dict(zip(options[::2], options[1::2], strict=True))
 
 
+def accounted(status: int) -> str:
+    """The record of an end: code and core seconds."""
+    code = os.waitstatus_to_exitcode(status)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return f"exit {code if code >= 0 else 128 - code} {used.ru_utime + used.ru_stime:.6f}"
+
+
 def run(given: list[str]) -> int:
     split = given.index("--")
     options, argv = named(given[:split]), given[split + 1 :]
@@ -158,14 +183,12 @@ def run(given: list[str]) -> int:
         os.set_inheritable(fd, False)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    main, error = start(argv, options["--cwd"], uid)
+    main, error = start(argv, options["--cwd"], uid, original_environment())
     if error is not None:
         say(report, "error " + error.replace("\n", " "))
         return 127
     say(report, f"started {main}")
-    code = os.waitstatus_to_exitcode(supervise(main, lifeline, uid))
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    say(report, f"exit {code if code >= 0 else 128 - code} {used.ru_utime + used.ru_stime:.6f}")
+    say(report, accounted(supervise(main, lifeline, uid)))
     return 0
 
 

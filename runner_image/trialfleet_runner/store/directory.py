@@ -128,21 +128,26 @@ def _runs(keys: Sequence[str]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
 def _walk(root: Path, folders: tuple[str, ...], beginning: str) -> Iterator[Entry]:
     """Keys in their lexicographic order: a folder sorts as its name and '/', which is where its keys sort."""
     above = "".join(f"{part}/" for part in folders)
-    for sort_name, size in _children(root, folders):
+    for sort_name, status in _children(root, folders):
         if not sort_name.startswith(beginning):
             continue
-        if size is None:
+        if status is None:
             yield from _walk(root, (*folders, sort_name[:-1]), "")
         else:
-            yield Entry(above + sort_name, size)
+            yield Entry(above + sort_name, status.st_size, _tag(status))
 
 
-def _children(root: Path, folders: tuple[str, ...]) -> list[tuple[str, int | None]]:
-    """(name, size) of files, (name + '/', None) of folders, sorted, without temporaries.
+def _tag(status: os.stat_result) -> str:
+    """Every write changes the time of the inode's last change, which no one can set."""
+    return f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_ctime_ns:x}"
+
+
+def _children(root: Path, folders: tuple[str, ...]) -> list[tuple[str, os.stat_result | None]]:
+    """(name, status) of files, (name + '/', None) of folders, sorted, without temporaries.
 
     Raises StoreError on a symbolic link: what lies behind it must not be taken for absent.
     """
-    found: list[tuple[str, int | None]] = []
+    found: list[tuple[str, os.stat_result | None]] = []
     try:
         with open_folder(root, folders) as fd, os.scandir(fd) as entries:
             for entry in entries:
@@ -154,7 +159,7 @@ def _children(root: Path, folders: tuple[str, ...]) -> list[tuple[str, int | Non
                     raise StoreError(f"{'/'.join((*folders, entry.name))}: a symbolic link in a store")
                 elif entry.is_file(follow_symlinks=False):
                     with suppress(FileNotFoundError):
-                        found.append((entry.name, entry.stat(follow_symlinks=False).st_size))
+                        found.append((entry.name, entry.stat(follow_symlinks=False)))
     except _ABSENT:
         return []
     found.sort(key=lambda child: child[0])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 TEMPORARY = ".tmp-"  # a directory store's unfinished writes: beside their targets, never keys
 MAX_COMPONENT_BYTES = 255  # of ext4, xfs and S3 servers that keep objects as files
+# Most names, quickly.
+_COMMON = re.compile(rf"(?!{re.escape(TEMPORARY)}|\.{{1,2}}$)[A-Za-z0-9._-]{{1,{MAX_COMPONENT_BYTES}}}")
 MAX_KEY_BYTES = 900  # S3 allows 1,024 with the store's own prefix
 
 
@@ -36,8 +40,12 @@ def prefix_parts(prefix: str) -> tuple[tuple[str, ...], str]:
 
 
 def is_key(text: str) -> bool:
-    """Whether `text` may name a value."""
-    return _fault(text, tuple(text.split("/"))) is None
+    """Whether `text` may name a value.
+
+    >>> [is_key(text) for text in ("abc.json", "a/b", "..", ".tmp-1", "a//b")]
+    [True, True, False, False, False]
+    """
+    return _COMMON.fullmatch(text) is not None or _fault(text, tuple(text.split("/"))) is None
 
 
 def _fault(key: str, parts: tuple[str, ...]) -> str | None:

@@ -10,10 +10,12 @@ if TYPE_CHECKING:  # the records' models take a third of a second, and reading a
 
 
 class Entry(NamedTuple):
-    """One listed key; `size` in bytes."""
+    """One listed key; `size` in bytes. `tag` is another one whenever the value was written anew: whoever keeps it
+    need not read the value again to know that it is the same. It says nothing in another store."""
 
     key: str
     size: int
+    tag: str = ""
 
 
 class Store(Protocol):

@@ -30,6 +30,7 @@ from botocore.exceptions import (
 
 from trialfleet_runner.contract import GetGrant, PutGrant
 from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.store.ahead import one_ahead
 from trialfleet_runner.store.keys import is_key, key_parts, prefix_parts
 from trialfleet_runner.store.lifecycle import expiring
 from trialfleet_runner.store.patience import Patience, is_transient
@@ -41,9 +42,12 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
     from mypy_boto3_s3.type_defs import ListObjectsV2OutputTypeDef
 
+    from trialfleet_runner.store.bulk import Quick
+
 CONTENT_TYPE = "application/octet-stream"  # fixed: it is signed, and some servers drop bodies of web forms
 _THREADS = 16
-_WINDOW = 512  # values of get_many that are in memory together
+_WINDOW = 256  # values of get_many that are in memory together, twice: those read and those that come
+_WORTH_IT = 64  # keys from which on another client pays for its start
 _NEEDED = "s3:ListBucket on the bucket; s3:GetObject, s3:PutObject (gc: s3:DeleteObject) on its objects"
 _T = TypeVar("_T")
 
@@ -138,11 +142,25 @@ class S3Store:
             raise
 
     def get_many(self, keys: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
-        """In the order asked for, 16 at a time."""
+        """In the order asked for, 16 at a time; the next while the last are dealt with. Where the faster reader
+        is there, it goes first: what it does not bring (absent, refused, unanswered) is left to `get`."""
+        quick = self._quick(len(keys))
+
+        def one(key: str) -> bytes | None:
+            found = quick(self._full(key)) if quick else None
+            return self.get(key) if found is None else found
+
+        windows = [keys[first : first + _WINDOW] for first in range(0, len(keys), _WINDOW)]
         with ThreadPoolExecutor(_THREADS) as pool:
-            for first in range(0, len(keys), _WINDOW):
-                window = keys[first : first + _WINDOW]
-                yield from zip(window, pool.map(self.get, window), strict=True)
+            for window, values in one_ahead((window, pool.map(one, window)) for window in windows):
+                yield from zip(window, values, strict=True)
+
+    def _quick(self, number: int) -> Quick | None:
+        if number < _WORTH_IT:
+            return None
+        from trialfleet_runner.store.bulk import quick_reader
+
+        return quick_reader(self.client, self.here)
 
     def list(self, prefix: str) -> Iterator[Entry]:
         prefix_parts(prefix)
@@ -153,7 +171,7 @@ class S3Store:
             for item in page.get("Contents", ()):
                 key = item.get("Key", "")[len(above) :]
                 if is_key(key):  # other tools leave "folder/" markers
-                    yield Entry(key, item.get("Size", 0))
+                    yield Entry(key, item.get("Size", 0), item.get("ETag", ""))
             if not page.get("IsTruncated"):
                 return
             token = page["NextContinuationToken"]

@@ -14,7 +14,7 @@ from trialfleet_runner.errors import OperatorError
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
-CONNECTIONS = 32
+CONNECTIONS = 32  # the errands of a dispatcher, and `get_many`'s threads beside them: 16 each
 _Style = Literal["auto", "virtual", "path"]
 
 

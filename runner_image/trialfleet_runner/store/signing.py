@@ -53,10 +53,10 @@ class Signer:
         now = datetime.now(UTC)
         self._check_life(now, expires_s)
         return presign(
-            method, self._scope, key, keys=self._keys(), at=now, expires_s=expires_s, headers=headers or {}
+            method, self.scope, key, keys=self.keys(), at=now, expires_s=expires_s, headers=headers or {}
         )
 
-    def _keys(self) -> Keys:
+    def keys(self) -> Keys:
         found = None if self.credentials is None else self.credentials.get_frozen_credentials()
         if found is None or found.access_key is None or found.secret_key is None:
             raise OperatorError(
@@ -80,8 +80,8 @@ class Signer:
             )
 
     @cached_property
-    def _scope(self) -> Scope:
-        self._keys()
+    def scope(self) -> Scope:
+        self.keys()
         signed = self.client.generate_presigned_url("get_object", Params={"Bucket": self.bucket, "Key": "k"})
         base, _, query = signed.partition("?")
         return Scope(base.removesuffix("k"), parse_qs(query)["X-Amz-Credential"][0].split("/")[-3])

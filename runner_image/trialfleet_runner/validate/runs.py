@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_runner.attempt.scratch import remove
+from trialfleet_runner.removal import remove
 from trialfleet_runner.sandbox.protocol import Job, Sandbox
 from trialfleet_runner.survey import Changes
 from trialfleet_runner.testrun import Suite, TestRun, mounts_of, run_tests, variables

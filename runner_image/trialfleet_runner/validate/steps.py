@@ -40,7 +40,10 @@ class Steps:
         imported, outside = self._imported() if not problems else (None, None)
         if outside is not None:
             problems.append(outside)
-        output = self._output(found) if not problems and self._shown and found.fail_to_pass else None
+        output: str | None = None
+        if not problems and self._shown and found.fail_to_pass:
+            output, uncaptured = self._output(found)
+            problems += uncaptured
         anchor = anchor_for(
             "traceback",
             prompt_source=self.task.spec.prompt_source,
@@ -81,7 +84,10 @@ class Steps:
         left = leftovers(variants.workspace)
         return (
             *(f"strip_extra {entry!r} removes nothing" for entry in self._unused_strip()),
-            *(f"{path}: a context file is left in the workspace" for path in left),
+            *(
+                f"{path}: left in the workspace, and some agent may read it; strip_extra removes it"
+                for path in left
+            ),
             *(f"{path}: changed by the fix, but does not travel" for path in variants.left_out),
         )
 
@@ -142,12 +148,16 @@ class Steps:
                 kept.append(_outcomes(run, ids))
         return before, after, None
 
-    def _output(self, found: Found) -> str:
-        """Of the fail-to-pass tests alone: what an agent would see when it runs them."""
+    def _output(self, found: Found) -> tuple[str | None, tuple[Problem, ...]]:
+        """Of the fail-to-pass tests alone: what an agent would see when it runs them. Every prompt of the task
+        shows it, so this run is judged like the others: it may fail by something else than the bug."""
         self.say("capturing the failure")
-        tests = tuple(dict.fromkeys(map(function_id, found.fail_to_pass)))
-        run = self.bench.run(tests, fixed=False)
-        return tail(normalised(run.output, self.bench.places()))
+        ids = found.fail_to_pass
+        run = self.bench.run(tuple(dict.fromkeys(map(function_id, ids))), fixed=False)
+        broken = not_a_run(run, "pre-fix tree")
+        before = dict.fromkeys(ids, "failed")
+        problems = (broken,) if broken else check(ids, (), [before, _outcomes(run, ids)], ())
+        return None if problems else tail(normalised(run.output, self.bench.places())), problems
 
     def _imported(self) -> tuple[str | None, Problem | None]:
         name = self.task.environment.import_name or _module_of(

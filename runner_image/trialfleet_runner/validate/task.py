@@ -10,6 +10,7 @@ from pathlib import Path
 from trialfleet_runner.attempt.scratch import locked, scratch_root
 from trialfleet_runner.cache import Cache, write_whole
 from trialfleet_runner.canonical import canonical_json, sha256
+from trialfleet_runner.context.nodes import child_nodes
 from trialfleet_runner.contexts import context_tree, coverage
 from trialfleet_runner.environment import build
 from trialfleet_runner.errors import OperatorError
@@ -64,7 +65,7 @@ def validate_task(
     )
     suite = Suite(environment, task.environment.test_command, task.environment.pythonpath, timeout_s)
     with locked(scratch_root(), f"validate-{os.getpid()}-{prepared.digest[:12]}") as scratch:
-        bench = Bench(suite, template, prepared.variants.fix, sandbox, scratch.root / "bench")
+        bench = Bench(suite, template, prepared.variants.fix, sandbox, scratch.runner / "bench")
         bench.scratch.mkdir(mode=0o755)
         result = Steps(task, prepared, bench, repeats, objects, say).validation(started)
     if _TRANSIENT.isdisjoint(problem.kind for problem in result.problems):
@@ -121,9 +122,16 @@ def _with_contexts(validation: Validation, task: LoadedTask, objects: Objects) -
     """Coverage by the task's contexts as they are now: they are no part of what is cached."""
     anchor = (validation.anchor,) if validation.anchor else ()
     paths = sorted({*validation.targets, *anchor})
-    rows = tuple(
-        NodeCoverage(context=name, path=path, node=node)
-        for name in sorted(task.contexts)
-        for path, node in coverage(context_tree(task, name, objects=objects), paths).items()
-    )
-    return validation.model_copy(update={"coverage": rows})
+    rows: list[NodeCoverage] = []
+    gaps: list[str] = []
+    for name in sorted(task.contexts):
+        tree = context_tree(task, name, objects=objects)
+        found = coverage(tree, paths)
+        rows += [NodeCoverage(context=name, path=path, node=node) for path, node in found.items()]
+        if child_nodes(tree):  # of a single file at the root nobody expects it
+            gaps += [
+                f"{path}: changed by the fix, and no node of contexts.{name} below its root covers it"
+                for path in validation.targets
+                if found[path] is None
+            ]
+    return validation.model_copy(update={"coverage": tuple(rows), "warnings": (*validation.warnings, *gaps)})

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from trialfleet_analysis.evidence import read_evidence
-from trialfleet_analysis.ledger import read_ledger
 from trialfleet_analysis.report.assemble import assemble
 from trialfleet_analysis.report.document import Report
+from trialfleet_analysis.tables import TrialRow
+from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_runner.bundle import described, pack
 from trialfleet_runner.campaign import Cell, Plan, PlannedTask, Primary, RetrySpec
 from trialfleet_runner.canonical import canonical_json, digest, sha256
@@ -50,7 +50,7 @@ ZERO = "0" * 64
 
 @dataclass(frozen=True)
 class Fate:
-    """What happens to one trial: losses first, then a verdict, or None for abandoned."""
+    """What happens to one trial: losses first, then a verdict, or None for abandoned (by the last of them)."""
 
     verdict: Verdict | None = Verdict.PASSED
     stop: Stop = Stop.FINISHED
@@ -182,8 +182,8 @@ def write_trial(store: DirectoryStore, frozen: Plan, trial: Trial, fate: Fate) -
             f"{frozen.campaign}/outcomes/{trial.id}.json",
             Outcome(
                 trial=trial,
-                attempts=max(attempts, 1),
-                abandoned=fate.losses[-1].loss if fate.losses else LossClass.EVICTED,
+                attempts=attempts,
+                abandoned=fate.losses[-1].loss,
                 losses=tuple(loss.loss for loss in fate.losses),
             ),
         )
@@ -199,6 +199,7 @@ def write_trial(store: DirectoryStore, frozen: Plan, trial: Trial, fate: Fate) -
     data = bundle_bytes(frozen, trial, attempt, warnings=fate.warnings)
     folder = f"attempts/{trial.id}/{attempt}"
     put_bytes(store, f"{frozen.campaign}/{folder}/bundle.tar.zst", data)
+    _intent(store, frozen.campaign, trial, attempt)
     _start(store, frozen.campaign, trial, attempt)
     put(
         store,
@@ -255,18 +256,25 @@ def write_loss(
             delivery=Delivery(),
         )
         put(store, f"{folder}/patch.json", patch)
-    intent = Intent(
-        trial=trial.id,
-        attempt=attempt,
-        nonce="n",
-        epoch=1,
-        at=NOW - 1,
-        previous_end=None if attempt == 1 else ZERO,
-        score_only=score_only,
-    )
-    put(store, f"{folder}/intent.json", intent)
+    _intent(store, campaign, trial, attempt, score_only=score_only)
     end = End(trial=trial.id, attempt=attempt, nonce="n", at=NOW + 30, by=by, loss=loss)
     put(store, f"{folder}/end.json", end)
+
+
+def _intent(store: DirectoryStore, campaign: str, trial: Trial, attempt: int, *, score_only: bool = False) -> None:
+    put(
+        store,
+        f"{campaign}/attempts/{trial.id}/{attempt}/intent.json",
+        Intent(
+            trial=trial.id,
+            attempt=attempt,
+            nonce="n",
+            epoch=1,
+            at=NOW - 1,
+            previous_end=None if attempt == 1 else ZERO,
+            score_only=score_only,
+        ),
+    )
 
 
 def _start(store: DirectoryStore, campaign: str, trial: Trial, attempt: int) -> None:
@@ -318,10 +326,13 @@ def bundle_bytes(frozen: Plan, trial: Trial, attempt: int, *, warnings: tuple[st
 
 
 def read(store: Store, campaign: str = "demo", *, verify: bool = True) -> Report:
-    """The report of what is in the store."""
-    ledger = read_ledger(store, campaign)
-    evidence = read_evidence(store, ledger, verify=verify)
-    return assemble(ledger, evidence, verified=verify, versions={"trialfleet": "0.1.0"})
+    """The report of what is in the store: its records and bundles, whatever tables were kept."""
+    return assemble(open_campaign(store, campaign, verify=verify, tables=False), versions={"trialfleet": "0.1.0"})
+
+
+def trials_of(store: Store, campaign: str = "demo", *, verify: bool = True) -> dict[str, TrialRow]:
+    """What was made of every trial, by its id."""
+    return {row.trial: row for row in open_campaign(store, campaign, verify=verify, tables=False).rows}
 
 
 # --- a campaign that looks like a real one ------------------------------------------------------------
@@ -363,7 +374,8 @@ def lifelike(seed: int = 1) -> Callable[[Trial], Fate]:
 
 def _losses(draw: random.Random) -> tuple[Loss, ...]:
     number = draw.choices([0, 1, 2, 3], [90, 7, 2, 1])[0]
-    return tuple(draw.choice([MID_RUN, BEFORE_AGENT, MID_RUN]) for _ in range(number))
+    drawn = tuple(draw.choice([MID_RUN, BEFORE_AGENT, MID_RUN]) for _ in range(number))
+    return drawn if number < 3 else (MID_RUN,) * 3  # which is what spends the budget
 
 
 def _metrics(draw: random.Random, trial: Trial) -> Metrics:

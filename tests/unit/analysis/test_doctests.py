@@ -19,5 +19,5 @@ def test_examples(name: str) -> None:
 
 
 def test_examples_are_found() -> None:
-    found = doctest.testmod(importlib.import_module("trialfleet_analysis.intervals"))
+    found = doctest.testmod(importlib.import_module("trialfleet_analysis.intervals.single"))
     assert found.attempted >= 5

@@ -7,10 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.analysis.ledger_fixture import NOW, ZERO, Fate, bundle_bytes, plan, put, read, trials, write
+from tests.unit.analysis.ledger_fixture import (
+    NOW,
+    ZERO,
+    Fate,
+    bundle_bytes,
+    plan,
+    put,
+    read,
+    trials,
+    trials_of,
+    write,
+)
 from trialfleet_analysis.report.document import Report
+from trialfleet_analysis.tables import TrialRow
 from trialfleet_runner.campaign import Quarantine
 from trialfleet_runner.contract import LossClass, Trial
+from trialfleet_runner.store.directory import DirectoryStore
 
 PLAN = plan(reps=2)
 VICTIM = trials(PLAN)[3]
@@ -20,6 +33,10 @@ def damaged(tmp_path: Path, damage: Callable[[Path], object], *, verify: bool = 
     store = write(tmp_path / "store", PLAN, lambda trial: Fate())
     damage(tmp_path / "store" / "demo" / "attempts" / VICTIM.id / "1" / "bundle.tar.zst")
     return read(store, verify=verify)
+
+
+def rows(tmp_path: Path, *, verify: bool = True) -> dict[str, TrialRow]:
+    return trials_of(DirectoryStore((tmp_path / "store").absolute()), verify=verify)
 
 
 def counts(report: Report) -> tuple[int, int, int]:
@@ -53,7 +70,7 @@ def test_a_damaged_bundle_is_missing_data(tmp_path: Path, damage: Callable[[Path
     assert (refused.trial, refused.task, refused.condition) == (VICTIM.id, VICTIM.task, VICTIM.condition)
     [loss] = report.losses
     assert (loss.loss, loss.condition, loss.attempts) == (LossClass.QUARANTINED, VICTIM.condition, 1)
-    [row] = [row for row in report.trials if row.trial == VICTIM.id]
+    row = rows(tmp_path)[VICTIM.id]
     assert (row.verdict, row.passed, row.metrics) == (None, None, None)
     assert any("bundle" in caution for caution in report.cautions)
 
@@ -62,7 +79,7 @@ def test_whole_bundles_all_count(tmp_path: Path) -> None:
     report = damaged(tmp_path, lambda path: None)
     assert counts(report) == (8, 8, 0)
     assert report.quarantined == ()
-    assert all(row.verified for row in report.trials)
+    assert all(row.verified for row in rows(tmp_path).values())
 
 
 def test_a_rewritten_outcome_cannot_point_at_anothers_bundle(tmp_path: Path) -> None:
@@ -88,7 +105,7 @@ def test_a_rewritten_outcome_cannot_point_at_anothers_bundle(tmp_path: Path) -> 
 def test_without_verifying_existence_still_counts(tmp_path: Path) -> None:
     removed = damaged(tmp_path, DAMAGES["removed"], verify=False)
     assert counts(removed) == (7, 7, 1)
-    assert not any(row.verified for row in removed.trials)
+    assert not any(row.verified for row in rows(tmp_path, verify=False).values())
     assert any("--no-verify" in caution for caution in removed.cautions)
 
 

@@ -19,12 +19,13 @@ from tests.unit.analysis.ledger_fixture import (
     write_loss,
     write_plan,
 )
-from trialfleet_analysis.ledger import Stage, read_ledger, record_look, stage
+from trialfleet_analysis.ledger import read_ledger, record_look
 from trialfleet_analysis.losses import UNASSIGNED
 from trialfleet_analysis.report.make import make_report
 from trialfleet_runner.campaign import Amendment, Cancel, Halt
-from trialfleet_runner.contract import End, Loss, LossClass, Scored, Stop, Trial, Verdict
+from trialfleet_runner.contract import LossClass, Trial
 from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.stages import Stage
 
 PLAN = plan(reps=3)
 
@@ -58,37 +59,6 @@ def test_conditions_keep_the_files_order(tmp_path: Path) -> None:
         "flat_llm",
         "intent_layer",
     )
-
-
-def end(loss: Loss | None, by: str = "runner") -> End:
-    verdict = Verdict.PASSED
-    scored = Scored.model_construct(verdict=verdict, stop=Stop.FINISHED, tests_passed=True)
-    return End.model_construct(
-        trial="t", attempt=1, nonce="n", at=0.0, by=by, loss=loss, scored=None if loss else scored, bundle=None
-    )
-
-
-started = Loss(loss=LossClass.EVICTED, message="", agent_started=True)
-fresh = Loss(loss=LossClass.EVICTED, message="", agent_started=False)
-with_patch = Loss(loss=LossClass.EVICTED, message="", agent_started=True, patched=True)
-
-
-@pytest.mark.parametrize(
-    ("record", "score_only", "patched", "expected"),
-    [
-        (end(fresh), False, False, Stage.BEFORE_AGENT),
-        (end(started), False, False, Stage.MID_RUN),
-        (end(started), False, True, Stage.AFTER_PATCH),
-        (end(started, "controller"), False, True, Stage.MID_RUN),  # a zombie's patch, written after the end
-        (end(with_patch, "controller"), False, True, Stage.AFTER_PATCH),
-        (end(fresh, "controller"), True, False, Stage.BEFORE_AGENT),
-        (end(fresh), True, False, Stage.AFTER_PATCH),
-        (end(None), False, True, Stage.AFTER_PATCH),
-        (None, False, False, Stage.UNKNOWN),
-    ],
-)
-def test_stage_of_a_loss(record: End | None, score_only: bool, patched: bool, expected: Stage) -> None:
-    assert stage(record, score_only=score_only, patched=patched) is expected
 
 
 def test_losses_of_terminal_and_open_trials(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.analysis.ledger_fixture import Fate, plan, read, write
+from tests.unit.analysis.ledger_fixture import MID_RUN, Fate, plan, read, write
 from trialfleet_analysis.report.document import Report
 from trialfleet_runner.contract import Delivery, Metrics, Stop, Trial, Verdict
 
@@ -70,7 +70,7 @@ def test_endings_and_stops(tmp_path: Path) -> None:
         if trial.rep == 0:
             return Fate(verdict=Verdict.TIMED_OUT, stop=Stop.TIMEOUT)
         if trial.rep == 1:
-            return Fate(verdict=None)
+            return Fate(verdict=None, losses=(MID_RUN,) * 3)
         return Fate(stop=Stop.MAX_TURNS if trial.rep == 2 else Stop.FINISHED)
 
     report = read(write(tmp_path, plan(), fate))

@@ -17,7 +17,7 @@ from tests.unit.analysis.ledger_fixture import (
     trials,
     write,
 )
-from trialfleet_analysis.intervals import effective_sample_wilson
+from trialfleet_analysis.intervals import effective_sample_wilson, pooled_random
 from trialfleet_analysis.rates import CellResult, ConditionResult
 from trialfleet_analysis.report.document import Report
 from trialfleet_analysis.tables import Use
@@ -49,8 +49,10 @@ def test_counts_and_mean_of_rates(tmp_path: Path) -> None:
     assert cell(report, "beta", "none").lost == 1
     none = condition(report, "none")
     assert (none.passes, none.valid, none.lost, none.tasks) == (7, 9, 1, 2)
-    assert none.rate.estimate == pytest.approx((3 / 5 + 1) / 2)
-    assert none.rate == effective_sample_wilson([3, 4], [5, 4])
+    assert none.these_tasks.estimate == pytest.approx((3 / 5 + 1) / 2)
+    assert none.these_tasks == effective_sample_wilson([3, 4], [5, 4])
+    assert none.tasks_like_these == pooled_random([3, 4], [5, 4])
+    assert none.tasks_like_these.icc is not None
 
 
 def test_only_passed_counts_as_a_pass(tmp_path: Path) -> None:
@@ -72,7 +74,6 @@ def test_interim_uses_complete_blocks_only(tmp_path: Path) -> None:
     assert (progress.interim, progress.complete_blocks, progress.terminal, progress.beyond) == (True, 1, 11, 7)
     assert all((c.passes, c.valid) == (0, 1) for c in report.cells)
     assert report.cautions[0].startswith("Interim.")
-    assert sum(not row.in_blocks for row in report.trials) == 7
 
 
 def test_before_the_first_block_nothing_is_a_number(tmp_path: Path) -> None:
@@ -81,21 +82,38 @@ def test_before_the_first_block_nothing_is_a_number(tmp_path: Path) -> None:
     report = read(write(tmp_path, frozen, lambda t: Fate() if t == first else None))
     assert report.compared == ()
     for result in report.conditions:
-        assert (result.rate.estimate, result.worst, result.best) == (None, None, None)
-        assert result.rate.reason
+        assert (result.these_tasks.estimate, result.worst, result.best) == (None, None, None)
+        assert result.these_tasks.reason
     assert all(c.wilson.estimate is None and c.wilson.reason for c in report.cells)
-    assert report.primary is not None
-    assert (report.primary.difference, report.primary.reason) == (None, "no tasks")
+    assert report.headline is not None
+    assert report.headline.tasks == 0
+    assert report.effect is not None
+    assert (report.effect.estimate, report.headline.treatment_rate) == (None, None)
+    assert "has no answer yet" in report.answer[0]
+
+
+def test_a_p_of_alpha_decides_alike_everywhere(tmp_path: Path) -> None:
+    """3 of 3 against 0 of 3: p = .05, which sums to a little more."""
+    frozen = plan(("alpha",), reps=3, primary=Primary(treatment="intent_layer", control="none"))
+    report = read(write(tmp_path, frozen, lambda t: FAILED if t.condition == "none" else Fate()))
+    assert report.headline is not None
+    assert report.headline.these_tasks.test.p_value == pytest.approx(0.05, rel=1e-12)
+    assert report.headline.these_tasks.agrees
+    assert all(scenario.rejects for scenario in report.analysis.robustness[0].scenarios)
+    assert "On this 1 task, intent_layer passed more often than none" in report.answer[0]
 
 
 def test_a_halted_task_holds_nobody_up(tmp_path: Path) -> None:
     frozen = plan(("alpha", "beta", "gamma"))
     store = write(tmp_path, frozen, lambda t: None if t.task == "beta" and t.block > 0 else Fate())
-    assert read(store).progress.complete_blocks == 1
+    before = read(store)
+    assert (before.progress.complete_blocks, before.analysis.monitored) == (1, True)
     put(store, "demo/halts/1.json", Halt(number=1, at=NOW, task="beta", reason="set-up <broken>"))
     report = read(store)
     assert report.progress.complete_blocks == 5
     assert report.progress.interim
+    assert not report.analysis.monitored  # what is open can change none of these numbers
+    assert any("what is still open changes no number here" in caution for caution in report.cautions)
     assert report.compared == ("alpha", "gamma")
     assert {c.use for c in report.cells if c.task == "beta"} == {Use.HALTED}
     assert any("beta is halted" in caution for caution in report.cautions)
@@ -105,9 +123,10 @@ def test_no_oracle_is_reported_apart(tmp_path: Path) -> None:
     frozen = plan(no_oracle=("beta",))
     report = read(write(tmp_path, frozen, lambda t: FAILED if t.task == "alpha" else Fate()))
     assert report.compared == ("alpha",)
-    assert condition(report, "none").rate.estimate == 0
+    assert condition(report, "none").these_tasks.estimate == 0
     assert cell(report, "beta", "none").use is Use.NO_ORACLE
     assert cell(report, "beta", "none").passes == 5
+    assert "Reported apart, in no condition’s rate: beta (no fail-to-pass test exists)." in report.cautions
 
 
 def test_a_task_lost_in_one_condition_is_left_out_of_all(tmp_path: Path) -> None:
@@ -122,7 +141,7 @@ def test_a_task_lost_in_one_condition_is_left_out_of_all(tmp_path: Path) -> None
     assert report.compared == ("beta",)
     [left] = report.left_out
     assert (left.task, left.reason) == ("alpha", "no valid trial under none")
-    assert [c.rate.estimate for c in report.conditions] == [1.0, 1.0]
+    assert [c.these_tasks.estimate for c in report.conditions] == [1.0, 1.0]
     assert condition(report, "none").worst == pytest.approx(0.5)
     assert condition(report, "none").best == pytest.approx(1.0)
     assert condition(report, "intent_layer").worst == pytest.approx(0.5)
@@ -131,8 +150,8 @@ def test_a_task_lost_in_one_condition_is_left_out_of_all(tmp_path: Path) -> None
 def test_a_condition_without_any_result_does_not_empty_the_others(tmp_path: Path) -> None:
     report = read(write(tmp_path, plan(), lambda t: LOST if t.condition == "none" else Fate()))
     assert report.compared == ("alpha", "beta")
-    assert condition(report, "none").rate.estimate is None
-    assert condition(report, "intent_layer").rate.estimate == 1.0
+    assert condition(report, "none").these_tasks.estimate is None
+    assert condition(report, "intent_layer").these_tasks.estimate == 1.0
 
 
 def test_bounds_count_first_runs_whatever_a_retry_gave(tmp_path: Path) -> None:
@@ -145,7 +164,7 @@ def test_bounds_count_first_runs_whatever_a_retry_gave(tmp_path: Path) -> None:
 
     report = read(write(tmp_path, plan(), fate))
     none = condition(report, "none")
-    assert none.rate.estimate == pytest.approx(0.5)
+    assert none.these_tasks.estimate == pytest.approx(0.5)
     assert none.first_runs_missing == 1
     assert none.worst == pytest.approx(4 / 5 / 2)
     assert none.best == pytest.approx(0.5)
@@ -157,16 +176,18 @@ def test_bounds_count_first_runs_whatever_a_retry_gave(tmp_path: Path) -> None:
 def test_the_contrast_is_the_difference_of_means(tmp_path: Path) -> None:
     frozen = plan(primary=Primary(treatment="intent_layer", control="none"))
     report = read(write(tmp_path, frozen, lambda t: Fate() if t.condition == "intent_layer" else FAILED))
-    assert report.primary is not None
-    assert report.primary.difference == pytest.approx(1.0)
+    assert report.effect is not None
+    assert report.effect.estimate == pytest.approx(1.0)
+    assert "passed more often than none" in report.answer[0]
     assert "+100.0 points" in report.answer[0]
-    assert "not a test" in report.answer[1]
 
 
-def test_the_other_estimand_is_said(tmp_path: Path) -> None:
+def test_the_other_estimand_is_said_to_be_secondary(tmp_path: Path) -> None:
     primary = Primary(treatment="intent_layer", control="none", estimand="tasks_like_these")
     report = read(write(tmp_path, plan(primary=primary), lambda t: Fate()))
-    assert any("tasks like these" in sentence for sentence in report.answer)
+    assert report.answer[0].startswith("The declared contrast")
+    assert "every task has the same difference" in report.answer[0]
+    assert "these tasks, is secondary and cannot rescue" in report.answer[1]
 
 
 def test_empty_inline_text_marks_the_cell(tmp_path: Path) -> None:
@@ -186,3 +207,12 @@ def test_outcomes_outside_the_plan_are_listed_not_counted(tmp_path: Path) -> Non
     report = read(write(tmp_path, plan(reps=2), lambda t: Fate(), reps=3))
     assert len(report.unplanned) == 4
     assert sum(c.valid for c in report.cells) == 8
+
+
+def test_one_task_says_nothing_about_others(tmp_path: Path) -> None:
+    none = condition(read(write(tmp_path, plan(("alpha",)), lambda t: Fate())), "none")
+    assert none.these_tasks.estimate == 1.0
+    assert (none.tasks_like_these.estimate, none.tasks_like_these.reason) == (
+        None,
+        "one task says nothing about others",
+    )

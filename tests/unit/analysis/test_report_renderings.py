@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
+from base64 import b64encode
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -61,14 +63,14 @@ def lively(tmp_path_factory: pytest.TempPathFactory) -> Report:
     return read(write(folder, lifelike_plan(reps=4), lifelike()), "preamble-vs-pull")
 
 
-@pytest.fixture
-def hostile(tmp_path: Path) -> Report:
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Report:
     evil = Loss(loss=LossClass.SETUP, message=EVIL, agent_started=False)
 
     def fate(trial: Trial) -> Fate:
         return Fate(losses=(evil, MID_RUN), warnings=(EVIL,))
 
-    store = write(tmp_path, plan(("a", "b", "c"), banner=EVIL), fate)
+    store = write(tmp_path_factory.mktemp("hostile"), plan(("a", "b", "c"), reps=2, banner=EVIL), fate)
     put(store, "demo/halts/1.json", Halt(number=1, at=NOW, task="a", reason=EVIL))
     return read(store)
 
@@ -79,18 +81,28 @@ def shown(report: Report, *, width: int = 100) -> str:
     return stream.getvalue()
 
 
-def test_html_has_no_script_and_asks_for_nothing(lively: Report) -> None:
-    parsed = Page(to_html(lively))
-    assert not {"script", "link", "iframe", "img", "object", "embed", "form", "base"} & set(parsed.tags)
-    assert all(not name.startswith("on") for name, _ in parsed.attributes)
+def test_html_asks_for_nothing_and_runs_only_its_own_script(lively: Report) -> None:
+    text = to_html(lively)
+    parsed = Page(text)
+    assert not {"link", "iframe", "img", "object", "embed", "form", "base"} & set(parsed.tags)
+    assert parsed.tags.count("script") == parsed.tags.count("style") == 1
+    assert all(not name.startswith("on") and name != "style" for name, _ in parsed.attributes)
     links = [value for name, value in parsed.attributes if name in ("href", "src", "srcset", "action")]
     assert links
     assert all(value is not None and value.startswith("#") for value in links)
-    assert "url(" not in to_html(lively)
-    assert "@import" not in to_html(lively)
-    contents = [value or "" for name, value in parsed.attributes if name == "content"]
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_the_policy_names_its_style_and_its_script_by_hash(lively: Report) -> None:
+    text = to_html(lively)
+    contents = [value or "" for name, value in Page(text).attributes if name == "content"]
     [policy] = [value for value in contents if "default-src" in value]
-    assert policy.startswith("default-src 'none'")
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    for tag in ("style", "script"):
+        [inside] = re.findall(rf"<{tag}>(.*?)</{tag}>", text, flags=re.DOTALL)
+        assert f"'sha256-{b64encode(hashlib.sha256(inside.encode()).digest()).decode()}'" in policy
 
 
 def test_html_links_lead_somewhere(lively: Report) -> None:
@@ -104,7 +116,7 @@ def test_html_links_lead_somewhere(lively: Report) -> None:
 def test_hostile_text_stays_text_in_html(hostile: Report) -> None:
     text = to_html(hostile)
     parsed = Page(text)
-    assert "script" not in parsed.tags
+    assert parsed.tags.count("script") == 1  # its own
     assert "img" not in parsed.tags
     assert not any(name == "onerror" for name, _ in parsed.attributes)
     assert "<script>alert(1)</script>" in "".join(parsed.words)  # shown, not run
@@ -117,9 +129,10 @@ def test_hostile_text_stays_text_in_markdown(hostile: Report) -> None:
     assert "<img" not in text
     assert "[x](" not in text
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e]", text)
-    rows = [line for line in text.splitlines() if line.startswith("| Warnings of the bundles")]
-    assert rows
-    assert all(len(re.findall(r"(?<!\\)\|", row)) == 4 for row in rows)
+    tables = re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)
+    assert any("alert" in rows for rows in tables)
+    for rows in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows.splitlines()}) == 1
     assert not any(line.startswith("# h") for line in text.splitlines())
 
 
@@ -128,31 +141,28 @@ def test_hostile_text_cannot_steer_the_terminal(hostile: Report) -> None:
 
 
 def test_same_report_same_bytes(tmp_path: Path) -> None:
-    texts = set()
+    texts: set[tuple[str, str, str]] = set()
     for name in ("one", "two"):
-        report = read(write(tmp_path / name, lifelike_plan(reps=2), lifelike()), "preamble-vs-pull")
+        report = read(write(tmp_path / name, lifelike_plan(reps=1), lifelike()), "preamble-vs-pull")
         texts.add((to_html(report), to_markdown(report), to_json(report)))
     assert len(texts) == 1
 
 
 def test_json_carries_every_trial_unrounded(lively: Report) -> None:
     plain_json = json.loads(to_json(lively))
-    assert len(plain_json["trials"]) == len(lively.trials) == 120
-    first = plain_json["trials"][0]
-    assert re.fullmatch(r"[0-9a-f]{64}", first["bundle_sha256"])
-    assert first["bundle"].endswith("bundle.tar.zst")
-    listed = {trial for cell in plain_json["cells"] for trial in cell["trials"]}
-    assert listed == {row["trial"] for row in plain_json["trials"]}
-    estimate = plain_json["conditions"][0]["rate"]["estimate"]
-    assert estimate == lively.conditions[0].rate.estimate
-    assert "trials" not in json.loads(to_json(lively, trials=False))
+    listed = [trial for cell in plain_json["cells"] for trial in cell["trials"]]
+    assert len(set(listed)) == len(listed) == 120
+    assert all(len(cell["trials"]) == len(cell["endings"]) == 4 for cell in plain_json["cells"])
+    estimate = plain_json["conditions"][0]["these_tasks"]["estimate"]
+    assert estimate == lively.conditions[0].these_tasks.estimate
+    assert all("trials" not in cell for cell in json.loads(to_json(lively, trials=False))["cells"])
 
 
 def test_all_renderings_show_the_same_rates(lively: Report) -> None:
-    html, markdown, terminal = " ".join(Page(to_html(lively)).words), to_markdown(lively), shown(lively, width=140)
+    html, markdown, terminal = "".join(Page(to_html(lively)).words), to_markdown(lively), shown(lively, width=140)
     for result in lively.conditions:
-        assert result.rate.estimate is not None
-        rate = f"{100 * result.rate.estimate:.1f}%"
+        assert result.these_tasks.estimate is not None
+        rate = f"{100 * result.these_tasks.estimate:.1f}%"
         assert rate in html
         assert re.search(rf"\| {re.escape(result.condition)} \| {rate}", markdown)
         assert re.search(rf"{re.escape(result.condition)} +{rate}", terminal)
@@ -164,12 +174,13 @@ def test_all_renderings_show_the_same_rates(lively: Report) -> None:
 
 def test_every_loss_is_shown(lively: Report) -> None:
     assert lively.losses
-    terminal = shown(lively, width=140)
+    terminal, markdown = shown(lively, width=200), to_markdown(lively)
     for entry in lively.losses:
         stage = entry.stage.value.replace("_", " ")
-        assert re.search(rf"{entry.condition} +{entry.loss.value} +{stage} +{entry.attempts}\b", terminal)
-        kind = entry.loss.value.replace("_", " ")
-        assert f"| {entry.condition} | {kind} | {stage} | {entry.attempts} |" in to_markdown(lively)
+        assert re.search(rf"{entry.loss.value} +{stage} .*\b{entry.condition} {entry.attempts}\b", terminal)
+    total = sum(entry.attempts for entry in lively.losses if entry.loss is LossClass.EVICTED)
+    assert re.search(rf"evicted +mid run +{total}\b", terminal)
+    assert "| Condition | evicted, while the agent ran: informative |" in markdown
 
 
 def test_fits_eighty_columns(lively: Report) -> None:
@@ -188,12 +199,14 @@ def test_one_task_one_condition_one_rep(tmp_path: Path) -> None:
     report = read(write(tmp_path, plan(("a",), ("none",), reps=1), lambda trial: Fate()))
     for text in (to_html(report), to_markdown(report), shown(report), to_json(report)):
         assert text
-    assert report.conditions[0].rate.estimate == 1.0
+    assert report.conditions[0].these_tasks.estimate == 1.0
 
 
 def test_only_the_style_sheet_is_not_escaped() -> None:
     with pytest.raises(ValueError, match="markup"):
-        page(title="t", style="</style><script>", body=[h("p")])
+        page(title="t", style="</style><script>", script="", body=[h("p")])
+    with pytest.raises(ValueError, match="markup"):
+        page(title="t", style="", script="</script>", body=[h("p")])
 
 
 def test_plain_keeps_ordinary_text() -> None:

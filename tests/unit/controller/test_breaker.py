@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from trialfleet_controller.breaker import Breaker, Health, Outage
+from trialfleet_controller.caution import Caution
 from trialfleet_controller.money import Purse
 from trialfleet_runner.contract import Delivery, HaltScope, Loss, LossClass, Metrics, Scored, Stop, Verdict
+
+
+def loss_of(loss: LossClass) -> Loss:
+    return Loss(loss=loss, message="", agent_started=True)
+
 
 HOST_FULL = Loss(loss=LossClass.HOST_FULL, message="", agent_started=False)
 
 
 def test_provider_losses_halve_the_width_and_verdicts_restore_it() -> None:
-    breaker = Breaker.closed(64).lost().lost()
+    breaker = Breaker.closed(64).lost(64).lost(64)
     assert breaker.width == 16
     assert breaker.pause_s == 0
     for _ in range(10):
-        breaker = breaker.lost()
+        breaker = breaker.lost(64)
     assert breaker.width == 1
     assert breaker.pause_s == 300
-    assert Breaker.closed(64).lost().lost().lost().pause_s == 5
+    assert Breaker.closed(64).lost(64).lost(64).lost(64).pause_s == 5
     breaker = breaker.answered()
     assert (breaker.width, breaker.pause_s) == (2, 0)
     for _ in range(100):
@@ -25,21 +31,40 @@ def test_provider_losses_halve_the_width_and_verdicts_restore_it() -> None:
     assert breaker.width == 64
 
 
+def test_half_of_what_was_under_way_not_of_a_width_that_nobody_used() -> None:
+    assert Breaker.closed(1000).lost(8).width == 4
+
+
+def test_another_width_does_not_lift_what_is_held_back() -> None:
+    assert Breaker.closed(8).resized(64).width == 64
+    assert Breaker.closed(64).lost(64).resized(128).width == 32
+    assert Breaker.closed(64).lost(64).resized(16).width == 16
+
+
 def test_a_task_that_only_loses_is_halted_in_all_conditions() -> None:
     health = Health().measured("good")
     for _ in range(4):
-        health = health.lost("bad", LossClass.SETUP)
+        health = health.lost("bad", loss_of(LossClass.SETUP))
     assert health.verdict("bad") is HaltScope.NONE
-    health = health.lost("bad", LossClass.SETUP)
+    health = health.lost("bad", loss_of(LossClass.SETUP))
     assert health.verdict("bad") is HaltScope.TASK
     assert health.verdict("good") is HaltScope.NONE
     assert health.measured("bad").verdict("bad") is HaltScope.NONE
 
 
+def test_tests_that_a_patch_made_too_large_are_no_broken_harness() -> None:
+    """One trial whose patch eats memory would else halt its task in all conditions."""
+    health, killed = Health(), loss_of(LossClass.SCORING).model_copy(update={"by_patch": True})
+    for i in range(20):
+        health = health.lost(f"task-{i % 2}", killed)
+    assert health == Health()
+    assert health.lost("task-0", loss_of(LossClass.SCORING)) != Health()
+
+
 def test_a_harness_that_loses_everything_halts_the_campaign() -> None:
     health = Health()
     for i in range(10):
-        health = health.lost(f"task-{i % 4}", LossClass.RUNNER)
+        health = health.lost(f"task-{i % 4}", loss_of(LossClass.RUNNER))
     assert health.verdict("task-0") is HaltScope.CAMPAIGN
     assert health.measured("task-1").verdict("task-0") is HaltScope.NONE
 
@@ -47,7 +72,7 @@ def test_a_harness_that_loses_everything_halts_the_campaign() -> None:
 def test_machines_that_come_and_go_are_nobodys_fault() -> None:
     health = Health()
     for _ in range(100):
-        health = health.lost("task", LossClass.EVICTED)
+        health = health.lost("task", loss_of(LossClass.EVICTED))
     assert health.verdict("task") is HaltScope.NONE
 
 
@@ -63,6 +88,17 @@ def test_only_what_no_agent_did_adds_up_to_an_outage() -> None:
     assert outage.over("j")
     assert outage.pause_s(1) == 128
     assert not outage.measured("a").over("j")
+
+
+def test_a_campaign_wider_than_its_cluster_is_no_outage_while_others_run() -> None:
+    no_room = Loss(loss=LossClass.UNSCHEDULABLE, message="0/3 nodes are available", agent_started=False)
+    wide = idle = Caution(Breaker.closed(64))
+    for i in range(10):
+        assert not idle.outage.over(f"{i}")
+        wide = wide.lost(f"{i}", no_room, in_flight=64, working=1, now=0, back_off_s=1)
+        idle = idle.lost(f"{i}", no_room, in_flight=64, working=0, now=0, back_off_s=1)
+    assert (wide.outage.over("9"), wide.not_before) == (False, 0)
+    assert idle.outage.over("9"), "a cluster that takes nothing stops the campaign"
 
 
 def test_a_task_that_alone_needs_too_much_room_stops_the_campaign() -> None:

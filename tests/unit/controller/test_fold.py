@@ -19,9 +19,8 @@ from trialfleet_controller.fold import (
     next_step,
     progress,
     score_from,
-    stage,
 )
-from trialfleet_controller.lifecycle import Budgets, Phase, Stage
+from trialfleet_controller.lifecycle import Budgets, Phase
 from trialfleet_runner.canonical import canonical_json, sha256
 from trialfleet_runner.contract import (
     Delivery,
@@ -143,32 +142,6 @@ def test_after_the_patch_only_scoring_is_repeated() -> None:
     second = ended(intent, make_end(intent, loss=lost(started=False, loss=LossClass.SCORING)))
     assert next_step(TRIAL, (first, second), BUDGETS) == Intend(3, second.end_sha256, 1)
     assert score_from((first, second)) == 1
-
-
-@pytest.mark.parametrize(
-    ("by", "started", "loss_patched", "file_patched", "expected"),
-    [
-        ("runner", False, False, False, Stage.BEFORE_AGENT),
-        ("runner", True, False, False, Stage.MID_RUN),
-        ("runner", True, False, True, Stage.SCORING),  # written before the runner's end: certain
-        ("runner", True, True, True, Stage.SCORING),
-        ("controller", False, False, False, Stage.BEFORE_AGENT),
-        ("controller", True, True, True, Stage.SCORING),
-        ("controller", True, False, True, Stage.MID_RUN),  # a zombie's late patch changes nothing
-    ],
-)
-def test_stages(by: str, started: bool, loss_patched: bool, file_patched: bool, expected: Stage) -> None:
-    intent = make_intent(1, None)
-    loss = lost(started=started, patched=loss_patched)
-    attempt = ended(intent, make_end(intent, loss=loss, by=by), patched=file_patched)
-    assert stage(attempt, loss) is expected
-
-
-def test_a_score_only_attempt_that_never_started_is_free() -> None:
-    intent = make_intent(2, "0" * 64, score_only=True)
-    for started, expected in ((False, Stage.BEFORE_AGENT), (True, Stage.SCORING)):
-        loss = lost(started=started)
-        assert stage(ended(intent, make_end(intent, loss=loss, by="controller")), loss) is expected
 
 
 def test_chains_that_no_controller_writes_are_refused() -> None:

@@ -7,7 +7,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from trialfleet_controller.lifecycle import (
-    FINAL,
     Budgets,
     Event,
     IllegalTransition,
@@ -15,11 +14,12 @@ from trialfleet_controller.lifecycle import (
     Phase,
     Placed,
     Progress,
-    Stage,
     VerdictCommitted,
     advance,
 )
 from trialfleet_runner.contract import Delivery, LossClass, Metrics, Scored, Stop, Verdict
+from trialfleet_runner.retries import FINAL
+from trialfleet_runner.stages import Stage
 
 BUDGETS = Budgets(before_agent=3, mid_run=2, scoring=3)
 
@@ -89,7 +89,7 @@ def test_each_stage_has_its_own_budget_of_retries(stage: Stage, budget: int) -> 
 
 def test_losses_of_one_stage_do_not_spend_anothers_budget() -> None:
     now = Progress()
-    for stage in (Stage.BEFORE_AGENT, Stage.MID_RUN, Stage.SCORING, Stage.BEFORE_AGENT, Stage.MID_RUN):
+    for stage in (Stage.BEFORE_AGENT, Stage.MID_RUN, Stage.AFTER_PATCH, Stage.BEFORE_AGENT, Stage.MID_RUN):
         now = advance(advance(now, Placed(), budgets=BUDGETS), Lost(LossClass.EVICTED, stage), budgets=BUDGETS)
         assert not now.terminal
     now = advance(now, Placed(), budgets=BUDGETS)
@@ -108,3 +108,15 @@ def test_the_retry_decision_sees_losses_only(before: list[Lost], loss: Lost) -> 
     one = Progress(losses=tuple(before))
     other = Progress(losses=tuple(reversed(before)), attempts=99)
     assert BUDGETS.allow(one, loss) == BUDGETS.allow(other, loss)
+
+
+def test_a_place_that_was_never_found_is_never_charged() -> None:
+    """However often the cluster had no room, it is not what abandons a trial."""
+    now, none = Progress(), Budgets(0, 0, 0)
+    for _ in range(50):
+        now = advance(
+            advance(now, Placed(), budgets=none), Lost(LossClass.UNSCHEDULABLE, Stage.BEFORE_AGENT), budgets=none
+        )
+    assert now.phase is Phase.WAITING
+    begun = Lost(LossClass.UNSCHEDULABLE, Stage.MID_RUN)
+    assert advance(advance(now, Placed(), budgets=none), begun, budgets=none).phase is Phase.ABANDONED

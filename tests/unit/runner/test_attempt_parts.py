@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -138,10 +139,10 @@ def test_a_message_can_be_stored_whatever_it_names() -> None:
 
 def test_a_set_up_that_hangs_is_interrupted_and_leaves_no_alarm() -> None:
     began = time.monotonic()
-    with pytest.raises(Lost, match="longer than"), within(0.1):
+    with pytest.raises(Lost, match="longer than"), within(0.1, threading.Event()):
         subprocess.run(["sleep", "30"], check=True)
     assert time.monotonic() - began < 10
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-    with within(30):
+    with within(30, threading.Event()):
         pass
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_runner.attempt.exposure import walkable_by_others
+from trialfleet_runner.attempt.exposure import company, refuse_company, walkable_by_others
 from trialfleet_runner.cache import Cache
+from trialfleet_runner.errors import OperatorError
 
 
 @pytest.mark.parametrize("name", ["objects", "sdists", "git", "workspaces", "validations"])
@@ -33,3 +34,30 @@ def test_one_closed_folder_above_is_enough() -> None:
         assert walkable_by_others(below / "not-yet")
         (top / "a").chmod(0o700)
         assert not walkable_by_others(below)
+
+
+@pytest.mark.parametrize("name", ["CLAUDE.md", "AGENTS.md", ".claude", ".git", "conftest.py", "pytest.ini"])
+@pytest.mark.parametrize("isolation", ["uid", "subreaper"])
+def test_what_lies_above_every_workspace_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, isolation: str
+) -> None:
+    monkeypatch.setenv("TRIALFLEET_SCRATCH", str(tmp_path / "a" / "scratch"))  # not made yet
+    (tmp_path / "a").mkdir()
+    (tmp_path / "README.md").write_text("")
+    before = company(isolation)
+    assert tmp_path not in {path.parent for path in before}
+    (tmp_path / name).write_text("")
+    assert set(company(isolation)) - set(before) == {tmp_path / name}
+    with pytest.raises(OperatorError, match="lies above every workspace") as caught:
+        refuse_company(isolation)
+    assert "TRIALFLEET_SCRATCH" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("isolation", ["bubblewrap", "container"])
+def test_where_no_folder_above_is_seen_nothing_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolation: str
+) -> None:
+    monkeypatch.setenv("TRIALFLEET_SCRATCH", str(tmp_path / "scratch"))
+    (tmp_path / "CLAUDE.md").write_text("")
+    assert company(isolation) == ()
+    refuse_company(isolation)

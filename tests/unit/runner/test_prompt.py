@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from trialfleet_runner.conditions import PRESETS
 from trialfleet_runner.context import tokens
 from trialfleet_runner.context.delivery import Composed, compose, needle
 from trialfleet_runner.contract import ConditionOrder, Coverage, InlineSpec
@@ -107,6 +108,31 @@ def test_preamble_only_is_byte_identical_and_leaves_no_files() -> None:
     made = composed(None, TREE, inline=NEAREST)
     assert made.prompt == composed(TREE, TREE, inline=NEAREST, hook="on_read").prompt
     assert (made.files, made.hook_nodes) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "added", "files", "hooked"),
+    [
+        ("none", "", {}, False),
+        ("placebo", "", PLACEBO, False),
+        ("flat_llm", f"\n{PULL_FLAT}", FLAT, False),
+        ("intent_layer", f"\n{PULL_TREE}", TREE, True),
+        ("intent_layer_preamble", f"\n{INLINE}", TREE, True),
+        ("preamble_only", f"\n{INLINE}", {}, False),
+    ],
+)
+def test_every_preset_is_what_its_name_says(name: str, added: str, files: dict[str, bytes], hooked: bool) -> None:
+    """To the byte: pull sentence, inline text and hook never come along where they are not meant."""
+    preset, contexts = PRESETS[name], {"placebo": PLACEBO, "flat": FLAT, "tree": TREE}
+    made = composed(
+        contexts[preset.files] if preset.files else None,
+        contexts[preset.source] if preset.source else None,
+        pull=preset.pull,
+        inline=preset.inline,
+        hook=preset.hook,
+    )
+    assert (made.prompt, made.system) == (TASK + added, None)
+    assert (set(made.files), bool(made.hook_nodes)) == (set(files), hooked)
 
 
 @pytest.mark.parametrize("anchor", [None, "", "a.py", "other/a.py", "/pkg/a.py", "../pkg/a.py", "pkg/empty/a.py"])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_runner.attempt.scratch import Busy, abandoned, folder_name, locked, remove, sweep
+from trialfleet_runner.attempt.scratch import Busy, Scratch, abandoned, folder_name, locked, sweep
 from trialfleet_runner.contract import Grants, Trial
 
 HOLDER = """
@@ -26,7 +26,7 @@ with locked(Path(sys.argv[1]), "t-1"):
 
 def test_a_second_runner_is_refused_and_the_folder_goes_at_the_end(tmp_path: Path) -> None:
     with locked(tmp_path, "t-1") as scratch:
-        assert not abandoned(scratch.root)
+        assert not abandoned(scratch.runner)
         with pytest.raises(Busy), locked(tmp_path, "t-1"):
             pass
     assert list(tmp_path.iterdir()) == []
@@ -82,15 +82,19 @@ def test_a_child_does_not_inherit_the_lock(tmp_path: Path) -> None:
         child.wait()
 
 
-def test_links_are_unlinked_and_closed_folders_removed(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "keep").write_text("x")
-    inside = tmp_path / "inside"
-    (inside / "deep").mkdir(parents=True)
-    (inside / "deep" / "file").write_text("x")
-    (inside / "link").symlink_to(outside)
-    (inside / "deep").chmod(0)
-    remove(inside)
-    assert not inside.exists()
-    assert (outside / "keep").exists()
+def test_what_an_agent_wrote_is_freed_and_nothing_beside_it(tmp_path: Path) -> None:
+    """Where its volume is its own, all that is in it; on one machine the runner's files lie beside."""
+    for name in ("volume", "rest", "one"):
+        (tmp_path / name).mkdir()
+    apart = Scratch(tmp_path / "rest", tmp_path / "volume", tmp_path / "rest", tmp_path / "rest")
+    for scratch in (apart, Scratch.below(tmp_path / "one")):
+        for name in ("workspace", "home", "tmp", "record"):
+            (scratch.agent / name).mkdir()
+            (scratch.agent / name / "full").write_bytes(b"x")
+    apart.free(keep=("workspace", "home"))
+    assert {path.name for path in apart.agent.iterdir()} == {"workspace", "home"}
+    apart.free()
+    assert not list(apart.agent.iterdir())
+    together = Scratch.below(tmp_path / "one")
+    together.free()
+    assert {path.name for path in together.agent.iterdir()} == {"tmp", "record"}

@@ -93,7 +93,7 @@ class AgainstADict(RuleBasedStateMachine):
         if any(part in ("", ".", "..") for part in prefix.split("/")[:-1]):
             return
         expected = sorted((key, len(value)) for key, value in self.model.items() if key.startswith(prefix))
-        assert [tuple(entry) for entry in self.store.list(prefix)] == expected
+        assert [(entry.key, entry.size) for entry in self.store.list(prefix)] == expected
 
     @invariant()
     def nothing_else_is_there(self) -> None:
@@ -245,7 +245,7 @@ def test_a_full_disk_is_said_and_leaves_nothing_torn(small_disk: Path) -> None:
             write("c/b", b"2" * 300_000)
     with pytest.raises(StoreError, match="the disk is full"):
         grants.create(store.grant_put("c/d", expires_s=60), b"3" * 300_000)
-    assert [tuple(entry) for entry in store.list("")] == [("c/a", 100_000)]
+    assert [(entry.key, entry.size) for entry in store.list("")] == [("c/a", 100_000)]
     assert [path.name for path in (store.root / "c").iterdir()] == ["a"], "no temporary keeps the disk full"
     assert store.create("c/b", b"2" * 1000)
 

@@ -58,7 +58,7 @@ def test_as_boto3_signs(kind: str, key: str, conditional: bool, expires_s: int) 
     fields = parse_qs(urlsplit(theirs).query)
     ours = presign(
         method,
-        Signer(CLIENTS[kind], "bucket", session().get_credentials())._scope,
+        Signer(CLIENTS[kind], "bucket", session().get_credentials()).scope,
         key,
         keys=Keys("AKIA/EXAMPLE+", "secret", fields.get("X-Amz-Security-Token", [None])[0]),
         at=datetime.strptime(fields["X-Amz-Date"][0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC),

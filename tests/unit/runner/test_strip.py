@@ -59,6 +59,21 @@ def test_strip_extra_cannot_leave_the_repository(extra: str) -> None:
         strip({"a": FILE}, [extra])
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".windsurfrules",
+        "a/.clinerules",
+        ".junie/guidelines.md",
+        "AGENT.md",
+        ".github/instructions/a.instructions.md",
+    ],
+)
+def test_what_stays_and_may_speak_to_some_agent_is_named(path: str) -> None:
+    kept, _ = strip({path: FILE, "src/a.py": FILE, "docs/rules.md": FILE, "AGENTS.md": FILE})
+    assert leftovers(kept) == (path,)
+
+
 def test_leftovers_ignore_virtual_environments() -> None:
     paths = ["a/CLAUDE.md", ".venv/lib/AGENTS.md", "lib/site-packages/x/AGENTS.md", "src/a.py"]
     assert leftovers(paths) == ("a/CLAUDE.md",)

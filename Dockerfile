@@ -1,0 +1,108 @@
+# The images of pods. Targets: runner (one attempt; default) and controller. `trialfleet image build` calls this.
+#
+#   BASE           what runner and tasks stand on: Debian 12 or newer, or a derivative, with what the tasks' tests
+#                  need of the system
+#   AGENTS         agents to install, separated by spaces: claude-code, or claude-code@VERSION. Empty: those built in
+#   BAKE_PACKAGES  Debian packages that task environments need to be built, such as build-essential; not in the
+#                  final image
+ARG BASE=debian:bookworm-slim
+
+# --- what every stage and both images have ------------------------------------------------------------
+FROM ${BASE} AS base
+USER root
+RUN set -eu; apt-get update -qq; \
+    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends ca-certificates git python3 >/dev/null; \
+    rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/apt /var/log/dpkg.log; \
+    /usr/bin/python3 -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "BASE has an older Python than 3.11")'; \
+    echo 'trialfleet:x:65532:65532:trialfleet:/tmp:/usr/sbin/nologin' >>/etc/passwd; \
+    echo 'trialfleet:x:65532:' >>/etc/group
+ENV LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
+
+# --- tools that stay behind ---------------------------------------------------------------------------
+FROM base AS build
+ENV SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt
+RUN set -eu; apt-get update -qq; \
+    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends python3-venv >/dev/null
+WORKDIR /build
+COPY requirements/uv.txt requirements/build.txt requirements/
+RUN set -eu; /usr/bin/python3 -m venv /opt/build; \
+    /opt/build/bin/pip install -q --disable-pip-version-check --no-cache-dir --require-hashes \
+      -r requirements/uv.txt -r requirements/build.txt
+# Modules never change in an image: their bytecode is taken without a look at the source.
+ENV PATH=/opt/build/bin:$PATH PYC_INVALIDATION_MODE=UNCHECKED_HASH UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy
+
+# --- the runner, apart from anything of a task's ------------------------------------------------------
+FROM build AS runner-home
+COPY requirements/runner.txt requirements/
+RUN --mount=type=cache,target=/root/.cache/uv \
+    set -eu; uv venv -q --python /usr/bin/python3 /opt/trialfleet; \
+    uv pip install -q --python /opt/trialfleet/bin/python --require-hashes --compile-bytecode -r requirements/runner.txt
+# The other packages stay out: the image's id, which campaigns pin, changes with the runner alone.
+COPY pyproject.toml ./
+COPY runner_image runner_image
+RUN --mount=type=cache,target=/root/.cache/uv \
+    set -eu; touch README.md; hatchling build -t wheel -d dist; \
+    uv pip install -q --python /opt/trialfleet/bin/python --no-deps --compile-bytecode dist/*.whl; \
+    rm /opt/trialfleet/.lock; \
+    ln -s /opt/trialfleet/lib/python3*/site-packages/trialfleet_runner/pod/supervise.py /opt/trialfleet/supervise.py
+
+# --- the agents ---------------------------------------------------------------------------------------
+FROM base AS agents
+ARG AGENTS=""
+RUN set -eu; mkdir /opt/trialfleet-agents; \
+    for agent in $AGENTS; do case "$agent" in \
+      claude-code | claude-code@*) \
+        version=${agent#claude-code}; version=${version#@}; version=${version:-2.1.197}; \
+        apt-get update -qq; \
+        DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends npm >/dev/null; \
+        npm install --silent --no-audit --no-fund --prefix /opt/trialfleet-agents \
+          "@anthropic-ai/claude-code@$version"; \
+        # one self-contained program; the platform's package is a second copy of it
+        rm -r /opt/trialfleet-agents/node_modules/@anthropic-ai/claude-code-*; \
+        HOME=/tmp /opt/trialfleet-agents/node_modules/.bin/claude --version | grep -F "$version" ;; \
+      *) echo "unknown agent: $agent (known: claude-code)" >&2; exit 2 ;; \
+    esac; done
+
+# --- the tasks' environments --------------------------------------------------------------------------
+FROM runner-home AS environments
+ARG BAKE_PACKAGES=""
+RUN set -eu; if [ -n "$BAKE_PACKAGES" ]; then \
+      DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $BAKE_PACKAGES >/dev/null; \
+    fi
+ENV TRIALFLEET_BAKED=/opt/trialfleet-environments
+# environments.json is there when `trialfleet image build --for …` wrote it
+COPY requirements/ requirements/
+RUN --mount=type=cache,target=/root/.cache/uv \
+    set -eu; mkdir -p $TRIALFLEET_BAKED; \
+    if [ -e requirements/environments.json ]; then /opt/trialfleet/bin/trialfleet-pod bake requirements/environments.json; fi
+
+# --- targets ------------------------------------------------------------------------------------------
+FROM build AS controller-home
+COPY requirements/controller.txt requirements/
+RUN --mount=type=cache,target=/root/.cache/uv \
+    set -eu; uv venv -q --python /usr/bin/python3 /opt/trialfleet; \
+    uv pip install -q --python /opt/trialfleet/bin/python --require-hashes --compile-bytecode -r requirements/controller.txt
+COPY pyproject.toml ./
+COPY runner_image runner_image
+COPY controller controller
+RUN --mount=type=cache,target=/root/.cache/uv \
+    set -eu; touch README.md; hatchling build -t wheel -d dist; \
+    uv pip install -q --python /opt/trialfleet/bin/python --no-deps --compile-bytecode dist/*.whl
+
+FROM base AS controller
+COPY --from=controller-home /opt/trialfleet /opt/trialfleet
+ENV PATH=/opt/trialfleet/bin:$PATH
+USER 65532:65532
+WORKDIR /tmp
+CMD ["trialfleet", "--help"]
+
+FROM base AS runner
+COPY --from=agents /opt/trialfleet-agents /opt/trialfleet-agents
+COPY --from=environments /opt/trialfleet-environments /opt/trialfleet-environments
+COPY --from=runner-home /opt/trialfleet /opt/trialfleet
+ENV PATH=/opt/trialfleet/bin:$PATH \
+    TRIALFLEET_BAKED=/opt/trialfleet-environments \
+    TRIALFLEET_CLAUDE=/opt/trialfleet-agents/node_modules/.bin/claude
+USER 65532:65532
+WORKDIR /tmp
+CMD ["trialfleet-pod", "run"]

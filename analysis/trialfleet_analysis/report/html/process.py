@@ -1,0 +1,137 @@
+"""How trials ended, how their metrics spread, and by when they passed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element
+
+from trialfleet_analysis.report.document import Report
+from trialfleet_analysis.report.document.measures import Distribution
+from trialfleet_analysis.report.figures import brief, percent, plural, quantity
+from trialfleet_analysis.report.html.markup import Node, breakable, h
+from trialfleet_analysis.report.html.plots import bar
+from trialfleet_analysis.report.html.plots.curve import blocks, incidence
+from trialfleet_analysis.report.html.plots.scale import Scale, axis, nice
+from trialfleet_analysis.report.html.plots.spread import histogram
+from trialfleet_analysis.report.html.table import frame
+from trialfleet_analysis.report.numbers.process import VERDICTS, used_verdicts
+from trialfleet_analysis.report.numbers.taken import label_of, unit_of
+
+FIRST = ("turns", "agent_s", "input_tokens", "output_tokens", "first_edit_turn", "cost_usd")
+
+
+def endings(report: Report) -> Node:
+    """One column per ending: no colour has to be told from another."""
+    used = used_verdicts(report)
+    if not used:
+        return None
+    counts = {(entry.condition, entry.verdict): entry.trials for entry in report.verdicts}
+    head = h(
+        "tr", h("th", "Condition", scope="col"), [h("th", VERDICTS[verdict], scope="col") for verdict in used]
+    )
+    body: list[Element] = []
+    for name in report.condition_names:
+        found = [counts.get((name, verdict), 0) for verdict in used]
+        body.append(h("tr", h("th", breakable(name), scope="row"), [_ending(n, sum(found)) for n in found]))
+    return h(
+        "figure",
+        frame("How trials ended", head, body, class_="bars"),
+        h("figcaption", "Trials and their share of the condition’s."),
+    )
+
+
+def _ending(trials: int, of: int) -> Element:
+    share = percent(trials / of) if of else None
+    return h("td", h("b", f"{trials:,}"), h("small", share) if share else None, bar.share(trials, of))
+
+
+def taken(report: Report) -> Node:
+    return [_panels(report, FIRST), _curves(report), _rest(report)]
+
+
+def _rest(report: Report) -> Node:
+    others = [
+        key for key in dict.fromkeys(one.measure for one in report.analysis.distributions) if key not in FIRST
+    ]
+    if not others:
+        return None
+    return h("details", h("summary", "More distributions"), _panels(report, others))
+
+
+def _panels(report: Report, keys: Sequence[str]) -> Node:
+    by_measure: dict[str, list[Distribution]] = {}
+    for one in report.analysis.distributions:
+        if one.measure in keys:
+            by_measure.setdefault(one.measure, []).append(one)
+    if not by_measure:
+        return None
+    caption = "Outline: share of trials per bin. Below it: the middle half of the trials and their median."
+    return h(
+        "figure",
+        h("div", [_panel(*each) for each in by_measure.items()], class_="panels"),
+        h("figcaption", caption),
+    )
+
+
+def _panel(key: str, found: Sequence[Distribution]) -> Element:
+    unit, edges = unit_of(key), found[0].edges
+    ticks = nice(edges[0], edges[-1], lambda tick: brief(tick, unit)).ticks
+    inside = tuple(tick for tick in ticks if edges[0] <= tick <= edges[-1])
+    scale = Scale(edges[0], edges[-1], inside, lambda tick: brief(tick, unit))
+    rows = [
+        [
+            h("span", breakable(one.condition), class_="name"),
+            histogram(scale, one.edges, one.counts, one.quartiles, _said(one)),
+            h("span", quantity(one.quartiles[1] if one.quartiles else None, unit), class_="value"),
+        ]
+        for one in found
+    ]
+    grid = h("div", rows, h("span"), axis(scale), h("span"), class_="forest spreads")
+    return h("div", h("h3", label_of(key)), grid, class_="panel")
+
+
+def _said(one: Distribution) -> str:
+    if one.quartiles is None:
+        return f"{one.condition}: no trial has it"
+    low, middle, high = (quantity(value, unit_of(one.measure)) for value in one.quartiles)
+    return f"{one.condition}, {plural(sum(one.counts), 'trial')}: median {middle}, middle half {low} to {high}"
+
+
+def _curves(report: Report) -> Node:
+    """One small curve per condition, the control's behind it."""
+    found = report.analysis.incidence
+    if not found:
+        return None
+    control = report.headline.control if report.headline else found[0].condition
+    behind = next((one.passed for one in found if one.condition == control), None)
+    last = quantity(found[0].at[-1], "s")
+    panels = [
+        h(
+            "div",
+            h("p", h("b", breakable(one.condition)), h("span", percent(one.passed[-1]))),
+            incidence(
+                one.at,
+                one.passed,
+                None if one.condition == control else behind,
+                f"{one.condition}: {percent(one.passed[-1])} had passed by {last}",
+            ),
+            class_="small",
+        )
+        for one in found
+    ]
+    caption = (
+        f"Share of trials that had passed, by agent time from 0 to {last}; a failed run never passes. Height: 0 "
+        f"to 100%; dashed: {control}. The number is the share at the end."
+    )
+    return h(
+        "figure", h("h3", "By when trials passed"), h("div", panels, class_="smalls"), h("figcaption", caption)
+    )
+
+
+def over_blocks(report: Report) -> Node:
+    if not report.blocks:
+        return None
+    passes, valid = sum(one.passes for one in report.blocks), sum(one.valid for one in report.blocks)
+    caption = "Pass rate of each launch block over the compared tasks, first to last; dashed: all blocks."
+    drawing = blocks(report.blocks, passes / valid if valid else None)
+    return h("figure", drawing, h("figcaption", caption))

@@ -1,0 +1,91 @@
+"""`trialfleet tables`: one row per trial and one per attempt, as files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from trialfleet_analysis.source import Source, find_source
+from trialfleet_runner.errors import OperatorError
+
+if TYPE_CHECKING:
+    from trialfleet_analysis.tables.read import Campaign
+
+
+@click.command()
+@click.argument("campaign")
+@click.option("--store", metavar="URL", help="Where the campaign is kept, if the campaign file says otherwise.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the two files. [default: <campaign>-tables beside the campaign, or here for S3]",
+)
+@click.option("--format", "form", type=click.Choice(["parquet", "csv"]), default="parquet", show_default=True)
+@click.option("--again", is_flag=True, help="Read all records and bundles, whatever tables the store keeps.")
+@click.option("--no-verify", is_flag=True, help="Look up that bundles exist instead of comparing their SHA-256.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
+def tables(
+    campaign: str,
+    store: str | None,
+    out: Path | None,
+    form: Literal["parquet", "csv"],
+    again: bool,
+    no_verify: bool,
+    as_json: bool,
+) -> None:
+    """Write trials and attempts as tables that DuckDB, pandas and Polars read.
+
+    CAMPAIGN is a campaign file, a campaign's folder in its store, or its name with --store. The columns are in
+    docs/reference/tables.md. Of a finished campaign, the tables are also kept in its store, and used from there.
+    """
+    from trialfleet_analysis.tables.export import write_tables
+
+    source = find_source(campaign, store)
+    folder = out or source.default_folder().with_name(f"{source.campaign}-tables")
+    read = _read(source, verify=not no_verify, again=again)
+    paths = write_tables(read, folder, form)
+    _say(read, [str(path) for path in paths], as_json=as_json)
+
+
+def _read(source: Source, *, verify: bool, again: bool) -> Campaign:
+    from trialfleet_analysis.tables.read import open_campaign
+    from trialfleet_runner.store.protocol import StoreError
+
+    try:
+        return open_campaign(source.open(), source.campaign, verify=verify, tables=not again)
+    except StoreError as error:
+        raise OperatorError(
+            str(error), where=source.store, hint="the store could not answer: try again"
+        ) from error
+
+
+def _say(campaign: Campaign, paths: list[str], *, as_json: bool) -> None:
+    from trialfleet_analysis.tables.columns import known
+
+    facts = {
+        "trials": campaign.trials.num_rows,
+        "attempts": campaign.attempts.num_rows,
+        "refused": int(known(campaign.trials, "fault").sum()),
+        "unplanned": list(campaign.unplanned),
+        "interim": campaign.interim,
+        "verified": campaign.verified,
+        "read": campaign.source,
+        "files": paths,
+    }
+    if as_json:
+        click.echo(json.dumps(facts, indent=1))
+        return
+    click.echo(f"{facts['trials']} trials, {facts['attempts']} attempts, read from the campaign's {facts['read']}")
+    if facts["refused"]:
+        click.echo(
+            f"{facts['refused']} trials are missing data: their records or bundles contradict them", err=True
+        )
+    if campaign.interim:
+        click.echo("not all trials are over: make rates of rows with in_blocks alone", err=True)
+    for trial in campaign.unplanned:
+        click.echo(f"left out, the plan has no place for it: {trial}", err=True)
+    for path in paths:
+        click.echo(path)

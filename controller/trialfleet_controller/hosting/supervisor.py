@@ -1,0 +1,107 @@
+"""The supervisor of one campaign: leases, counters, the wish to stop. It owns no truth: a new one knows everything
+as soon as each dispatcher has spoken once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from trialfleet_controller.events import Event
+from trialfleet_controller.hosting.leasing import Leasing, Pool, combined
+from trialfleet_controller.hosting.messages import Failure, Reply, Said, Summary
+from trialfleet_controller.shards import Activity, Ending, Report, oldest_open_block
+from trialfleet_controller.tally import Counts
+from trialfleet_runner.contract import LossClass
+
+EVENTS = 10_000  # kept for the command line; what comes beyond is counted
+SILENT_S = 30.0
+
+
+class Campaign:
+    """Methods may be called from any thread."""
+
+    def __init__(self, pool: Pool, shards: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._leasing = Leasing(pool, shards)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._interrupts = 0
+        self._reports: dict[int, Report] = {}
+        self._ended: dict[int, Ending] = {}
+        self._failure: Failure | None = None
+        self._events: deque[Event] = deque(maxlen=EVENTS)
+        self._missed = 0
+        self._heard = dict.fromkeys(range(shards), clock())
+
+    def exchange(self, said: Said) -> Reply:
+        """A dispatcher speaks and is leased what it may use from now on."""
+        with self._lock:
+            self._heard[said.shard] = self._clock()
+            self._reports[said.shard] = said.report
+            if said.ended is not None:
+                self._ended[said.shard] = said.ended
+            self._failure = self._failure or said.failure
+            self._keep(said)
+            self._leasing, lease = self._leasing.asked(said.shard, said.held, said.report)
+            # A failure ends the others too; what they run can be taken up again.
+            interrupts = max(self._interrupts, int(self._failure is not None))
+            return Reply(lease, interrupts)
+
+    def summary(self, interrupts: int) -> Summary:
+        """How it stands. `interrupts`: how often the operator has asked to stop, so far."""
+        with self._lock:
+            self._interrupts = max(self._interrupts, interrupts)
+            events, missed = tuple(self._events), self._missed
+            self._events.clear()
+            self._missed = 0
+            over = len(self._ended) == len(self._heard)
+            return Summary(
+                report=added(self._reports.values()),
+                silent=self._silent(),
+                ending=combined(self._ended.values()) if over else None,
+                failure=self._failure,
+                events=events,
+                missed=missed,
+            )
+
+    def _keep(self, said: Said) -> None:
+        room = EVENTS - len(self._events)
+        self._missed += said.missed + max(0, len(said.events) - room)
+        self._events.extend(replace(event, shard=said.shard) for event in said.events)
+
+    def _silent(self) -> tuple[int, ...]:
+        now = self._clock()
+        return tuple(
+            shard for shard, heard in self._heard.items() if shard not in self._ended and now - heard > SILENT_S
+        )
+
+
+def added(reports: Iterable[Report]) -> Report:
+    """One report of all shards."""
+    every = list(reports)
+    conditions: dict[str, Counts] = {}
+    losses: Counter[LossClass] = Counter()
+    for report in every:
+        losses.update(report.losses)
+        for name, counts in report.conditions.items():
+            conditions[name] = conditions.get(name, Counts()) + counts
+    return Report(
+        activity=_activity(every),
+        running=sum(report.running for report in every),
+        open=sum(report.open for report in every),
+        oldest_open_block=oldest_open_block(every),
+        spent_usd=sum(report.spent_usd for report in every),
+        reserved=sum(report.reserved for report in every),
+        starved=bool(every) and all(report.starved for report in every),
+        conditions=conditions,
+        losses=dict(losses),
+        before=sum(report.before for report in every),
+    )
+
+
+def _activity(reports: list[Report]) -> Activity:
+    """The earliest of them: what is not driven everywhere is not driven."""
+    order = list(Activity)
+    return min((report.activity for report in reports), key=order.index, default=Activity.STARTING)

@@ -1,0 +1,217 @@
+"""`trialfleet-pod probe`: what a pod of this image is, and what it reaches, for whoever plans a campaign."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from trialfleet_runner import grants as store
+from trialfleet_runner.agents.protocol import Identity
+from trialfleet_runner.agents.registry import agent as registered
+from trialfleet_runner.attempt.members import versions
+from trialfleet_runner.attempt.model import upstream
+from trialfleet_runner.contract import AgentSpec, Frozen, GetGrant
+from trialfleet_runner.environment import baked_folder
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.pod.words import termination_log
+from trialfleet_runner.store.patience import Patience
+from trialfleet_runner.store.probe import Check, ProbeGrants, check_grants
+from trialfleet_runner.store.protocol import StoreError
+
+LIMIT = 4096  # bytes of a termination message
+CONNECT_S = 3.0
+MOST_THREADS = 4096
+DETAIL_CHARS = 120
+_PATIENCE = Patience(total_s=20)  # somebody waits for the report
+
+
+class Reached(Frozen):
+    """One address of the canary. `unresolved`: its name means nothing here, which proves nothing."""
+
+    address: str
+    answer: Literal["refused", "timeout", "connected", "unresolved"]
+
+
+class ProbeReport(Frozen):
+    """One line of JSON. What was not asked for is empty or None."""
+
+    versions: dict[str, str]
+    uv: bool
+    baked: dict[str, str] = Field(default_factory=dict)  # recipe -> Python's whole version
+    agent: Identity | None = None
+    agent_error: str | None = None
+    model_error: str | None = None  # an agent that needs a model, and no key for it
+    threads: int | None = None  # how many could be started; None: as many as were tried
+    store: tuple[Check, ...] = ()
+    store_error: str | None = None
+    canary: tuple[Reached, ...] = ()
+    network: Literal["enforced", "unenforced"] | None = None
+
+
+def main() -> int:
+    """The report on stdout; as much of it as there is room for in the termination message."""
+    report = examine()
+    print(report.model_dump_json(), flush=True)
+    try:
+        termination_log().write_bytes(shortened(report))
+    except OSError:
+        return 0  # not in a pod
+    return 0
+
+
+def examine() -> ProbeReport:
+    """Looks at what the environment names: $TRIALFLEET_PROBE_AGENT (an agent's JSON), $TRIALFLEET_GRANTS_URL (of
+    `ProbeGrants`), $TRIALFLEET_CANARY (host:port, separated by spaces or commas)."""
+    agent, agent_error = _agent(os.environ.get("TRIALFLEET_PROBE_AGENT"))
+    checks, store_error = _store(os.environ.get("TRIALFLEET_GRANTS_URL"))
+    canary = reached(tuple(re.split(r"[,\s]+", os.environ.get("TRIALFLEET_CANARY", "").strip())))
+    return ProbeReport(
+        versions=versions(),
+        uv=shutil.which("uv") is not None,
+        baked=dict(baked_pythons(baked_folder())),
+        agent=agent,
+        agent_error=agent_error,
+        model_error=_model(agent, os.environ.get("TRIALFLEET_PROBE_AGENT")),
+        threads=_threads(),
+        store=checks,
+        store_error=store_error,
+        canary=canary,
+        network=verdict(canary),
+    )
+
+
+def reached(addresses: tuple[str, ...]) -> tuple[Reached, ...]:
+    """Try them all at once."""
+    named = tuple(filter(None, addresses))
+    if not named:
+        return ()
+    with ThreadPoolExecutor(len(named)) as pool:
+        return tuple(pool.map(_reach, named))
+
+
+def verdict(canary: tuple[Reached, ...]) -> Literal["enforced", "unenforced"] | None:
+    """None: nothing was tried.
+
+    >>> verdict((Reached(address="a:1", answer="timeout"), Reached(address="b:1", answer="connected")))
+    'unenforced'
+    """
+    tried = [one for one in canary if one.answer != "unresolved"]
+    if not tried:
+        return None
+    return "unenforced" if any(one.answer == "connected" for one in tried) else "enforced"
+
+
+def shortened(report: ProbeReport, limit: int = LIMIT) -> bytes:
+    """The report in at most `limit` bytes: details go first, then the checks that hold, then what is baked."""
+    for less in _ever_less(report):
+        text = json.dumps(less.model_dump(mode="json", exclude_defaults=True), separators=(",", ":")).encode()
+        if len(text) <= limit:
+            return text
+    raise ValueError(f"a report does not fit into {limit} bytes")
+
+
+def _ever_less(report: ProbeReport) -> Iterator[ProbeReport]:
+    yield report
+    short = tuple(check.model_copy(update={"detail": check.detail[:DETAIL_CHARS]}) for check in report.store)
+    report = report.model_copy(update={"store": short})
+    yield report
+    report = report.model_copy(update={"store": tuple(check for check in short if not check.holds)})
+    yield report
+    cut = {name: text and text[:DETAIL_CHARS] for name, text in _errors(report)}
+    report = report.model_copy(update=cut)
+    yield report
+    report = report.model_copy(update={"baked": {}})
+    yield report
+    yield report.model_copy(update={"canary": (), "store": ()})
+
+
+def _errors(report: ProbeReport) -> Iterator[tuple[str, str | None]]:
+    yield "agent_error", report.agent_error
+    yield "model_error", report.model_error
+    yield "store_error", report.store_error
+
+
+def baked_pythons(folder: Path | None) -> Iterator[tuple[str, str]]:
+    """Of every environment in the image: its recipe and its interpreter's version."""
+    if folder is None or not folder.is_dir():
+        return
+    for settings in sorted(folder.glob("*/pyvenv.cfg")):
+        version = re.search(r"^version(?:_info)?\s*=\s*(\S+)", settings.read_text(), re.MULTILINE)
+        yield settings.parent.name, version[1] if version else "unknown"
+
+
+def _agent(given: str | None) -> tuple[Identity | None, str | None]:
+    if given is None:
+        return None, None
+    spec = AgentSpec.model_validate_json(given)
+    try:
+        return registered(spec.kind).identify(spec), None
+    except OperatorError as error:
+        return None, str(error)
+
+
+def _model(agent: Identity | None, given: str | None) -> str | None:
+    if agent is None or given is None or not agent.needs_model:
+        return None
+    try:
+        upstream(AgentSpec.model_validate_json(given))
+    except OperatorError as error:
+        return error.message
+    return None
+
+
+def _threads() -> int | None:
+    """How many a pod may have, tried out: the limit is the kubelet's, and no file in a container tells it. None:
+    at least `MOST_THREADS`."""
+    over, started = threading.Event(), list[threading.Thread]()
+    try:
+        while len(started) < MOST_THREADS:
+            thread = threading.Thread(target=over.wait, daemon=True)
+            thread.start()
+            started.append(thread)
+    except RuntimeError:
+        return len(started)
+    finally:
+        over.set()
+        for thread in started:
+            thread.join()
+    return None
+
+
+def _store(url: str | None) -> tuple[tuple[Check, ...], str | None]:
+    """What the store promises, through the path that runners use; why there is no answer."""
+    if url is None:
+        return (), None
+    found: list[Check] = []
+    try:
+        found.extend(
+            check_grants(ProbeGrants.model_validate_json(store.read(GetGrant(url=url), patience=_PATIENCE)))
+        )
+    except (StoreError, OperatorError) as error:
+        return tuple(found), str(error)
+    return tuple(found), None
+
+
+def _reach(address: str) -> Reached:
+    host, _, port = address.rpartition(":")
+    if not port.isdecimal():
+        return Reached(address=address, answer="unresolved")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_S):
+            return Reached(address=address, answer="connected")
+    except socket.gaierror:
+        return Reached(address=address, answer="unresolved")
+    except TimeoutError:
+        return Reached(address=address, answer="timeout")
+    except OSError:
+        return Reached(address=address, answer="refused")

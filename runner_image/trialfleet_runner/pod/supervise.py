@@ -1,0 +1,144 @@
+"""The first process of the agent's and of the scoring container: waits at its gate for one job, runs it, and goes.
+
+    python -I -S supervise.py agent|score
+
+Standard library only. It needs `supervisor.py` beside it, or where both lie in the package. No process of its
+container can read its memory or its environment, and none exists before it has come through the gate. The job
+comes over a unix socket with five descriptors: stdin, stdout, stderr, lifeline, status (`sandbox/gate.py` sends
+them). The end of the lifeline is the end of everything here, and so is the end of the job.
+
+Exit codes: 0 the job has ended, or the runner has gone; 143 told to stop while nobody was there; 4 the runner
+never came. What became of the job goes to the runner alone.
+"""
+
+from __future__ import annotations
+
+import _socket as socket  # the full module would double the start-up time
+import os
+import signal
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from trialfleet_runner.sandbox import supervisor
+else:
+    _HERE = os.path.dirname(os.path.realpath(__file__))  # noqa: PTH120 - pathlib costs start-up time
+    sys.path[:0] = [_HERE, f"{_HERE}/../sandbox"]
+    import supervisor
+
+PR_SET_DUMPABLE = 4
+WAIT_S, LOOK_S = 120.0, 0.05
+NEVER_CAME, TOLD_TO_STOP = 4, 143
+DESCRIPTORS = 5
+
+
+def gate(role: str) -> str:
+    return f"{os.environ.get('TRIALFLEET_ROOT', '/trialfleet')}/{role}-gate/gate.sock"
+
+
+def come_in(path: str, wait_s: float) -> socket.socket | None:
+    """Connected to the runner; None when it has gone already. Raises `TimeoutError` when it never came."""
+    until = time.monotonic() + wait_s
+    while time.monotonic() < until:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.connect(path)
+        except FileNotFoundError:
+            time.sleep(LOOK_S)
+            continue
+        except ConnectionRefusedError:
+            return None
+        return connection
+    raise TimeoutError(f"{path}: the runner never came")
+
+
+def receive(connection: socket.socket) -> tuple[list[bytes], list[int]] | None:
+    """The job's fields and descriptors; None when the runner has gone without one."""
+    try:
+        size, control, _, _ = connection.recvmsg(4, socket.CMSG_SPACE(4 * DESCRIPTORS), socket.MSG_CMSG_CLOEXEC)
+        told = b""
+        while len(size) == 4 and len(told) < int.from_bytes(size, "big"):
+            part = connection.recv(2**16)
+            if not part:
+                return None
+            told += part
+    except ConnectionResetError:
+        return None
+    if not told:
+        return None
+    ((_, _, packed),) = control
+    fds = [int.from_bytes(packed[at : at + 4], sys.byteorder) for at in range(0, 4 * DESCRIPTORS, 4)]
+    return told.split(b"\0")[:-1], fds
+
+
+def oom_kills() -> int:
+    """How often the kernel has killed for memory in our cgroup, of either version; 0 where that cannot be read."""
+    root, groups = "/sys/fs/cgroup", ["0::/", "0:memory:/"]
+    with open("/proc/self/cgroup") as file:  # noqa: PTH123
+        groups[:0] = file.read().split()
+    for line in groups:
+        _, controllers, path = line.split(":", 2)
+        if controllers not in ("", "memory"):
+            continue
+        name = "memory.oom_control" if controllers else "memory.events"
+        found = counted(f"{root}/{controllers}{path}/{name}")
+        if found is not None:
+            return found
+    return 0
+
+
+def counted(path: str) -> int | None:
+    """The counter `oom_kill` of a cgroup's file; None when there is no such file or counter."""
+    try:
+        with open(path) as file:  # noqa: PTH123
+            pairs = dict(line.split() for line in file)
+    except OSError:
+        return None
+    return int(pairs["oom_kill"]) if "oom_kill" in pairs else None
+
+
+def run(fields: list[bytes], fds: list[int]) -> None:
+    """The one job, to its end, with nothing of it left alive; told over the status descriptor."""
+    *streams, lifeline, status = fds
+    for number, fd in enumerate(streams):
+        os.dup2(fd, number)
+        os.close(fd)
+    cwd, count, *rest = fields
+    argv = [os.fsdecode(word) for word in rest[: int(count)]]
+    pairs = [pair.partition(b"=") for pair in rest[int(count) :]]
+    before = oom_kills()
+    environment = {name: value for name, _, value in pairs}
+    main, error = supervisor.start(argv, os.fsdecode(cwd), None, environment)
+    if error is not None:
+        supervisor.say(status, "error " + error.replace("\n", " "))
+        return
+    supervisor.say(status, f"started {main}")
+    ended = supervisor.supervise(main, lifeline, None, lambda: oom_kills() > before)
+    supervisor.say(status, f"{supervisor.accounted(ended)} {oom_kills() - before}")
+
+
+def told_to_stop(*_: object) -> None:
+    os._exit(TOLD_TO_STOP)
+
+
+def main(role: str) -> int:
+    supervisor.prctl(PR_SET_DUMPABLE, 0)
+    supervisor.prctl(supervisor.PR_SET_CHILD_SUBREAPER, 1)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, told_to_stop)
+    try:
+        connection = come_in(gate(role), float(os.environ.get("TRIALFLEET_GATE_WAIT_S", WAIT_S)))
+    except TimeoutError as error:
+        print(error, file=sys.stderr)
+        return NEVER_CAME
+    # From here on the runner, which is told to stop as well, says what becomes of us.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    job = None if connection is None else receive(connection)
+    if job is not None:
+        run(*job)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

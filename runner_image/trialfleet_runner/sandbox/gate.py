@@ -1,0 +1,85 @@
+"""The runner's end of another container: a socket in a folder that both see, over which one job is handed.
+
+The supervisor there (`pod/supervise.py`) is the first process of its container and connects before any other could
+exist. It gets the job as one message, with its descriptors: what is handed over cannot be opened by a name.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from pathlib import Path
+
+from trialfleet_runner.sandbox.protocol import Job, SandboxError
+
+SOCKET = "gate.sock"
+WAIT_S = 120.0  # for the other container to start
+_LOOK_S = 0.2
+
+
+class Gate:
+    """Listens from the start, and is given up for good once somebody has come in.
+
+    Its socket stays where it is: who finds it, and is refused, knows that the runner has gone or is taken.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / SOCKET
+        path.unlink(missing_ok=True)
+        fresh = path.with_name(f"{SOCKET}.new")
+        fresh.unlink(missing_ok=True)
+        self.path = path
+        self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listening.bind(str(fresh))
+        fresh.chmod(0o666)
+        self._listening.listen(1)
+        fresh.rename(path)  # whoever finds it can connect: before listen() it would be refused
+
+    def supervisor(self, job: Job, wait_s: float = WAIT_S) -> socket.socket | None:
+        """The one connection; every later one is refused. None: `job.stop` was set while nobody came.
+
+        Raises `SandboxError` when nobody comes within `wait_s`, or somebody has been here before.
+        """
+        until = time.monotonic() + wait_s
+        try:
+            self._listening.settimeout(_LOOK_S)
+            while time.monotonic() < until:
+                if job.stop.is_set():
+                    return None
+                try:
+                    connection, _ = self._listening.accept()
+                except TimeoutError:
+                    continue
+                self.close()
+                connection.settimeout(None)
+                return connection
+        except OSError as error:
+            raise SandboxError(f"{self.path}: used before, or closed: {error}") from error
+        raise SandboxError(f"{self.path}: its container did not start within {wait_s:.0f} s")
+
+    def close(self) -> None:
+        """Let nobody in any more; who waits is hung up on."""
+        self._listening.close()
+
+
+def message(argv: tuple[str, ...], env: dict[str, str], cwd: str) -> bytes:
+    """A job on its way: fields that end with NUL, which none of them can hold: the folder, the number of
+    arguments, they, and the variables.
+
+    >>> message(("echo", "a b"), {"HOME": "/h"}, "/w")
+    b'/w\\x002\\x00echo\\x00a b\\x00HOME=/h\\x00'
+    """
+    fields = (cwd, str(len(argv)), *argv, *(f"{name}={value}" for name, value in env.items()))
+    return b"".join(os.fsencode(field) + b"\0" for field in fields)
+
+
+def hand_over(connection: socket.socket, told: bytes, fds: tuple[int, ...]) -> None:
+    """Send the job: its length (four bytes, with the descriptors), then itself. Raises `SandboxError` when the
+    supervisor has gone."""
+    try:
+        socket.send_fds(connection, [len(told).to_bytes(4, "big")], list(fds))
+        connection.sendall(told)
+    except OSError as error:
+        raise SandboxError(f"the container's supervisor has gone: {error}") from error

@@ -1,0 +1,147 @@
+"""Attempts on a real kubelet beside pods that run `true`: one at a time, and 80 at once.
+
+Needs the runner's image in $TRIALFLEET_TEST_IMAGE. $TRIALFLEET_BENCH_PODS (80) chooses fewer at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.bench.figure import Figure
+from tests.cluster import simulated_rig
+from tests.cluster.minimal import Minimal, minimal
+from trialfleet_controller import epochs
+from trialfleet_controller.campaigns import from_file
+from trialfleet_controller.dispatcher import Dispatcher
+from trialfleet_controller.kube import shape
+from trialfleet_controller.kube.backend import KubernetesBackend
+from trialfleet_controller.kube.client import Client
+from trialfleet_controller.kube.manifest import planned
+from trialfleet_controller.ledger import Ledger
+from trialfleet_controller.plan import trials
+from trialfleet_controller.shards import Ending
+from trialfleet_runner.campaign import Plan
+from trialfleet_runner.contract import Scored
+
+AT_ONCE = int(os.environ.get("TRIALFLEET_BENCH_PODS", "80"))
+ALONE = 7
+ROUNDS = 2  # of AT_ONCE
+LABEL = "trialfleet.dev/bare"
+Json = dict[str, Any]
+
+
+def measure() -> list[Figure]:
+    if not simulated_rig.there() or "TRIALFLEET_TEST_IMAGE" not in os.environ:
+        missing = f"{simulated_rig.MISSING}, and the runner's image in $TRIALFLEET_TEST_IMAGE"
+        return [Figure("real kubelet", None, "", note=missing)]
+    with tempfile.TemporaryDirectory() as folder, minimal(Path(folder)) as place:
+        alone = _campaign(place, "alone", reps=ALONE, width=1)
+        many = _campaign(place, "many", reps=ROUNDS * AT_ONCE, width=AT_ONCE)
+        client = _Unbound.connect(threads=16)
+        bare_s, _ = _bare(client, place.namespace, alone, count=ALONE, width=1)
+        overhead_s = statistics.median(_overheads(*_drive(place, alone, client)[:2]))
+        _, bare_took_s = _bare(client, place.namespace, many, count=ROUNDS * AT_ONCE, width=AT_ONCE)
+        _, _, took_s = _drive(place, many, client)
+    pods, bare = 60 * ROUNDS * AT_ONCE / took_s, 60 * ROUNDS * AT_ONCE / bare_took_s
+    return [
+        Figure("a pod that runs `true`", statistics.median(bare_s), "s", note=f"median of {ALONE}, one at a time"),
+        Figure("an attempt without agent and tests", overhead_s, "s", note=f"median of {ALONE}, one at a time"),
+        Figure("  of the bare pod's time", overhead_s / statistics.median(bare_s), "×", goal=1.7),
+        Figure(f"bare pods, {AT_ONCE} at once", bare, "/min"),
+        Figure(f"attempts of `nop`, {AT_ONCE} at once", pods, "/min"),
+        Figure("  of the bare pods' rate", pods / bare, "×", floor=0.25),
+    ]
+
+
+class _Unbound(Client):
+    """Pods without requests and limits of CPU: so many would not fit on a small node."""
+
+    def create_pod(self, namespace: str, pod: Json) -> Json:
+        for container in pod["spec"]["containers"]:
+            for bounds in container.get("resources", {}).values():
+                bounds.pop("cpu", None)
+                bounds.update({"memory": "64Mi"} if bounds is container["resources"].get("requests") else {})
+        return super().create_pod(namespace, pod)
+
+
+def _campaign(place: Minimal, name: str, *, reps: int, width: int) -> Path:
+    limits = {"cpu": 1, "memory": "512Mi", "disk": "128Mi", "parallel": width}
+    kubernetes = {"max_pending": width, "creates_per_s": 1000, "creates_burst": width}
+    path = place.campaign(campaign=name, reps=reps, limits=limits, kubernetes=kubernetes)
+    frozen = place.trialfleet("plan", str(path), "--freeze")
+    assert frozen.code == 0, frozen.err
+    return path.rename(path.with_name(f"{name}.yaml"))
+
+
+def _drive(place: Minimal, path: Path, client: Client) -> tuple[Ledger, Plan, float]:
+    """The campaign without Ray, and how long it took."""
+    store = from_file(path).store
+    ledger = Ledger(store, path.stem)
+    plan = ledger.plan()
+    driver = epochs.claim(store, plan.campaign, epochs.Pulse())
+    backend = KubernetesBackend.open(plan, store_url=store.url, client=client)
+    began = time.monotonic()
+    ending = Dispatcher(plan, trials(plan), ledger, backend, driver).run()
+    took_s = time.monotonic() - began
+    driver.end()
+    assert ending is Ending.COMPLETE, ending
+    return ledger, plan, took_s
+
+
+def _overheads(ledger: Ledger, plan: Plan) -> list[float]:
+    """Seconds from an attempt's intent to its end, less agent and tests. Needs clocks that agree."""
+    spent: list[float] = []
+    for trial in trials(plan):
+        (attempt,) = ledger.chain(trial.id)
+        assert attempt.end is not None
+        assert isinstance(attempt.end.scored, Scored), attempt.end.loss
+        metrics = attempt.end.scored.metrics
+        spent.append(attempt.end.at - attempt.intent.at - (metrics.agent_s or 0) - (metrics.tests_s or 0))
+    return spent
+
+
+def _bare(client: Client, namespace: str, path: Path, *, count: int, width: int) -> tuple[list[float], float]:
+    """Seconds of each pod, from before its creation to the event that it succeeded; and of all."""
+    plan = Ledger(from_file(path).store, path.stem).plan()
+    spec, label = shape.pod_spec(planned(plan)), path.stem
+    begun: dict[str, float] = {}
+    took: list[float] = []
+    began = time.monotonic()
+
+    def create(number: int) -> None:
+        name = f"bare-{label}-{number}"
+        one = shape.container(planned(plan), "bare", ("true",), env=[])
+        begun[name] = time.monotonic()
+        pod = {"metadata": {"name": name, "labels": {LABEL: label}}, "spec": {**spec, "containers": [one]}}
+        client.create_pod(namespace, {"apiVersion": "v1", "kind": "Pod", **pod})
+
+    with _events(client, namespace, f"{LABEL}={label}") as events:
+        for number in range(min(width, count)):
+            create(number)
+        for pod in events:
+            name = pod["metadata"]["name"]
+            if pod["status"].get("phase") != "Succeeded" or name not in begun:
+                continue
+            took.append(time.monotonic() - begun.pop(name))
+            client.delete_pod(namespace, name, uid=pod["metadata"]["uid"])
+            if len(took) == count:
+                break
+            if len(took) + len(begun) < count:
+                create(len(took) + len(begun))
+    return took, time.monotonic() - began
+
+
+@contextmanager
+def _events(client: Client, namespace: str, selector: str) -> Generator[Generator[Json]]:
+    version = client.list_pods(namespace, selector).resource_version
+    watched = client.watch_pods(namespace, selector, resource_version=version, timeout_s=3600)
+    with watched as watch:
+        yield (json.loads(line)["object"] for line in watch)

@@ -1,0 +1,148 @@
+"""A controller that takes up a campaign of 10,000 measured and 1,000 running trials, and then has nothing to do.
+
+$TRIALFLEET_BENCH_MEASURED (10000) and $TRIALFLEET_BENCH_RUNNING (1000) choose smaller sizes. The listings that a
+resume reads hold as many keys as they would; of measured trials only what it reads is there: grants and outcomes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from subprocess import Popen
+
+import psutil
+
+from tests.bench.figure import Figure
+from tests.cluster import simulated_rig
+from tests.cluster.simulated.wire import Api
+from tests.cluster.simulated_campaign import CONDITIONS, simulated_plan
+from tests.cluster.simulated_rig import Rig
+from trialfleet_controller import keys
+from trialfleet_controller.fold import Intend
+from trialfleet_controller.kube import manifest, names
+from trialfleet_controller.kube.client import Client
+from trialfleet_controller.kube.owner import ensure_owner
+from trialfleet_controller.ledger import Ledger
+from trialfleet_controller.orders import Granter
+from trialfleet_controller.plan import Planned, trials
+from trialfleet_runner.campaign import Plan
+from trialfleet_runner.canonical import canonical_json, sha256
+from trialfleet_runner.contract import Delivery, Metrics, Outcome, Scored, Stop, Verdict
+from trialfleet_runner.store.open import open_store
+
+MEASURED = int(os.environ.get("TRIALFLEET_BENCH_MEASURED", "10000"))
+RUNNING = int(os.environ.get("TRIALFLEET_BENCH_RUNNING", "1000"))
+NEW = 20  # places that are free: new pods can start while all that run go on
+TASKS = 5
+THREADS = 16
+PATIENCE_S = 300
+IDLE_S = 30
+
+
+def measure() -> list[Figure]:
+    if not simulated_rig.there():
+        return [Figure("resume", None, "", note=simulated_rig.MISSING)]
+    with simulated_rig.rig("--run-s", "100000") as rig:
+        plan = _plan(rig)
+        begun = _fill(rig, plan, trials(plan))
+        _await_pods(rig, RUNNING)
+        began = time.monotonic()
+        controller = rig.start(
+            "tests.cluster.simulated_campaign",
+            rig.store,
+            rig.node,
+            rig.namespace,
+            *_size(plan),
+            "--name",
+            "resume",
+        )
+        first_s = _first_new_pod(rig, begun) - began
+        _await_pods(rig, RUNNING + NEW)
+        idle = _idle_share(controller)
+    note = f"{MEASURED:,} measured, {RUNNING:,} running; from the process's start"
+    return [
+        Figure("resume: first new pod", first_s, "s", goal=15, note=note),
+        Figure("idle controller", 100 * idle, "% of a core", goal=2, note=f"{RUNNING + NEW:,} running pods"),
+    ]
+
+
+def _size(plan: Plan) -> tuple[str, ...]:
+    return ("--tasks", f"{TASKS}", "--reps", f"{plan.reps}", "--width", f"{plan.parallel}")
+
+
+def _plan(rig: Rig) -> Plan:
+    reps = -(-(MEASURED + RUNNING + 10 * NEW) // (TASKS * len(CONDITIONS)))
+    return simulated_plan(
+        node=rig.node, namespace=rig.namespace, tasks=TASKS, reps=reps, width=RUNNING + NEW, name="resume"
+    )
+
+
+def _fill(rig: Rig, plan: Plan, every: list[Planned]) -> set[str]:
+    """What an earlier controller left; the ids of all trials that it had begun."""
+    store = open_store(rig.store, endpoint=rig.env["AWS_ENDPOINT_URL_S3"])
+    ledger = Ledger(store, plan.campaign)
+    ledger.freeze(plan)
+    granter, client = Granter(plan, store), Client.connect(threads=THREADS)
+    owner = ensure_owner(client, rig.namespace, plan, rig.store)
+
+    def measured(trial: Planned) -> None:
+        store.create(keys.grants(plan.campaign, trial.id, 1), b"{}")
+        store.create(keys.outcome(plan.campaign, trial.id), canonical_json(_outcome(trial)))
+
+    def running(trial: Planned) -> None:
+        attempt = ledger.intend(trial.id, Intend(1, None, None), epoch=1)
+        assert attempt is not None
+        url = granter.url(ledger.grant(granter.grants(trial, attempt.intent, None)))
+        pod = manifest.pod(plan, trial=trial.id, attempt=1, owner=owner, grants_url=url)
+        client.create_pod(rig.namespace, pod)
+
+    over, open_ = every[:MEASURED], every[MEASURED : MEASURED + RUNNING]
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(running, open_))
+        list(pool.map(measured, over))
+    return {trial.id for trial in (*over, *open_)}
+
+
+def _outcome(trial: Planned) -> Outcome:
+    passed = trial.seed % 2 == 0
+    scored = Scored(
+        verdict=Verdict.PASSED if passed else Verdict.FAILED,
+        stop=Stop.FINISHED,
+        tests_passed=passed,
+        metrics=Metrics(turns=9, tool_calls=14, input_tokens=90_000, output_tokens=2_000, cost_usd=0.31),
+        delivery=Delivery(),
+    )
+    bundle = keys.below(trial.id, 1, "bundle.tar.zst")
+    return Outcome(
+        trial=trial.record(), attempts=1, scored=scored, bundle=bundle, bundle_sha256=sha256(trial.id.encode())
+    )
+
+
+def _await_pods(rig: Rig, running: int) -> None:
+    api, until = Api(threads=1), time.monotonic() + PATIENCE_S
+    path = f"/api/v1/namespaces/{rig.namespace}/pods?fieldSelector=status.phase%3DRunning"
+    while len(api.call("GET", path)["items"]) < running:
+        assert time.monotonic() < until, f"{running} pods do not come to run"
+        time.sleep(1)
+
+
+def _first_new_pod(rig: Rig, begun: set[str]) -> float:
+    """When the first pod of another trial is announced."""
+    api = Api(threads=1)
+    path = f"/api/v1/namespaces/{rig.namespace}/pods"
+    version = api.call("GET", f"{path}?limit=1")["metadata"]["resourceVersion"]
+    for event in api.events(f"{path}?resourceVersion={version}", timeout_s=PATIENCE_S):
+        if event["type"] == "ADDED" and event["object"]["metadata"]["labels"][names.TRIAL] not in begun:
+            return time.monotonic()
+    raise AssertionError("no new pod")
+
+
+def _idle_share(controller: Popen[str]) -> float:
+    """Of a core, once all records have been read."""
+    process = psutil.Process(controller.pid)
+    while process.cpu_percent(interval=5) > 20:
+        pass
+    before = sum(process.cpu_times()[:2])
+    time.sleep(IDLE_S)
+    return (sum(process.cpu_times()[:2]) - before) / IDLE_S

@@ -1,0 +1,107 @@
+"""kubectl against the cluster in $KUBECONFIG, as this user or as one of the manifests' accounts."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+CHECKOUT = Path(__file__).parents[2]
+Raw = dict[str, Any]
+
+
+def kubectl(*argv: str, stdin: Any = None, user: str | None = None) -> subprocess.CompletedProcess[str]:
+    """`stdin`: an object, sent as JSON. `user`: who asks, by impersonation: the API server authorises as it would
+    that user. Never raises for an exit code."""
+    as_user = ("--as", user) if user else ()
+    return subprocess.run(
+        ("kubectl", *as_user, *argv),
+        input=json.dumps(stdin) if stdin is not None else None,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def done(ran: subprocess.CompletedProcess[str]) -> str:
+    """What it printed. Fails the test when it did not end well."""
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def account(namespace: str, name: str) -> str:
+    return f"system:serviceaccount:{namespace}:{name}"
+
+
+@contextmanager
+def fresh_namespace(prefix: str) -> Iterator[str]:
+    """A name that nobody uses; the namespace is removed at the end, whoever made it."""
+    name = f"{prefix}-{secrets.token_hex(4)}"
+    try:
+        yield name
+    finally:
+        kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+
+
+@contextmanager
+def applied_base(folder: Path, prefix: str) -> Iterator[str]:
+    """k8s/base in a namespace of its own, by an overlay (written to `folder`) that renames the namespace."""
+    with fresh_namespace(prefix) as name:
+        base = os.path.relpath(CHECKOUT / "k8s/base", folder.resolve())
+        (folder / "kustomization.yaml").write_text(f"namespace: {name}\nresources: [{base}]\n")
+        done(kubectl("apply", "-k", str(folder)))
+        yield name
+
+
+def ended(namespace: str, pod: str, timeout_s: float = 120) -> str:
+    """The pod's last phase: Succeeded or Failed, or what it was when time was up."""
+    until = time.monotonic() + timeout_s
+    while True:
+        phase = done(kubectl("-n", namespace, "get", "pod", pod, "-o", "jsonpath={.status.phase}"))
+        if phase in ("Succeeded", "Failed") or time.monotonic() > until:
+            return phase
+        time.sleep(0.3)
+
+
+def restricted_pod(name: str, image: str, *argv: str, **spec: Any) -> Raw:
+    """A pod as trials have it: not root, nothing to write but /tmp, no token."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {
+            "restartPolicy": "Never",
+            "enableServiceLinks": False,
+            "terminationGracePeriodSeconds": 1,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": 65532,
+                "runAsGroup": 65532,
+                "fsGroup": 65532,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [
+                {
+                    "name": "main",
+                    "image": image,
+                    "imagePullPolicy": "IfNotPresent",
+                    "command": list(argv),
+                    "securityContext": {
+                        "readOnlyRootFilesystem": True,
+                        "allowPrivilegeEscalation": False,
+                        "capabilities": {"drop": ["ALL"]},
+                    },
+                    "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+                }
+            ],
+            "volumes": [{"name": "tmp", "emptyDir": {}}],
+            **spec,
+        },
+    }

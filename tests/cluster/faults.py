@@ -1,0 +1,160 @@
+"""Campaigns on a simulated node, for faults: started, killed, started again, and audited at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.cluster import done, kubectl
+from tests.cluster.simulated.life import DOUBLED, TROUBLE
+from tests.cluster.simulated_campaign import simulated_plan
+from tests.cluster.simulated_rig import ROOT, Rig, rig
+from tests.integration.campaign_audit import audit, records
+from trialfleet_controller.fault import VARIABLE
+from trialfleet_runner.campaign import Plan
+from trialfleet_runner.contract import Outcome
+from trialfleet_runner.store.open import open_store
+from trialfleet_runner.store.protocol import Store
+
+CAMPAIGN = "simulated"
+CONDITIONS = 5  # of a simulated campaign
+
+
+def inflict(*fault: str) -> None:
+    """`$TRIALFLEET_FAULT NAME [SECONDS]`: kills a server, which is back when this returns; or `compact`."""
+    command = [*os.environ["TRIALFLEET_FAULT"].split(), *fault]
+    subprocess.run(command, check=True, capture_output=True, timeout=240)
+
+
+@contextmanager
+def during(server: str, seconds: int) -> Generator[None]:
+    """The server is down when the block begins, for `seconds`; at its end it is back."""
+    command = [*os.environ["TRIALFLEET_FAULT"].split(), server, str(seconds)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as fault:
+        assert fault.stdout is not None
+        assert fault.stdout.readline() == "down\n", f"{server} was not killed"
+        yield
+        assert fault.wait() == 0
+
+
+def until(happens: Callable[[], Any], *, within_s: float = 120) -> Any:
+    end = time.monotonic() + within_s
+    while not (found := happens()):
+        assert time.monotonic() < end, f"not within {within_s} s"
+        time.sleep(0.1)
+    return found
+
+
+@dataclass
+class Victim:
+    """One campaign of `tasks` × 5 × `reps` trials. `store`: as it is, whatever stands in front of it."""
+
+    rig: Rig
+    tasks: int
+    reps: int
+    width: int
+    kubeconfig: Path  # the controllers'
+
+    @property
+    def store(self) -> Store:
+        return open_store(self.rig.store, endpoint=os.environ["S3_ENDPOINT"])
+
+    @property
+    def plan(self) -> Plan:
+        """Equal to the one that the controller made, as far as trials go."""
+        size = {"tasks": self.tasks, "reps": self.reps, "width": self.width}
+        return simulated_plan(node=self.rig.node, namespace=self.rig.namespace, name=CAMPAIGN, **size)
+
+    @property
+    def trials(self) -> int:
+        return self.tasks * CONDITIONS * self.reps
+
+    def controller(
+        self, *options: str, crash: str = "", under: tuple[str, ...] = (), env: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        """`crash`: the checkpoint at which it kills itself. `under`: a command in front of its own."""
+        size = ("--tasks", str(self.tasks), "--reps", str(self.reps), "--width", str(self.width))
+        made = self.rig
+        argv = (sys.executable, "-m", "tests.cluster.simulated_campaign", made.store, made.node, made.namespace)
+        process = subprocess.Popen(
+            [*under, *argv, *size, *options],
+            cwd=ROOT,
+            env={**made.env, "KUBECONFIG": str(self.kubeconfig), VARIABLE: crash, **(env or {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        made.programs.append(process)
+        return process
+
+    def outcomes(self) -> int:
+        return sum(1 for _ in self.store.list(f"{CAMPAIGN}/outcomes/"))
+
+    def under_way(self, controller: subprocess.Popen[str], *, share: float = 0.25) -> dict[str, bytes]:
+        """Waits until this share of the trials is over; the records of that moment."""
+
+        def there() -> bool:
+            assert controller.poll() is None, f"it ended early: {controller.communicate()[0]}"
+            return self.outcomes() >= share * self.trials
+
+        until(there)
+        assert self.outcomes() < self.trials, "too late to test anything"
+        return records(self.store, CAMPAIGN)
+
+    def complete(self, controller: subprocess.Popen[str], *, within_s: float = 240) -> None:
+        printed, _ = controller.communicate(timeout=within_s)
+        assert controller.returncode == 0, printed
+        assert json.loads(printed.splitlines()[-1])["ending"] == "complete", printed
+
+    def audited(self, before: dict[str, bytes] | None = None) -> tuple[list[Outcome], Counter[str]]:
+        """Every outcome, each once and right; and what the node has played."""
+        played: Counter[str] = Counter(self.rig.stop_kubelet()["counts"])
+        assert played[DOUBLED] == 0, "a runner's record was written twice"
+        assert played[TROUBLE] == 0, "the simulated node failed: its standard error says how"
+        outcomes = audit(self.store, self.plan, before=before)
+        assert len(outcomes) == self.trials
+        return outcomes, played
+
+
+@contextmanager
+def victim(*behaviour: str, tasks: int = 1, reps: int = 8, width: int = 10) -> Generator[Victim]:
+    """`behaviour`: options of the simulated kubelet."""
+    with rig(*behaviour) as made, tempfile.TemporaryDirectory() as folder:
+        config = _as_controller(made.namespace, Path(folder))
+        yield Victim(made, tasks, reps, width, config)
+
+
+def _as_controller(namespace: str, folder: Path) -> Path:
+    """A kubeconfig with the Role of k8s/base, not an administrator's: those skip what a restarted server has not
+    read yet."""
+    for file in ("accounts.yaml", "roles.yaml"):
+        done(kubectl("apply", "-n", namespace, "-f", str(ROOT / "k8s/base" / file)))
+    role, account = "--role=trialfleet-controller", f"--serviceaccount={namespace}:trialfleet-controller"
+    done(kubectl("create", "rolebinding", "tested", "-n", namespace, role, account))
+    config = json.loads(done(kubectl("config", "view", "--raw", "--minify", "-o", "json")))
+    token = done(kubectl("create", "token", "trialfleet-controller", "-n", namespace, "--duration=2h"))
+    config["users"][0]["user"] = {"token": token.strip()}
+    path = folder / "kubeconfig"
+    path.write_text(json.dumps(config))
+    return path
+
+
+@contextmanager
+def standing_still(process: subprocess.Popen[str]) -> Generator[None]:
+    """Stopped for the length of the block, as a machine that swaps or a VM that moves."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)

@@ -1,0 +1,175 @@
+"""What a cluster lacks is found before the first trial, under the Roles of k8s/base: exit 2, and the way out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.minimal import Minimal, client, kubectl, minimal
+from tests.integration.lab import Lab
+from trialfleet_runner.campaign import Plan
+
+pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "s3", "image"), pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Minimal]:
+    with minimal(tmp_path_factory.mktemp("operate")) as made:
+        yield made
+
+
+def nothing_is_left(place: Minimal) -> None:
+    """Neither pods nor a plan nor what the probe wrote."""
+    assert kubectl("get", "pods", "-n", place.namespace, "-o", "name") == ""
+    assert client().list_objects_v2(Bucket=place.bucket).get("KeyCount") == 0
+
+
+def test_the_plan_freezes_what_the_probe_pod_saw(tmp_path: Path) -> None:
+    with minimal(tmp_path) as place:
+        ran = place.trialfleet("plan", str(place.campaign()), "--freeze", "--json")
+        assert ran.code == 0, ran.err
+        plan = Plan.model_validate(json.loads(ran.out)["plan"])
+        assert plan.kubernetes is not None
+        assert plan.kubernetes.image_id.rpartition(":")[0].endswith("sha256")
+        assert plan.kubernetes.network in ("enforced", "unenforced")
+        assert (plan.agent.kind, plan.agent.version) == ("nop", "1")
+        keys = {item["Key"] for item in client().list_objects_v2(Bucket=place.bucket)["Contents"]}
+        assert "runs/looked-at/campaign.json" in keys
+        assert not any(".probe/" in key for key in keys)
+        assert kubectl("get", "pods", "-n", place.namespace, "-o", "name") == ""
+
+
+def test_doctor_names_every_finding(place: Minimal) -> None:
+    ran = place.trialfleet("doctor", str(place.campaign()), "--json")
+    found = {check["name"]: check for check in json.loads(ran.out)}
+    assert ran.code == 0, ran.out
+    assert "not known" in found["nodes"]["found"]  # the Role does not list nodes
+    for name in ("cluster", "grants", "image", "environments", "agent nop", "credentials", "store from pods"):
+        assert found[name]["result"] == "ok", found[name]
+    assert found[f"permissions in {place.namespace}"]["found"] == "all 10 that are needed"
+    assert "admitted" in found[f"pods in {place.namespace}"]["found"]
+    assert found["network"]["result"] in ("ok", "warning")
+    nothing_is_left(place)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"kubernetes": {"namespaces": ["no-such-namespace"]}}, ("no-such-namespace",)),
+        ({"kubernetes": {"runtime_class": "no-such-class"}}, ('"no-such-class" not found', "runtime_class")),
+        ({"kubernetes": {"priority_class": "no-such"}}, ("no-such", "priority_class")),
+        ({"kubernetes": {"image": "no-such-image:1"}}, ("no-such-image:1 cannot be had", "kubernetes.image")),
+        (
+            {"kubernetes": {"model_secret": "no-such-secret"}},
+            ("no Secret no-such-secret", "kubectl create secret"),
+        ),
+        ({"store": {"pod_endpoint": "http://127.0.0.1:9"}}, ("not from pods", "store.pod_endpoint")),
+        ({"store": {"url": "s3://no-such-bucket-anywhere/x"}}, ("no bucket", "aws s3 mb")),
+        (
+            {"agent": {"kind": "claude-code", "options": {"binary": "/no/such"}}},
+            ("agent claude-code", "image build"),
+        ),
+    ],
+    ids=lambda value: "-".join(str(key) for key in value) if isinstance(value, dict) else "",
+)
+def test_refusals(place: Minimal, changed: dict[str, Any], words: tuple[str, ...]) -> None:
+    ran = place.trialfleet("plan", str(place.campaign(**changed)), "--freeze")
+    assert ran.code == 2, ran.out + ran.err
+    for word in (*words, "way out:"):
+        assert word in ran.err
+    nothing_is_left(place)
+
+
+def test_environments_that_the_image_lacks_name_their_tasks(place: Minimal, tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    file = lab.task_file
+    file.write_text(file.read_text().replace("id: shop-discount", "id: shop-discount\n  status: validated"))
+    ran = place.trialfleet("plan", str(place.campaign(tasks=[str(file)])), "--freeze")
+    assert ran.code == 2
+    assert "lacks the environments of shop-discount" in ran.err
+    assert "trialfleet image build --for" in ran.err
+    nothing_is_left(place)
+
+
+def test_a_secret_without_the_key_is_found_by_mounting_it(place: Minimal) -> None:
+    """The accounts of k8s/base may not read Secrets; the probe pod has it mounted, as a runner would."""
+    agent = {"kind": "command", "options": {"argv": ["true"], "needs_model": True}}
+    ran = place.trialfleet("plan", str(place.campaign(agent=agent)), "--freeze")
+    assert ran.code == 2
+    assert "no key for the model provider anthropic" in ran.err
+    assert "model_secret" in ran.err
+    kubectl("create", "secret", "generic", "empty-keys", "-n", place.namespace, "--from-literal=OTHER=x")
+    with_secret = place.campaign(agent=agent, kubernetes={"model_secret": "empty-keys"})
+    ran = place.trialfleet("plan", str(with_secret), "--freeze")
+    assert ran.code == 2
+    assert "in Secret empty-keys" in ran.err
+    nothing_is_left(place)
+    key = "--from-literal=ANTHROPIC_API_KEY=sk-nobody-reads-this"
+    kubectl("create", "secret", "generic", "good-keys", "-n", place.namespace, key)
+    good = place.campaign(agent=agent, kubernetes={"model_secret": "good-keys"})
+    ran = place.trialfleet("plan", str(good), "--json")
+    assert ran.code == 0, ran.err
+    assert "sk-nobody-reads-this" not in ran.out + ran.err
+
+
+def test_an_unenforced_network_is_refused_unless_allowed(place: Minimal) -> None:
+    ran = place.trialfleet("plan", str(place.campaign(kubernetes={"allow_unenforced_network": False})), "--json")
+    if ran.code == 0:  # a cluster whose network cuts what it is told to
+        assert json.loads(ran.out)["plan"]["kubernetes"]["network"] == "enforced"
+        return
+    assert ran.code == 2
+    assert "unenforced: a pod reaches" in ran.err
+    assert "allow_unenforced_network: true" in ran.err
+    nothing_is_left(place)
+
+
+def test_no_kubeconfig(place: Minimal) -> None:
+    ran = place.trialfleet("plan", str(place.campaign()), env={"KUBECONFIG": "/no/such/file"})
+    assert ran.code == 2
+    assert "KUBECONFIG" in ran.err
+
+
+def test_no_permission(tmp_path: Path) -> None:
+    with minimal(tmp_path, roles=()) as place:
+        ran = place.trialfleet("plan", str(place.campaign()))
+        assert ran.code == 2
+        assert "not allowed: create pods (to launch attempts)" in ran.err
+        assert "k8s/base" in ran.err
+
+
+def test_a_rule_that_expires_commits(tmp_path: Path) -> None:
+    with minimal(tmp_path) as place:
+        rule = {"ID": "sweep", "Status": "Enabled", "Filter": {"Prefix": ""}, "Expiration": {"Days": 30}}
+        client().put_bucket_lifecycle_configuration(Bucket=place.bucket, LifecycleConfiguration={"Rules": [rule]})
+        ran = place.trialfleet("plan", str(place.campaign()), "--freeze")
+        assert ran.code == 2
+        assert "lifecycle rule sweep deletes commits" in ran.err
+        nothing_is_left(place)
+
+
+def test_credentials_that_end_before_an_attempt_could(place: Minimal, tmp_path: Path) -> None:
+    """As a role's do: botocore knows when they end."""
+    soon = datetime.now(UTC) + timedelta(minutes=40)
+    told = {
+        "Version": 1,
+        "AccessKeyId": os.environ["AWS_ACCESS_KEY_ID"],
+        "SecretAccessKey": os.environ["AWS_SECRET_ACCESS_KEY"],
+        "Expiration": soon.isoformat(),
+    }
+    (tmp_path / "credentials.json").write_text(json.dumps(told))
+    (tmp_path / "config").write_text(f"[profile soon]\ncredential_process = cat {tmp_path}/credentials.json\n")
+    env = {"AWS_CONFIG_FILE": str(tmp_path / "config"), "AWS_PROFILE": "soon"}
+    place.env = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}
+    try:
+        ran = place.trialfleet("plan", str(place.campaign()), "--freeze", env=env)
+    finally:
+        place.env = {}
+    assert ran.code == 2, ran.err
+    assert "the credentials end at" in ran.err
+    nothing_is_left(place)

@@ -1,0 +1,173 @@
+"""Tables from every store: made once, used from then on, and the same as a directory's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.integration.store.places import BUCKETS, SIGNING, Place
+from tests.unit.analysis import ledger_fixture as made
+from trialfleet_analysis.tables.read import open_campaign
+from trialfleet_runner.store import bulk
+from trialfleet_runner.store.directory import DirectoryStore
+from trialfleet_runner.store.protocol import Store
+from trialfleet_runner.store.s3 import S3Store
+
+PLAN = made.lifelike_plan(reps=3, name="demo")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> DirectoryStore:
+    return made.write(tmp_path_factory.mktemp("source"), PLAN, made.lifelike(7))
+
+
+def copied(source: DirectoryStore, store: Store) -> Store:
+    for entry in source.list("demo/"):
+        if "/tables/" not in entry.key:
+            raw = source.get(entry.key)
+            assert raw is not None
+            store.put(entry.key, raw)
+    return store
+
+
+def test_made_once_and_used_from_then_on(source: DirectoryStore, store: Store) -> None:
+    copied(source, store)
+    first, second = (open_campaign(store, "demo") for _ in range(2))
+    there = open_campaign(source, "demo", tables=False)
+    assert (first.source, second.source) == ("records", "tables")
+    for campaign in (first, second):
+        assert campaign.trials.equals(there.trials)
+        assert campaign.attempts.equals(there.attempts)
+
+
+def test_an_outcome_that_was_written_anew_is_noticed(source: DirectoryStore, store: Store) -> None:
+    copied(source, store)
+    open_campaign(store, "demo")
+    key = next(entry.key for entry in store.list("demo/outcomes/"))
+    raw = store.get(key)
+    assert raw is not None
+    other = raw.replace(b'"attempts":1', b'"attempts":3', 1) if b'"attempts":1' in raw else raw + b" "
+    assert other != raw
+    store.put(key, other)
+    assert open_campaign(store, "demo").source == "records"
+
+
+def test_a_tag_follows_the_value(store: Store) -> None:
+    def tag() -> str:
+        [entry] = store.list("a/")
+        return entry.tag
+
+    store.put("a/b", b"one")
+    first = tag()
+    assert first
+    assert first == tag()
+    store.put("a/b", b"two")
+    assert tag() != first
+
+
+@BUCKETS
+class TestTheFasterReader:
+    """Whatever it brings is what boto3 brings."""
+
+    def test_it_brings_the_same(self, place: Place) -> None:
+        store = bucket(place)
+        values = {f"a/k{number}": b"x" * number for number in range(100)}
+        for key, value in values.items():
+            store.put(key, value)
+        odd = "a/ö 1~%20.json"  # a key whose characters obstore would write in its own way
+        store.put(odd, b"odd")
+        keys = [*values, odd, "a/none", "b/none"]
+        assert list(store.get_many(keys)) == [(key, store.get(key)) for key in keys]
+
+    def test_it_is_used(self, place: Place) -> None:
+        store = bucket(place)
+        store.put("a", b"1")
+        quick = bulk.quick_reader(store.client, store.here)
+        if (place.endpoint or "").startswith("https"):
+            assert quick is None, "an authority of our own is boto3's to keep to"
+            return
+        assert quick is not None
+        assert quick(f"{store.prefix}/a") == b"1"
+        assert quick(f"{store.prefix}/none") is None
+        assert quick(f"{store.prefix}/a") == b"1", "absence is no trouble"
+
+    def test_trouble_ends_its_use(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        store = bucket(place)
+        store.put("a", b"1")
+        quick = bulk.quick_reader(store.client, store.here)
+        if quick is None:  # with an authority of one's own boto3 reads
+            assert (place.endpoint or "").startswith("https:")
+            return
+        tried: list[str] = []
+
+        def get(bucket: object, key: str) -> object:
+            tried.append(key)
+            raise OSError("cut")
+
+        monkeypatch.setattr("obstore.get", get)
+        assert [quick("a"), quick("b")] == [None, None]
+        assert tried == ["a"]
+
+    def test_never_after_a_fork(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        store = bucket(place)
+        monkeypatch.setattr(bulk, "_begun", [1])
+        assert bulk.quick_reader(store.client, store.here) is None
+
+    def test_without_obstore_boto3_reads(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        store = bucket(place)
+        monkeypatch.setitem(sys.modules, "obstore", None)
+        for number in range(70):
+            store.put(f"a/{number}", b"1")
+        assert bulk.quick_reader(store.client, store.here) is None
+        assert {value for _, value in store.get_many([f"a/{number}" for number in range(70)])} == {b"1"}
+
+
+@SIGNING
+def test_wrong_credentials_are_explained_by_boto3(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    from trialfleet_runner.errors import OperatorError
+    from trialfleet_runner.store.open import open_store
+
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+    store = open_store(place.fresh().url, endpoint=place.endpoint)
+    with pytest.raises(OperatorError, match="may not"):
+        list(store.get_many([f"a/{number}" for number in range(70)]))
+
+
+def bucket(place: Place) -> S3Store:
+    store = place.fresh()
+    assert isinstance(store, S3Store)
+    return store
+
+
+def command(*words: str) -> str:
+    argv = [str(Path(sys.executable).with_name("trialfleet")), *words]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+PULLS: dict[str, Callable[[Path], list[str]]] = {
+    "whole": lambda folder: ["pull", "demo", str(folder)],
+    "records alone": lambda folder: ["pull", "demo", str(folder), "--no-bundles"],
+}
+
+
+@pytest.mark.parametrize("pull", PULLS.values(), ids=PULLS.keys())
+def test_pulled_tables_serve_offline(
+    source: DirectoryStore, tmp_path: Path, pull: Callable[[Path], list[str]]
+) -> None:
+    """From the command line, as its users do."""
+    store = DirectoryStore(tmp_path / "store")
+    copied(source, store)
+    assert "from the campaign's records" in command(
+        "tables", str(store.root / "demo"), "--out", str(tmp_path / "a")
+    )
+    command(*pull(tmp_path / "pulled"), "--store", str(store.root))
+    said = command("tables", str(tmp_path / "pulled" / "demo"), "--out", str(tmp_path / "b"))
+    assert "from the campaign's tables" in said
+    for name in ("trials.parquet", "attempts.parquet"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()

@@ -1,0 +1,83 @@
+"""A Ray cluster that asks for a token, joined by its address: $RAY_AUTH_TOKEN alone opens it."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
+
+TOKEN = secrets.token_hex(32)
+
+
+def environment(home: str, **more: str) -> dict[str, str]:
+    """Without what this process has of Ray, and without the token that Ray keeps in the home."""
+    return {
+        **{key: value for key, value in os.environ.items() if not key.startswith("RAY_")},
+        "HOME": home,
+        **more,
+    }
+
+
+@pytest.fixture
+def home() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:  # the paths of Ray's sockets stay short
+        yield folder
+
+
+@pytest.fixture
+def address(home: str) -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("", 0))
+        port = free.getsockname()[1]
+    head = subprocess.Popen(
+        [
+            str(Path(sys.executable).with_name("ray")), "start", "--head", f"--port={port}", "--num-cpus=1",
+            "--include-dashboard=false", "--object-store-memory=80000000", "--disable-usage-stats", "--block",
+            f"--temp-dir={home}/r",
+        ],
+        env=environment(home, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=TOKEN),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )  # fmt: skip
+    assert head.stdout is not None
+    said = ""
+    for line in head.stdout:
+        said += line
+        if "Ray runtime started" in line:
+            break
+    else:
+        pytest.fail(f"no head: {said}")
+    node = re.search(r"Local node IP\D*(\d+(?:\.\d+){3})", re.sub(r"\x1b\[\d+m", "", said))
+    assert node is not None, said
+    yield f"{node[1]}:{port}"
+    every = [head.pid, *(process.pid for process in psutil.Process(head.pid).children(recursive=True))]
+    head.send_signal(signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        head.wait(30)
+    for process in every:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    head.wait()
+    head.stdout.close()
+
+
+def test_the_token_alone_opens_a_cluster(home: str, address: str) -> None:
+    program = [sys.executable, str(Path(__file__).with_name("joins_ray.py")), address]
+    env = environment(home, RAY_AUTH_TOKEN=TOKEN)
+    joined = subprocess.run(program, env=env, capture_output=True, text=True, timeout=200)
+    assert "answer 42" in joined.stdout, joined.stderr
+    assert TOKEN not in joined.stdout + joined.stderr

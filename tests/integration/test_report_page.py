@@ -1,0 +1,193 @@
+"""The report's page in a real browser: silent, offline, in both schemes, on wide and narrow screens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.browser import Browser, browser
+from tests.unit.analysis.ledger_fixture import lifelike, lifelike_plan, read, write
+from tests.unit.analysis.report_fixture import made
+from trialfleet_analysis.report.html.document import to_html
+
+pytestmark = pytest.mark.needs("chromium")
+
+TOO_WIDE = "return document.documentElement.scrollWidth - innerWidth"
+SPILLING = """return [...document.querySelectorAll('.heat td, .heat td .count, .facts dd, .chip, .heat td small')]
+    .filter(one => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline')
+    .map(one => one.textContent)"""
+CUT_OFF = """return [...document.querySelectorAll('table')]
+    .filter(one => one.offsetParent && one.getBoundingClientRect().right > innerWidth + 1)
+    .map(one => one.caption.textContent)"""
+PAPER = "return getComputedStyle(document.body).backgroundColor"
+CONTRAST = """
+const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+function luminance(color) {
+    canvas.fillStyle = '#000'; canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1);
+    const part = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map(value => value / 255)
+        .map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * part[0] + 0.7152 * part[1] + 0.0722 * part[2];
+}
+function behind(one) {
+    const color = getComputedStyle(one).backgroundColor;
+    return color === 'rgba(0, 0, 0, 0)' && one.parentElement ? behind(one.parentElement) : color;
+}
+let least = 21;
+const texts = 'main p, main small, main td, main th, .chip, nav a, .count, figcaption';
+document.querySelectorAll(texts).forEach(one => {
+    const [a, b] = [luminance(getComputedStyle(one).color), luminance(behind(one))];
+    least = Math.min(least, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
+});
+return least"""
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("home")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    fate = lifelike()
+    demo = write(folder / "demo", lifelike_plan(reps=3), fate)
+    begun = write(folder / "begun", lifelike_plan(reps=3), lambda trial: fate(trial) if trial.block == 0 else None)
+    empty = write(
+        folder / "empty", lifelike_plan(reps=3), lambda t: fate(t) if t.block + t.position == 0 else None
+    )
+    reports = {
+        "demo": read(demo, "preamble-vs-pull"),
+        "interim": read(begun, "preamble-vs-pull"),
+        "empty": read(empty, "preamble-vs-pull"),
+        "one task": made(1, 2, 5),
+        "1,000 cells": made(40, 25, 5),
+    }
+    written: dict[str, Path] = {}
+    for name, report in reports.items():
+        written[name] = folder / f"{re.sub(r'[^a-z0-9]', '-', name)}.html"
+        written[name].write_text(to_html(report), encoding="utf-8")
+    return written
+
+
+@pytest.mark.parametrize("name", ["demo", "interim", "empty", "one task", "1,000 cells"])
+def test_silent_offline_and_within_its_window(window: Browser, pages: dict[str, Path], name: str) -> None:
+    for width in (400, 1280):
+        for dark in (False, True):
+            window.look_at(pages[name], width=width, dark=dark)
+            assert window.console() == []
+            assert set(window.requested()) == {pages[name].as_uri()}
+            assert window.run(TOO_WIDE) <= 0, f"too wide at {width} px"
+            assert window.run(SPILLING) == [], f"text leaves its place at {width} px"
+
+
+def test_nothing_is_cut_off_on_paper(window: Browser, pages: dict[str, Path]) -> None:
+    """Paper does not scroll: A4 less its margins is 718 px wide."""
+    window.look_at(pages["demo"], width=718)
+    window.tell("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert window.run(CUT_OFF) == []
+    finally:
+        window.tell("Emulation.setEmulatedMedia", {"media": ""})
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("name", ["demo", "1,000 cells"])
+def test_text_stands_out_from_its_ground(window: Browser, pages: dict[str, Path], name: str, dark: bool) -> None:
+    """At least 4.5 to 1, as WCAG 2 wants it for text of any size."""
+    window.look_at(pages[name], dark=dark)
+    assert window.run(CONTRAST) >= 4.5
+
+
+def test_the_scheme_is_the_systems_until_one_is_chosen(window: Browser, pages: dict[str, Path]) -> None:
+    window.look_at(pages["demo"], dark=True)
+    night = window.run(PAPER)
+    window.look_at(pages["demo"])
+    day = window.run(PAPER)
+    assert night != day
+    window.run("document.getElementById('theme').click()")
+    assert window.run(PAPER) == night
+    assert window.run("return document.getElementById('theme').textContent") == "Light"
+    window.look_at(pages["one task"])
+    assert window.run(PAPER) == night, "the choice holds for the next report"
+    window.run("localStorage.clear()")
+
+
+def test_a_count_leads_to_its_trials_and_these_to_their_command(window: Browser, pages: dict[str, Path]) -> None:
+    window.look_at(pages["demo"])
+    window.run("document.querySelector('a.count').click()")
+    opened = "return document.querySelector(location.hash).closest('details').open"
+    assert window.run(opened) is True
+    button = "document.querySelector(`${location.hash} .ids button`)"
+    trial = window.run(f"return {button}.textContent")
+    assert re.fullmatch(r"[a-z2-7]{26}", trial)
+    window.run(f"{button}.click()")
+    assert window.run("return document.getElementById('said').hidden") is False
+    command = window.run("return document.getElementById('command').textContent")
+    assert command == f"trialfleet show preamble-vs-pull {trial}"
+    assert window.console() == []
+
+
+def test_the_first_key_reaches_the_way_past_the_contents(window: Browser, pages: dict[str, Path]) -> None:
+    window.look_at(pages["demo"])
+    window.press("Tab", 9)
+    assert window.run("return document.activeElement.className") == "skip"
+    assert window.run("return document.activeElement.getBoundingClientRect().top") >= 0
+
+
+def test_heads_stay_in_sight_while_the_heat_map_scrolls(window: Browser, pages: dict[str, Path]) -> None:
+    window.look_at(pages["1,000 cells"], width=900)
+    moved = window.run(
+        """const frame = document.querySelector('.heat'), edge = frame.getBoundingClientRect();
+        frame.scrollTop = 300; frame.scrollLeft = 40;
+        const head = frame.querySelector('thead th:last-child').getBoundingClientRect();
+        const name = frame.querySelector('tbody tr:last-child th').getBoundingClientRect();
+        return [frame.scrollTop, head.top - edge.top, frame.scrollLeft, name.left - edge.left]"""
+    )
+    assert moved[0] == 300
+    assert abs(moved[1]) <= 2
+    assert moved[2] > 0
+    assert abs(moved[3]) <= 2
+
+
+def test_a_request_would_have_been_seen(window: Browser, pages: dict[str, Path], tmp_path: Path) -> None:
+    """The control of the test above: a page that asks, without and with the policy."""
+    pixel = "http://tracker.example/pixel"
+    asking = pages["demo"].read_text().replace("</body>", f'<img src="{pixel}"></body>')
+    for name, text in (("open", without_policy(asking)), ("closed", asking)):
+        (tmp_path / f"{name}.html").write_text(text)
+        window.look_at(tmp_path / f"{name}.html")
+        said = window.console()
+        assert (pixel in window.requested()) is (name == "open")
+        assert any("Content Security Policy" in message for message in said) is (name == "closed")
+
+
+def test_the_policy_stops_every_other_script(window: Browser, pages: dict[str, Path], tmp_path: Path) -> None:
+    """The escaping has a second line behind it."""
+    script = "<script>document.title = 'owned'</script>"
+    injected = pages["demo"].read_text().replace("</body>", f"{script}</body>")
+    for text, owned in ((injected, False), (without_policy(injected), True)):
+        (tmp_path / "injected.html").write_text(text)
+        window.look_at(tmp_path / "injected.html")
+        assert (window.run("return document.title") == "owned") is owned
+    window.console()
+
+
+def without_policy(text: str) -> str:
+    bare, found = re.subn(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+    assert found == 1
+    return bare
+
+
+def test_without_its_script_the_page_still_lists_every_trial(window: Browser, pages: dict[str, Path]) -> None:
+    window.tell("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        window.look_at(pages["demo"])
+        assert window.run("return document.getElementById('theme').hidden") is True
+        listed = window.run("return [...document.querySelectorAll('.ids')].map(one => one.textContent).join(' ')")
+    finally:
+        window.tell("Emulation.setScriptExecutionDisabled", {"value": False})
+    assert len(set(listed.split())) == 90

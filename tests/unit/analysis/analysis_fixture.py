@@ -1,0 +1,279 @@
+"""What an analysis finds, made by hand: every part filled, no number computed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from trialfleet_analysis.continuous import BootstrapInterval, PermutationTest, SignedRankInterval
+from trialfleet_analysis.estimates import Estimand, Interval, Test
+from trialfleet_analysis.multiplicity import Attainability
+from trialfleet_analysis.repeats import RepeatsInterval
+from trialfleet_analysis.report.document.analysis import Analysis
+from trialfleet_analysis.report.document.contrasts import (
+    Adjusted,
+    BlockCompanion,
+    Composition,
+    Contrast,
+    Declared,
+    DeliveryChange,
+    Equivalence,
+    Family,
+    Heterogeneity,
+    LeaveOneOut,
+    OnTasksLikeThese,
+    OnTheseTasks,
+    Screen,
+    Subgroup,
+    Subgroups,
+    TaskEffect,
+)
+from trialfleet_analysis.report.document.measures import (
+    CostPerPass,
+    CostRatio,
+    Distribution,
+    Incidence,
+    MeasureContrast,
+    TimeToPass,
+)
+from trialfleet_analysis.report.document.missing import LossTest, Robustness, Scenario, Sensitivity
+from trialfleet_analysis.report.document.outlook import (
+    DeclaredPower,
+    Detectable,
+    DriftCheck,
+    Method,
+    More,
+    Outlook,
+    Repeats,
+)
+
+ESTIMANDS: tuple[Estimand, Estimand] = ("these_tasks", "tasks_like_these")
+
+
+def _between(draw: random.Random, estimand: Estimand, width: float) -> Interval:
+    centre = draw.uniform(-0.25, 0.3)
+    return Interval(centre, centre - width, centre + width, 0.95, 100, "made", estimand)
+
+
+def _test(draw: random.Random) -> Test:
+    return Test(draw.random() ** 3, 3.0, "made", attainable_p=1e-6, n_informative=5)
+
+
+def _contrast(draw: random.Random, treatment: str, control: str, role: str, tasks: list[str]) -> Contrast:
+    beside = None if role == "primary" else Adjusted("beside the primary", draw.random())
+    return Contrast(
+        treatment=treatment,
+        control=control,
+        role="primary" if role == "primary" else "secondary",
+        tasks=len(tasks),
+        treatment_rate=draw.random(),
+        control_rate=draw.random(),
+        composition=Composition(
+            (DeliveryChange("inline", "added"), DeliveryChange("pull", "dropped")), ("{files: tree, pull: true}",)
+        ),
+        these_tasks=OnTheseTasks(
+            test=_test(draw),
+            adjusted=beside,
+            difference=_between(draw, "these_tasks", 0.12),
+            agrees=draw.choice([True, True, False]),
+            odds_ratio=Interval(2.4, 1.1, None, 0.95, 100, "made", "these_tasks", "unbounded: high"),
+            strata=len(tasks),
+            informative=len(tasks) - 1,
+            by_block=BlockCompanion(_test(draw), 50, 13, 5, 1),
+        ),
+        tasks_like_these=OnTasksLikeThese(
+            test=_test(draw),
+            adjusted=Adjusted("beside the primary, like these", draw.random()),
+            difference=_between(draw, "tasks_like_these", 0.2),
+            leave_one_out=LeaveOneOut(0.1, 0.225, 0.058, 0.312),
+            largest_task=tasks[0],
+            largest_share=0.5,
+            caveat="assumes no rare strong task effects",
+        ),
+        heterogeneity=Heterogeneity(
+            0.039, _between(draw, "tasks_like_these", 0.3), _test(draw), _test(draw), None
+        ),
+    )
+
+
+def made_analysis(
+    draw: random.Random, tasks: list[str], conditions: list[str], reps: int, *, declared: bool
+) -> Analysis:
+    control = conditions[min(3, len(conditions) - 2)] if len(conditions) > 1 else conditions[0]
+    others = [name for name in reversed(conditions) if name != control]
+    roles = ["primary" if declared else "secondary", *["secondary"] * len(others)]
+    contrasts = tuple(
+        _contrast(draw, name, control, role, tasks) for name, role in zip(others, roles, strict=False)
+    )
+    primary = declared and bool(contrasts)
+    frozen = Declared(others[0], control, "these_tasks", 0.05, 0.1, 0.15) if primary else None
+    return Analysis(
+        declared=frozen,
+        monitored=False,
+        contrasts=contrasts,
+        families=(Family("beside the primary", "holm", 0.05, 7, ("one",)),) if contrasts else (),
+        equivalence=tuple(
+            Equivalence(name, 0.1, 0.05, 0.01, 0.4, 0.4, _between(draw, name, 0.1), False, True, None)
+            for name in ESTIMANDS
+            if primary
+        ),
+        subgroups=_subgroups(draw, tasks) if primary else (),
+        screens=tuple(_screen(draw, one, tasks, reps) for one in contrasts),
+        robustness=tuple(_robust(one, name) for one in contrasts[:1] for name in ESTIMANDS if primary),
+        sensitivities=(Sensitivity("per_protocol", 2, 3, _between(draw, "these_tasks", 0.1), _test(draw)),)
+        if primary
+        else (),
+        loss_test=LossTest(
+            _test(draw), 0.0004, tuple(conditions), (2,) * len(conditions), (50,) * len(conditions)
+        ),
+        measures=tuple(_measure(draw, one, key) for one in contrasts for key in ("turns", "agent_s", "cost_usd")),
+        costs=tuple(CostPerPass(name, 21, 26.79, None, 4, 26.79 / 21, None, None) for name in conditions),
+        cost_ratios=tuple(_ratio(one) for one in contrasts),
+        incidence=tuple(_incidence(draw, name) for name in conditions),
+        time_to_pass=tuple(
+            TimeToPass(one.treatment, one.control, 1800.0, Interval(-36.4, -80.6, 7.9, 0.95, 100, "made"))
+            for one in contrasts
+        ),
+        distributions=tuple(
+            _distribution(draw, key, name)
+            for key in ("turns", "agent_s", "input_tokens", "output_tokens", "first_edit_turn", "wall_s")
+            for name in conditions
+        ),
+        drift=_drift(draw, conditions[0]),
+        outlook=_outlook(len(tasks), reps) if contrasts else Outlook(None, _nothing(), None, (), (), ()),
+        repeats=tuple(_repeats(name, k) for name in conditions for k in (1, 3)),
+        methods=(Method("a cell's rate", "Wilson's score interval"),),
+    )
+
+
+def _nothing() -> Interval:
+    return Interval(None, None, None, 0.95, 0, "made", "tasks_like_these", "no task with valid trials")
+
+
+def _subgroups(draw: random.Random, tasks: list[str]) -> tuple[Subgroups, ...]:
+    half = len(tasks) // 2
+    levels = tuple(
+        Subgroup(name, tuple(some), _between(draw, "these_tasks", 0.15))
+        for name, some in (("issue", tasks[:half]), ("failing test", tasks[half:]))
+    )
+    adjusted = Adjusted("interactions", 0.41)
+    tested = Subgroups("prompt source", levels, _test(draw), adjusted, _test(draw), adjusted, None)
+    return tested, Subgroups("difficulty", (), None, None, None, None, "not in the plan for 5 of 5 tasks")
+
+
+def _screen(draw: random.Random, contrast: Contrast, tasks: list[str], reps: int) -> Screen:
+    effects: list[TaskEffect] = []
+    for task in tasks:
+        one, other = draw.randint(0, reps), draw.randint(0, reps)
+        label, p = draw.choice(list(Attainability)), draw.random()
+        dropped = label is Attainability.NOT_GIVEN_THESE_TOTALS
+        between = (one - other) / reps
+        effects.append(
+            TaskEffect(
+                task=task,
+                passes_treatment=one,
+                valid_treatment=reps,
+                passes_control=other,
+                valid_control=reps,
+                difference=between,
+                low=max(-1.0, between - 0.3),
+                high=min(1.0, between + 0.3),
+                p_value=p,
+                adjusted=None if dropped else min(1.0, 2 * p),
+                found=p < 0.02 and not dropped,
+                attainable_p=0.008,
+                label=label,
+                tasks_needed=3 if label is Attainability.NOT_ALONE else None,
+            )
+        )
+    return Screen(contrast.treatment, contrast.control, f"tasks of {contrast.name}", tuple(effects))
+
+
+def _robust(one: Contrast, estimand: Estimand) -> Robustness:
+    scenarios = (
+        Scenario("as_measured", 0.16, 0.069, False, 1),
+        Scenario("complete_case", 0.135, 0.11, False, 1),
+        Scenario("lost_as_failed", 0.2, 0.026, True, 1),
+        Scenario("worst", -0.04, 0.24, False, -1),
+        Scenario("best", 0.22, 0.015, True, 1),
+    )
+    return Robustness(one.treatment, one.control, estimand, 1, 5, scenarios, False, 3, estimand == "these_tasks")
+
+
+def _measure(draw: random.Random, one: Contrast, key: str) -> MeasureContrast:
+    centre = draw.uniform(-9, 9)
+    return MeasureContrast(
+        measure=key,
+        treatment=one.treatment,
+        control=one.control,
+        tasks=one.tasks,
+        trials_treatment=50,
+        trials_control=49,
+        median_treatment=19.0,
+        median_control=25.5,
+        cut_off_treatment=10,
+        cut_off_control=13,
+        mean_difference=BootstrapInterval(
+            centre, centre - 4, centre + 4, 0.95, 100, "made", "these_tasks", monte_carlo_se=(0.06, 0.05)
+        ),
+        permutation=PermutationTest(0.2345, 3.0, "made", exact=False, resamples=9999, monte_carlo_se=0.0042),
+        permutation_adjusted=Adjusted("metrics", draw.random()),
+        shift=SignedRankInterval(
+            -3.0, None, None, 0.95, 5, "made", "tasks_like_these", "5 differences reach .938"
+        ),
+        signed_rank=Test(0.5, 4.0, "made"),
+        signed_rank_adjusted=Adjusted("metrics, like these", None),
+    )
+
+
+def _ratio(one: Contrast) -> CostRatio:
+    these = BootstrapInterval(0.73, 0.51, 1.03, 0.95, 100, "made", "these_tasks", None, 9999, 0.002)
+    return CostRatio(one.treatment, one.control, these, replace(these, low=0.41, high=1.38))
+
+
+def _incidence(draw: random.Random, name: str) -> Incidence:
+    last = draw.uniform(0.2, 0.9)
+    return Incidence(
+        name, tuple(75.0 * n for n in range(1, 25)), tuple(last * (n / 24) ** 0.7 for n in range(1, 25))
+    )
+
+
+def _distribution(draw: random.Random, key: str, name: str) -> Distribution:
+    edges = tuple(4.0 + 1.5 * n for n in range(25))
+    middle = draw.uniform(10, 30)
+    counts = tuple(round(60 * 2.7 ** (-((edge - middle) ** 2) / 90) + draw.random() * 4) for edge in edges[:-1])
+    return Distribution(key, name, edges, counts, (middle - 5, middle, middle + 6))
+
+
+def _drift(draw: random.Random, alone: str) -> tuple[DriftCheck, ...]:
+    return (
+        DriftCheck("order_effect", "Did the second half pass more, or less?", True, _test(draw), 0.03, ()),
+        DriftCheck("balance", "Did every condition run at the same hours?", False, _test(draw), None, (alone,)),
+        DriftCheck("autocorrelation", "Alike?", True, Test(None, None, "made", reason="one rep"), None, (), 0.1),
+    )
+
+
+def _outlook(tasks: int, reps: int) -> Outlook:
+    designs = ((tasks, reps), (tasks, 2 * reps), (tasks, 4 * reps), (2 * tasks, reps), (4 * tasks, reps))
+    more = tuple(More(t, r, t * r, 1.6 / (t * r) ** 0.5, 1.2 / t**0.5 * (1 + 1 / r)) for t, r in designs)
+    return Outlook(
+        mean=0.6,
+        icc=Interval(0.28, 0.1, 0.5, 0.95, 50, "made"),
+        sigma_int=0.039,
+        detectable=(
+            Detectable("these_tasks", tasks, reps, 0.8, 0.05, more[0].mde_these_tasks, None),
+            Detectable("tasks_like_these", tasks, reps, 0.8, 0.05, None, "more than 100 points"),
+        ),
+        more=more,
+        declared=(
+            DeclaredPower("these_tasks", 0.15, 0.71, 0.01, 2000, None),
+            DeclaredPower("tasks_like_these", 0.15, None, None, 0, "not known"),
+        ),
+    )
+
+
+def _repeats(name: str, k: int) -> Repeats:
+    some = RepeatsInterval(
+        0.8, 0.6, 0.95, 0.95, 50, "pass_at_k", "tasks_like_these", None, "k is large" if k > 1 else None
+    )
+    return Repeats(name, k, some, RepeatsInterval(0.3, None, None, 0.95, 50, "pass_hat_k", None, "all alike"))

@@ -1,0 +1,107 @@
+"""From a campaign's tables to the columns that are analysed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.unit.analysis.ledger_fixture import MID_RUN, NOW, Fate, plan, trials, write
+from trialfleet_analysis.plan_of_analysis.columns import Columns, Scheme, counted
+from trialfleet_analysis.plan_of_analysis.reading import columns_of, scheme_of
+from trialfleet_analysis.report.make import make_report
+from trialfleet_analysis.tables.read import Campaign, open_campaign
+from trialfleet_runner.campaign import Plan, Primary
+from trialfleet_runner.contract import Delivery, Metrics, Stop, Trial, Verdict
+from trialfleet_runner.errors import OperatorError
+
+
+def read(campaign: Campaign, compared: tuple[str, ...]) -> tuple[Scheme, Columns]:
+    found = scheme_of(campaign.frame, campaign.tasks, compared, monitored=campaign.interim)
+    return found, columns_of(campaign.trials, found)
+
+
+def opened(root: Path, frozen: Plan, fate: Fate | None = None) -> Campaign:
+    return open_campaign(write(root, frozen, lambda t: fate or Fate()), frozen.campaign)
+
+
+def test_each_flag_means_what_it_says(tmp_path: Path) -> None:
+    """Rep 0: own memory. 1: its hook did not reach the model. 2: a time-out. 3: first run lost. 4: abandoned."""
+
+    def fate(trial: Trial) -> Fate:
+        return {
+            0: Fate(verdict=Verdict.EXHAUSTED, stop=Stop.MEMORY),
+            1: Fate(delivery=Delivery(reached_model={"files": True, "hook": False, "inline": False})),
+            2: Fate(verdict=Verdict.TIMED_OUT, stop=Stop.TIMEOUT),
+            3: Fate(losses=(MID_RUN,)),
+            4: Fate(verdict=None, losses=(MID_RUN,) * 3),
+        }[trial.rep]
+
+    frozen = plan(("a", "b"))
+    _, columns = read(open_campaign(write(tmp_path, frozen, fate), "demo"), ("a", "b"))
+    per_rep = {name: [set(getattr(columns, name)[columns.block == rep].tolist()) for rep in range(5)] for name in (
+        "valid", "passed", "own_memory", "cut_off", "first_missing")}  # fmt: skip
+    assert per_rep["valid"] == [{True}] * 4 + [{False}]
+    assert per_rep["passed"] == [{False}, {True}, {False}, {True}, {False}]
+    assert per_rep["own_memory"] == [{True}] + [{False}] * 4
+    assert per_rep["cut_off"] == [{False}, {False}, {True}, {False}, {False}]
+    assert per_rep["first_missing"] == [{False}] * 3 + [{True}] * 2
+    declared_hook = columns.condition == 1  # intent_layer; none declares nothing
+    assert columns.undelivered.tolist() == ((columns.block == 1) & declared_hook).tolist()
+    assert np.all(columns.started_s[columns.valid] == NOW)
+
+
+def test_only_compared_tasks_in_complete_blocks_are_read(tmp_path: Path) -> None:
+    frozen = plan(("a", "b", "c"))
+    late = {t for t in trials(frozen) if t.block == 3 and t.position == 2}
+    store = write(tmp_path, frozen, lambda t: None if t in late else Fate())
+    scheme, columns = read(open_campaign(store, "demo"), ("a", "c"))
+    assert (scheme.tasks, scheme.monitored) == (("a", "c"), True)
+    assert counted(columns, scheme).valid.tolist() == [[3, 3], [3, 3]]
+    assert columns.block.max() == 2
+
+
+def test_metrics_that_nobody_has_are_not_there(tmp_path: Path) -> None:
+    metrics = Metrics(turns=4, lines_added=2, lines_removed=3, target_hit=True)
+    _, columns = read(opened(tmp_path, plan(("a",), reps=2), Fate(metrics=metrics)), ("a",))
+    assert set(columns.measures) == {"turns", "lines_changed", "target_hit"}
+    assert set(columns.measures["lines_changed"]) == {5.0}
+
+
+def test_what_the_plan_froze_is_the_scheme(tmp_path: Path) -> None:
+    frozen = plan(
+        ("a", "b"), uncovered=("b",), primary=Primary(treatment="intent_layer", control="none", margin=0.1)
+    )
+    hard = frozen.tasks[0].model_copy(update={"category": "simple_fix", "difficulty": "hard"})
+    frozen = frozen.model_copy(update={"tasks": (hard, frozen.tasks[1])})
+    scheme, _ = read(opened(tmp_path, frozen), ("a", "b"))
+    assert scheme.factors == {
+        "prompt source": ("failing_test", "failing_test"),
+        "category": ("simple_fix", None),
+        "difficulty": ("hard", None),
+        "coverage of the anchor": ("covered", "not covered"),
+    }
+    assert scheme.declared is not None
+    assert (scheme.declared.margin, scheme.limit_s, scheme.seed) == (0.1, 60.0, 20261121)
+
+
+def test_an_edited_plan_is_told_what_is_wrong(tmp_path: Path) -> None:
+    frozen = plan(("a",), primary=Primary(treatment="nobody", control="none"))
+    with pytest.raises(OperatorError, match="'nobody' is not among the conditions") as caught:
+        read(opened(tmp_path, frozen), ("a",))
+    assert caught.value.where == "demo/campaign.json"
+
+
+@pytest.mark.parametrize("metric", ["cost_usd", "agent_s", "turns", "tests_core_s"])
+def test_a_metric_below_zero_is_refused_by_the_name_of_its_trial(tmp_path: Path, metric: str) -> None:
+    frozen = plan(("a", "b"), reps=2)
+    odd = trials(frozen)[3].id
+
+    def fate(trial: Trial) -> Fate:
+        return Fate(metrics=Metrics.model_validate({metric: -1 if trial.id == odd else 1}))
+
+    store = write(tmp_path, frozen, fate)
+    with pytest.raises(OperatorError, match=f"{metric} is below 0 in 1 of 8 trials") as refused:
+        make_report(store, "demo", now=NOW)
+    assert refused.value.where == f"demo/outcomes/{odd}.json: scored.metrics.{metric}"

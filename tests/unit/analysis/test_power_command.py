@@ -1,0 +1,254 @@
+"""`trialfleet power`: each question, its JSON, a pilot's store, and what bad input is told."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.unit.analysis.ledger_fixture import Fate, plan, write
+from trialfleet_analysis.power import fisher_power, minimum_detectable_effect
+from trialfleet_analysis.power_command import power
+from trialfleet_runner.campaign import Primary
+from trialfleet_runner.contract import Trial, Verdict
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.store.directory import DirectoryStore
+
+DEMO = Path(__file__).parents[3] / "tasks" / "quickstart" / "demo.yaml"
+PRIMARY = Primary(treatment="intent_layer", control="none", estimand="tasks_like_these", alpha=0.1)
+QUICK = ("--simulations", "100")
+HARD = {"alpha": 0, "beta": 1, "gamma": 2, "delta": 4}  # of five reps, how many pass without context
+
+
+def said(*words: str) -> str:
+    ran = CliRunner().invoke(power, words, catch_exceptions=False)
+    assert ran.exit_code == 0, ran.output
+    return ran.output
+
+
+def told(*words: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(said(*words, "--json"))
+    return found
+
+
+def refused(*words: str) -> OperatorError:
+    with pytest.raises(OperatorError) as error:
+        CliRunner().invoke(power, words, catch_exceptions=False)
+    assert error.value.hint
+    return error.value
+
+
+def pilot(root: Path, *, reps: int = 5, finished: int = 5, primary: Primary | None = PRIMARY) -> Path:
+    """Context adds one pass in five to every task; reps from `finished` on are missing."""
+
+    def fate(trial: Trial) -> Fate | None:
+        if trial.rep >= finished:
+            return None
+        passed = trial.rep < HARD[trial.task] + (trial.condition == "intent_layer")
+        return Fate(Verdict.PASSED if passed else Verdict.FAILED)
+
+    write(root, plan(tuple(HARD), reps=reps, primary=primary), fate)
+    return root / "demo"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pilot's folder that tests read and leave as it is."""
+    return pilot(tmp_path_factory.mktemp("pilot"))
+
+
+def test_reps_for_an_effect() -> None:
+    found = told("--from", "0.4", "--to", "0.6")
+    assert found["question"] == "reps_for_effect"
+    assert [(goal["power"], goal["first"], goal["stays"]) for goal in found["goals"]] == [
+        (0.8, 102, 108),
+        (0.9, 141, 141),
+    ]
+    assert found["reached"][2] == {"reps": 25, "power": fisher_power(0.4, 0.6, 25)}
+    assert "108" in said("--from", "0.4", "--to", "0.6")
+
+
+def test_power_of_given_reps() -> None:
+    found = told("--from", "0.4", "--to", "0.6", "--reps", "7,9", "--test", "boschloo", "--alpha", "0.1")
+    assert found["goals"] == []
+    assert [row["reps"] for row in found["reached"]] == [7, 9]
+    assert (found["test"], found["alpha"]) == ("boschloo", 0.1)
+
+
+def test_effect_of_given_reps() -> None:
+    found = told("--reps", "25")
+    assert [row["control"] for row in found["rows"]] == [None, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5]
+    assert found["rows"][0]["effect"] == minimum_detectable_effect(25)
+    nothing = told("--reps", "5", "--from", "0.2")["rows"][0]
+    assert nothing["effect"] is None
+    assert nothing["power_at_most"] == fisher_power(1.0, 0.2, 5)
+    assert "nothing" in said("--reps", "5", "--from", "0.2")
+
+
+def test_power_of_a_campaign() -> None:
+    words = ("--tasks", "4", "--reps", "5,10", "--from", "0.3", "--to", "0.6", "--icc", "0.2", *QUICK)
+    found = told(*words)
+    assert [(row["tasks"], row["reps"], row["trials"]) for row in found["rows"]] == [(4, 5, 40), (4, 10, 80)]
+    few, many = (row["power"] for row in found["rows"])
+    assert few["these_tasks"]["power"] < many["these_tasks"]["power"]
+    assert many["tasks_like_these"]["analysis"] == "paired_t"
+    assert found["assumptions"]["icc"] == {"value": 0.2, "origin": "given"}
+    assert found["assumptions"]["sigma_int"] == {"value": 0.1, "origin": "assumed"}
+    assert told(*words) == found
+    assert told(*words, "--seed", "2") != found
+    assert f"{100 * few['these_tasks']['power']:.1f}% ±" in said(*words)
+
+
+def test_a_campaign_file_is_enough() -> None:
+    found = told(str(DEMO), *QUICK)
+    assert found["declared"] == {
+        "campaign": "demo",
+        "treatment": "intent_layer_preamble",
+        "control": "none",
+        "estimand": "these_tasks",
+        "effect": None,
+        "apart": 0,
+    }
+    assert [(row["tasks"], row["reps"]) for row in found["rows"]] == [(4, 5)]
+    text = said(str(DEMO), "--reps", "50", *QUICK)
+    assert "these tasks (primary)" in text
+    assert "demo: intent_layer_preamble against none" in text
+
+
+def test_a_frozen_campaign_is_planned_without_its_results(finished: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(finished, tmp_path / "demo")
+    for outcome in (folder / "outcomes").iterdir():
+        outcome.write_text("not to be read")
+    found = told(str(folder), "--from", "0.3", *QUICK)
+    assert (found["rows"][0]["tasks"], found["rows"][0]["reps"], found["effort"]["alpha"]) == (4, 5, 0.1)
+    assert found["declared"]["estimand"] == "tasks_like_these"
+    assert told(str(folder), "--alpha", "0.05", "--to", "0.7", *QUICK)["effort"]["alpha"] == 0.05
+
+
+def test_the_effect_that_a_campaign_declares_gets_its_power(tmp_path: Path) -> None:
+    frozen = plan(tuple(HARD), primary=PRIMARY.model_copy(update={"effect": 0.25}))
+    write(tmp_path, frozen, lambda trial: None)
+    folder = str(tmp_path / "demo")
+    found = told(folder, "--from", "0.3", *QUICK)
+    assert found["rows"][0]["effect"]["these_tasks"]["effect"] is not None
+    assert found["at_declared"]["treatment"] == 0.55
+    power_of_it = found["at_declared"]["rows"][0]["power"]["these_tasks"]["power"]
+    text = said(folder, "--from", "0.3", *QUICK)
+    assert "power for 30.0% against 55.0%" in text
+    assert f"{100 * power_of_it:.1f}% ±" in text
+    assert told(folder, "--from", "0.3", "--to", "0.5", *QUICK)["at_declared"] is None
+
+
+def test_equal_cost() -> None:
+    found = told("--budget", "700", "--cost-task", "75", "--cost-rep", "5", "--sigma-int", "0.15")
+    assert found["best_reps"] == pytest.approx(14.14, abs=0.01)
+    assert found["best"] in found["designs"]
+    assert all(design["cost"] <= 700 for design in found["designs"])
+    assert "← best for tasks like these" in said("--budget", "700", "--cost-task", "75", "--cost-rep", "5")
+
+
+def test_a_pilot_gives_the_assumptions_and_never_its_effect(finished: Path) -> None:
+    found = told("--pilot", str(finished), "--reps", "10", *QUICK)
+    assert found["assumptions"]["control"] == {"value": pytest.approx(0.35), "origin": "pilot"}
+    assert found["assumptions"]["icc"]["origin"] == "pilot"
+    assert found["assumptions"]["icc"]["value"] == found["pilot"]["icc"]["estimate"]
+    assert found["pilot"]["icc"]["low"] < found["assumptions"]["icc"]["value"] < found["pilot"]["icc"]["high"]
+    # Every task gained the same fifth: nothing beyond chance is seen, which is no proof that there is nothing.
+    assert found["pilot"]["sigma_int"] == 0
+    assert found["assumptions"]["sigma_int"] == {"value": 0.1, "origin": "assumed"}
+    assert found["treatment"] is None
+    text = said("--pilot", str(finished), "--budget", "100")
+    assert "the pilot's own effect is not used" in text
+    assert re.search(r"^alpha +0/5 +1/5 *$", text, re.M)
+    assert not (finished / "looks").exists()
+
+
+def test_what_is_given_stands_above_the_pilot(finished: Path) -> None:
+    found = told(
+        "--pilot", str(finished), "--budget", "100", "--from", "0.2", "--icc", "0.1", "--sigma-int", "0.05"
+    )
+    assert {name: part["origin"] for name, part in found["assumptions"].items()} == dict.fromkeys(
+        ("control", "icc", "sigma_int"), "given"
+    )
+
+
+def test_a_running_pilot_is_looked_at_in_complete_blocks_and_the_look_is_recorded(tmp_path: Path) -> None:
+    folder = pilot(tmp_path, finished=3)
+    found = told("--pilot", str(folder), "--budget", "100")
+    assert (found["pilot"]["blocks"], found["pilot"]["interim"]) == (3, True)
+    assert {task["trials_a"] for task in found["pilot"]["tasks"]} == {3}
+    look = json.loads(DirectoryStore(tmp_path.absolute()).get("demo/looks/1.json") or b"")
+    assert (look["by"], look["complete_blocks"]) == ("trialfleet power --pilot", 3)
+
+
+def test_a_pilot_without_a_contrast_needs_one(tmp_path: Path) -> None:
+    folder = str(pilot(tmp_path, reps=2, finished=2, primary=None))
+    error = refused("--pilot", folder)
+    assert (error.where, error.message) == ("--treatment", "the pilot declares no primary contrast")
+    assert refused("--pilot", folder, "--treatment", "none", "--control", "none").where == "--treatment"
+    named = refused("--pilot", folder, "--treatment", "intent_layer", "--control", "nothing")
+    assert (named.where, named.hint) == ("--control", "one of: none, intent_layer")
+    found = told("--pilot", folder, "--treatment", "intent_layer", "--control", "none", "--budget", "100")
+    assert found["pilot"]["control"] == "none"
+
+
+def test_a_control_that_never_passed_is_no_rate(tmp_path: Path) -> None:
+    write(tmp_path, plan(reps=2, primary=PRIMARY), lambda trial: Fate(Verdict.FAILED))
+    assert refused("--pilot", str(tmp_path / "demo")).hint == "say what you expect of it: --from 0.1"
+
+
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        ((), "trialfleet power"),
+        (("--to", "0.5"), "--to"),
+        (("--from", "0.5", "--to", "0.5"), "--to"),
+        (("--reps", "100000"), "--reps"),
+        (("--reps", "25", "--control", "0.2"), "--control"),
+        (("--reps", "25", "--treatment", "none"), "--treatment"),
+        (("--reps", "25", "--icc", "0.2"), "--icc"),
+        (("--reps", "25", "--cost-rep", "2"), "--cost-rep"),
+        (("--tasks", "5", "--test", "boschloo"), "--test"),
+        (("--budget", "9", "--to", "0.5"), "--to"),
+        (("--budget", "9", "campaign.yaml"), "CAMPAIGN"),
+        (("nowhere.yaml",), "nowhere.yaml"),
+        (("--budget", "9", "--cost-task", "10"), "trialfleet power"),
+        (("--tasks", "5", "--from", "0.5", "--to", "0.6", "--icc", "0", "--sigma-int", "0.9"), "trialfleet power"),
+        (("--tasks", "5", "--from", "0"), "trialfleet power"),
+    ],
+)
+def test_bad_questions_name_the_option_and_the_way_out(words: tuple[str, ...], where: str) -> None:
+    assert refused(*words).where == where
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--from", "40"), "must be from 0 to 1; write 0.4 for 40%"),
+        (("--from", "40%"), "write 0.4 for 40%"),
+        (("--from", "nan"), "write 0.4 for 40%"),
+        (("--icc", "1"), "below 1"),
+        (("--power", "1"), "below 1"),
+        (("--reps", "5;10"), "write 25, or 5,10,25"),
+        (("--reps", "0"), "at least 1 rep"),
+        (("--budget", "0"), "above 0"),
+        (("--budget", "much"), "is no number"),
+        (("--cost-task", "-1"), "0 or more"),
+        (("--test", "z"), "'fisher', 'boschloo'"),
+    ],
+)
+def test_bad_values_are_refused_where_they_stand(words: tuple[str, ...], said: str) -> None:
+    ran = CliRunner().invoke(power, words)
+    assert ran.exit_code == 2
+    assert words[0] in ran.output
+    assert said in ran.output
+
+
+def test_a_campaign_of_one_condition_compares_nothing(tmp_path: Path) -> None:
+    write(tmp_path, plan(conditions=("none",), reps=1), lambda trial: None)
+    assert refused(str(tmp_path / "demo")).hint == "add a control, such as none"

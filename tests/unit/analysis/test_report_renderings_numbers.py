@@ -1,0 +1,240 @@
+"""The page and the Markdown show the same tables, and these are made of the document's values."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from tests.unit.analysis.report_fixture import made
+from trialfleet_analysis.estimates import Interval
+from trialfleet_analysis.report.document import Report, to_json
+from trialfleet_analysis.report.html.document import to_html
+from trialfleet_analysis.report.markdown import to_markdown
+from trialfleet_analysis.report.numbers import sections
+from trialfleet_analysis.report.numbers.table import table
+
+DRAWN = {"How trials ended", "Passed of valid trials per task and condition"}  # tables of the page alone
+
+
+class Tables(HTMLParser):
+    """A page's tables by their captions: rows of texts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: dict[str, list[list[str]]] = {}
+        self._caption: list[str] = []
+        self._rows: list[list[str]] = []
+        self._inside: str | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "table":
+            self._caption, self._rows = [], []
+        if tag == "tr":
+            self._rows.append([])
+        if tag in ("td", "th"):
+            self._rows[-1].append("")
+        if tag in ("td", "th", "caption"):
+            self._inside = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th", "caption"):
+            self._inside = None
+        if tag == "table":
+            self.found["".join(self._caption)] = self._rows
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "caption":
+            self._caption.append(data)
+        elif self._inside is not None:
+            self._rows[-1][-1] += data
+
+
+def markdown_tables(text: str) -> dict[str, list[list[str]]]:
+    """By the heading that stands above each, `##` or `###`."""
+    found: dict[str, list[list[str]]] = {}
+    title = ""
+    for line in text.splitlines():
+        if line.startswith("#"):
+            title = plain(line.lstrip("# "))
+        elif line.startswith("|") and not re.fullmatch(r"[|:-]+", line):
+            found.setdefault(title, []).append([plain(cell) for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+    return found
+
+
+def plain(text: str) -> str:
+    return html.unescape(re.sub(r"\\(.)", r"\1", text)).strip()
+
+
+def alike(cell: str) -> str:
+    """A note stands in brackets in Markdown, and beside its number on the page."""
+    return re.sub(r"[\s()]+", " ", cell).strip()
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return made()
+
+
+@pytest.fixture(scope="module")
+def written(report: Report) -> dict[str, list[list[str]]]:
+    return markdown_tables(to_markdown(report))
+
+
+@pytest.fixture(scope="module")
+def document(report: Report) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(to_json(report))
+    return found
+
+
+def test_page_and_markdown_hold_the_same_tables(report: Report, written: dict[str, list[list[str]]]) -> None:
+    of_page = {title: rows for title, rows in Tables(to_html(report)).found.items() if title not in DRAWN}
+    alone = {found.tables[0].title: found.title for found in sections(report) if len(found.tables) == 1}
+    assert {alone.get(title, title) for title in of_page} == set(written)
+    assert len(of_page) > 40
+    for title, rows in of_page.items():
+        theirs = written[alone.get(title, title)]
+        assert [[alike(c) for c in row] for row in rows] == [[alike(c) for c in row] for row in theirs], title
+
+
+def signed(value: float) -> str:
+    return f"{100 * value:+.1f}".replace("-", "−") if round(100 * value, 1) else "0.0"
+
+
+def p(value: float) -> str:
+    return f"{value:.2g}" if value >= 0.0001 else "< 0.0001"
+
+
+def test_contrasts_are_the_documents(written: dict[str, list[list[str]]], document: dict[str, Any]) -> None:
+    _, *rows = written["Contrasts in numbers"]
+    parts = [
+        (one, part, one[part])
+        for one in document["analysis"]["contrasts"]
+        for part in ("these_tasks", "tasks_like_these")
+    ]
+    assert len(rows) == len(parts) == 8
+    for row, (one, name, part) in zip(rows, parts, strict=True):
+        gap, adjusted = part["difference"], part["adjusted"]
+        assert row == [
+            f"{one['treatment']} − {one['control']}",
+            one["role"],
+            name.replace("_", " "),
+            str(one["tasks"]),
+            f"{100 * one['treatment_rate']:.1f}%",
+            f"{100 * one['control_rate']:.1f}%",
+            signed(gap["estimate"]),
+            f"{signed(gap['low'])} to {signed(gap['high'])}",
+            p(part["test"]["p_value"]),
+            "alone" if adjusted is None else p(adjusted["p_value"]),
+        ]
+
+
+def test_conditions_are_the_documents(written: dict[str, list[list[str]]], document: dict[str, Any]) -> None:
+    _, *rows = written["Conditions"]
+    for row, one in zip(rows, document["conditions"], strict=True):
+        these, like = one["these_tasks"], one["tasks_like_these"]
+        assert row == [
+            one["condition"],
+            *(
+                text
+                for part in (these, like)
+                for text in (
+                    f"{100 * part['estimate']:.1f}%",
+                    f"{100 * part['low']:.1f} to {100 * part['high']:.1f}%",
+                )
+            ),
+            f"{one['passes']} / {one['valid']}",
+            str(one["lost"]),
+            f"{100 * one['worst']:.1f}% to {100 * one['best']:.1f}%",
+            str(one["first_runs_missing"]),
+            f"{like['icc']['estimate']:.2f}",
+        ]
+
+
+def test_cells_are_the_documents(written: dict[str, list[list[str]]], document: dict[str, Any]) -> None:
+    _, *rows = written["Cells"]
+    assert [row[:5] for row in rows] == [
+        [one["task"], one["condition"], str(one["passes"]), str(one["valid"]), str(one["lost"])]
+        for one in document["cells"]
+    ]
+    wilson = document["cells"][3]["wilson"]
+    assert rows[3][6] == f"{100 * wilson['low']:.1f} to {100 * wilson['high']:.1f}%"
+
+
+def test_losses_are_the_documents(written: dict[str, list[list[str]]], document: dict[str, Any]) -> None:
+    _, *rows = written["The primary contrast on first runs"]
+    scenarios = [each for one in document["analysis"]["robustness"] for each in one["scenarios"]]
+    assert [row[2:4] for row in rows] == [[signed(one["difference"]), p(one["p_value"])] for one in scenarios]
+    assert [row[4] for row in rows[:5]] == [
+        "no difference found",
+        "no difference found",
+        "treatment passes more",
+        "no difference found",
+        "treatment passes more",
+    ]
+    _, *points = written["How many lost runs could change the decision"]
+    assert [row[1:] for row in points] == [["1", "5", "no", "3"], ["1", "5", "no", "at most 3"]]
+
+
+def test_tasks_are_the_documents(written: dict[str, list[list[str]]], document: dict[str, Any]) -> None:
+    screen = document["analysis"]["screens"][0]
+    _, *rows = written[f"Tasks of {screen['treatment']} − {screen['control']}"]
+    for row, one in zip(rows, screen["tasks"], strict=True):
+        assert row[1] == f"{one['passes_treatment']} / {one['valid_treatment']}"
+        assert row[3:6] == [
+            signed(one["difference"]),
+            f"{signed(one['low'])} to {signed(one['high'])}",
+            p(one["p_value"]),
+        ]
+        assert row[6] == ("– (dropped)" if one["adjusted"] is None else p(one["adjusted"]))
+        assert row[8].startswith(one["label"])
+
+
+def test_designs_are_the_documents(written: dict[str, list[list[str]]], document: dict[str, Any]) -> None:
+    _, *rows = written["What more reps or more tasks would buy"]
+    assert [row[1] for row in rows] == ["as it was run", "reps ×2", "reps ×4", "tasks ×2", "tasks ×4"]
+    for row, one in zip(rows, document["analysis"]["outlook"]["more"], strict=True):
+        assert row[2:] == [
+            f"{one['trials_per_arm']:,}",
+            f"{100 * one['mde_these_tasks']:.1f}",
+            f"{100 * one['mde_tasks_like_these']:.1f}",
+        ]
+
+
+def test_what_was_sampled_says_how_precise_it_is(written: dict[str, list[list[str]]]) -> None:
+    [found] = [rows for title, rows in written.items() if title.endswith("metrics on these tasks")][:1]
+    assert found[1][4].endswith("(limits ± 0.1)")
+    assert found[1][5] == "0.23 (± 0.004)"
+
+
+def test_what_is_undefined_is_a_dash_with_its_reason(report: Report) -> None:
+    first = report.analysis.contrasts[0]
+    nothing = Interval(None, None, None, 0.95, 0, "made", "these_tasks", "no task has both")
+    empty = replace(first, these_tasks=replace(first.these_tasks, difference=nothing))
+    changed = replace(report, analysis=replace(report.analysis, contrasts=(empty, *report.analysis.contrasts[1:])))
+    [row] = [
+        r
+        for r in markdown_tables(to_markdown(changed))["Contrasts in numbers"]
+        if r[1:3] == ["primary", "these tasks"]
+    ]
+    assert row[6:8] == ["– (no task has both)", "–"]
+    assert "no task has both" in to_html(changed)
+
+
+def test_while_the_campaign_runs_no_p_goes_unlabelled(report: Report) -> None:
+    running = replace(report, analysis=replace(report.analysis, monitored=True))
+    label = "no p-value below is valid as it stands"
+    for text in (to_html, to_markdown):
+        assert label in text(running)
+        assert label not in text(report)
+
+
+def test_a_row_must_fit_its_head() -> None:
+    with pytest.raises(ValueError, match="does not fit its 2 columns"):
+        table("t", ("a", "b"), [("1",)])

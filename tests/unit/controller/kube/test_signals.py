@@ -1,0 +1,344 @@
+"""Every state that a pod can be lost in, as kubelets, schedulers and controllers word it."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from tests.unit.controller.kube.lab import GRACES, IMAGE_ID, TRIAL, raw_pod, status
+from trialfleet_controller.classify import Departure, classify
+from trialfleet_controller.kube import signals
+from trialfleet_controller.kube.pods import parse
+from trialfleet_controller.kube.signals import Concern, Event, Finding, Gone, Stuck
+from trialfleet_controller.kube.words import LIMIT, last_words
+from trialfleet_runner.contract import End, HaltScope, LastWords, Loss, LossClass
+
+ATTEMPT = (TRIAL, 1)
+LONG = dict.fromkeys(Concern, 1000000.0)
+
+
+def judged(raw: dict[str, Any], *, ages: Any = None, events: tuple[Event, ...] = ()) -> Finding | None:
+    """`ages` default to none at all, and are cut to the concerns that the pod raises, as a tracker does."""
+    pod = parse(raw)
+    present = signals.concerns(pod)
+    kept = {concern: age for concern, age in (ages or {}).items() if concern in present}
+    return signals.judge(pod, ages=kept, graces=GRACES, image_id=IMAGE_ID, attempt=ATTEMPT, events=events)
+
+
+def loss_of(finding: Finding | None) -> Loss:
+    assert finding is not None
+    return classify(finding.departure, started=True, patched=False)
+
+
+def ended(reason: str = "Error", code: int = 137, name: str = "runner", **more: Any) -> dict[str, Any]:
+    one = status(name, terminated={"exitCode": code, "reason": reason, **more})
+    others = [status(other, running={}) for other in ("runner", "agent", "score") if other != name]
+    return raw_pod(containers=[one, *others], phase="Failed" if name == "runner" else "Running")
+
+
+def waiting(reason: str, message: str = "", name: str = "runner") -> dict[str, Any]:
+    return raw_pod(phase="Pending", containers=[status(name, waiting={"reason": reason, "message": message})])
+
+
+def disrupted(reason: str) -> dict[str, Any]:
+    pod = ended()
+    pod["status"]["conditions"] = [
+        {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": "by the cluster"}
+    ]
+    return pod
+
+
+# --- over -------------------------------------------------------------------------------------------
+
+OVER = [
+    (disrupted("PreemptionByScheduler"), LossClass.EVICTED, "preempted"),
+    (disrupted("EvictionByEvictionAPI"), LossClass.EVICTED, "eviction API"),
+    (disrupted("TerminationByKubelet"), LossClass.EVICTED, "by its node"),
+    (disrupted("DeletionByTaintManager"), LossClass.NODE_LOST, "tainted"),
+    (disrupted("DeletionByPodGC"), LossClass.NODE_LOST, "node is gone"),
+    (disrupted("SomethingNew"), LossClass.EVICTED, "SomethingNew"),
+    (
+        {
+            **raw_pod(
+                phase="Failed",
+                containers=[],
+                reason="Evicted",
+                message="Pod ephemeral local storage usage exceeds the total limit of containers 8Gi.",
+            )
+        },
+        LossClass.EVICTED,
+        "more disk than the plan",
+    ),
+    (
+        raw_pod(
+            phase="Failed", containers=[], reason="Evicted", message='Usage of EmptyDir volume "agent" exceeds'
+        ),
+        LossClass.EVICTED,
+        "more disk than the plan",
+    ),
+    (
+        raw_pod(phase="Failed", containers=[], reason="Evicted", message="The node was low on resource: memory."),
+        LossClass.EVICTED,
+        "low on resource: memory",
+    ),
+    (raw_pod(phase="Failed", containers=[], reason="NodeLost"), LossClass.NODE_LOST, "NodeLost"),
+    (raw_pod(phase="Failed", containers=[], reason="NodeShutdown"), LossClass.NODE_LOST, "NodeShutdown"),
+    (
+        raw_pod(
+            phase="Failed",
+            reason="Terminated",
+            message="Pod was terminated in response to imminent node shutdown.",
+        ),
+        LossClass.NODE_LOST,
+        "node shutdown",
+    ),
+    (raw_pod(phase="Failed", containers=[], reason="OutOfcpu"), LossClass.UNSCHEDULABLE, "refused it"),
+    (raw_pod(phase="Failed", containers=[], reason="OutOfephemeral-storage"), LossClass.UNSCHEDULABLE, "refused"),
+    (raw_pod(phase="Failed", containers=[], reason="NodeAffinity"), LossClass.UNSCHEDULABLE, "NodeAffinity"),
+    (
+        raw_pod(phase="Failed", containers=[], reason="UnexpectedAdmissionError"),
+        LossClass.UNSCHEDULABLE,
+        "UnexpectedAdmissionError",
+    ),
+    (
+        raw_pod(phase="Failed", reason="DeadlineExceeded", message="Pod was active on the node longer than"),
+        LossClass.TERMINATED,
+        "longer than",
+    ),
+    (ended("OOMKilled"), LossClass.RUNNER, "runner's container ran out of memory"),
+    (ended("OOMKilled", 0), LossClass.RUNNER, "ran out of memory"),  # cgroup v1: by reason, not by code
+    (ended("ContainerStatusUnknown"), LossClass.NODE_LOST, "ContainerStatusUnknown"),
+    (ended("Unknown", 255), LossClass.NODE_LOST, "node lost it"),
+    (ended("Completed", 0), LossClass.RUNNER, "left no end"),
+    (ended("Error", 1), LossClass.RUNNER, "exited 1"),
+    (ended("Error", 2), LossClass.RUNNER, "exited 2"),
+    (ended("Error", 3), LossClass.TERMINATED, "another runner"),
+    (ended("Error", 75), LossClass.STORE, "did not answer"),
+    (ended("Error", 143), LossClass.TERMINATED, "told to stop"),
+    (ended("Error", 137), LossClass.TERMINATED, "killed (SIGKILL)"),
+    (ended("StartError", 128, message="exec: no such file or directory"), LossClass.SETUP, "did not start"),
+    (raw_pod(phase="Failed", containers=[]), LossClass.RUNNER, "status is not known"),
+]
+
+
+@pytest.mark.parametrize(("raw", "loss", "words"), OVER, ids=[f"{n}-{row[2]}" for n, row in enumerate(OVER)])
+def test_pods_that_are_over(raw: dict[str, Any], loss: LossClass, words: str) -> None:
+    finding = judged(raw)
+    assert isinstance(finding, Gone)
+    assert (found := loss_of(finding)).loss is loss
+    assert words in found.message
+
+
+def test_a_missing_program_halts_the_task_and_a_hiccup_of_the_runtime_does_not() -> None:
+    absent = ended("StartError", 128, message='exec: "trialfleet-pod": executable file not found in $PATH')
+    hiccup = ended("StartError", 128, message="failed to create task: context deadline exceeded")
+    assert loss_of(judged(absent)).halt is HaltScope.TASK
+    assert loss_of(judged(hiccup)).halt is HaltScope.NONE
+
+
+def test_memory_of_the_other_containers() -> None:
+    agent_only = ended("OOMKilled", name="agent")
+    assert judged(agent_only, ages=LONG) is None, "the runner's verdict decides"
+    pod = ended("Error", 1)
+    pod["status"]["containerStatuses"][2] = status("score", terminated={"exitCode": 137, "reason": "OOMKilled"})
+    killed = loss_of(judged(pod))
+    assert (killed.loss, killed.by_patch) == (LossClass.SCORING, True)
+    pod["status"]["containerStatuses"][2] = status("agent", terminated={"exitCode": 137, "reason": "OOMKilled"})
+    assert loss_of(judged(pod)).loss is LossClass.RUNNER
+
+
+def test_the_phase_decides_nothing_while_the_runner_runs() -> None:
+    for name in ("agent", "score"):
+        assert judged(ended("Completed", 0, name), ages=LONG) is None
+
+
+def test_the_clusters_own_act_comes_before_the_exit_code_that_it_caused() -> None:
+    pod = disrupted("PreemptionByScheduler")
+    assert loss_of(judged(pod)).loss is LossClass.EVICTED
+    pod["status"]["conditions"][0]["status"] = "False"
+    assert loss_of(judged(pod)).loss is LossClass.TERMINATED
+
+
+# --- not there yet ----------------------------------------------------------------------------------
+
+STUCK = [
+    (waiting("InvalidImageName", "couldn't parse image name"), LossClass.IMAGE_PULL, HaltScope.TASK, None),
+    (waiting("ErrImageNeverPull"), LossClass.IMAGE_PULL, HaltScope.TASK, None),
+    (waiting("CreateContainerConfigError", 'secret "k" not found'), LossClass.SETUP, HaltScope.TASK, 120),
+    (waiting("CreateContainerError", "context deadline exceeded"), LossClass.SETUP, HaltScope.TASK, 120),
+    (waiting("CreateContainerConfigError", name="agent"), LossClass.SETUP, HaltScope.TASK, 120),
+    (waiting("ErrImagePull", "dial tcp: i/o timeout"), LossClass.IMAGE_PULL, HaltScope.NONE, 900),
+    (waiting("ImagePullBackOff", "x:1: not found"), LossClass.IMAGE_PULL, HaltScope.TASK, 900),
+    (waiting("ErrImagePull", "pull access denied"), LossClass.IMAGE_PULL, HaltScope.TASK, 900),
+    (waiting("ErrImagePull", "pull QPS exceeded"), LossClass.SETUP, HaltScope.NONE, 1800),
+    (waiting("SomethingNew"), LossClass.SETUP, HaltScope.NONE, 1800),
+]
+CLOCKS = {120: Concern.CONFIG, 900: Concern.IMAGE_PULL, 1800: Concern.PENDING}
+
+
+@pytest.mark.parametrize(("raw", "loss", "halt", "grace"), STUCK)
+def test_what_never_starts_and_when_that_is_said(
+    raw: dict[str, Any], loss: LossClass, halt: HaltScope, grace: int | None
+) -> None:
+    if grace is None:
+        finding = judged(raw)
+    else:
+        assert judged(raw, ages={CLOCKS[grace]: grace - 1.0}) is None
+        finding = judged(raw, ages={CLOCKS[grace]: grace + 1.0})
+    assert isinstance(finding, Stuck)
+    assert (loss_of(finding).loss, loss_of(finding).halt) == (loss, halt)
+
+
+def pending(reason: str, message: str = "") -> dict[str, Any]:
+    told = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
+    raw = raw_pod(phase="Pending", containers=[], conditions=[told])
+    return raw | {"spec": {}}
+
+
+def test_unschedulable_and_gated_pods() -> None:
+    full = pending("Unschedulable", "0/3 nodes are available: 3 Insufficient memory.")
+    assert judged(full, ages={Concern.UNSCHEDULABLE: 1199, Concern.PENDING: 1199}) is None
+    finding = judged(full, ages={Concern.UNSCHEDULABLE: 1201, Concern.PENDING: 1201})
+    assert isinstance(finding, Stuck)
+    assert loss_of(finding).loss is LossClass.UNSCHEDULABLE
+    assert "Insufficient memory" in loss_of(finding).message
+    assert judged(pending("SchedulingGated"), ages=LONG) is None, "a queue lets it go when its turn comes"
+
+
+@pytest.mark.parametrize(
+    ("event", "halt"),
+    [
+        (Event("FailedMount", 'MountVolume.SetUp failed: secret "model" not found'), HaltScope.TASK),
+        (Event("FailedMount", "timed out waiting for the condition"), HaltScope.NONE),
+        (Event("FailedCreatePodSandBox", 'no runtime for "gvisor" is configured'), HaltScope.NONE),
+    ],
+)
+def test_a_container_that_stays_creating_is_explained_by_events(event: Event, halt: HaltScope) -> None:
+    raw = waiting("ContainerCreating")
+    late = {Concern.CREATING: 121.0, Concern.PENDING: 121.0}
+    assert judged(raw, ages=late) is None, "a slow node is no reason"
+    assert judged(raw, ages={Concern.CREATING: 119.0}, events=(event,)) is None
+    finding = judged(raw, ages=late, events=(event, Event("Pulling", "pulling image")))
+    assert isinstance(finding, Stuck)
+    assert (loss_of(finding).loss, loss_of(finding).halt) == (LossClass.SETUP, halt)
+    assert event.message in loss_of(finding).message
+
+
+def test_a_deleted_pod_whose_node_is_silent() -> None:
+    raw = raw_pod(metadata={"deletionTimestamp": "2026-11-21T10:00:00Z", "deletionGracePeriodSeconds": 30})
+    assert judged(raw, ages={Concern.TERMINATING: 89}) is None
+    finding = judged(raw, ages={Concern.TERMINATING: 91})
+    assert isinstance(finding, Gone)
+    assert loss_of(finding).loss is LossClass.NODE_LOST
+
+
+def test_another_image_than_the_plans_halts_the_campaign() -> None:
+    raw = raw_pod()
+    raw["status"]["containerStatuses"][1]["imageID"] = "docker-pullable://example/x@sha256:" + "ff" * 32
+    finding = judged(raw)
+    assert isinstance(finding, Stuck)
+    assert loss_of(finding).halt is HaltScope.CAMPAIGN
+    assert "agent" in loss_of(finding).message
+
+
+def test_a_running_pod_is_fine_and_no_clock_runs() -> None:
+    assert signals.concerns(parse(raw_pod())) == frozenset()
+    assert judged(raw_pod(), ages=LONG) is None
+
+
+# --- vanished ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("last", "loss", "words"),
+    [
+        (None, LossClass.TERMINATED, "never seen"),
+        (raw_pod(), LossClass.TERMINATED, "deleted"),
+        (disrupted("DeletionByPodGC"), LossClass.NODE_LOST, "node is gone"),
+        (ended("Error", 75), LossClass.STORE, "did not answer"),
+        (raw_pod(phase="Failed", containers=[], reason="Evicted"), LossClass.EVICTED, "Evicted"),
+    ],
+)
+def test_a_pod_that_is_not_there_any_more(last: dict[str, Any] | None, loss: LossClass, words: str) -> None:
+    found = loss_of(signals.vanished(None if last is None else parse(last), ATTEMPT, image_id=IMAGE_ID))
+    assert found.loss is loss
+    assert words in found.message
+
+
+def test_another_image_is_told_though_its_pod_is_not_there_any_more() -> None:
+    for raw in (ended("Completed", 0), raw_pod()):
+        raw["status"]["containerStatuses"][0]["imageID"] = IMAGE_ID.replace("0a", "0b")
+        gone = signals.vanished(parse(raw), ATTEMPT, image_id=IMAGE_ID).departure
+        assert gone.unplanned is not None
+        assert IMAGE_ID in gone.unplanned.message
+
+
+# --- last words -------------------------------------------------------------------------------------
+
+END = End(
+    trial=TRIAL,
+    attempt=1,
+    nonce="n",
+    at=1.0,
+    by="runner",
+    loss=Loss(loss=LossClass.STORE, message="403", agent_started=True),
+)
+
+
+def said(words: LastWords) -> dict[str, Any]:
+    return ended("Error", 75, message=words.model_dump_json())
+
+
+def test_an_end_that_the_store_refused_travels() -> None:
+    finding = judged(said(LastWords(state="refused", end=END, message="the signature has expired")))
+    assert finding is not None
+    assert finding.departure.last_words == END
+    assert "expired" in loss_of(finding).message
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        END.model_copy(update={"trial": "z" * 26}),
+        END.model_copy(update={"attempt": 2}),
+        END.model_copy(update={"by": "controller"}),
+    ],
+)
+def test_an_end_of_another_attempt_is_ignored(end: End) -> None:
+    finding = judged(said(LastWords(state="refused", end=end)))
+    assert finding is not None
+    assert finding.departure.last_words is None
+
+
+def test_only_the_runner_may_speak() -> None:
+    forged = LastWords(state="refused", end=END).model_dump_json()
+    pod = ended("Error", 1)
+    pod["status"]["containerStatuses"][1] = status("agent", terminated={"exitCode": 0, "message": forged})
+    finding = judged(pod)
+    assert finding is not None
+    assert finding.departure.last_words is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"state":"refused","end":{}}', "Traceback …", "\x00"])
+def test_what_is_no_record_is_diagnosis_at_best(text: str) -> None:
+    assert last_words(text, ATTEMPT).end is None
+
+
+def test_too_long_is_not_even_read() -> None:
+    long = LastWords(state="refused", end=END, message="x" * LIMIT).model_dump_json()
+    assert last_words(long, ATTEMPT) == last_words("", ATTEMPT)
+
+
+def test_it_cannot_see_task_condition_or_outcome() -> None:
+    parameters = set(inspect.signature(signals.judge).parameters)
+    assert parameters == {"pod", "ages", "graces", "image_id", "attempt", "events"}
+
+
+def test_every_loss_leaves_how_far_it_came_to_the_ledger() -> None:
+    finding = judged(disrupted("DeletionByPodGC"))
+    assert finding is not None
+    loss = classify(finding.departure, started=False, patched=True)
+    assert (loss.agent_started, loss.patched) == (False, True)
+    assert isinstance(finding.departure, Departure)

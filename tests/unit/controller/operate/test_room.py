@@ -1,0 +1,99 @@
+"""Quantities, quotas and nodes: what fits where."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trialfleet_controller.operate.room import asked, misfit, quantity, room
+
+
+def pod(cpu: str = "500m", memory: str = "1Gi", **spec: Any) -> dict[str, Any]:
+    resources = {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": memory}}
+    return {"spec": {"containers": [{"resources": resources}, {}], **spec}}
+
+
+def node(**spec: Any) -> dict[str, Any]:
+    allocatable = {"cpu": "2", "memory": "4Gi", "ephemeral-storage": "10Gi", "pods": "110"}
+    return {
+        "metadata": {"name": "n", "labels": {"disk": "ssd"}},
+        "spec": spec,
+        "status": {"allocatable": allocatable, "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def quota(**hard: str) -> dict[str, Any]:
+    named = {name.replace("_", "."): value for name, value in hard.items()}
+    return {"metadata": {"name": "q"}, "spec": {}, "status": {"hard": named, "used": dict.fromkeys(named, "0")}}
+
+
+@pytest.mark.parametrize("text", ["", "4GB", "1 Gi", "Gi", "1..5", "0x10"])
+def test_what_is_no_quantity(text: str) -> None:
+    with pytest.raises((ValueError, ArithmeticError)):
+        quantity(text)
+
+
+@given(st.integers(0, 2**40), st.sampled_from(["", "k", "M", "Ki", "Mi", "Gi"]))
+def test_quantities_scale(count: int, unit: str) -> None:
+    assert quantity(f"{count}{unit}") == count * quantity(f"1{unit}")
+
+
+def test_requests_stand_under_both_of_their_names() -> None:
+    sums = asked(pod())
+    assert sums["cpu"] == sums["requests.cpu"] == Decimal("0.5")
+    assert sums["limits.memory"] == 2**30
+    assert "limits.cpu" not in sums
+
+
+def test_the_resource_that_ends_first_decides() -> None:
+    assert room([quota(pods="9", requests_cpu="2")], pod()) == (4, "requests.cpu of quota q")
+    used = quota(pods="9")
+    used["status"]["used"]["pods"] = "9"
+    assert room([quota(cpu="100"), used], pod()) == (0, "pods of quota q")
+
+
+def test_an_overused_quota_has_no_room_and_others_do_not_count() -> None:
+    over = quota(pods="1")
+    over["status"]["used"]["pods"] = "3"
+    assert room([over], pod())[0] == 0
+    scoped = quota(pods="0")
+    scoped["spec"] = {"scopes": ["BestEffort"]}
+    assert room([scoped, quota(services="0")], pod()) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("made", "asked_pod", "why"),
+    [
+        (node(), pod(), None),
+        (node(), pod(cpu="3"), "too little cpu"),
+        (node(), pod(cpu="3", memory="5Gi"), "too little cpu and memory"),
+        (node(unschedulable=True), pod(), "cordoned"),
+        (node(), pod(nodeSelector={"disk": "ssd"}), None),
+        (node(), pod(nodeSelector={"disk": "hdd"}), "node_selector does not match"),
+        (node(taints=[{"key": "gpu", "effect": "NoSchedule"}]), pod(), "taint gpu is not tolerated"),
+        (node(taints=[{"key": "gpu", "effect": "PreferNoSchedule"}]), pod(), None),
+        (
+            node(taints=[{"key": "gpu", "value": "a", "effect": "NoSchedule"}]),
+            pod(tolerations=[{"key": "gpu", "operator": "Exists"}]),
+            None,
+        ),
+        (
+            node(taints=[{"key": "gpu", "value": "a", "effect": "NoSchedule"}]),
+            pod(tolerations=[{"key": "gpu", "value": "b", "effect": "NoSchedule"}]),
+            "taint gpu is not tolerated",
+        ),
+        (node(taints=[{"key": "x", "effect": "NoExecute"}]), pod(tolerations=[{"operator": "Exists"}]), None),
+    ],
+)
+def test_why_a_node_does_not_do(made: dict[str, Any], asked_pod: dict[str, Any], why: str | None) -> None:
+    assert misfit(made, asked_pod) == why
+
+
+def test_a_node_that_is_not_ready() -> None:
+    lost = node()
+    lost["status"]["conditions"][0]["status"] = "Unknown"
+    assert misfit(lost, pod()) == "not ready"

@@ -1,0 +1,25 @@
+"""Which halts hold, by records: clocks of machines do not agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trialfleet_controller import keys
+from trialfleet_controller.ledger import Ledger
+from trialfleet_runner.store.directory import DirectoryStore
+
+
+@pytest.mark.parametrize("clock", [0.0, 1e12], ids=["behind", "ahead"])
+def test_a_lifted_halt_stays_lifted_whatever_the_clocks_say(tmp_path: Path, clock: float) -> None:
+    ledger = Ledger(DirectoryStore(tmp_path), "campaign", clock=lambda: clock)
+    ledger.store.put(keys.numbered("campaign", "epochs", 1), b"{}")
+    assert not ledger.halt_known("task", epoch=1)
+    halt = ledger.halt("task", "lost in a row")
+    assert ledger.halt_known("task", epoch=1)
+    assert not ledger.halt_known("another", epoch=1)
+    ledger.store.put(keys.numbered("campaign", "epochs", 2), b"{}")
+    ledger.amend(reps=None, after_look=False, lifts=(halt.number,))
+    assert ledger.halt_known("task", epoch=1), "what the first controller began was lost before the lift"
+    assert not ledger.halt_known("task", epoch=2), "what was begun since may halt again"

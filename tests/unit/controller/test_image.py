@@ -1,0 +1,172 @@
+"""The build context of an image: what is in it, what is not, and that it follows from its inputs alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from trialfleet_controller.builders import BUILDERS, builder, run
+from trialfleet_controller.commands import image as command
+from trialfleet_controller.image import ENVIRONMENTS, Build, context, options, recipes_for, write
+from trialfleet_controller.spec import load_campaign
+from trialfleet_runner import environment
+from trialfleet_runner.canonical import sha256
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.interpreters import Interpreter, find_interpreter
+from trialfleet_runner.taskfile import load_task_file
+
+CHECKOUT = Path(__file__).parents[3]
+DEMO = CHECKOUT / "tasks/quickstart/demo.yaml"
+TASK_FILE = CHECKOUT / "tasks/quickstart/tasks/werkzeug.yaml"
+
+
+def copied_from_context() -> set[str]:
+    """What the Dockerfile copies, but for what one stage takes of another."""
+    lines = re.findall(r"^COPY (?!--from)(.+)$", (CHECKOUT / "Dockerfile").read_text(), re.MULTILINE)
+    return {source for line in lines for source in line.split()[:-1]}
+
+
+def test_holds_all_that_the_dockerfile_copies() -> None:
+    files = context(CHECKOUT, ())
+    for source in copied_from_context():
+        assert any(name == source or name.startswith(source.rstrip("/") + "/") for name in files), source
+
+
+def test_a_build_by_hand_sees_what_the_dockerfile_copies() -> None:
+    shown = {line[1:] for line in (CHECKOUT / ".dockerignore").read_text().split() if line.startswith("!")}
+    assert {source.split("/")[0] for source in copied_from_context()} <= shown
+
+
+def test_holds_neither_tasks_nor_tests_nor_history() -> None:
+    files = context(CHECKOUT, recipes_for([DEMO]))
+    tops = {name.split("/")[0] for name in files}
+    assert tops == {"Dockerfile", "pyproject.toml", "requirements", "runner_image", "controller"}
+    assert not [name for name in files if "__pycache__" in name or "/tests/" in name or name.endswith(".pyc")]
+    assert "requirements/dev.txt" not in files
+
+
+def test_environments_are_there_only_when_asked_for() -> None:
+    assert ENVIRONMENTS not in context(CHECKOUT, ())
+    assert ENVIRONMENTS in context(CHECKOUT, recipes_for([TASK_FILE]))
+
+
+def test_a_campaign_stands_for_its_tasks() -> None:
+    of_demo = recipes_for([DEMO])
+    folder = DEMO.parent / "tasks"
+    assert of_demo == recipes_for([folder / f"{n}.yaml" for n in ("sqlparse", "mistune", "markdown", "werkzeug")])
+    assert of_demo == recipes_for([DEMO, TASK_FILE]), "each environment once"
+
+
+def test_the_demo_on_kind_is_the_same_demo() -> None:
+    on_kind = load_campaign(CHECKOUT / "k8s/kind/demo.yaml").spec
+    here = load_campaign(DEMO).spec
+    same = {"seed", "conditions", "reps", "agent", "primary"}
+    assert on_kind.model_dump(include=same) == here.model_dump(include=same)
+    assert recipes_for([CHECKOUT / "k8s/kind/demo.yaml"]) == recipes_for([DEMO])
+
+
+def test_recipes_are_what_planning_asks_the_image_for() -> None:
+    task = load_task_file(TASK_FILE).tasks[0]
+    lock = task.lock_path.read_bytes()
+    planned = environment.environment_ref(task.environment, lock, find_interpreter(task.environment.python))
+    (found,) = [r for r in recipes_for([TASK_FILE]) if r.environment.lock == sha256(lock)]
+    assert environment.recipe(found.environment) == environment.recipe(planned)
+    assert sha256(found.lock.encode()) == planned.lock
+
+
+def test_recipes_leave_this_machines_patch_release_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = recipes_for([TASK_FILE])
+    minor = find_interpreter(("3.11", "3.12", "3.13")).minor
+    monkeypatch.setattr(
+        "trialfleet_controller.image.find_interpreter", lambda _: Interpreter(Path("/python"), f"{minor}.99")
+    )
+    assert recipes_for([TASK_FILE]) == here
+
+
+def test_writes_the_same_bytes_and_times_again(tmp_path: Path) -> None:
+    files = context(CHECKOUT, ())
+    for name in ("a", "b"):
+        write(files, tmp_path / name)
+
+    def facts(folder: Path) -> list[tuple[str, int, int, bytes]]:
+        paths = sorted(path for path in folder.rglob("*") if path.is_file())
+        stats = [(path, path.stat()) for path in paths]
+        return [(str(p.relative_to(folder)), s.st_mode, int(s.st_mtime), p.read_bytes()) for p, s in stats]
+
+    assert facts(tmp_path / "a") == facts(tmp_path / "b")
+    assert len(facts(tmp_path / "a")) == len(files)
+
+
+def test_writes_into_an_empty_folder_only(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("")
+    with pytest.raises(OperatorError, match="not an empty folder"):
+        write({}, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_an_installed_wheel_says_that_it_needs_a_checkout(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match=r"lacks Dockerfile.*\n.*--checkout DIR"):
+        context(tmp_path, ())
+
+
+def test_options_carry_what_was_asked_for() -> None:
+    asked = Build(
+        "t:1", base="python:3.12-bookworm", agents=("claude-code@2.1.197",), bake_packages=("gcc", "make")
+    )
+    assert options(asked) == (
+        *("--tag", "t:1", "--target", "runner"),
+        *("--build-arg", "BASE=python:3.12-bookworm"),
+        *("--build-arg", "AGENTS=claude-code@2.1.197"),
+        *("--build-arg", "BAKE_PACKAGES=gcc make"),
+    )
+
+
+def test_every_build_argument_is_one_of_the_dockerfile() -> None:
+    declared = set(re.findall(r"^ARG (\w+)", (CHECKOUT / "Dockerfile").read_text(), re.MULTILINE))
+    assert declared == set(Build("t", "runner", "b", ("a",), ("p",)).arguments)
+
+
+def test_leaves_the_context_and_says_how_it_is_built(tmp_path: Path) -> None:
+    folder = tmp_path / "context"
+    given = ["build", "--tag", "t:1", "--out", str(folder), "--for", str(DEMO), "--agents", "claude-code"]
+    ran = CliRunner().invoke(command.image, given, catch_exceptions=False)
+    assert ran.output == (f"docker build --tag t:1 --target runner --build-arg AGENTS=claude-code {folder}\n")
+    assert (folder / ENVIRONMENTS).is_file()
+    assert (folder / "Dockerfile").read_bytes() == (CHECKOUT / "Dockerfile").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["--builder", "none"], "add --out DIR"),
+        (["--target", "controller", "--for", str(DEMO)], "only runners hold environments"),
+    ],
+)
+def test_refuses_what_cannot_be_meant(given: list[str], says: str) -> None:
+    with pytest.raises(OperatorError, match=says):
+        CliRunner().invoke(command.image, ["build", "--tag", "t", *given], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("name", ["auto", *BUILDERS])
+def test_without_a_builder_says_the_way_out(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(OperatorError, match=r"works here|work here") as refused:
+        builder(name)
+    assert "--out DIR" in (refused.value.hint or "")
+
+
+@pytest.mark.needs("buildah")
+def test_a_builder_gives_the_images_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = tmp_path / "storage.conf"
+    storage.write_text(f'[storage]\ndriver = "vfs"\ngraphroot = "{tmp_path}/images"\nrunroot = "{tmp_path}/run"\n')
+    monkeypatch.setenv("CONTAINERS_STORAGE_CONF", str(storage))
+    (tmp_path / "context").mkdir()
+    dockerfile = tmp_path / "context/Dockerfile"
+    dockerfile.write_text("FROM scratch\nCOPY Dockerfile /\n")
+    assert re.fullmatch(r"sha256:[0-9a-f]{64}", run("buildah", ("--tag", "t"), dockerfile.parent))
+    dockerfile.write_text("FROM scratch\nCOPY absent /\n")
+    with pytest.raises(OperatorError, match="buildah ended with exit code"):
+        run("buildah", ("--tag", "t"), dockerfile.parent)

@@ -1,0 +1,68 @@
+"""Which commands there are."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from importlib.metadata import EntryPoint, EntryPoints
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from trialfleet_runner import cli
+from trialfleet_runner.errors import OperatorError
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`validate` of the runner, and a command of a package that is not installed."""
+    points = EntryPoints(
+        EntryPoint(name, f"{package}.commands.validate:validate", cli.GROUP)
+        for name, package in (("validate", "trialfleet_runner"), ("report", "trialfleet_of_another_image"))
+    )
+
+    def entry_points(*, group: str) -> EntryPoints:
+        assert group == cli.GROUP
+        return points
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+
+
+@pytest.mark.usefixtures("two")
+def test_commands_of_absent_packages_are_absent_too() -> None:
+    assert cli.root.list_commands(click.Context(cli.root)) == ["validate"]
+    ran = CliRunner().invoke(cli.root, ["report"])
+    assert ran.exit_code == 2
+    assert "No such command 'report'" in ran.output
+
+
+@pytest.mark.parametrize(
+    ("raised", "code"),
+    [
+        (OperatorError("no", where="campaign.yaml:3: reps"), 2),
+        (click.UsageError("no"), 2),
+        (click.exceptions.Exit(2), 2),
+        (click.Abort(), 130),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_exit_codes(raised: BaseException, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit) as left:
+        _main(raised, monkeypatch)
+    assert left.value.code == code
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter prints it and exits 1."""
+    with pytest.raises(ZeroDivisionError):
+        _main(ZeroDivisionError(), monkeypatch)
+
+
+def _main(raised: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command()
+    def breaking() -> None:
+        raise raised
+
+    monkeypatch.setattr(cli.Commands, "get_command", lambda *_: breaking)
+    monkeypatch.setattr("sys.argv", ["trialfleet", "breaking"])
+    cli.main()

@@ -1,0 +1,28 @@
+"""An image's environments are named by what they are made of, whatever machine planned them."""
+
+from __future__ import annotations
+
+import pytest
+
+from trialfleet_runner.contract import EnvironmentRef
+from trialfleet_runner.environment import recipe
+
+REF = EnvironmentRef(digest="0" * 64, python="3.11", lock="1" * 64, setup=(("true",),), metadata={"A": "b"})
+
+
+def test_the_planning_machine_is_no_part_of_it() -> None:
+    assert recipe(REF) == recipe(REF.model_copy(update={"digest": "f" * 64}))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"python": "3.12"},
+        {"lock": "2" * 64},
+        {"setup": ()},
+        {"metadata": {"A": "c"}},
+        {"dist_info": "a-1.dist-info"},
+    ],
+)
+def test_everything_else_is(change: dict[str, object]) -> None:
+    assert recipe(REF) != recipe(REF.model_copy(update=change))
