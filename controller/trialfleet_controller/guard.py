@@ -40,15 +40,38 @@ def members(folder: str) -> list[int]:
     return [int(pid) for pid in pids if belongs(pid, folder)]
 
 
+def below(pids: list[int]) -> list[int]:
+    """These and every descendant: a child that is just executing its program has no environment to read yet."""
+    found: list[int] = []
+    todo = list(pids)
+    while todo:
+        pid = todo.pop()
+        if pid in found:
+            continue
+        found.append(pid)
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+                with open(f"/proc/{pid}/task/{task}/children", "rb") as file:  # noqa: PTH123
+                    todo += [int(child) for child in file.read().split()]
+    return found
+
+
+def send(pids: list[int], number: int) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
 def sweep(folder: str) -> None:
     """Kill until nothing is found for a while."""
     end = time.monotonic() + LONGEST_S
     quiet = time.monotonic()
     while time.monotonic() < end and time.monotonic() - quiet < QUIET_S:
-        for pid in members(folder):
+        found = members(folder)
+        if found:
+            send(found, signal.SIGSTOP)  # what is stopped starts nothing between the look and the kill
+            send(below(found), signal.SIGKILL)
             quiet = time.monotonic()
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
         time.sleep(0.05)
 
 

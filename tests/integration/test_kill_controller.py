@@ -85,10 +85,10 @@ class Controller:
         wait_for(lambda: not survivors(self.folder), GOING)
 
 
-def wait_for(done: Callable[[], bool], seconds: float = 60) -> None:
+def wait_for(done: Callable[[], bool], seconds: float = 60, why: Callable[[], str] = lambda: "") -> None:
     end = time.monotonic() + seconds
     while not done():
-        assert time.monotonic() < end, "it did not happen"
+        assert time.monotonic() < end, f"it did not happen: {why()}"
         time.sleep(0.05)
 
 
@@ -229,7 +229,11 @@ def test_killed_under_ray_nothing_survives(controller: Controller, place: str) -
     process = controller.start("sleep=2", "--ray", crash=place)
     output, _ = process.communicate(timeout=100)
     assert process.returncode == -signal.SIGKILL, output
-    wait_for(lambda: not survivors(controller.folder) and not ray_of(process.pid), 10)
+
+    def left() -> list[int]:
+        return [*survivors(controller.folder), *ray_of(process.pid)]
+
+    wait_for(lambda: not left(), 10, lambda: subprocess.check_output(["ps", "-efww"], text=True) + str(left()))
     assert not list(RAY_PARENT.glob(f"{RAY_FOLDER}{process.pid}-*"))
     before = records(controller.root, CAMPAIGN)
     resumed = controller.start("sleep=0", "--ray")

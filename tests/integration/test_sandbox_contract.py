@@ -20,7 +20,7 @@ import pytest
 
 from tests.integration.rig_pod import ContainerEach
 from trialfleet_runner.sandbox import choose
-from trialfleet_runner.sandbox.processes import read
+from trialfleet_runner.sandbox.processes import disown, kill_adopted, owned, read
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, Sandbox, SandboxError
 
 KINDS = [
@@ -364,6 +364,25 @@ def test_many_at_once_from_threads(bench: Bench, tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert codes == {n: n for n in range(6)}
+
+
+def test_another_threads_end_spares_what_is_just_starting() -> None:
+    """A job that ends kills the orphans that came to this process: a supervisor that another thread has started
+    and not named yet is none."""
+
+    def start() -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(["sleep", seconds_token()], start_new_session=True)
+        other.start()
+        other.join(0.3)
+        return process
+
+    other = threading.Thread(target=kill_adopted)
+    process = owned(start)
+    other.join()
+    assert process.poll() is None
+    disown(process.pid)
+    kill_adopted()
+    assert read(process.pid) is None
 
 
 def test_a_program_that_kills_its_supervisor_leaves_nothing_behind(ground: Path) -> None:

@@ -6,8 +6,9 @@ import contextlib
 import ctypes
 import os
 import signal
+import subprocess
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -134,14 +135,17 @@ def adopting() -> Generator[None]:
                 _prctl(_PR_SET_CHILD_SUBREAPER, 0)
 
 
-def own(pid: int) -> None:
-    """Marks a sandbox's own process, so that `kill_adopted` of another thread leaves it alone."""
+def owned(start: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+    """Start a sandbox's own process. `kill_adopted` of another thread leaves it alone from its first moment on,
+    until `disown`."""
     with _adoption.lock:
-        _adoption.roots.add(pid)
+        process = start()
+        _adoption.roots.add(process.pid)
+        return process
 
 
 def disown(pid: int) -> None:
-    """Ends `own`."""
+    """Ends `owned`."""
     with _adoption.lock:
         _adoption.roots.discard(pid)
 
@@ -151,13 +155,12 @@ def kill_adopted() -> None:
     sandbox of this process owns. Needed when a hostile program has killed its own supervisor."""
     session = os.getsid(0)
     while True:
-        with _adoption.lock:
-            roots = set(_adoption.roots)
-        strays = [
-            p
-            for p in map(read, children(os.getpid()))
-            if p is not None and p.session != session and p.pid not in roots
-        ]
+        with _adoption.lock:  # a process that another thread starts meanwhile would look like a stray
+            strays = [
+                p
+                for p in map(read, children(os.getpid()))
+                if p is not None and p.session != session and p.pid not in _adoption.roots
+            ]
         if not strays:
             return
         for stray in strays:

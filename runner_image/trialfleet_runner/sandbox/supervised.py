@@ -99,8 +99,9 @@ def supervise(job: Job, launch: Launch, held: Descriptors, started: Callable[[],
         user = () if launch.uid is None else ("--uid", str(launch.uid))
         told = ("--lifeline", str(lifeline_read), "--status", str(status_write), *user, "--cwd", launch.cwd)
         watch = Watch(job)
-        try:
-            process = subprocess.Popen(
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
                 [_PYTHON, "-I", "-S", str(SUPERVISOR), *told, "--", *launch.argv],
                 stdin=stdin,
                 stdout=subprocess.PIPE,
@@ -109,10 +110,12 @@ def supervise(job: Job, launch: Launch, held: Descriptors, started: Callable[[],
                 pass_fds=(lifeline_read, status_write, *launch.fds),
                 start_new_session=True,
             )
+
+        try:
+            process = processes.owned(start)
         except OSError as error:
             raise SandboxError(f"{_PYTHON}: {error}") from error
         held.close(lifeline_read, status_write, stdin, *launch.fds)
-        processes.own(process.pid)
         try:
             with _outer(process, held) as outer:
                 ended = drive(job, outer, _Hold(process, lifeline, launch), watch)
