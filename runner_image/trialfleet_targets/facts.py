@@ -1,0 +1,113 @@
+"""What one source file says about itself: the parsers' result and the resolvers' input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Language(StrEnum):
+    """Languages with a grammar."""
+
+    PYTHON = "python"
+    JAVASCRIPT = "javascript"  # .js .jsx .mjs .cjs
+    TYPESCRIPT = "typescript"  # .ts .tsx .mts .cts
+    GO = "go"
+    RUST = "rust"
+    JAVA = "java"
+
+
+class DefinitionKind(StrEnum):
+    """What is defined."""
+
+    FUNCTION = "function"
+    METHOD = "method"
+    CLASS = "class"  # also struct, enum, trait, record
+    INTERFACE = "interface"
+    TYPE = "type"  # alias
+    CONSTANT = "constant"  # at module level only
+    MODULE = "module"  # Rust `mod x;` and `mod x {}`, TypeScript namespace
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """`line` and `end_line` count from 1, both included. `owner`: the class, struct or trait of a method."""
+
+    name: str
+    kind: DefinitionKind
+    line: int
+    end_line: int
+    owner: str = ""
+    exported: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One import statement as written.
+
+    `module`: "a.b" (Python; `level` counts leading dots), "./x" or "pkg/x" (JavaScript, TypeScript), the path of Go,
+    "crate::a::b" (Rust), "com.x.Y" (Java). `names`: (name there, name here); ("*", "") takes everything.
+    """
+
+    module: str
+    names: tuple[tuple[str, str], ...] = ()
+    line: int = 0
+    level: int = 0
+    type_only: bool = False
+    dynamic: bool = False  # import() or require() inside a function, importlib, a Python import inside a function
+    re_export: bool = False  # export … from, pub use, `from .x import y` in an __init__.py
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of `name`; `receiver` is the last word before the dot, or empty. `within`: the definition around it."""
+
+    name: str
+    receiver: str = ""
+    line: int = 0
+    within: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Inheritance:
+    """`child` extends or implements `parent`, both as written, without type arguments."""
+
+    child: str
+    parent: str
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """`package`: Go's and Java's declared package. `problem`: why facts are missing ("too large", "time-out",
+    "syntax errors", "generated"); what could be read is there all the same. `lines` of the file."""
+
+    language: Language
+    definitions: tuple[Definition, ...] = ()
+    imports: tuple[Import, ...] = ()
+    calls: tuple[Call, ...] = ()
+    inheritance: tuple[Inheritance, ...] = ()
+    package: str = ""
+    lines: int = 0
+    problem: str = ""
+
+
+class EdgeKind(StrEnum):
+    """How one file depends on another. One pair of files may have several kinds."""
+
+    CALL = "call"
+    EXTENDS = "extends"
+    VALUE = "value"  # an import of something that exists at run time
+    TYPE = "type"  # a type-only import
+    DYNAMIC = "dynamic"
+    BARREL = "barrel"  # an import of, or by, a file that mostly re-exports
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """File `source` depends on file `target`, by `symbols` of the target."""
+
+    source: str
+    target: str
+    kind: EdgeKind
+    symbols: tuple[str, ...] = ()

@@ -1,0 +1,60 @@
+"""A repository as it was at one commit: everything that an index is built from, and nothing later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from trialfleet_targets.facts import Edge, FileFacts
+
+
+@dataclass(frozen=True, slots=True)
+class PastCommit:
+    """`changed`: paths that it modified, added or deleted, by its first parent; `added` and `deleted` are part of
+    it. `time`: of the committer, Unix seconds. A merge has no `changed`."""
+
+    sha: str
+    time: int
+    subject: str
+    body: str
+    changed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    merge: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One file in a language with a grammar. `blob`: git's name of its content. `test`: a file of tests, which is
+    never a target. `barrel`: it mostly re-exports. `text`: its content, for the text fields; undecodable bytes replaced."""
+
+    path: str
+    blob: str
+    facts: FileFacts
+    text: str
+    test: bool = False
+    barrel: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that could not take part, and why: "too large", "symbolic link", "submodule", "not text"…"""
+
+    path: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """`files` by path, in the order of their paths. `history`: newest first, from `commit` backwards, `commit`
+    included. `other_paths`: files without a grammar (documents, configuration), which resolution may need."""
+
+    commit: str
+    time: int
+    files: Mapping[str, SourceFile]
+    edges: tuple[Edge, ...]
+    history: tuple[PastCommit, ...]
+    other_paths: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    shallow: bool = False
+    notes: tuple[str, ...] = field(default=())  # what a reader must know: "no history", "2 submodules not read"
