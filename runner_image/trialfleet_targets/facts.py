@@ -45,8 +45,8 @@ class Definition:
 class Import:
     """One import statement as written.
 
-    `module`: "a.b" (Python; `level` counts leading dots), "./x" or "pkg/x" (JavaScript, TypeScript), the path of Go,
-    "crate::a::b" (Rust), "com.x.Y" (Java). `names`: (name there, name here); ("*", "") takes everything.
+    `module`: "a.b" (Python; `level` counts leading dots), "./x" or "pkg/x" (JavaScript, TypeScript), Go's
+    path, "crate::a::b" (Rust), "com.x.Y" (Java). `names`: (name there, name here); ("*", "") takes everything.
     """
 
     module: str
@@ -60,7 +60,7 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of `name`; `receiver` is the last word before the dot, or empty. `within`: the definition around it."""
+    """A call of `name`; `receiver`: the last word before the dot, or empty. `within`: the definition around it."""
 
     name: str
     receiver: str = ""

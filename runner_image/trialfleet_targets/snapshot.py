@@ -26,7 +26,7 @@ class PastCommit:
 @dataclass(frozen=True, slots=True)
 class SourceFile:
     """One file in a language with a grammar. `blob`: git's name of its content. `test`: a file of tests, which is
-    never a target. `barrel`: it mostly re-exports. `text`: its content, for the text fields; undecodable bytes replaced."""
+    never a target. `barrel`: it mostly re-exports. `text`: its content; bytes that are no UTF-8 are replaced."""
 
     path: str
     blob: str
