@@ -70,14 +70,14 @@ class Minimal:
         path.write_text(yaml.safe_dump(spec))
         return path
 
-    def trialfleet(self, *args: str, env: Mapping[str, str] | None = None) -> Ran:
+    def trialfleet(self, *args: str, env: Mapping[str, str] | None = None, timeout_s: float = 280) -> Ran:
         ran = subprocess.run(
             [sys.executable, "-m", "trialfleet_runner.cli", *args],
             cwd=self.folder,
             env={**os.environ, "KUBECONFIG": str(self.kubeconfig), **self.env, **(env or {})},
             capture_output=True,
             text=True,
-            timeout=280,
+            timeout=timeout_s,
             check=False,
         )
         return Ran(ran.returncode, ran.stdout, ran.stderr)
