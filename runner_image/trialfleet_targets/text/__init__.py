@@ -1,0 +1,1 @@
+"""Words of code and of requests, and how well they match."""

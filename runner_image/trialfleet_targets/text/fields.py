@@ -1,0 +1,84 @@
+"""What of a source file is searched: each field is some of its words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from trialfleet_targets.facts import Definition, DefinitionKind, FileFacts
+from trialfleet_targets.snapshot import SourceFile
+from trialfleet_targets.text.postings import Document, Postings, build, without
+from trialfleet_targets.text.tokens import Tokenizer
+
+
+def path(file: SourceFile) -> Iterable[str]:
+    """Segments of the path, the last one without its extension: every file of a language has that."""
+    return PurePosixPath(file.path).with_suffix("").parts
+
+
+def symbols(file: SourceFile) -> Iterable[str]:
+    """Names that the file exports at its top level."""
+    return (one.name for one in _top_level(file.facts) if one.exported)
+
+
+def definitions(file: SourceFile) -> Iterable[str]:
+    """Names that the file defines at its top level, exported or not."""
+    return (one.name for one in _top_level(file.facts))
+
+
+def methods(file: SourceFile) -> Iterable[str]:
+    """Names of methods and of whatever else has an owner."""
+    return (one.name for one in file.facts.definitions if one.owner or one.kind is DefinitionKind.METHOD)
+
+
+def imports(file: SourceFile) -> Iterable[str]:
+    """Modules and names of the import statements; a name given here ("as") counts when it differs."""
+    for one in file.facts.imports:
+        yield one.module
+        for there, here in one.names:
+            yield from {there: None, here: None} if there != "*" else (here,)
+
+
+def content(file: SourceFile) -> Iterable[str]:
+    """The whole text."""
+    return (file.text,)
+
+
+FIELDS: Mapping[str, Callable[[SourceFile], Iterable[str]]] = {
+    "path": path,
+    "symbols": symbols,
+    "imports": imports,
+    "definitions": definitions,
+    "methods": methods,
+    "content": content,
+}
+PUBLISHED = ("path", "symbols", "imports")
+
+
+def document(file: SourceFile, tokenizer: Tokenizer, fields: Sequence[str] = PUBLISHED) -> Document:
+    """One file's words by field."""
+    return Document(file.path, file.blob, {field: tokenizer.count(FIELDS[field](file)) for field in fields})
+
+
+def prepare(
+    files: Mapping[str, SourceFile],
+    tokenizer: Tokenizer,
+    fields: Sequence[str] = PUBLISHED,
+    *,
+    previous: Postings | None = None,
+) -> Postings:
+    """Postings of all files. With those of an earlier commit, by the same tokenizer and fields, only files whose
+    content changed are read again; the result is the same to the byte."""
+    if previous is None or list(previous.fields) != list(fields):
+        return build([document(file, tokenizer, fields) for file in files.values()], fields)
+    same = {
+        name
+        for name, version in zip(previous.names, previous.versions, strict=True)
+        if name in files and files[name].blob == version
+    }
+    fresh = [document(file, tokenizer, fields) for name, file in files.items() if name not in same]
+    return build(fresh, fields, kept=without(previous, set(previous.names) - same))
+
+
+def _top_level(facts: FileFacts) -> Iterable[Definition]:
+    return (one for one in facts.definitions if not one.owner and one.kind is not DefinitionKind.METHOD)

@@ -1,0 +1,58 @@
+"""What of a file is searched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from trialfleet_targets.facts import Definition, DefinitionKind, FileFacts, Import, Language
+from trialfleet_targets.snapshot import SourceFile
+from trialfleet_targets.text import fields
+from trialfleet_targets.text.tokens import Tokenizer
+
+FACTS = FileFacts(
+    Language.TYPESCRIPT,
+    definitions=(
+        Definition("SessionGuard", DefinitionKind.CLASS, 3, 20, exported=True),
+        Definition("refresh", DefinitionKind.METHOD, 5, 9, owner="SessionGuard", exported=True),
+        Definition("internalClock", DefinitionKind.FUNCTION, 22, 30),
+    ),
+    imports=(Import("../db/pool", (("Pool", "Pool"), ("open", "connect"))), Import("left-pad", (("*", ""),))),
+)
+FILE = SourceFile("src/session.dir/guard.test.ts", "1", FACTS, "const answer = clock()")
+ALL = tuple(fields.FIELDS)
+
+
+def counted(field: str) -> dict[str, int]:
+    return dict(fields.document(FILE, Tokenizer(), [field]).counts[field])
+
+
+def test_each_field_takes_its_words() -> None:
+    assert counted("path") == {"src": 1, "session": 1, "dir": 1, "guard": 1, "test": 1}
+    assert counted("symbols") == {"session": 1, "guard": 1}
+    assert counted("definitions") == {"session": 1, "guard": 1, "internal": 1, "clock": 1}
+    assert counted("methods") == {"refresh": 1}
+    assert counted("imports") == {"db": 1, "pool": 2, "open": 1, "connect": 1, "left": 1, "pad": 1}
+    assert counted("content") == {"const": 1, "answer": 1, "clock": 1}
+
+
+def files(*pairs: tuple[str, str]) -> dict[str, SourceFile]:
+    return {path: replace(FILE, path=path, blob=text, text=text) for path, text in pairs}
+
+
+def test_only_what_changed_is_read_again_and_the_result_is_the_same() -> None:
+    before = files(("a.ts", "alpha"), ("b.ts", "beta"), ("c.ts", "gamma"))
+    after = files(("a.ts", "alpha"), ("b.ts", "changed"), ("d.ts", "gamma"))
+    once = fields.prepare(before, Tokenizer(), ALL)
+    poisoned = after | {"a.ts": replace(after["a.ts"], text="never read: its blob is the same")}
+    again = fields.prepare(poisoned, Tokenizer(), ALL, previous=once).stored("t")
+    fresh = fields.prepare(after, Tokenizer(), ALL).stored("t")
+    assert again.keys() == fresh.keys()
+    assert all(np.array_equal(np.asarray(again[name]), np.asarray(fresh[name])) for name in fresh)
+
+
+def test_postings_of_other_fields_are_not_built_upon() -> None:
+    before = files(("a.ts", "alpha"))
+    once = fields.prepare(before, Tokenizer(), ("path",))
+    assert list(fields.prepare(before, Tokenizer(), ALL, previous=once).fields) == list(ALL)
