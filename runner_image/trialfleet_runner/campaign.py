@@ -14,6 +14,7 @@ from trialfleet_runner.contract import (
     Frozen,
     Limits,
     Name,
+    Prediction,
     Record,
     Sha256,
     TaskOrder,
@@ -233,6 +234,7 @@ class PlannedTask(Frozen):
     apart: str | None = None  # why it is not primary
     file: str
     covered: bool | None = None  # a non-root node covers the anchor
+    prediction: Prediction | None = None  # None: no condition of the campaign asks for one
     category: str | None = None  # as the task file says
     difficulty: str | None = None
 

@@ -173,13 +173,49 @@ class TaskOrder(Frozen):
     targets: tuple[str, ...] = ()  # files the fix changes (metric: target hit); never shown to an agent
 
 
-class InlineSpec(Frozen):
-    """Text that goes into the prompt."""
+InlineSource = Literal["nearest", "targets", "preflight", "placebo_matched", "wrong_targets", "oracle_targets"]
+Channel = Literal["user", "system", "rules"]
 
-    source: Literal["nearest", "targets", "preflight"]
+
+class InlineSpec(Frozen):
+    """Text that is said to the agent. `sections`: of a node, for `nearest` alone. `channel`: after the task, in
+    the system prompt, or as a rule that is pushed when a file that matches `globs` is read (none given: those
+    below the folders that the text is about)."""
+
+    source: InlineSource
     sections: tuple[str, ...] = ("Pitfalls", "Contracts")
     max_tokens: Annotated[int, Field(ge=1)] = 1500
-    channel: Literal["user", "system"] = "user"
+    channel: Channel = "user"
+    globs: tuple[str, ...] = ()
+
+
+class PredictedTarget(Frozen):
+    """A file that was predicted to need the edit. `parts`: what its score came from, largest first; `symbols`: the
+    definitions that the task is likely about."""
+
+    path: str
+    score: float
+    parts: tuple[tuple[str, float], ...] = ()
+    symbols: tuple[str, ...] = ()
+
+
+class Prediction(Frozen):
+    """What was predicted for one task before anything ran, from the tree and the history before the fix.
+
+    No targets with `abstained`, which says why. `index`: SHA-256 of what it was asked of, which no attempt sees.
+    `history`: False where there was the tree alone. `hit`: a file that the fix changes is among the targets; None:
+    nothing was predicted.
+    """
+
+    method: str
+    commit: str | None = None
+    index: Sha256
+    history: bool
+    targets: tuple[PredictedTarget, ...] = ()
+    abstained: str | None = None
+    confidence: float | None = None
+    why: str = ""
+    hit: bool | None = None
 
 
 class ConditionOrder(Frozen):
@@ -195,7 +231,12 @@ class ConditionOrder(Frozen):
     context: Sha256 | None = None  # object: tar of the tree that inline text and hook read from
     pull: bool = False
     hook: Literal["on_read"] | None = None
+    fail_fast: bool = False
     inline: InlineSpec | None = None
+    text: Sha256 | None = None  # object: the inline text of a source that the plan freezes; None: it has none
+    targets: tuple[str, ...] = ()  # files that `text` names, or that the pre-flight looks at
+    abstained: str | None = None  # why there is no such text
+    globs: tuple[str, ...] = ()  # resolved, of a text that is pushed as a rule
     forbidden: dict[str, tuple[str, ...]] = Field(
         default_factory=dict
     )  # context of the task -> lines of it that this condition does not deliver: the runner's alone
@@ -227,6 +268,9 @@ class Grants(Record):
     agent_digest: Sha256 | None = None  # of the plan: another program or model than planned halts the campaign
     task: TaskOrder
     condition: ConditionOrder
+    prediction: Prediction | None = (
+        None  # of the task, where the campaign has one: for the bundle, under any condition
+    )
     limits: Limits
     objects: dict[Sha256, GetGrant]  # every object named above that this attempt may read
     start: PutGrant
@@ -281,6 +325,7 @@ class Metrics(Frozen):
 
     `turns` are requests answered by the model (or the search agent's turns); `tool_calls` single tool uses.
     Turns of the three phases: exploration = before the first edit, edit = first to last, tail = after.
+    What the pre-flight took is part of all of them, and also stands apart.
     """
 
     turns: int | None = None
@@ -309,6 +354,27 @@ class Metrics(Frozen):
     lines_added: int | None = None
     lines_removed: int | None = None
     files_changed: int | None = None
+    rule_firings: int | None = None
+    fail_fast_denials: int | None = None
+    predicted_hit: bool | None = None
+    preflight_hit: bool | None = None
+    preflight_turns: int | None = None
+    preflight_tool_calls: int | None = None
+    preflight_input_tokens: int | None = None
+    preflight_output_tokens: int | None = None
+    preflight_cache_read_tokens: int | None = None
+    preflight_cache_write_tokens: int | None = None
+    preflight_cost_usd: float | None = None
+    preflight_s: float | None = None
+
+
+class PreflightResult(StrEnum):
+    """What a read-only look before the agent came to."""
+
+    FOUND = "found"
+    UNCERTAIN = "uncertain"
+    SKIP = "skip"  # the task asks for no change of code
+    NO_TARGETS = "no_targets"
 
 
 class Delivery(Frozen):
@@ -320,9 +386,12 @@ class Delivery(Frozen):
     node: str | None = None  # the covering node, as a path of the tree
     coverage: Coverage = Coverage.NOT_ASKED
     tokenizer: str | None = None
+    targets: tuple[str, ...] = ()  # files that the text names
+    abstained: str | None = None  # why a text that names files was not there
+    preflight: PreflightResult | None = None
     reached_model: dict[str, bool | None] = Field(
         default_factory=dict
-    )  # files|inline|hook -> claim; None: no model
+    )  # files|inline|hook|rules -> claim; None: no model
 
 
 class TestResult(Frozen):

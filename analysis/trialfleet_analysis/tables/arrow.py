@@ -124,6 +124,9 @@ _TRIAL_GETTERS: dict[str, Getter] = {
     "covering_node": _delivered(lambda d: d.node),
     "coverage": _delivered(lambda d: d.coverage),
     "tokenizer": _delivered(lambda d: d.tokenizer),
+    "named_targets": _delivered(lambda d: d.targets),
+    "abstained": _delivered(lambda d: d.abstained),
+    "preflight": _delivered(lambda d: d.preflight),
 }
 
 _ATTEMPT_GETTERS: dict[str, Getter] = {

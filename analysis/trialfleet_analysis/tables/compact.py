@@ -41,7 +41,7 @@ class Seal(Record):
 
     campaign: str
     uid: str
-    tables: Literal[1] = 1  # `schema.VERSION`
+    tables: Literal[2] = 2  # `schema.VERSION`
     sources: Sources
     trials: Sha256
     attempts: Sha256

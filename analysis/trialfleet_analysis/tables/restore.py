@@ -19,6 +19,7 @@ from trialfleet_runner.contract import (
     LossClass,
     Metrics,
     Outcome,
+    PreflightResult,
     Scored,
     Stop,
     Trial,
@@ -137,6 +138,9 @@ def _delivery(cells: dict[str, Any]) -> Delivery:
         node=cells["covering_node"],
         coverage=Coverage(cells["coverage"]),
         tokenizer=cells["tokenizer"],
+        targets=tuple(cells["named_targets"]),
+        abstained=cells["abstained"],
+        preflight=_word(PreflightResult, cells["preflight"]),
         reached_model={name: claim for name, claim in claims.items() if claim is not None},
     )
 

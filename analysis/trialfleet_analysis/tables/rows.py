@@ -14,7 +14,7 @@ from trialfleet_runner.contract import Delivery, LossClass, Metrics, Outcome, St
 from trialfleet_runner.stages import Stage
 
 CellName = tuple[str, str]  # task, condition
-CHANNELS = ("files", "inline", "hook")
+CHANNELS = ("files", "inline", "hook", "rules")
 
 
 class Use(StrEnum):

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from trialfleet_runner.contract import Metrics
 
-VERSION = 1  # a table of another version is made anew, never read
+VERSION = 2  # a table of another version is made anew, never read
 
 TEXT = pa.string()
 WORD = pa.dictionary(pa.int32(), pa.string())  # one of few: pandas' and Polars' categorical
@@ -47,6 +47,8 @@ class Column:
 _LOST = "the trial was lost"
 _UNSAID = "the trial was lost, or it was not measured"
 _NEVER = "the trial was lost, or it did not happen"
+_UNFORETOLD = "the trial was lost, or nothing was predicted"
+_UNLOOKED = "the trial was lost, or it had no pre-flight"
 _UNRUN = "nobody ran it, or who did says nothing of it"
 
 _METRICS: dict[str, tuple[str, str, str]] = {
@@ -76,6 +78,18 @@ _METRICS: dict[str, tuple[str, str, str]] = {
     "lines_added": ("lines", "added by the patch", _UNSAID),
     "lines_removed": ("lines", "removed by the patch", _UNSAID),
     "files_changed": ("files", "changed by the patch", _UNSAID),
+    "rule_firings": ("firings", "how often the condition's rule spoke", _UNSAID),
+    "fail_fast_denials": ("denials", "commands that the fail-fast hook denied", _UNSAID),
+    "predicted_hit": ("", "whether a file that the fix changes was among the predicted ones", _UNFORETOLD),
+    "preflight_hit": ("", "whether the pre-flight pointed at a file that the fix changes", _UNLOOKED),
+    "preflight_turns": ("turns", "of the pre-flight, part of `turns`", _UNLOOKED),
+    "preflight_tool_calls": ("calls", "of the pre-flight, part of `tool_calls`", _UNLOOKED),
+    "preflight_input_tokens": ("tokens", "of the pre-flight, part of `input_tokens`", _UNLOOKED),
+    "preflight_output_tokens": ("tokens", "of the pre-flight, part of `output_tokens`", _UNLOOKED),
+    "preflight_cache_read_tokens": ("tokens", "of the pre-flight, part of `cache_read_tokens`", _UNLOOKED),
+    "preflight_cache_write_tokens": ("tokens", "of the pre-flight, part of `cache_write_tokens`", _UNLOOKED),
+    "preflight_cost_usd": ("usd", "of the pre-flight, part of `cost_usd`", _UNLOOKED),
+    "preflight_s": ("s", "wall clock of the pre-flight, part of `agent_s`", _UNLOOKED),
 }
 
 
@@ -138,6 +152,10 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
     Column("reached_files", CLAIM, "whether the files were seen to reach the model", "", "not claimed"),
     Column("reached_inline", CLAIM, "whether the text was seen to reach the model", "", "not claimed"),
     Column("reached_hook", CLAIM, "whether the hook's text was seen to reach the model", "", "not claimed"),
+    Column("reached_rules", CLAIM, "whether the rule's text was seen to reach the model", "", "not claimed"),
+    Column("named_targets", TEXTS, "the files that the condition's text names", "", _LOST),
+    Column("abstained", WORD, "why a text that names files was not there", "", "it was, or none was asked for"),
+    Column("preflight", WORD, "what the pre-flight came to: found, uncertain, skip, no_targets", "", _UNLOOKED),
 )
 
 _OPEN = "the trial has no outcome yet"

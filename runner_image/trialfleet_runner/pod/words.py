@@ -14,6 +14,9 @@ MESSAGE_CHARS = 200
 # What a verdict can do without, in the order in which it goes: what costs nothing to lose first.
 _SPARED = (
     *("lines_added", "lines_removed", "files_changed", "context_files_read", "files_read_before_edit"),
+    *("rule_firings", "fail_fast_denials", "predicted_hit", "preflight_hit", "preflight_tool_calls"),
+    *(f"preflight_{kind}_tokens" for kind in ("cache_write", "cache_read", "input", "output")),
+    *("preflight_s", "preflight_cost_usd", "preflight_turns"),
     *("first_edit_s", "tail_turns", "edit_turns", "exploration_turns", "first_edit_turn", "hook_firings"),
     *("overhead_core_s", "tests_core_s", "agent_core_s", "tests_s", "throttled_s", "wall_s", "target_hit"),
     *("cache_write_tokens", "cache_read_tokens", "tool_calls", "agent_s", "output_tokens", "input_tokens"),
@@ -69,7 +72,7 @@ def _ever_less_of_end(end: End) -> Iterator[End]:
         scored = scored.model_copy(update={"metrics": scored.metrics.model_copy(update=spared)})
         yield end.model_copy(update={"scored": scored})
     nothing = Delivery()
-    for name in ("files", "node", "tokenizer", "reached_model"):
+    for name in ("files", "targets", "node", "tokenizer", "abstained", "preflight", "reached_model"):
         delivery = scored.delivery.model_copy(update={name: getattr(nothing, name)})
         scored = scored.model_copy(update={"delivery": delivery})
         yield end.model_copy(update={"scored": scored})

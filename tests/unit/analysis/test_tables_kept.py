@@ -164,7 +164,7 @@ DAMAGES: dict[str, Callable[[DirectoryStore], object]] = {
     "no seal": lambda s: (tables(s) / "seal.json").unlink(),
     "a seal that is none": lambda s: (tables(s) / "seal.json").write_bytes(b"\xff{"),
     "a seal of another version": lambda s: (tables(s) / "seal.json").write_bytes(
-        (tables(s) / "seal.json").read_bytes().replace(b'"tables":1', b'"tables":2')
+        (tables(s) / "seal.json").read_bytes().replace(b'"tables":2', b'"tables":3')
     ),
     "of another campaign": of_another_campaign,
     "no Parquet, sealed": lambda s: ((tables(s) / "trials.parquet").write_bytes(b"PAR1 no PAR1"), reseal(s)),

@@ -25,6 +25,7 @@ from trialfleet_runner.pod.words import LIMIT, fitted, leave
 TEXT = st.text(st.characters(codec="utf-8"), max_size=2000)
 NUMBER = st.none() | st.integers(0, 2**53) | st.floats(0, 1e12)
 COUNTS = dict.fromkeys(Metrics.model_fields, NUMBER)
+CLAIMS = [name for name, field in Metrics.model_fields.items() if "bool" in str(field.annotation)]
 
 
 def metrics(values: Mapping[str, object]) -> Metrics:
@@ -33,7 +34,7 @@ def metrics(values: Mapping[str, object]) -> Metrics:
     kept = {
         name: int(value) if name in whole and isinstance(value, float) else value for name, value in values.items()
     }
-    return Metrics.model_validate(kept | {"target_hit": None if values["target_hit"] is None else True})
+    return Metrics.model_validate(kept | {name: None if values[name] is None else True for name in CLAIMS})
 
 
 METRICS = st.fixed_dictionaries(COUNTS).map(metrics)
@@ -126,7 +127,7 @@ def test_what_is_small_is_whole() -> None:
 
 
 def test_money_goes_last() -> None:
-    numbers = dict.fromkeys(Metrics.model_fields, 10**15) | {"target_hit": True}
+    numbers = dict.fromkeys(Metrics.model_fields, 10**15) | dict.fromkeys(CLAIMS, True)
     scored = Scored(
         verdict=Verdict.PASSED,
         stop=Stop.FINISHED,
