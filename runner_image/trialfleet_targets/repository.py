@@ -1,0 +1,255 @@
+"""A git repository as objects: nothing of it is executed, checked out or downloaded."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from trialfleet_targets.errors import TargetsError
+
+# A repository's own configuration is read by git and may be hostile: what could start a program is overruled here.
+# Textconv, external diffs and renames are ruled out by options where a diff is asked for.
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.attributesFile=/dev/null",
+    "core.pager=cat",
+    "core.quotePath=false",
+    "log.showSignature=false",
+    "gpg.program=false",
+    "gpg.ssh.program=false",
+    "gpg.x509.program=false",
+    "diff.orderFile=/dev/null",
+    "diff.external=",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "credential.helper=",
+    "submodule.recurse=false",
+    "safe.directory=*",
+)
+_KEPT = ("PATH", "TMPDIR")
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "true",
+    "GIT_NO_LAZY_FETCH": "1",  # git 2.45; before that no protocol at all is allowed, which comes to the same
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": "/dev/null",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "HOME": "/",
+    "LC_ALL": "C.UTF-8",
+    "GIT_CONFIG_COUNT": str(len(_SETTINGS)),
+    **{f"GIT_CONFIG_KEY_{at}": one.partition("=")[0] for at, one in enumerate(_SETTINGS)},
+    **{f"GIT_CONFIG_VALUE_{at}": one.partition("=")[2] for at, one in enumerate(_SETTINGS)},
+}
+TIMEOUT_S = 300.0
+_WORDS = 500
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class GitError(Exception):
+    """git refused; the message is its own, capped and without control characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row of a tree. `mode`: git's, as text. Bytes of a name that are no UTF-8 are kept as surrogates."""
+
+    path: str
+    mode: str
+    blob: str
+
+    @property
+    def link(self) -> bool:
+        return self.mode == "120000"
+
+    @property
+    def submodule(self) -> bool:
+        return self.mode == "160000"
+
+
+@dataclass(frozen=True)
+class Repository:
+    """`folder`: as the operator named it. `git_dir`: where the objects are."""
+
+    folder: Path
+    git_dir: Path
+
+    @classmethod
+    def open(cls, folder: Path | str) -> Repository:
+        """A checkout, one of its folders, a linked work tree or a bare repository.
+
+        Raises `TargetsError` without git, and for what is no repository.
+        """
+        where = Path(folder)
+        if not where.is_dir():
+            what = "is no folder" if where.exists() else "does not exist"
+            raise TargetsError(what, where=plain(str(folder)), hint="name the folder of a git repository")
+        try:
+            found = _run(("rev-parse", "--absolute-git-dir"), cwd=where.absolute())
+        except GitError as error:
+            if where.joinpath(".git").exists() or where.joinpath("HEAD").exists():
+                raise TargetsError(
+                    f"git cannot read it: {error}", where=plain(str(folder)), hint="see `git status` there"
+                ) from None
+            raise TargetsError(
+                "is not a git repository",
+                where=plain(str(folder)),
+                hint="name a checkout or a bare repository; `git init` and one commit make one",
+            ) from None
+        return cls(where, Path(os.fsdecode(found.rstrip(b"\n"))))
+
+    @property
+    def name(self) -> str:
+        return plain(str(self.folder))
+
+    def git(self, *args: str, stdin: bytes = b"", timeout_s: float = TIMEOUT_S) -> bytes:
+        """Standard output of `git <args>` on this repository. Raises `GitError`."""
+        return _run(("--git-dir", str(self.git_dir), *args), cwd=Path("/"), stdin=stdin, timeout_s=timeout_s)
+
+    def resolve(self, at: str | None = None) -> str:
+        """The commit that `at` (a commit, branch, tag or any of git's revisions; default: HEAD) stands for.
+
+        Raises `TargetsError` for an empty history and for what names no commit.
+        """
+        asked = "HEAD" if at is None else at
+        if _looks_like_revision(asked):
+            wanted = f"{asked}^{{commit}}"
+            with suppress(GitError):
+                return self.git("rev-parse", "--verify", "--quiet", "--end-of-options", wanted).decode().strip()
+        if at is None or not self.has_commits:
+            raise TargetsError(
+                "has no commit yet", where=self.name, hint="commit something first, or name one with --at"
+            )
+        raise TargetsError(
+            f"'{plain(asked, 100)}' names no commit", where=f"{self.name}: --at",
+            hint="give a commit, a branch or a tag that `git log` knows there",
+        )  # fmt: skip
+
+    @property
+    def has_commits(self) -> bool:
+        try:
+            return bool(self.git("rev-list", "--all", "--max-count=1").strip())
+        except GitError:
+            return False
+
+    @cached_property
+    def shallow(self) -> bool:
+        return self.git("rev-parse", "--is-shallow-repository").strip() == b"true"
+
+    @cached_property
+    def shallow_ends(self) -> frozenset[str]:
+        """The commits at which a shallow clone ends: their parents are not there."""
+        if not self.shallow:
+            return frozenset()
+        named = self.git("rev-parse", "--git-path", "shallow").rstrip(b"\n")
+        try:
+            return frozenset(Path("/", os.fsdecode(named)).read_text("ascii").split())
+        except (OSError, UnicodeDecodeError) as error:
+            raise GitError(f"where the shallow clone ends cannot be read: {error}") from None
+
+    @cached_property
+    def partial(self) -> bool:
+        """Whether objects may be missing on purpose (`git clone --filter`)."""
+        try:
+            return bool(self.git("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$"))
+        except GitError:
+            return False
+
+    def tree(self, commit: str) -> list[Entry]:
+        """Every file, link and submodule of a commit, in the order of their paths' bytes."""
+        listing = self.git("ls-tree", "-r", "-z", "--full-tree", commit)
+        rows: list[Entry] = []
+        for row in listing.split(b"\0")[:-1]:
+            facts, _, name = row.partition(b"\t")
+            mode, _, blob = facts.decode().split(" ")
+            rows.append(Entry(name.decode("utf-8", "surrogateescape"), mode, blob))
+        return rows
+
+    def missing(self, commit: str) -> frozenset[str]:
+        """Objects of a commit's tree that a partial clone lacks; asking for one would make git download it."""
+        if not self.partial:
+            return frozenset()
+        said = self.git("rev-list", "--objects", "--missing=print", "--no-walk", f"{commit}^{{tree}}")
+        return frozenset(line[1:].decode() for line in said.splitlines() if line.startswith(b"?"))
+
+    def sizes(self, blobs: Sequence[str]) -> dict[str, int]:
+        """Object name -> bytes. An object that is missing or no blob is left out."""
+        ask = "".join(f"{blob}\n" for blob in blobs).encode()
+        rows = (row.split() for row in self.git("cat-file", "--batch-check", stdin=ask).decode().splitlines())
+        return {row[0]: int(row[2]) for row in rows if len(row) == 3 and row[1] == "blob"}
+
+    def contents(self, blobs: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """Object name and content, in the order asked. Raises `GitError` for a missing one."""
+        with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as complaints:
+            asked.write("".join(f"{blob}\n" for blob in blobs).encode())
+            asked.seek(0)
+            with subprocess.Popen(
+                ("git", "--git-dir", str(self.git_dir), "cat-file", "--batch"),
+                stdin=asked, stdout=subprocess.PIPE, stderr=complaints, env=_environment(), cwd="/",
+            ) as process:  # fmt: skip
+                assert process.stdout is not None
+                try:
+                    while head := process.stdout.readline():
+                        name, *kind = head.decode(errors="replace").split()
+                        if len(kind) != 2:
+                            raise GitError(f"object {plain(name)} is missing")
+                        data = process.stdout.read(int(kind[1]) + 1)
+                        if len(data) != int(kind[1]) + 1:
+                            raise GitError(f"object {plain(name)} cannot be read")
+                        yield name, data[:-1]
+                finally:
+                    process.kill()
+
+
+def plain(text: str, limit: int = _WORDS) -> str:
+    """Safe to print: control and direction characters and lone surrogates as escapes, at most `limit` characters.
+
+    >>> plain("a\\x1b[31m\\nb")
+    'a\\\\x1b[31m\\\\x0ab'
+    """
+    shown = _CONTROLS.sub(lambda found: _escape(ord(found[0])), text[: limit + 1])
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def _escape(code: int) -> str:
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is no UTF-8, as `surrogateescape` keeps it
+        return f"\\x{code - 0xDC00:02x}"
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+def _looks_like_revision(asked: str) -> bool:
+    """No option, and nothing that `rev-parse` would read as several commits or as a range."""
+    return bool(asked) and not asked.startswith(("-", "^")) and "\0" not in asked and len(asked) <= 1000
+
+
+def _environment() -> dict[str, str]:
+    return {name: os.environ[name] for name in _KEPT if name in os.environ} | _ENVIRONMENT
+
+
+def _run(args: Sequence[str], *, cwd: Path, stdin: bytes = b"", timeout_s: float = TIMEOUT_S) -> bytes:
+    try:
+        ended = subprocess.run(
+            ("git", *args), input=stdin, capture_output=True, env=_environment(), cwd=cwd, timeout=timeout_s,
+            check=False,
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise TargetsError("git is not installed", hint="install git 2.30 or newer") from None
+    except PermissionError as error:
+        raise GitError(plain(str(error))) from None
+    except subprocess.TimeoutExpired:
+        raise GitError(f"git took longer than {timeout_s:.0f} s") from None
+    if ended.returncode != 0:
+        words = plain(ended.stderr.decode(errors="replace").strip())
+        raise GitError(words or f"git ended with {ended.returncode}")
+    return ended.stdout
