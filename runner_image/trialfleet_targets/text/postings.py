@@ -10,6 +10,7 @@ from typing import cast
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 Ints = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
@@ -135,7 +136,8 @@ def build(documents: Sequence[Document], fields: Sequence[str], *, kept: Posting
                 for pair in zip((terms, at, counts), _moved(kept, field, number, position), strict=True)
             )
         built[field] = _by_term(terms, at, counts, len(vocabulary))
-    return Postings(names, [(versions | older)[name] for name in names], vocabulary, built)
+    versions |= older
+    return Postings(names, [versions[name] for name in names], vocabulary, built)
 
 
 def without(postings: Postings, names: set[str]) -> Postings:
@@ -189,7 +191,9 @@ def _moved(
 
 
 def _by_term(terms: Ints, documents: Ints, counts: Ints, vocabulary: int) -> FieldPostings:
-    order = np.lexsort((documents, terms))
-    starts = np.zeros(vocabulary + 1, dtype=np.int64)
-    np.cumsum(np.bincount(terms, minlength=vocabulary), out=starts[1:])
-    return FieldPostings(starts, documents[order], counts[order])
+    shape = (vocabulary, int(documents.max(initial=-1)) + 1)
+    matrix = sparse.coo_array((counts, (terms, documents)), shape=shape).tocsr()
+    matrix.sort_indices()
+    return FieldPostings(
+        np.asarray(matrix.indptr, dtype=np.int64), np.asarray(matrix.indices, dtype=np.int32), matrix.data
+    )
