@@ -56,11 +56,10 @@ def named(text: str) -> set[str]:
     return {name for span in _SPAN.findall(text) for name in _NAME.findall(span)}
 
 
-def words(tree: Tree, below: str = "") -> set[str]:
-    """Every identifier in the Python files below a folder."""
-    prefix = f"{below}/" if below else ""
-    sources = (e.data for path, e in tree.items() if path.endswith(".py") and path.startswith(prefix))
-    return {name for data in sources for name in _NAME.findall(data.decode(errors="replace"))}
+def words(tree: Tree) -> dict[str, set[str]]:
+    """Per Python file every identifier in it."""
+    sources = {path: entry.data.decode(errors="replace") for path, entry in tree.items() if path.endswith(".py")}
+    return {path: set(_NAME.findall(text)) for path, text in sources.items()}
 
 
 def added_lines(trees: Trees, files: tuple[str, ...]) -> Iterator[str]:
@@ -137,11 +136,14 @@ def test_every_child_node_has_pitfalls_that_name_something_and_contracts(folder:
 @pytest.mark.slow
 @pytest.mark.parametrize("task", QUICKSTART.values(), ids=lambda task: task.id)
 def test_pitfalls_name_symbols_of_the_pre_fix_tree(task: LoadedTask) -> None:
-    pre_fix = trees_of(task.id).pre_fix
-    everything = words(pre_fix)
+    by_file = words(trees_of(task.id).pre_fix)
+    everything = set[str]().union(*by_file.values())
     for kind in ("flat", "tree"):
         for path, text in context(task, kind).items():
-            below = words(pre_fix, posixpath.dirname(path))
+            folder = posixpath.dirname(path)
+            below = set[str]().union(
+                *(found for file, found in by_file.items() if not folder or file.startswith(f"{folder}/"))
+            )
             for item in items(text, "Pitfalls"):
                 assert named(item) <= everything, (path, sorted(named(item) - everything))
                 assert named(item) & below, (path, item)

@@ -260,7 +260,7 @@ STATEMENTS = st.one_of(
 @st.composite
 def modules(draw: st.DrawFn) -> str:
     """A function or a method with a few statements, sometimes with Windows line ends or without a last one."""
-    statements = draw(st.lists(STATEMENTS, min_size=1, max_size=4))
+    statements = draw(st.lists(STATEMENTS, min_size=1, max_size=2))
     body = [row for rows in statements for row in rows]
     method = draw(st.booleans())
     header = ["class A(B):", "    def f(self, a, b=None):"] if method else ["def f(self, a, b=None):"]
@@ -279,13 +279,14 @@ def test_candidates_parse_differ_and_stay_local(text: str) -> None:
     found, broken = candidates(source, lines, SEEN, Guidance([]), random.Random(1))
     assert broken == 0
     assert found
+    before = ast.dump(source.tree)
     for one in random.Random(2).sample(found, min(40, len(found))):
         for edit in one.edits:
             assert 0 <= edit.start <= edit.end <= len(source.data)
         data = written(source, one)
         if data is None:
             continue
-        assert ast.dump(ast.parse(data)) != ast.dump(source.tree)
+        assert ast.dump(ast.parse(data)) != before
         first, last = one.edits[0].start, one.edits[-1].end
         assert data.startswith(source.data[:first])
         assert data.endswith(source.data[last:])
