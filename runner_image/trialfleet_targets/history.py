@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 
+from trialfleet_targets.kept import Kept, key_of
 from trialfleet_targets.repository import GitError, Repository
 from trialfleet_targets.snapshot import PastCommit
 
@@ -12,20 +14,34 @@ MAX_SUBJECT, MAX_BODY = 500, 8000  # characters: logs that were pasted into a me
 _FORMAT = "%x1e%H%x1f%P%x1f%ct%x1f%s%x1f%b"
 
 
-def history(repository: Repository, commit: str, *, max_commits: int = MAX_COMMITS) -> tuple[PastCommit, ...]:
+def history(
+    repository: Repository, commit: str, *, max_commits: int = MAX_COMMITS, kept: Kept | None = None
+) -> tuple[PastCommit, ...]:
     """The newest `max_commits` ancestors of `commit`, itself first; only they decide the order.
 
-    Where a shallow clone ends, a commit's own changes are not known: it has no `changed`.
-    Raises `GitError` when an object is missing.
+    Where a shallow clone ends, a commit's own changes are not known: it has no `changed`. Commits that are `kept`
+    are not read again. Raises `GitError` when an object is missing.
     """
+    kept, ends = kept if kept is not None else Kept(), repository.shallow_ends
+    walk = ("rev-list", f"--max-count={max_commits}", "--end-of-options", commit, "--")
+    keys = {sha: _key(sha, sha in ends) for sha in repository.git(*walk).decode().split()}
+    found = {sha: one for sha, key in keys.items() if (one := _decoded(kept.get(key))) is not None}
+    fresh = {one.sha: one for one in _read(repository, [sha for sha in keys if sha not in found])}
+    fresh = {sha: _without_changes(one) if sha in ends else one for sha, one in fresh.items()}
+    kept.put({keys[sha]: _encoded(one) for sha, one in fresh.items()})
+    return tuple(found.get(sha) or fresh[sha] for sha in keys)
+
+
+def _read(repository: Repository, commits: Sequence[str]) -> Iterator[PastCommit]:
+    if not commits:
+        return iter(())
     said = repository.git(
-        "log", "-z", f"--max-count={max_commits}", f"--format={_FORMAT}", "--encoding=UTF-8",
+        "log", "-z", "--no-walk=unsorted", "--stdin", f"--format={_FORMAT}", "--encoding=UTF-8",
         "--raw", "--no-abbrev", "--no-renames", "--diff-merges=off", "--no-ext-diff", "--no-textconv",
         "--ignore-submodules=none", "--no-color", "--no-notes", "--no-mailmap", "--root",
-        "--end-of-options", commit, "--",
+        stdin="".join(f"{sha}\n" for sha in commits).encode(),
     )  # fmt: skip
-    ends = repository.shallow_ends
-    return tuple(_without_changes(one) if one.sha in ends else one for one in _commits(said.split(b"\0")))
+    return _commits(said.split(b"\0"))
 
 
 def _commits(tokens: list[bytes]) -> Iterator[PastCommit]:
@@ -59,6 +75,23 @@ def _commit(head: bytes, changes: list[tuple[str, str]]) -> PastCommit:
         deleted=tuple(sorted(path for how, path in changes if how == "D")),
         merge=" " in parents,
     )
+
+
+def _key(sha: str, end: bool) -> bytes:
+    """`end`: a shallow clone knows the commit without its changes."""
+    return key_of("commit 1", sha, "end" if end else "")
+
+
+def _encoded(one: PastCommit) -> bytes:
+    row = [one.sha, one.time, one.subject, one.body, one.changed, one.added, one.deleted, one.merge]
+    return json.dumps(row, separators=(",", ":")).encode()
+
+
+def _decoded(data: bytes | None) -> PastCommit | None:
+    if data is None:
+        return None
+    sha, time, subject, body, changed, added, deleted, merge = json.loads(data)
+    return PastCommit(sha, time, subject, body, tuple(changed), tuple(added), tuple(deleted), merge)
 
 
 def _without_changes(one: PastCommit) -> PastCommit:

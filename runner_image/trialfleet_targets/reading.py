@@ -51,7 +51,7 @@ def _read(repository: Repository, commit: str, kept: Kept, max_commits: int, pro
     sorting = _sorted(repository, commit)
     files = Files(repository, sorting.rows, kept)
     files.learn(processes, FEW)
-    past = history(repository, commit, max_commits=max_commits)
+    past = history(repository, commit, max_commits=max_commits, kept=kept)
     return Snapshot(
         commit=commit,
         time=past[0].time,

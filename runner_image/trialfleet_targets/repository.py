@@ -158,6 +158,11 @@ class Repository:
         except (OSError, UnicodeDecodeError) as error:
             raise GitError(f"where the shallow clone ends cannot be read: {error}") from None
 
+    @property
+    def boundary(self) -> str:
+        """What of the same commit differs between clones: where this one's history ends."""
+        return " ".join(sorted(self.shallow_ends))
+
     @cached_property
     def partial(self) -> bool:
         """Whether objects may be missing on purpose (`git clone --filter`)."""
