@@ -1,0 +1,89 @@
+"""Activation that spreads from the files that match a request to those beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trialfleet_targets.graph.model import Flags, Ints
+from trialfleet_targets.matrices import Floats
+
+TO_IMPORTERS = 0.4
+TO_IMPORTED = 0.2
+TO_COUPLED = 0.4
+COUPLED_FROM = 0.5
+HOPS = 3
+DECAY = 0.5
+FROM_TEST = 0.6
+CEILING = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """`targets[e]` gets `weights[e]` of what `sources[e]` has."""
+
+    sources: Ints
+    targets: Ints
+    weights: Floats
+
+    def carried(self, activation: Floats) -> Floats:
+        """What one step over these links brings to each file: the largest of what arrives."""
+        arrived = np.zeros_like(activation)
+        active = np.flatnonzero(activation[self.sources])
+        np.maximum.at(arrived, self.targets[active], activation[self.sources[active]] * self.weights[active])
+        return arrived
+
+
+def dependencies(sources: Ints, targets: Ints) -> Links:
+    """Each pair "source depends on target" as two links: .2 to what a file imports, .4 to who imports it."""
+    return Links(
+        np.concatenate((sources, targets)),
+        np.concatenate((targets, sources)),
+        np.concatenate((np.full(len(sources), TO_IMPORTED), np.full(len(sources), TO_IMPORTERS))),
+    )
+
+
+def couplings(first: Ints, second: Ints, confidence: Floats) -> Links:
+    """Each pair that changes together, from a confidence of .5 on, as two links of .4."""
+    sure = confidence >= COUPLED_FROM
+    one, other = first[sure], second[sure]
+    return Links(
+        np.concatenate((one, other)), np.concatenate((other, one)), np.full(2 * int(sure.sum()), TO_COUPLED)
+    )
+
+
+def spread(scores: Floats, imports: Links, coupled: Links, *, hops: int = HOPS) -> Floats:
+    """Scores after spreading; none falls.
+
+    In hop h a file hands on what hop h - 1 brought it (in the first, its own score), times the link's weight,
+    times .5^(h-1); what arrives counts by its largest, and a file keeps the larger of its score and that. Coupled
+    files get theirs in the first hop.
+    """
+    result = np.maximum(scores, coupled.carried(scores))
+    wave = scores
+    for hop in range(hops):
+        wave = imports.carried(wave) * DECAY**hop
+        result = np.maximum(result, wave)
+    return result
+
+
+def from_tests(scores: Floats, tests: Ints, covered: Ints) -> Floats:
+    """A file that `tests[i]` covers has at least .6 of that test's score; pairs in any order."""
+    result = scores.copy()
+    np.maximum.at(result, covered, FROM_TEST * scores[tests])
+    return result
+
+
+def under_ceiling(scores: Floats, direct: Flags, import_only: Flags) -> Floats:
+    """Files that match by their imports alone are scaled down together, so that the best of them has at most half
+    of the worst file that matches by path or symbol. Without either kind nothing changes."""
+    result = scores.copy()
+    matched = direct & (scores > 0)
+    if not matched.any() or not import_only.any():
+        return result
+    allowed = CEILING * scores[matched].min()
+    highest = scores[import_only].max()
+    if highest > allowed:
+        result[import_only] *= allowed / highest
+    return result
