@@ -48,8 +48,11 @@ def decoded(data: bytes) -> FileFacts | None:
         values["imports"] = _imports(values["imports"])
         values["calls"] = tuple(Call(*row) for row in values["calls"])
         values["inheritance"] = tuple(Inheritance(*row) for row in values["inheritance"])
+        values["references"] = tuple(values["references"])
         values["language"] = Language(values["language"])
-        return FileFacts(**values)
+        return FileFacts(
+            **{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+        )
     except (TypeError, KeyError, IndexError) as error:
         raise ValueError(f"no facts: {error}") from None
 

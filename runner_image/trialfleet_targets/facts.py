@@ -31,7 +31,8 @@ class DefinitionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """`line` and `end_line` count from 1, both included. `owner`: the class, struct or trait of a method."""
+    """`line` and `end_line` count from 1, both included. `owner`: the class, struct or trait of a method, or the
+    function or variable around a nested definition; empty at the top of a file."""
 
     name: str
     kind: DefinitionKind
@@ -46,7 +47,9 @@ class Import:
     """One import statement as written.
 
     `module`: "a.b" (Python; `level` counts leading dots), "./x" or "pkg/x" (JavaScript, TypeScript), Go's
-    path, "crate::a::b" (Rust), "com.x.Y" (Java). `names`: (name there, name here); ("*", "") takes everything.
+    path, "crate::a::b" (Rust), "com.x.Y" (Java). `names`: (name there, name here); ("*", "") takes everything and
+    ("*", "x") takes the module itself under the name x. Rust's `mod x;` is "self::x" without names, and with a
+    `#[path]` "./file.rs" with ("*", "x").
     """
 
     module: str
@@ -60,7 +63,8 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of `name`; `receiver`: the last word before the dot, or empty. `within`: the definition around it."""
+    """A call of `name`; `receiver`: the last word before the dot, or empty. `within`: the definition around it.
+    Of equal calls within one definition only the first is kept."""
 
     name: str
     receiver: str = ""
@@ -80,7 +84,9 @@ class Inheritance:
 @dataclass(frozen=True, slots=True)
 class FileFacts:
     """`package`: Go's and Java's declared package. `problem`: why facts are missing ("too large", "time-out",
-    "syntax errors", "generated"); what could be read is there all the same. `lines` of the file."""
+    "syntax errors", "generated", "not text"); what could be read is there all the same. `lines` of the file.
+    `references`: in Go and Java, where files of a package need no import, the types and the members of packages
+    ("pkg.Name") that the file names."""
 
     language: Language
     definitions: tuple[Definition, ...] = ()
@@ -90,6 +96,7 @@ class FileFacts:
     package: str = ""
     lines: int = 0
     problem: str = ""
+    references: tuple[str, ...] = ()
 
 
 class EdgeKind(StrEnum):

@@ -1,0 +1,1 @@
+"""What a syntax tree says about a file, per language."""

@@ -1,0 +1,159 @@
+"""From nodes of a syntax tree to facts of a file: what the languages share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from sys import intern
+from typing import ClassVar
+
+from tree_sitter import Node
+
+from trialfleet_targets.facts import (
+    Call,
+    Definition,
+    DefinitionKind,
+    FileFacts,
+    Import,
+    Inheritance,
+    Language,
+)
+
+LONGEST_NAME = 256  # bytes: no person wrote a longer one, and generated files have names of a megabyte
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the nodes up to byte `end` are inside. `kind` None: a region such as `if TYPE_CHECKING:`."""
+
+    name: str
+    kind: DefinitionKind | None
+    end: int
+
+
+class Reader:
+    """Reads one file. A subclass names the nodes that it wants (`kinds`: type of node → method) and collects.
+
+    Nodes come in the order of the text, outer before inner, so that `scopes` is always what is around one. Nothing
+    here recurses: trees may be as deep as the file is long.
+    """
+
+    kinds: ClassVar[dict[str, str]]
+    language: ClassVar[Language]
+
+    def __init__(self, path: str, data: bytes) -> None:
+        self.path, self.data = path, data
+        self.scopes: list[Scope] = []
+        self.definitions: list[Definition] = []
+        self.imports: list[Import] = []
+        self.inheritance: list[Inheritance] = []
+        self.package = ""
+        self.references: set[str] = set()
+        self._calls: dict[tuple[str, str, str], Call] = {}
+
+    def read(self, nodes: Iterable[Node]) -> None:
+        handlers: dict[str, Callable[[Node], None]] = {
+            kind: getattr(self, method) for kind, method in self.kinds.items()
+        }
+        scopes = self.scopes
+        for node in nodes:
+            start = node.start_byte
+            while scopes and scopes[-1].end <= start:
+                scopes.pop()
+            handlers[node.type](node)
+
+    def facts(self, *, problem: str) -> FileFacts:
+        """What was read. Raises nothing."""
+        return FileFacts(
+            language=self.language,
+            definitions=tuple(self.definitions),
+            imports=tuple(self.imports),
+            calls=tuple(self._calls.values()),
+            inheritance=tuple(dict.fromkeys(self.inheritance)),
+            references=tuple(sorted(self.references)),
+            package=self.package,
+            lines=count_lines(self.data),
+            problem=problem,
+        )
+
+    def text(self, node: Node | None) -> str:
+        """The node's source; empty when there is none or it is longer than a name can be."""
+        if node is None:
+            return ""
+        start, end = node.start_byte, node.end_byte
+        if end - start > LONGEST_NAME:
+            return ""
+        return intern(self.data[start:end].decode("utf-8", "replace"))
+
+    def field(self, node: Node, name: str) -> str:
+        return self.text(node.child_by_field_name(name))
+
+    @property
+    def owner(self) -> str:
+        """The class, function or variable around, or nothing."""
+        for scope in reversed(self.scopes):
+            if scope.kind is not None and scope.kind is not DefinitionKind.MODULE:
+                return scope.name
+        return ""
+
+    @property
+    def around(self) -> DefinitionKind | None:
+        """What kind of definition is around: None at the top of a module."""
+        for scope in reversed(self.scopes):
+            if scope.kind is not None and scope.kind is not DefinitionKind.MODULE:
+                return scope.kind
+        return None
+
+    @property
+    def in_function(self) -> bool:
+        return any(s.kind in (DefinitionKind.FUNCTION, DefinitionKind.METHOD) for s in self.scopes)
+
+    def enter(self, node: Node, name: str, kind: DefinitionKind | None) -> None:
+        self.scopes.append(Scope(name, kind, node.end_byte))
+
+    def define(
+        self, node: Node, name: str, kind: DefinitionKind, *, owner: str = "", exported: bool = False
+    ) -> None:
+        if name:
+            self.definitions.append(
+                Definition(name, kind, line_of(node), last_line_of(node), owner=owner, exported=exported)
+            )
+
+    def call(self, node: Node, name: str, receiver: str = "") -> None:
+        """The first of equal calls is kept: what counts is who calls whom."""
+        if not name:
+            return
+        key = (name, receiver, self.owner)
+        if key not in self._calls:
+            self._calls[key] = Call(name, receiver, line_of(node), key[2])
+
+    def inherits(self, child: str, parent: str, node: Node) -> None:
+        if child and parent and child != parent:
+            self.inheritance.append(Inheritance(child, parent, line_of(node)))
+
+
+def line_of(node: Node) -> int:
+    return node.start_point[0] + 1
+
+
+def last_line_of(node: Node) -> int:
+    """Some grammars end a node at the start of the next line."""
+    row, column = node.end_point
+    return max(row + (1 if column else 0), node.start_point[0] + 1)
+
+
+def count_lines(data: bytes) -> int:
+    r"""As an editor counts them.
+
+    >>> [count_lines(d) for d in (b"", b"a", b"a\n", b"a\nb")]
+    [0, 1, 1, 2]
+    """
+    return data.count(b"\n") + (not data.endswith(b"\n") if data else 0)
+
+
+def last_word(dotted: str, separator: str = ".") -> str:
+    """
+    >>> last_word("a.b.C"), last_word("C")
+    ('C', 'C')
+    """
+    return dotted.rpartition(separator)[2]
