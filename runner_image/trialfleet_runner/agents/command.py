@@ -81,6 +81,7 @@ class Command:
             model=spec.model,
             digest=digest(parts),
             needs_model=options.needs_model,
+            lacks=("rules", "fail_fast", "preflight"),
         )
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:

@@ -14,6 +14,9 @@ from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
 LARGEST_COUNT = 2**53  # what every reader of a table can hold
 
 
+Lack = Literal["rules", "fail_fast", "preflight"]
+
+
 class Identity(Frozen):
     """Frozen into the plan; drift halts."""
 
@@ -24,6 +27,7 @@ class Identity(Frozen):
     needs_model: bool = False
     loads_files: bool = False  # puts the root context file before the model by itself: the canary insists on it
     banner: str | None = None  # said on top of every report of this agent
+    lacks: tuple[Lack, ...] = ()  # deliveries that it cannot be given: a condition that asks for one is refused
 
 
 class Step(Frozen):
@@ -50,6 +54,7 @@ class Parsed(Frozen):
     cost_usd: float | None = None
     stop: Stop | None = None  # None: the output does not say
     malformed_lines: int = 0
+    answer: str | None = None  # its last words, whole: what a pre-flight is for
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,8 @@ class Setup:
 
     `tests`: argv that runs the fail-to-pass tests in the workspace, for agents that run tests themselves
     (empty when the tests are hidden). `hook_context`: folder with the nodes that the on-read hook serves, or
-    None. `hook_log`: file the hook appends a JSON line to at every firing.
+    None; rules are among them. `hook_log`: file the hook appends a JSON line to at every firing. `fail_fast_log`:
+    the same of the fail-fast hook; None: there is no such hook. `preflight`: look, read-only, and answer.
     """
 
     spec: AgentSpec
@@ -76,6 +82,8 @@ class Setup:
     gateway_url: str | None
     gateway_token: str | None
     record: Path  # folder for stdout, stderr and what the agent leaves
+    fail_fast_log: Path | None = None
+    preflight: bool = False
 
 
 class Agent(Protocol):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 DETAIL_CHARS = 500
+ANSWER_CHARS = 64_000
 LINE_BYTES = 32 * 2**20  # a longer line is not a message of any agent; it is skipped, never held whole
 
 # CSI, OSC (ended by BEL or ST), two-character escapes; then every control character but newline and tab.

@@ -13,10 +13,14 @@ from pydantic import TypeAdapter
 from trialfleet_runner.agents.protocol import Agent, Identity, Parsed, Setup
 from trialfleet_runner.agents.registry import agent as registered
 from trialfleet_runner.agents.surroundings import stop_of
+from trialfleet_runner.attempt import preflight_run
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.places import Place
-from trialfleet_runner.attempt.ready import Ready
+from trialfleet_runner.attempt.preflight_run import Look
+from trialfleet_runner.attempt.ready import Ready, write_rule
 from trialfleet_runner.canonical import canonical_json
+from trialfleet_runner.context.delivery import Composed, with_text
+from trialfleet_runner.context.preflight import block
 from trialfleet_runner.contract import Grants, HaltScope, LossClass, Stop
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.sandbox.protocol import Exit, Job, Sandbox, SandboxError
@@ -26,6 +30,7 @@ if TYPE_CHECKING:  # agents without a model need not pay for importing the gatew
     from trialfleet_runner.gateway import Gateway, GatewayReport, Price
 
 HOOK_LOG = "hook.jsonl"
+FAIL_FAST_LOG = "fail_fast.jsonl"
 REPORT = "report.json"
 PORT = 8080  # of the gateway, inside a sandbox that has a loopback of its own
 
@@ -35,13 +40,17 @@ Chosen = tuple[Agent, Identity]
 
 @dataclass(frozen=True)
 class AgentRun:
-    """What happened. `exit` is None when there was nothing to run; `gateway` when there was no model."""
+    """What happened. `exit` is None when there was nothing to run; `gateway` when there was no model; `look` when
+    the condition has no pre-flight: else its turns, time and money are part of all the others. `composed`: with
+    what the pre-flight said."""
 
     identity: Identity
     parsed: Parsed
     exit: Exit | None
     gateway: GatewayReport | None
     stop: Stop
+    composed: Composed
+    look: Look | None = None
 
 
 def identified(grants: Grants) -> Chosen:
@@ -72,15 +81,36 @@ def run_agent(
     not be seen in the bundle is added to `secrets`; `begun` is told True when the agent is started, and False
     when it turns out that it could not be."""
     agent, identity = chosen
+    composed, before = ready.composed, None
     with ExitStack() as stack:
         gateway = _gateway(grants, ready, place, secrets) if identity.needs_model else None
         if gateway is not None:
             stack.enter_context(gateway)
-        job = agent.job(_setup(grants, ready, place, fix=fix, gateway=gateway), place.mounts)
-        if stop.is_set():
-            raise Lost(LossClass.TERMINATED, "the runner was told to stop before the agent started")
-        begun(True)
-        ended = None if job is None else _run(_limited(job, grants, gateway, stop), place.sandbox, begun)
+
+        def run(job: Job) -> Exit:
+            if stop.is_set():
+                raise Lost(LossClass.TERMINATED, "the runner was told to stop before the agent started")
+            begun(True)
+            return _run(_limited(job, grants, gateway, stop), place.sandbox, begun)
+
+        setup = _setup(grants, ready, place, fix=fix, gateway=gateway)
+        if preflight_run.wanted(grants):
+            before = _look(agent, setup, place, grants, ready, gateway, run)
+            composed = _told(ready.composed, grants, before, place, gateway)
+            setup = replace(
+                setup,
+                spec=preflight_run.rest(grants.agent, before),
+                prompt=composed.prompt,
+                system=composed.system,
+                hook_context=place.scratch.context if composed.hooked else None,
+            )
+        ended = before.exit if before is not None and _over(before) else None
+        if ended is None:
+            job = agent.job(setup, place.mounts)
+            if job is None:
+                begun(True)
+            else:
+                ended = run(job)
     report = gateway.report() if gateway else None
     if report is not None:
         (place.scratch.record / REPORT).write_bytes(canonical_json(report))
@@ -88,7 +118,42 @@ def run_agent(
         raise Lost(LossClass.TERMINATED, "the runner was told to stop")
     _refuse_provider_failures(report, ended)
     parsed = agent.parse(place.scratch.record, ended, place.scratch.workspace)
-    return AgentRun(identity, parsed, ended, report, stopped(ended, report, parsed))
+    why = stopped(ended, report, parsed)
+    if before is not None:
+        parsed, ended = preflight_run.joined(before, parsed), preflight_run.both(before, ended)
+    return AgentRun(identity, parsed, ended, report, why, composed, before)
+
+
+def _over(before: Look) -> bool:
+    """Whether the pre-flight has ended the trial: with its own time alone, it has not."""
+    return before.exit is not None and before.exit.cause not in ("itself", "timeout")
+
+
+def _look(
+    agent: Agent,
+    setup: Setup,
+    place: Place,
+    grants: Grants,
+    ready: Ready,
+    gateway: Gateway | None,
+    run: Callable[[Job], Exit],
+) -> Look:
+    paths = frozenset(ready.given.manifest)
+    return preflight_run.look(agent, setup, place, grants, task=ready.task, paths=paths, gateway=gateway, run=run)
+
+
+def _told(composed: Composed, grants: Grants, before: Look, place: Place, gateway: Gateway | None) -> Composed:
+    """With what the pre-flight found, which the gateway then expects to see."""
+    said = composed.delivery.model_copy(update={"preflight": before.preflight.result})
+    composed, text = replace(composed, delivery=said), block(before.preflight)
+    if not text:
+        return composed
+    files = tuple(dict.fromkeys(found.file for found in before.preflight.findings))
+    composed = with_text(composed, grants.condition, text, files)
+    write_rule(composed, place.scratch)
+    if gateway is not None:
+        gateway.expect(_declared(composed))
+    return composed
 
 
 def stopped(ended: Exit | None, report: GatewayReport | None, parsed: Parsed) -> Stop:
@@ -121,8 +186,7 @@ def _gateway(grants: Grants, ready: Ready, place: Place, secrets: set[str]) -> G
 
     composed, inside = ready.composed, place.inside(place.scratch.workspace)
     canaries = Canaries(
-        declared={name: (text,) for name, text in composed.needles.items()}
-        | {f"hook:{node}": (text,) for node, text in composed.hook_needles.items()},
+        declared=_declared(composed),
         forbidden={f"context {name}": lines for name, lines in grants.condition.forbidden.items()},
         files=frozenset(f"{inside}/{path}" for path in composed.files),
     )
@@ -141,6 +205,14 @@ def _gateway(grants: Grants, ready: Ready, place: Place, secrets: set[str]) -> G
         raise Lost(LossClass.PROVIDER, str(error), halt=HaltScope.CAMPAIGN) from error
     secrets |= {provider.key, gateway.token}
     return gateway
+
+
+def _declared(composed: Composed) -> dict[str, tuple[str, ...]]:
+    return (
+        {name: (text,) for name, text in composed.needles.items()}
+        | {f"hook:{node}": (text,) for node, text in composed.hook_needles.items()}
+        | ({} if composed.rule_needle is None else {"rules": (composed.rule_needle,)})
+    )
 
 
 def _prices(grants: Grants) -> dict[str, Price]:
@@ -186,12 +258,13 @@ def _setup(grants: Grants, ready: Ready, place: Place, *, fix: bytes | None, gat
         environment=ready.environment,
         pythonpath=grants.task.pythonpath,
         tests=_visible_tests(grants, ready, place),
-        hook_context=scratch.context if ready.composed.hook_nodes else None,
+        hook_context=scratch.context if ready.composed.hooked else None,
         hook_log=scratch.home / HOOK_LOG,
         fix=fix,
         gateway_url=url,
         gateway_token=gateway.token if gateway else None,
         record=scratch.record,
+        fail_fast_log=scratch.home / FAIL_FAST_LOG if grants.condition.fail_fast else None,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trialfleet_runner import environment
 from trialfleet_runner import grants as store
-from trialfleet_runner.attempt import agent_run, commit, patching, score_run
+from trialfleet_runner.attempt import agent_run, commit, patching, preflight_run, score_run
 from trialfleet_runner.attempt.deadline import within
 from trialfleet_runner.attempt.exposure import exposed
 from trialfleet_runner.attempt.inputs import Inputs
@@ -17,11 +17,12 @@ from trialfleet_runner.attempt.live import LIVE_PATIENCE, LiveLog
 from trialfleet_runner.attempt.loss import from_exception
 from trialfleet_runner.attempt.members import Members
 from trialfleet_runner.attempt.places import place_of
-from trialfleet_runner.attempt.ready import Ready, lay_out, prepare
+from trialfleet_runner.attempt.ready import Ready, lay_out, prepare, shows_context
 from trialfleet_runner.attempt.score_run import ScoreRun
 from trialfleet_runner.attempt.scratch import Scratch, emptied, refuse_full
 from trialfleet_runner.attempt.usage import Clock
 from trialfleet_runner.cache import Cache
+from trialfleet_runner.canonical import canonical_json
 from trialfleet_runner.contract import End, Grants, Loss, Patch, Scored, Stop
 from trialfleet_runner.sandbox.protocol import Exit, Sandbox
 from trialfleet_runner.scoring import agrees, all_passed, verdict
@@ -87,9 +88,9 @@ class Attempt:
             if chosen is not None:
                 lay_out(ready, self.scratch)
         refuse_full(self.scratch.agent, self.grants.limits.disk_bytes)
-        self.members.add("prompt.txt", ready.composed.prompt)
-        self.members.add("system.txt", ready.composed.system or "")
-        self.members.add("context/stripped.diff", ready.composed.stripped)
+        self._gather_words(ready)
+        if self.grants.prediction is not None:
+            self.members.add_value("targets.json", self.grants.prediction)
         if prior is not None:
             patch = prior
         else:
@@ -112,7 +113,7 @@ class Attempt:
 
     def _fresh_patch(self, ready: Ready, chosen: agent_run.Chosen) -> tuple[Ready, Patch]:
         """What the agent leaves, in the store; with an environment that is as it was built."""
-        place = place_of(self.scratch, ready.environment, self.sandbox, hook=bool(ready.composed.hook_nodes))
+        place = place_of(self.scratch, ready.environment, self.sandbox, hook=shows_context(self.grants, ready))
         fix = self.inputs.get(self.grants.task.fix) if self.grants.agent.kind == "oracle" else None
         self.clock.lap("workspace")
         log, secrets = self.scratch.record / "stdout", self.members.secrets
@@ -128,6 +129,12 @@ class Attempt:
                 begun=self._begun,
             )
         self.clock.lap("agent", _given(self.sandbox, run.exit))
+        if run.look is not None:
+            ready = replace(ready, composed=run.composed)
+            self._gather_words(ready)
+            self.members.add("preflight/prompt.txt", run.look.prompt)
+            self.members.add("preflight/answer.txt", run.look.parsed.answer or "")
+            self.members.add("preflight/result.json", canonical_json(run.look.preflight))
         if run.stop is Stop.DISK:  # a volume that stays full has its pod evicted
             self.scratch.free(keep=("workspace", "home"))
         else:
@@ -178,15 +185,23 @@ class Attempt:
     def _send_live(self, data: bytes) -> None:
         store.overwrite(self.grants.live, data, patience=LIVE_PATIENCE)
 
+    def _gather_words(self, ready: Ready) -> None:
+        self.members.add("prompt.txt", ready.composed.prompt)
+        self.members.add("system.txt", ready.composed.system or "")
+        self.members.add("context/stripped.diff", ready.composed.stripped)
+
     def _gather_logs(self) -> None:
         record = self.scratch.record
         for name, path in (
+            ("preflight/stdout.log", record / preflight_run.FOLDER / "stdout"),
+            ("preflight/stderr.log", record / preflight_run.FOLDER / "stderr"),
             ("agent/stdout.log", record / "stdout"),
             ("agent/stderr.log", record / "stderr"),
             ("gateway/model.jsonl", record / "model.jsonl"),
             ("gateway/answers.jsonl", record / "answers.jsonl"),
             ("gateway/report.json", record / agent_run.REPORT),
             ("hook.jsonl", self.scratch.home / agent_run.HOOK_LOG),
+            ("fail_fast.jsonl", self.scratch.home / agent_run.FAIL_FAST_LOG),
         ):
             self.members.add_file(name, path)
 

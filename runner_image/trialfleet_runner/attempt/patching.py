@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trialfleet_runner import metrics
 from trialfleet_runner.agents.protocol import Parsed, Step
-from trialfleet_runner.attempt.agent_run import HOOK_LOG, AgentRun
+from trialfleet_runner.attempt.agent_run import FAIL_FAST_LOG, HOOK_LOG, AgentRun
 from trialfleet_runner.attempt.loss import Lost, storable
+from trialfleet_runner.attempt.preflight_run import Look
 from trialfleet_runner.attempt.ready import Ready
 from trialfleet_runner.attempt.scratch import Scratch
 from trialfleet_runner.bundle import redacted
 from trialfleet_runner.canonical import canonical_json, sha256
-from trialfleet_runner.context.hook_log import HookLog, read_hook_log
-from trialfleet_runner.contract import Delivery, Grants, HaltScope, LossClass, Metrics, Patch
+from trialfleet_runner.context.hook_log import HookLog, denials, read_hook_log
+from trialfleet_runner.contract import Channel, Delivery, Grants, HaltScope, LossClass, Metrics, Patch
 from trialfleet_runner.patch import Left, diff
 
 if TYPE_CHECKING:
@@ -29,8 +30,16 @@ def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun, *, s
     have written the `secrets` that it was given into its files or its talk: they do not travel."""
     left = diff(scratch.workspace, ready.given, ready.exclusions)
     hook = read_hook_log(scratch.home / HOOK_LOG)
+    denied = denials(scratch.home / FAIL_FAST_LOG) if grants.condition.fail_fast else None
     insisted = frozenset({"inline", "files"} if run.identity.loads_files else {"inline"})
-    delivery = delivered(ready.composed.delivery, hook, run.gateway, insisted=insisted)
+    inline = grants.condition.inline
+    delivery = delivered(
+        ready.composed.delivery,
+        hook,
+        run.gateway,
+        insisted=insisted,
+        channel=None if inline is None else inline.channel,
+    )
     trajectory = without(secrets, jsonl(run.parsed.steps))
     return Patch(
         trial=grants.trial.id,
@@ -41,7 +50,7 @@ def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun, *, s
         excluded=tuple(sorted(map(storable, {*left.excluded, *left.odd}))),
         stop=run.stop,
         throttled_s=run.gateway.throttled_s if run.gateway else 0.0,
-        metrics=measured(grants, run, left, hook),
+        metrics=measured(grants, run, left, hook, denied),
         delivery=delivery,
         trajectory=sha256(trajectory.encode()),
         trajectory_jsonl=trajectory,
@@ -54,16 +63,22 @@ def without(secrets: Collection[str], text: str) -> str:
 
 
 def delivered(
-    planned: Delivery, hook: HookLog, report: GatewayReport | None, *, insisted: frozenset[str]
+    planned: Delivery,
+    hook: HookLog,
+    report: GatewayReport | None,
+    *,
+    insisted: frozenset[str],
+    channel: Channel | None = None,
 ) -> Delivery:
     """The delivery with its claims: which parts reached the model. Without a model they stay None.
 
     A model that was never asked has been reached by nothing, and nothing can be said of the deliveries. Parts
     that are `insisted` on must have reached a model that took a turn; of a part without a line of its own (no
-    root file, or all its lines stand in the prompt) nothing can be said. The hook is checked for the nodes that
-    it says it pushed; its last push may come after the last request, so it is recorded and not insisted on.
+    root file, or all its lines stand in the prompt) nothing can be said. The hook is checked for the nodes and
+    the rule that it says it pushed; its last push may come after the last request, so it is recorded and not
+    insisted on.
     """
-    parts = _parts(planned, hook)
+    parts = _parts(planned, hook, channel)
     if report is None or report.answered == 0:
         return planned.model_copy(update={"reached_model": dict.fromkeys(parts)})
     if report.undeclared:
@@ -77,15 +92,17 @@ def delivered(
     return planned.model_copy(update={"reached_model": claims})
 
 
-def _parts(planned: Delivery, hook: HookLog) -> dict[str, list[str]]:
+def _parts(planned: Delivery, hook: HookLog, channel: Channel | None) -> dict[str, list[str]]:
     parts: dict[str, list[str]] = {}
     if planned.files:
         parts["files"] = ["files"]
-    if planned.inline_tokens:
+    if planned.inline_tokens and channel != "rules":
         parts["inline"] = ["inline"]
     pushed = sorted({f"hook:{firing.node}" for firing in hook.emitted if firing.node})
     if pushed:
         parts["hook"] = pushed
+    if hook.rules:
+        parts["rules"] = ["rules"]
     return parts
 
 
@@ -108,7 +125,7 @@ def jsonl(steps: tuple[Step, ...]) -> str:
     return "".join(lines)
 
 
-def measured(grants: Grants, run: AgentRun, left: Left, hook: HookLog) -> Metrics:
+def measured(grants: Grants, run: AgentRun, left: Left, hook: HookLog, denied: int | None) -> Metrics:
     """Metrics of the agent's part; scoring adds its own."""
     parsed, report = run.parsed, run.gateway
     turns = report.turns if report else parsed.turns
@@ -130,7 +147,25 @@ def measured(grants: Grants, run: AgentRun, left: Left, hook: HookLog) -> Metric
         lines_added=size.added,
         lines_removed=size.removed,
         files_changed=len(size.files),
+        rule_firings=len(hook.rules) if run.composed.rule else None,
+        fail_fast_denials=denied,
+        predicted_hit=grants.prediction.hit if grants.prediction else None,
+        **(_looked(run.look, grants) if run.look else {}),
     )
+
+
+def _looked(look: Look, grants: Grants) -> dict[str, Any]:  # Any: counts, dollars and a claim
+    """What the pre-flight took and whether it pointed at the fix; all but the claim is in the totals, too."""
+    report, parsed = look.report, look.parsed
+    files = [found.file for found in look.preflight.findings]
+    return {
+        "preflight_hit": metrics.target_hit(files, grants.task.targets),
+        "preflight_turns": look.turns,
+        "preflight_tool_calls": parsed.tool_calls or 0,
+        **{f"preflight_{kind}": value for kind, value in _tokens(parsed, report).items()},
+        "preflight_cost_usd": report.cost_usd if report else parsed.cost_usd,
+        "preflight_s": round(look.exit.wall_s, 3) if look.exit else 0.0,
+    }
 
 
 def _tokens(parsed: Parsed, report: GatewayReport | None) -> dict[str, int | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from trialfleet_runner.attempt.inputs import Inputs
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.scratch import Scratch
 from trialfleet_runner.context.delivery import Composed, compose
+from trialfleet_runner.context.push_on_read import RULES
 from trialfleet_runner.contract import Grants, HaltScope, LossClass
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.exclusions import Exclusions
@@ -20,8 +22,10 @@ from trialfleet_runner.workspace import Template
 
 @dataclass(frozen=True)
 class Ready:
-    """`given`: what the agent gets (baseline of its patch); `pristine`: what is scored."""
+    """`task`: its frozen words. `given`: what the agent gets (baseline of its patch); `pristine`: what is
+    scored."""
 
+    task: str
     composed: Composed
     environment: Path
     given: Template
@@ -34,12 +38,14 @@ def prepare(grants: Grants, inputs: Inputs, *, isolation: str) -> Ready:
     `isolation` is the agent's sandbox's name."""
     try:
         task, condition = grants.task, grants.condition
+        words = inputs.text(task.prompt)
         composed = compose(
             condition,
-            task=inputs.text(task.prompt),
+            task=words,
             files=_bytes(inputs.tree(condition.files)),
             context=_bytes(inputs.tree(condition.context)),
             anchor=task.anchor,
+            text=None if condition.text is None else inputs.text(condition.text),
         )
         built = _environment(grants, inputs, isolation)
         given = inputs.template(task.workspace, composed.files)
@@ -47,7 +53,7 @@ def prepare(grants: Grants, inputs: Inputs, *, isolation: str) -> Ready:
     except (OperatorError, ValueError) as error:
         raise Lost(LossClass.SETUP, str(error), halt=HaltScope.TASK) from error
     exclusions = Exclusions.of(given.manifest, task.test_files, task.pythonpath, task.travelling_tests)
-    return Ready(composed, built, given, pristine, exclusions)
+    return Ready(words, composed, built, given, pristine, exclusions)
 
 
 def lay_out(ready: Ready, scratch: Scratch) -> None:
@@ -58,6 +64,21 @@ def lay_out(ready: Ready, scratch: Scratch) -> None:
         target = scratch.context / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
+    write_rule(ready.composed, scratch)
+
+
+def write_rule(composed: Composed, scratch: Scratch) -> None:
+    """Where the on-read hook looks for it."""
+    if composed.rule is not None:
+        scratch.context.mkdir(parents=True, exist_ok=True)
+        rule = {"globs": composed.rule.globs, "text": composed.rule.text}
+        (scratch.context / RULES).write_text(json.dumps([rule]))
+
+
+def shows_context(grants: Grants, ready: Ready) -> bool:
+    """Whether the agent's hook will have a folder to read from."""
+    inline = grants.condition.inline
+    return ready.composed.hooked or (inline is not None and inline.channel == "rules")
 
 
 def _environment(grants: Grants, inputs: Inputs, isolation: str) -> Path:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from trialfleet_runner.context import tokens
 from trialfleet_runner.context.commands import strip_files
@@ -19,13 +19,22 @@ NEEDLE_CHARS = 160
 
 
 @dataclass(frozen=True)
+class Rule:
+    """A text that is pushed once, when a path that matches a glob is read."""
+
+    globs: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True)
 class Composed:
     """What an attempt delivers.
 
     `files`: path -> bytes, put into the workspace. `hook_nodes`: path -> text that the on-read hook prints, to
-    be written as files into the folder it is given; empty without a hook. `needles`: delivery (`files`,
-    `inline`) -> one line that must be found in what reached the model, `hook_needles`: the same per node, once
-    the hook has emitted it. `stripped`: unified diff of the development commands taken out.
+    be written as files into the folder it is given; empty without a hook. `rule`: what the same hook pushes when
+    a path matches. `needles`: delivery (`files`, `inline`) -> one line that must be found in what reached the
+    model, `hook_needles` and `rule_needle`: the same per node and of the rule, once the hook has emitted it.
+    `stripped`: unified diff of the development commands taken out.
     """
 
     prompt: str
@@ -35,7 +44,14 @@ class Composed:
     delivery: Delivery
     needles: dict[str, str] = field(default_factory=dict[str, str])
     hook_needles: dict[str, str] = field(default_factory=dict[str, str])
+    rule: Rule | None = None
+    rule_needle: str | None = None
     stripped: str = ""
+
+    @property
+    def hooked(self) -> bool:
+        """Whether the on-read hook has anything to push."""
+        return bool(self.hook_nodes) or self.rule is not None
 
 
 def compose(
@@ -45,28 +61,58 @@ def compose(
     files: Mapping[str, bytes] | None = None,
     context: Mapping[str, bytes] | None = None,
     anchor: str | None = None,
+    text: str | None = None,
 ) -> Composed:
     """The deliveries of `condition`. `files` and `context` are the trees of the order's digests (path ->
-    bytes), `task` the task's text, `anchor` its anchor. Raises `OperatorError` for a tree that cannot be
+    bytes), `task` the task's text, `anchor` its anchor, `text` what the plan has frozen of a source other than
+    `nearest`. What a pre-flight finds comes later: `with_text`. Raises `OperatorError` for a tree that cannot be
     delivered."""
     on_disk, read_from = strip_files(_checked(files)), strip_files(_checked(context))
     tree = {path: _decoded(path, data) for path, data in read_from.files.items()}
     node, inline = _inline(condition.inline, tree, anchor)
+    if text is not None:
+        inline = _whole(text)
     sentence = pull_sentence(on_disk.files) if condition.pull else ""
-    in_system = condition.inline is not None and condition.inline.channel == "system"
-    prompt = join(task, sentence, "" if in_system else inline.text)
-    system = inline.text if in_system and inline.text else None
     nodes = hook_nodes(tree) if condition.hook is not None else {}
-    return Composed(
-        prompt=prompt,
-        system=system,
+    bare = Composed(
+        prompt=join(task, sentence),
+        system=None,
         files=on_disk.files,
         hook_nodes=nodes,
         delivery=_delivery(condition, on_disk.files, node, inline),
-        needles=_needles(on_disk.files, prompt, system, inline),
-        hook_needles={path: text.splitlines()[0] for path, text in nodes.items() if text},
+        hook_needles={path: said.splitlines()[0] for path, said in nodes.items() if said},
         stripped=on_disk.diff + (read_from.diff if read_from.diff != on_disk.diff else ""),
     )
+    return _spoken(bare, condition, inline, node)
+
+
+def with_text(composed: Composed, condition: ConditionOrder, text: str, targets: Sequence[str]) -> Composed:
+    """What was composed without a text, with what the pre-flight made; `targets`: the files that it names."""
+    inline = _whole(text)
+    told = {"inline_tokens": inline.tokens, "coverage": Coverage.COVERED, "targets": tuple(targets)}
+    delivery = composed.delivery.model_copy(update=told)
+    return _spoken(replace(composed, delivery=delivery), condition, inline, None)
+
+
+def _whole(text: str) -> Inline:
+    return Inline(text, tokens.count(text), truncated=False, first=text)
+
+
+def _spoken(bare: Composed, condition: ConditionOrder, inline: Inline, node: str | None) -> Composed:
+    """The text where the condition's channel has it, and the needles."""
+    spec, line = condition.inline, needle(inline.first, not_in="")
+    if spec is None or not inline.text:
+        return replace(bare, needles=_needles(bare.files, bare.prompt))
+    if spec.channel == "rules":
+        around = (f"{posixpath.dirname(node)}/**",) if node else ("**",)
+        rule = Rule(condition.globs or spec.globs or around, inline.text)
+        return replace(bare, rule=rule, rule_needle=line, needles=_needles(bare.files, bare.prompt))
+    if spec.channel == "system":
+        said = replace(bare, system=inline.text)
+    else:
+        said = replace(bare, prompt=join(bare.prompt, inline.text))
+    files = _needles(bare.files, f"{said.prompt}\n{said.system or ''}")
+    return replace(said, needles={**files, **({} if line is None else {"inline": line})})
 
 
 def hook_nodes(tree: Mapping[str, str]) -> dict[str, str]:
@@ -85,12 +131,8 @@ def _hook_text(node: str, text: str) -> str:
 
 def _inline(spec: InlineSpec | None, tree: Mapping[str, str], anchor: str | None) -> tuple[str | None, Inline]:
     nothing = Inline("", 0, truncated=False, first="")
-    if spec is None:
+    if spec is None or spec.source != "nearest":
         return None, nothing
-    if spec.source != "nearest":
-        raise OperatorError(
-            f"inline source {spec.source!r} is not available", where="conditions: inline.source", hint="nearest"
-        )
     node = covering_node(tree, anchor)
     if node is None:
         return None, nothing
@@ -114,21 +156,15 @@ def _delivery(condition: ConditionOrder, files: Mapping[str, bytes], node: str |
         node=node,
         coverage=Coverage.COVERED if inline.text else Coverage.NONE,
         tokenizer=tokens.name(),
+        targets=condition.targets if inline.text else (),
+        abstained=condition.abstained,
     )
 
 
-def _needles(files: Mapping[str, bytes], prompt: str, system: str | None, inline: Inline) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _needles(files: Mapping[str, bytes], told: str) -> dict[str, str]:
     root = root_file(files)
-    if root is not None:
-        line = needle(files[root].decode(), not_in=f"{prompt}\n{system or ''}")
-        if line is not None:
-            found["files"] = line
-    if inline.text:
-        line = needle(inline.first, not_in="")
-        if line is not None:
-            found["inline"] = line
-    return found
+    line = None if root is None else needle(files[root].decode(), not_in=told)
+    return {} if line is None else {"files": line}
 
 
 def needle(text: str, *, not_in: str) -> str | None:

@@ -14,7 +14,8 @@ MAX_BYTES = 4 * 2**20
 
 @dataclass(frozen=True)
 class Firing:
-    """One call of the hook. `node`: the covering node; `emitted`: its text was pushed, `chars` long."""
+    """One call of the hook, or one rule that spoke. `node`: the covering node, or the rule's name; `emitted`: its
+    text was pushed, `chars` long."""
 
     at: float
     tool: str
@@ -22,6 +23,7 @@ class Firing:
     node: str | None
     emitted: bool
     chars: int
+    rule: bool = False
 
 
 @dataclass(frozen=True)
@@ -33,34 +35,51 @@ class HookLog:
 
     @property
     def emitted(self) -> tuple[Firing, ...]:
-        """Those that pushed something."""
-        return tuple(firing for firing in self.firings if firing.emitted)
+        """Those that pushed a node's text."""
+        return tuple(firing for firing in self.firings if firing.emitted and not firing.rule)
+
+    @property
+    def rules(self) -> tuple[Firing, ...]:
+        """Those that pushed a rule's."""
+        return tuple(firing for firing in self.firings if firing.emitted and firing.rule)
 
 
 def read_hook_log(path: Path) -> HookLog:
     """The log; empty when there is none, or what is there is no regular file (a link, a pipe). Reads at most
     4 MiB. The agent can forge lines: claims about what reached the model come from the gateway."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return HookLog((), 0)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        return HookLog((), 0)
-    with os.fdopen(fd, "rb") as file:
-        lines = file.read(MAX_BYTES).splitlines()
-    read = [_firing(line) for line in lines if line.strip()]
+    read = [_firing(line) for line in _lines(path)]
     return HookLog(tuple(f for f in read if f is not None), sum(f is None for f in read))
 
 
-def _firing(line: bytes) -> Firing | None:
+def denials(path: Path) -> int:
+    """How often the fail-fast hook says, in its log, that it denied a command. As forgeable as the other."""
+    return sum((_object(line) or {}).get("denied") is True for line in _lines(path))
+
+
+def _lines(path: Path) -> list[bytes]:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return []
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        return []
+    with os.fdopen(fd, "rb") as file:
+        return [line for line in file.read(MAX_BYTES).splitlines() if line.strip()]
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict):
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _firing(line: bytes) -> Firing | None:
+    fields = _object(line)
+    if fields is None:
         return None
-    fields = cast("dict[str, Any]", value)
     at, chars = fields.get("at"), fields.get("chars")
     tool, path, node = fields.get("tool"), fields.get("path"), fields.get("node")
     well = (
@@ -70,7 +89,11 @@ def _firing(line: bytes) -> Firing | None:
         and isinstance(path, str | None)
         and isinstance(node, str | None)
         and isinstance(fields.get("emitted"), bool)
+        and isinstance(fields.get("rule", False), bool)
     )
     if not well:
         return None
-    return Firing(float(cast("float", at)), cast("str", tool), path, node, fields["emitted"], cast("int", chars))
+    rule = cast("bool", fields.get("rule", False))
+    return Firing(
+        float(cast("float", at)), cast("str", tool), path, node, fields["emitted"], cast("int", chars), rule
+    )

@@ -4,8 +4,11 @@
 
 Reads one Claude Code hook event. When the tool's path has a covering node below --context, prints the node's
 text as `additionalContext`: once per node and session, never the root's. --context holds each node's text ready
-to be printed (`Composed.hook_nodes`); an empty one covers its folder and says nothing. It never blocks the
-agent: it always exits 0 and prints nothing when anything is wrong. Every call is one JSON line in --log.
+to be printed (`Composed.hook_nodes`); an empty one covers its folder and says nothing. `rules.json` there is a
+list of {globs, text}: a text is printed once per session, when a path matches one of its globs (`**` is any number
+of folders, `*` and `?` stay inside one name, the whole path must match). It never blocks the agent: it always
+exits 0 and prints nothing when anything is wrong. Every call is one JSON line in --log, and one more per rule that
+spoke.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import hashlib
 import json
 import os
 import posixpath
+import re
 import signal
 import sys
 import time
@@ -23,6 +27,7 @@ from typing import Any, NoReturn, cast
 NODE_NAMES = ("AGENTS.md", "CLAUDE.md")  # the rule of `nodes.covering_node`, on a folder
 PATH_KEYS = ("file_path", "notebook_path", "path")
 SKIPPED = (".json", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".lock")
+RULES = "rules.json"
 STDIN_BYTES = 16 * 2**20
 PATIENCE_S = 5
 
@@ -72,6 +77,39 @@ def tool_path(event: dict[str, Any]) -> str | None:
     return next((value for key in PATH_KEYS if isinstance(value := fields.get(key), str) and value), None)
 
 
+def matches(path: str, glob: str) -> bool:
+    """
+    >>> [matches(path, "a/**/*.py") for path in ("a/b.py", "a/b/c.py", "b/a/c.py")]
+    [True, True, False]
+    """
+    pattern = ""
+    for piece in re.findall(r"\*\*/|\*\*|.", glob, re.DOTALL):
+        pattern += {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(piece) or re.escape(piece)
+    return re.fullmatch(pattern, path, re.DOTALL) is not None
+
+
+def rules(context: str) -> list[dict[str, Any]]:
+    try:
+        with open(f"{context}/{RULES}", encoding="utf-8") as file:  # noqa: PTH123
+            return cast("list[dict[str, Any]]", json.load(file))
+    except FileNotFoundError:
+        return []
+
+
+def fire_rules(event: dict[str, Any], path: str | None, context: str, log: str) -> list[str]:
+    """The texts of the rules that this path is the first to match, each with a line in the log."""
+    said: list[str] = []
+    for number, rule in enumerate(rules(context) if path is not None else []):
+        name = f"{RULES}#{number}"
+        hit = any(matches(path or "", glob) for glob in rule["globs"])
+        if hit and first_time(log, str(event.get("session_id")), name):
+            said.append(rule["text"])
+            chars = len(rule["text"])
+            tool = str(event.get("tool_name"))[:100]
+            note(log, tool=tool, path=(path or "")[:1000], node=name, emitted=True, chars=chars, rule=True)
+    return said
+
+
 def fire(event: dict[str, Any], workspace: str, context: str, log: str) -> str | None:
     """The text to push for this event, and a line in the log; None: nothing to say."""
     given = tool_path(event)
@@ -91,7 +129,8 @@ def fire(event: dict[str, Any], workspace: str, context: str, log: str) -> str |
         emitted=emitted,
         chars=len(text) if emitted else 0,
     )
-    return text if emitted else None
+    said = [*([text] if emitted else []), *fire_rules(event, path, context, log)]
+    return "\n\n".join(said) or None
 
 
 def main(argv: list[str]) -> None:

@@ -51,4 +51,5 @@ def _sentences(data: bytes) -> list[str]:
 
 def _said(composed: Composed) -> str:
     files = (data.decode(errors="replace") for data in composed.files.values())
-    return "\n".join([composed.prompt, composed.system or "", *files, *composed.hook_nodes.values()])
+    rule = composed.rule.text if composed.rule else ""
+    return "\n".join([composed.prompt, composed.system or "", rule, *files, *composed.hook_nodes.values()])

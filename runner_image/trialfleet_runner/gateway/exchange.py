@@ -38,7 +38,7 @@ class Exchange:
         self.answered = self.settled = False
 
     def run(self) -> None:
-        sighting = look(self.call.body, self.of.canaries)
+        sighting = look(self.call.body, self.of.canaries())
         self.of.tally.sent(self.started, sighting)
         upstream = self.of.line.upstream
         streamed = self.call.body.get("stream") is True

@@ -6,6 +6,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
@@ -83,7 +84,7 @@ class Gateway:
             line=self._line,
             account=self._account,
             tally=self._tally,
-            canaries=canaries,
+            canaries=lambda: self._canaries,
             bodies=self._bodies,
             answers=self._answers,
             clock=self._clock,
@@ -104,6 +105,10 @@ class Gateway:
 
     def _clock(self) -> float:
         return time.monotonic() - self._opened
+
+    def expect(self, declared: Mapping[str, tuple[str, ...]]) -> None:
+        """Deliveries that were not known when it was opened, as `Canaries.declared`."""
+        self._canaries = replace(self._canaries, declared={**self._canaries.declared, **declared})
 
     def throttled_s(self) -> float:
         """Seconds so far in which the provider kept the agent waiting: taken out of its time budget."""

@@ -21,7 +21,7 @@ class Shared:
     line: Line
     account: Account
     tally: Tally
-    canaries: Canaries
+    canaries: Callable[[], Canaries]  # what is declared may grow while it serves
     bodies: JsonLines
     answers: JsonLines
     clock: Callable[[], float]  # seconds since the gateway opened

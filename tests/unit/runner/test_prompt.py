@@ -6,7 +6,7 @@ import pytest
 
 from trialfleet_runner.conditions import PRESETS
 from trialfleet_runner.context import tokens
-from trialfleet_runner.context.delivery import Composed, compose, needle
+from trialfleet_runner.context.delivery import Composed, Rule, compose, needle, with_text
 from trialfleet_runner.contract import ConditionOrder, Coverage, InlineSpec
 from trialfleet_runner.errors import OperatorError
 
@@ -50,9 +50,10 @@ def composed(
     files: dict[str, bytes] | None = None,
     context: dict[str, bytes] | None = None,
     anchor: str | None = "pkg/a.py",
+    text: str | None = None,
     **fields: object,
 ) -> Composed:
-    return compose(order(**fields), task=TASK, files=files, context=context, anchor=anchor)
+    return compose(order(**fields), task=TASK, files=files, context=context, anchor=anchor, text=text)
 
 
 def test_none_is_the_task_and_nothing_else() -> None:
@@ -171,9 +172,40 @@ def test_the_cap_counts_all_that_is_added() -> None:
     assert tiny.delivery.inline_truncated
 
 
-def test_other_sources_are_refused() -> None:
-    with pytest.raises(OperatorError, match="targets"):
-        composed(None, TREE, inline=InlineSpec(source="targets"))
+def test_a_frozen_text_comes_where_the_channel_says() -> None:
+    """Without one (an abstention, or a pre-flight that is yet to come) the prompt is the task's."""
+    for channel in ("user", "system", "rules"):
+        spec = InlineSpec(source="targets", channel=channel)
+        silent = composed(inline=spec)
+        assert (silent.prompt, silent.system, silent.rule) == (TASK, None, None)
+        assert silent.delivery.coverage is Coverage.NONE
+        made = composed(inline=spec, text="Go to a.py.", targets=("a.py",), globs=("a/**",))
+        assert made.prompt == (f"{TASK}\nGo to a.py." if channel == "user" else TASK)
+        assert made.system == ("Go to a.py." if channel == "system" else None)
+        assert made.rule == (Rule(("a/**",), "Go to a.py.") if channel == "rules" else None)
+        assert made.hooked == (channel == "rules")
+        assert (made.delivery.targets, made.delivery.coverage) == (("a.py",), Coverage.COVERED)
+        assert made.needles == ({} if channel == "rules" else {"inline": "Go to a.py."})
+        assert made.rule_needle == ("Go to a.py." if channel == "rules" else None)
+
+
+def test_a_nearest_text_as_a_rule_is_about_its_folder() -> None:
+    made = composed(None, TREE, inline=InlineSpec(source="nearest", channel="rules"))
+    assert made.prompt == TASK
+    assert made.rule == Rule(("pkg/**",), INLINE)
+    own = composed(None, TREE, inline=InlineSpec(source="nearest", channel="rules", globs=("**/*.py",)))
+    assert own.rule == Rule(("**/*.py",), INLINE)
+
+
+def test_what_a_preflight_found_is_added_to_what_was_composed_before() -> None:
+    spec = InlineSpec(source="preflight")
+    before = composed(FLAT, pull=True, inline=spec)
+    order = ConditionOrder(name="c", digest="0" * 64, pull=True, inline=spec)
+    made = with_text(before, order, "Look at a.py.", ["a.py"])
+    assert made.prompt == f"{before.prompt}\n\nLook at a.py."
+    assert made.needles == {"files": before.needles["files"], "inline": "Look at a.py."}
+    assert made.delivery.targets == ("a.py",)
+    assert made.delivery.inline_tokens == tokens.count("Look at a.py.")
 
 
 @pytest.mark.parametrize("path", ["../x.md", "/etc/x.md", "a/../../x.md", "", "a//b.md", "a\\b.md"])

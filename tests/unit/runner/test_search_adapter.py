@@ -93,6 +93,7 @@ def test_paths_are_told_as_they_appear_inside(tmp_path: Path) -> None:
         "tests": ["/env/bin/python", "-m", "pytest", "tests/test_a.py::test_b"],
         "hook": None,
         "temporary": "/home/agent/tmp",
+        "preflight": False,
     }
 
 

@@ -14,6 +14,7 @@ from trialfleet_runner.agents.claude_code.program import PACKAGE, find_program, 
 from trialfleet_runner.agents.protocol import Identity, Parsed, Setup
 from trialfleet_runner.agents.surroundings import environment, inside, with_mount
 from trialfleet_runner.canonical import digest
+from trialfleet_runner.context.preflight import MAX_CALLS
 from trialfleet_runner.contract import AgentSpec, Frozen
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.gateway.prices import Price
@@ -22,9 +23,11 @@ from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
 REVISION = 1  # of the flags and variables below: part of the agent's digest
 _ALIASES = ("default", "best", "sonnet", "opus", "haiku", "fable", "opusplan")  # they move with time
 _WEB_TOOLS = ("WebSearch", "WebFetch")
-_HOOK = Path(__file__).resolve().parents[2] / "context" / "push_on_read.py"
+_SCRIPTS = Path(__file__).resolve().parents[2] / "context"
 _HOOK_TOOLS = "Read|Grep|Glob|Edit|MultiEdit|Write|NotebookEdit"
+_EDIT_TOOLS = "Bash|Edit|MultiEdit|Write|NotebookEdit"
 _HOOK_TIMEOUT_S = 10
+_READ_ONLY_TOOLS = ("Read", "Glob")
 _QUIET = {
     "IS_SANDBOX": "1",  # lets root skip permissions
     "DISABLE_AUTOUPDATER": "1",
@@ -95,12 +98,14 @@ class ClaudeCode:
         if setup.hook_context is not None:
             mounts = with_mount(mounts, setup.hook_context)
             mounts = with_mount(mounts, setup.hook_log.parent, writable=True)
+        if setup.fail_fast_log is not None:
+            mounts = with_mount(mounts, setup.fail_fast_log.parent, writable=True)
         folder = setup.home / "trialfleet"
         folder.mkdir(parents=True, exist_ok=True)
         (setup.home / ".claude").mkdir(exist_ok=True)
         settings = folder / "settings.json"
         settings.write_text(json.dumps(_settings(setup, mounts), indent=1))
-        argv = (inside(program, mounts), *_flags(setup.spec, options, inside(settings, mounts)))
+        argv = (inside(program, mounts), *_flags(setup, options, inside(settings, mounts)))
         if setup.system:
             (folder / "system.md").write_text(setup.system)
             argv += ("--append-system-prompt-file", inside(folder / "system.md", mounts))
@@ -130,35 +135,54 @@ def _fixed_model(model: str | None) -> str:
     return model
 
 
-def _flags(spec: AgentSpec, options: Options, settings: str) -> tuple[str, ...]:
+def _flags(setup: Setup, options: Options, settings: str) -> tuple[str, ...]:
     """`--setting-sources project` sends the workspace's CLAUDE.md and no user's; `local` would send none."""
+    spec = setup.spec
     assert spec.model is not None
     effort = ("--effort", options.effort) if options.effort else ()
+    tools = ("--tools", ",".join(_READ_ONLY_TOOLS)) if setup.preflight else ()
     return (
         *("--print", "--output-format", "stream-json", "--verbose"),
         *("--max-turns", str(spec.max_turns)),
         *("--dangerously-skip-permissions", "--strict-mcp-config"),
         *("--setting-sources", "project", "--settings", settings),
-        *("--model", spec.model, *effort),
+        *("--model", spec.model, *effort, *tools),
         *("--disallowedTools", *_WEB_TOOLS, *options.disallowed_tools),
     )
 
 
 def _settings(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, object]:
     """Settings outside the workspace. A PostToolUse hook's `additionalContext` follows the tool's result in the
-    next request; the hook's script is copied into HOME, where every sandbox can read it."""
-    if setup.hook_context is None:
-        return {}
-    script = setup.home / "trialfleet" / _HOOK.name
-    script.write_bytes(_HOOK.read_bytes())
-    command = (
-        *(f"{inside(setup.environment, mounts)}/bin/python", "-I", inside(script, mounts)),
-        *("--workspace", inside(setup.workspace, mounts)),
-        *("--context", inside(setup.hook_context, mounts)),
-        *("--log", inside(setup.hook_log, mounts)),
-    )
-    hook = {"type": "command", "command": shlex.join(command), "timeout": _HOOK_TIMEOUT_S}
-    return {"hooks": {"PostToolUse": [{"matcher": _HOOK_TOOLS, "hooks": [hook]}]}}
+    next request; a PreToolUse hook's denial holds in spite of `--dangerously-skip-permissions`. A Bash command
+    that ends with another code than 0 is a PostToolUseFailure."""
+    hooks: dict[str, list[object]] = {}
+
+    def add(event: str, tools: str, script: str, *options: str) -> None:
+        command = _hook_command(setup, mounts, script, *options)
+        hook = {"type": "command", "command": command, "timeout": _HOOK_TIMEOUT_S}
+        hooks.setdefault(event, []).append({"matcher": tools, "hooks": [hook]})
+
+    workspace = ("--workspace", inside(setup.workspace, mounts))
+    if setup.hook_context is not None:
+        places = ("--context", inside(setup.hook_context, mounts), "--log", inside(setup.hook_log, mounts))
+        add("PostToolUse", _HOOK_TOOLS, "push_on_read.py", *workspace, *places)
+    if setup.fail_fast_log is not None:
+        places = (*workspace, "--log", inside(setup.fail_fast_log, mounts))
+        add("PreToolUse", "Bash", "fail_fast.py", *places)
+        add("PostToolUse", _EDIT_TOOLS, "fail_fast.py", *places)
+        add("PostToolUseFailure", "Bash", "fail_fast.py", *places)
+    if setup.preflight:
+        log = inside(setup.home / "trialfleet" / "calls.jsonl", mounts)
+        add("PreToolUse", ".*", "preflight_gate.py", *workspace, "--calls", str(MAX_CALLS), "--log", log)
+    return {"hooks": hooks} if hooks else {}
+
+
+def _hook_command(setup: Setup, mounts: tuple[Mount, ...], script: str, *options: str) -> str:
+    """The script is copied into HOME, where every sandbox can read it."""
+    copy = setup.home / "trialfleet" / script
+    copy.write_bytes((_SCRIPTS / script).read_bytes())
+    python = f"{inside(setup.environment, mounts)}/bin/python"
+    return shlex.join((python, "-I", inside(copy, mounts), *options))
 
 
 def _environment(setup: Setup, mounts: tuple[Mount, ...], options: Options) -> dict[str, str]:

@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 
 from trialfleet_runner.agents.protocol import Parsed, Step
 from trialfleet_runner.agents.surroundings import stop_of
-from trialfleet_runner.agents.text import finite, lines, plain, relative
+from trialfleet_runner.agents.text import ANSWER_CHARS, finite, lines, plain, relative
 from trialfleet_runner.contract import Stop
 from trialfleet_runner.gateway.prices import bare
 from trialfleet_runner.gateway.usage import Usage, count, mapping, messages_usage, objects
@@ -164,6 +164,7 @@ def parse_stream(record: Path, ended: Exit | None, workspace: Path) -> Parsed:
         cost_usd=_cost(result),
         stop=_stop(result, ended),
         malformed_lines=reader.malformed,
+        answer=_answer(result),
     )
 
 
@@ -179,6 +180,11 @@ def _of_result(result: dict[str, Any]) -> Usage:
             cache_write=count(entry, "cacheCreationInputTokens"),
         )
     return total if models else messages_usage(mapping(result.get("usage")))
+
+
+def _answer(result: dict[str, Any] | None) -> str | None:
+    said = None if result is None else result.get("result")
+    return plain(said, ANSWER_CHARS) if isinstance(said, str) else None
 
 
 def _cost(result: dict[str, Any] | None) -> float | None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from trialfleet_runner.agents.protocol import LARGEST_COUNT, Identity, Parsed, Setup, Step
 from trialfleet_runner.agents.surroundings import environment, inside, stop_of, with_mount
-from trialfleet_runner.agents.text import finite, lines, plain
+from trialfleet_runner.agents.text import ANSWER_CHARS, finite, lines, plain
 from trialfleet_runner.canonical import digest, sha256
 from trialfleet_runner.contract import AgentSpec, Stop
 from trialfleet_runner.errors import OperatorError
@@ -38,7 +38,9 @@ class Search:
                 where="agent: options",
                 hint="max_turns and timeout_s are its only settings",
             )
-        return Identity(kind=self.kind, version=VERSION, digest=program_digest(), banner=BANNER)
+        return Identity(
+            kind=self.kind, version=VERSION, digest=program_digest(), banner=BANNER, lacks=("fail_fast",)
+        )
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
         """Writes `search.json` below `setup.home`; the program is mounted read-only where it is."""
@@ -63,6 +65,7 @@ class Search:
         steps: list[Step] = []
         stop: Stop | None = None
         malformed = 0
+        answer: str | None = None
         for line in lines(record / "stdout"):
             value = _event(line)
             step = _step(value)
@@ -71,12 +74,15 @@ class Search:
             else:
                 steps.append(step)
                 stop = _STOPS.get(str(value.get("stop"))) or stop
+                if isinstance(value.get("answer"), str):
+                    answer = plain(value["answer"], ANSWER_CHARS)
         return Parsed(
             steps=tuple(steps),
             turns=max((step.turn for step in steps if step.kind in ("read", "run")), default=0),
             tool_calls=sum(step.kind in ("read", "edit", "run") for step in steps),
             stop=stop or stop_of(exit),
             malformed_lines=malformed,
+            answer=answer,
         )
 
 
@@ -103,6 +109,7 @@ def _config(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, Any]:
         "tests": list(setup.tests),
         "hook": _hook(setup, mounts),
         "temporary": inside(setup.home / "tmp", mounts),
+        "preflight": setup.preflight,
     }
 
 

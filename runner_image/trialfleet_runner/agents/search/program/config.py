@@ -10,7 +10,8 @@ from pathlib import Path
 @dataclass(frozen=True)
 class Config:
     """Paths as the program sees them. `tests`: argv of the failing tests, a `{junit}` argument allowed; empty:
-    the tests are hidden. `temporary`: a writable folder outside the workspace."""
+    the tests are hidden. `temporary`: a writable folder outside the workspace. `preflight`: look and answer,
+    change nothing."""
 
     workspace: Path
     prompt: str
@@ -21,6 +22,7 @@ class Config:
     tests: tuple[str, ...]
     hook: tuple[str, ...] | None
     temporary: Path
+    preflight: bool = False
 
 
 def load(path: Path) -> Config:
@@ -35,4 +37,5 @@ def load(path: Path) -> Config:
         tests=tuple(value["tests"]),
         hook=tuple(value["hook"]) if value["hook"] is not None else None,
         temporary=Path(value["temporary"]),
+        preflight=value.get("preflight", False),
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FrameType
 
 from .config import load
+from .lookout import look
 from .loop import Search
 from .transcript import Transcript
 
@@ -18,7 +19,11 @@ def main(argv: list[str]) -> int:
     warnings.simplefilter("ignore", SyntaxWarning)  # candidates compile to odd things
     config = load(Path(argv[0]))
     signal.signal(signal.SIGTERM, _stopped)
-    Search(config, Transcript(sys.stdout, config.max_turns)).run()
+    transcript = Transcript(sys.stdout, config.max_turns)
+    if config.preflight:
+        look(config, transcript)
+    else:
+        Search(config, transcript).run()
     return 0
 
 

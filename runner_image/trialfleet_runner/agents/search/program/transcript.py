@@ -38,7 +38,8 @@ class Transcript:
             {"turn": max(self.turn, 1), "at_s": self._at(), "kind": kind, "path": path, "detail": detail[:_CAP]}
         )
 
-    def end(self, stop: Literal["finished", "max_turns"], detail: str) -> None:
+    def end(self, stop: Literal["finished", "max_turns"], detail: str, answer: str | None = None) -> None:
+        """The last line; `answer` is not cut."""
         self._line(
             {
                 "turn": max(self.turn, 1),
@@ -48,6 +49,7 @@ class Transcript:
                 "detail": detail[:_CAP],
             }
             | {"stop": stop, "turns": self.turn}
+            | ({} if answer is None else {"answer": answer})
         )
 
     @property

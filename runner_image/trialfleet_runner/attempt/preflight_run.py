@@ -1,0 +1,160 @@
+"""The pre-flight: the same agent, read-only and briefly, before its turn; what it takes is the trial's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trialfleet_runner.agents.protocol import Agent, Parsed, Setup, Step
+from trialfleet_runner.attempt.places import Place
+from trialfleet_runner.context.preflight import MAX_CALLS, Preflight, asked, parse
+from trialfleet_runner.contract import AgentSpec, Grants, PreflightResult
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
+
+if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway
+    from trialfleet_runner.gateway import Gateway, GatewayReport
+
+FOLDER = "preflight"  # of the record
+TIME_SHARE, LONGEST_S = 1 / 3, 300.0  # of the agent's time, at most
+_NOTHING = Parsed()
+NOTHING_TO_LOOK_AT = Preflight(PreflightResult.NO_TARGETS, (), "nothing was predicted")
+
+
+@dataclass(frozen=True)
+class Look:
+    """What it came to, and what it took. `report`: of the gateway, as the look ended; None: there was no model.
+    `prompt` is empty when there was nothing to look at, and nothing was run."""
+
+    preflight: Preflight
+    prompt: str = ""
+    parsed: Parsed = _NOTHING
+    exit: Exit | None = None
+    report: GatewayReport | None = None
+
+    @property
+    def turns(self) -> int:
+        return (self.report.turns if self.report else self.parsed.turns) or 0
+
+    @property
+    def seconds(self) -> float:
+        """Of the agent's time: without what the provider kept it waiting."""
+        throttled = self.report.throttled_s if self.report else 0.0
+        return max((self.exit.wall_s if self.exit else 0.0) - throttled, 0.0)
+
+
+def wanted(grants: Grants) -> bool:
+    """Whether the condition has one."""
+    inline = grants.condition.inline
+    return inline is not None and inline.source == "preflight"
+
+
+def look(
+    agent: Agent,
+    setup: Setup,
+    place: Place,
+    grants: Grants,
+    *,
+    task: str,
+    paths: frozenset[str],
+    gateway: Gateway | None,
+    run: Callable[[Job], Exit],
+) -> Look:
+    """Ask about the condition's targets. `setup`: of the attempt; `paths`: files of the workspace; `run` runs a
+    job under the attempt's limits. The workspace is mounted read-only, and HOME is new again afterwards."""
+    if not grants.condition.targets:
+        return Look(NOTHING_TO_LOOK_AT)
+    prompt = asked(task, grants.condition.targets)
+    record = place.scratch.record / FOLDER
+    record.mkdir()
+    job = agent.job(_reading(setup, prompt, record), _shown(place))
+    if job is None:
+        return Look(Preflight(PreflightResult.UNCERTAIN, (), "this agent runs nothing"), prompt)
+    ended = run(job)
+    answers = place.scratch.record / "answers.jsonl"
+    if answers.exists():
+        (record / answers.name).write_bytes(answers.read_bytes())
+    parsed = agent.parse(record, ended, place.scratch.workspace)
+    place.scratch.free(keep=("workspace",))
+    (place.scratch.home / "tmp").mkdir(parents=True)
+    return Look(_said(parsed, ended, paths), prompt, parsed, ended, gateway.report() if gateway else None)
+
+
+def _reading(setup: Setup, prompt: str, record: Path) -> Setup:
+    spec = setup.spec.model_copy(
+        update={
+            "max_turns": min(MAX_CALLS + 1, setup.spec.max_turns),
+            "timeout_s": min(TIME_SHARE * setup.spec.timeout_s, LONGEST_S),
+        }
+    )
+    return replace(
+        setup,
+        spec=spec,
+        prompt=prompt,
+        system=None,
+        tests=(),
+        hook_context=None,
+        fail_fast_log=None,
+        record=record,
+        preflight=True,
+    )
+
+
+def _shown(place: Place) -> tuple[Mount, ...]:
+    return tuple(
+        replace(mount, writable=False) if mount.source == place.scratch.workspace else mount
+        for mount in place.mounts
+    )
+
+
+def _said(parsed: Parsed, ended: Exit, paths: frozenset[str]) -> Preflight:
+    if parsed.answer is not None:
+        return parse(parsed.answer, paths)
+    why = "it was ended: " + ended.cause if ended.cause != "itself" else "it left no answer"
+    return Preflight(PreflightResult.UNCERTAIN, (), why)
+
+
+def rest(spec: AgentSpec, before: Look | None) -> AgentSpec:
+    """What is left of turns and time; at least one of each, for the gateway ends what is beyond the budget."""
+    if before is None:
+        return spec
+    left = {
+        "max_turns": max(spec.max_turns - before.turns, 1),
+        "timeout_s": max(spec.timeout_s - before.seconds, 1.0),
+    }
+    return spec.model_copy(update=left)
+
+
+def joined(before: Look, after: Parsed) -> Parsed:
+    """Both as one trajectory. A gateway has numbered turns and seconds through; without one they are shifted."""
+    first = before.parsed
+    shift = (0, 0.0) if before.report else (before.turns, before.exit.wall_s if before.exit else 0.0)
+    counts = ("turns", "tool_calls", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+    return after.model_copy(
+        update={
+            "steps": (*first.steps, *(_shifted(step, *shift) for step in after.steps)),
+            "malformed_lines": first.malformed_lines + after.malformed_lines,
+            **{name: _sum(getattr(first, name), getattr(after, name)) for name in (*counts, "cost_usd")},
+        }
+    )
+
+
+def _shifted(step: Step, turns: int, seconds: float) -> Step:
+    at_s = None if step.at_s is None else round(step.at_s + seconds, 3)
+    return step.model_copy(update={"turn": step.turn + turns, "at_s": at_s})
+
+
+def _sum(first: float | None, second: float | None) -> float | None:
+    return second if first is None else first if second is None else first + second
+
+
+def both(before: Look, ended: Exit | None) -> Exit | None:
+    """How the agent ended, with the time of both."""
+    if before.exit is None or ended is None:
+        return ended
+    return replace(
+        ended,
+        wall_s=before.exit.wall_s + ended.wall_s,
+        core_s=None if ended.core_s is None or before.exit.core_s is None else before.exit.core_s + ended.core_s,
+    )
