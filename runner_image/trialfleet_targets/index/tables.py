@@ -65,18 +65,12 @@ def definitions_of(stored: Stored, file: int) -> tuple[Definition, ...]:
     """Of the file with this number."""
     starts, symbols = numbers(stored, "definitions.starts"), words(stored, "definitions.symbols")
     own = slice(int(starts[file]), int(starts[file + 1]))
-    rows = zip(
-        _list(stored, "definitions.name", own),
-        _list(stored, "definitions.kind", own),
-        _list(stored, "definitions.line", own),
-        _list(stored, "definitions.end_line", own),
-        _list(stored, "definitions.owner", own),
-        _list(stored, "definitions.exported", own),
-        strict=True,
-    )
+    names = zip(_list(stored, "definitions.name", own), _list(stored, "definitions.owner", own), strict=True)
+    where = zip(_list(stored, "definitions.line", own), _list(stored, "definitions.end_line", own), strict=True)
+    what = zip(_list(stored, "definitions.kind", own), _list(stored, "definitions.exported", own), strict=True)
     return tuple(
-        Definition(symbols[name], _DEFINITIONS[kind], line, end, symbols[owner], bool(exported))
-        for name, kind, line, end, owner, exported in rows
+        Definition(symbols[name], _DEFINITIONS[kind], line, end, symbols[owner], bool(public))
+        for (name, owner), (line, end), (kind, public) in zip(names, where, what, strict=True)
     )
 
 
@@ -135,15 +129,9 @@ def history_of(stored: Stored) -> tuple[PastCommit, ...]:
     table = words(stored, "history.paths")
     paths = [table[one] for one in _list(stored, "history.path")]
     how = _list(stored, "history.how")
-    rows = zip(
-        words(stored, "history.sha"),
-        _list(stored, "history.time"),
-        words(stored, "history.subject"),
-        words(stored, "history.body"),
-        _list(stored, "history.merge"),
-        pairwise(_list(stored, "history.starts")),
-        strict=True,
-    )
+    texts = zip(*(words(stored, f"history.{name}") for name in ("sha", "subject", "body")), strict=True)
+    facts = zip(_list(stored, "history.time"), _list(stored, "history.merge"), strict=True)
+    places = pairwise(_list(stored, "history.starts"))
     return tuple(
         PastCommit(
             sha,
@@ -155,7 +143,7 @@ def history_of(stored: Stored) -> tuple[PastCommit, ...]:
             deleted=tuple(paths[at] for at in range(first, last) if how[at] == _DELETED),
             merge=bool(merge),
         )
-        for sha, time, subject, body, merge, (first, last) in rows
+        for (sha, subject, body), (time, merge), (first, last) in zip(texts, facts, places, strict=True)
     )
 
 

@@ -1,0 +1,134 @@
+"""`trialfleet targets`: which files a request is about. Nothing slow is imported before it is needed."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from trialfleet_targets.errors import TargetsError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trialfleet_targets.index import Index
+
+LONGEST_PROMPT = 2**20  # characters; what follows is not read
+_NEEDED = ("tree_sitter", "numpy", "scipy", "networkx", "snowballstemmer")
+_AT = click.option(
+    "--at", metavar="COMMIT", help="A commit, branch or tag; nothing later is read. [default: HEAD]"
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="For machines.")
+
+
+class Refused(click.ClickException):
+    """What the operator can mend."""
+
+    exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"trialfleet: {self.format_message()}", err=True, file=file)
+
+
+@click.group("targets", context_settings={"help_option_names": ["-h", "--help"]})
+def targets() -> None:
+    """Predict which files of a repository a request is about, without a model, a key or a network.
+
+    \b
+    trialfleet targets predict . "the session cookie is not renewed"
+    git log -1 --format=%B | trialfleet targets predict . - --at HEAD~1 --explain
+
+    Python, TypeScript and JavaScript, Go, Rust, Java. The first prediction reads the whole repository; the next
+    ones read what has changed since.
+    """
+
+
+@targets.command("index")
+@click.argument("repository")
+@_AT
+@click.option("--method", "methods", type=click.Choice(["default", "clarte"]), multiple=True, default=["default"],
+              show_default=True, help="Prepare for this method; may be given twice.")  # fmt: skip
+@_JSON
+def index_command(repository: str, at: str | None, methods: Sequence[str], as_json: bool) -> None:
+    """Read REPOSITORY at one commit and keep what queries need.
+
+    Needed by nobody: `predict` does it too. It shows what was read, and what could not be.
+    """
+    from trialfleet_targets.showing import describe
+
+    with _refusing():
+        began = time.perf_counter()
+        found = _index(repository, at, methods)
+        describe(found, seconds=time.perf_counter() - began, as_json=as_json)
+
+
+@targets.command("predict")
+@click.argument("repository")
+@click.argument("prompt")
+@_AT
+@click.option("--method", type=click.Choice(["default", "clarte"]), default="default", show_default=True)
+@click.option("--explain", is_flag=True, help="Show what each score came from.")
+@_JSON
+def predict_command(
+    repository: str, prompt: str, at: str | None, method: str, explain: bool, as_json: bool
+) -> None:
+    """Name at most five files of REPOSITORY that PROMPT wants edited, or say why not.
+
+    PROMPT is text; `-` reads it from standard input. Test files are never named. Piped, each file is a line:
+    score, path, symbols with their lines, between tabs.
+    """
+    from trialfleet_targets.showing import show
+
+    with _refusing():
+        asked = _asked(prompt)
+        found = _index(repository, at, [method])
+        from trialfleet_targets.predict import predict
+
+        show(found, predict(found, asked, method=method), explain=explain, as_json=as_json)
+
+
+def _asked(prompt: str) -> str:
+    if prompt != "-":
+        return prompt[:LONGEST_PROMPT]
+    if sys.stdin.isatty():
+        click.echo("the request, then Ctrl-D:", err=True)
+    return sys.stdin.buffer.read(4 * LONGEST_PROMPT).decode("utf-8", "replace")[:LONGEST_PROMPT]
+
+
+def _index(repository: str, at: str | None, methods: Sequence[str]) -> Index:
+    """Found or built, with a word to a person who waits."""
+    from rich.console import Console
+
+    from trialfleet_targets.cache import cache_folder
+    from trialfleet_targets.index import index_at
+
+    screen = Console(stderr=True, highlight=False, markup=False)
+    with screen.status("reading the repository") if screen.is_terminal else _nothing():
+        return index_at(repository, at, cache=cache_folder(), methods=methods, say=lambda words: _say(words))
+
+
+def _say(words: str) -> None:
+    click.echo(f"trialfleet: {words}", err=True)
+
+
+@contextmanager
+def _nothing() -> Generator[None]:
+    yield
+
+
+@contextmanager
+def _refusing() -> Generator[None]:
+    """What the operator can mend ends with 2 and the way out."""
+    if any(find_spec(name) is None for name in _NEEDED):
+        raise Refused(
+            "targets: what it reads code with is not installed\n  way out: pip install 'trialfleet[targets]'"
+        )
+    try:
+        yield
+    except TargetsError as error:
+        raise Refused(f"{error}\n  way out: {error.hint}" if error.hint else str(error)) from None
