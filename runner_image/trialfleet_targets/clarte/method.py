@@ -1,0 +1,147 @@
+"""A request against what was prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from trialfleet_targets import lsa
+from trialfleet_targets.clarte.fusion import PARTS
+from trialfleet_targets.graph import spreading
+from trialfleet_targets.graph.katz import Ghosts, adjacency, propagate, radius
+from trialfleet_targets.graph.model import FileGraph, Flags, Ints
+from trialfleet_targets.matrices import Floats
+from trialfleet_targets.prediction import Target
+from trialfleet_targets.text.bm25f import BM25F
+from trialfleet_targets.text.postings import Postings, Stored
+from trialfleet_targets.text.tokens import Tokenizer
+
+MOST_SEEDS = 10
+MOST_RANKED = 20
+MOST_SELECTED = 5
+SELECTED_FROM = 0.7
+TIED = 9  # digits: scores that agree to these are a tie
+
+
+class Clarte:
+    """The published method on one index. Immutable after it is made; any number of requests."""
+
+    name = "clarte"
+
+    def __init__(self, prepared: Stored) -> None:
+        """`prepared`: what `prepare` gave. Raises KeyError when a part is missing."""
+
+        def ints(name: str) -> Ints:
+            return cast(Ints, prepared[name])
+
+        def floats(name: str) -> Floats:
+            return cast(Floats, prepared[name])
+
+        postings = Postings.restored(prepared, "text")
+        self._paths = postings.names
+        self._text = BM25F.of(postings)
+        self._tokenizer = Tokenizer()
+        graph = FileGraph(self._paths, ints("sources"), ints("targets"), ints("kinds"), ints("symbols"))
+        self._first, self._second = ints("coupled.first"), ints("coupled.second")
+        self._coupling = floats("coupled.confidence")
+        self._imports = spreading.dependencies(*graph.pairs)
+        self._coupled = spreading.couplings(self._first, self._second, self._coupling)
+        self._covering, self._covered = ints("covering"), ints("covered")
+        self._places = cast(lsa.Coordinates, prepared["places"])
+        ghosts = Ghosts(self._first, self._second, self._coupling)
+        self._adjacency = adjacency(graph, floats("confidence"), ghosts)
+        self._radius = radius(self._adjacency)
+        self._targets = ~cast(Flags, prepared["tests"])
+        self._betweenness = floats("betweenness")
+        self._importers = graph.importers
+        self._consumer_only = (graph.importers == 0) & (graph.imported > 0)
+        self._weights = floats("weights")
+
+    def rank(self, prompt: str) -> tuple[Target, ...]:
+        """At most 20 files, best first; none when no word of the prompt is known.
+
+        Each target's `parts` are the λ-weighted scores that its score is the sum of; where a file has its lexical
+        score from something else than its own words, that is named: "spread", "test" or "similar".
+        """
+        lexical, origin = self._lexical(self._tokenizer.query(prompt))
+        seeds = _seeds(lexical)
+        similar = lsa.expand(self._places, seeds, self._targets)
+        origin[similar > lexical] = _SIMILAR
+        lexical = np.maximum(lexical, similar)
+        if not lexical.any():
+            return ()
+        seeds = (seeds + similar) / seeds.max()
+        propagated = np.where(self._targets, propagate(self._adjacency, seeds, radius=self._radius), 0)
+        temporal = np.where(self._targets, self._changed_with(seeds), 0)
+        candidates = np.flatnonzero((lexical > 0) | (propagated > 0) | (temporal > 0))
+        scores = np.column_stack(
+            [_by_maximum(one[candidates]) for one in (lexical, propagated, temporal, self._betweenness)]
+        )
+        weighted = scores * self._weights
+        total = weighted.sum(axis=1)
+        order = self._ordered(candidates, total)[:MOST_RANKED]
+        files: list[int] = candidates[order].tolist()
+        return tuple(
+            Target(self._paths[file], float(total[at]), _parts(weighted[at], int(origin[file])))
+            for at, file in zip(order, files, strict=True)
+        )
+
+    def _lexical(self, query: dict[str, float]) -> tuple[Floats, Ints]:
+        """Scores of the files that may be targets, from words, neighbours and tests, and what each one is from."""
+        own = self._text.scores(query)
+        direct = self._text.postings.having(list(query), ("path", "symbols"))
+        spread = spreading.spread(own, self._imports, self._coupled)
+        tested = spreading.from_tests(spread, self._covering, self._covered)
+        under = spreading.under_ceiling(tested, direct & self._targets, (own > 0) & ~direct & self._targets)
+        origin = np.where(tested > spread, _TESTED, np.where(spread > own, _SPREAD, _OWN)).astype(np.int32)
+        return np.where(self._targets, under, 0), origin
+
+    def _changed_with(self, seeds: Floats) -> Floats:
+        """The largest of coupling × the seed's score, over all seeds."""
+        found = np.zeros_like(seeds)
+        np.maximum.at(found, self._first, self._coupling * seeds[self._second])
+        np.maximum.at(found, self._second, self._coupling * seeds[self._first])
+        return found
+
+    def _ordered(self, candidates: npt.NDArray[np.intp], total: Floats) -> npt.NDArray[np.intp]:
+        """By score; ties: files that only use others first, then by betweenness, by importers, by path."""
+        keys = (
+            candidates,
+            -self._importers[candidates],
+            -self._betweenness[candidates],
+            ~self._consumer_only[candidates],
+            -total.round(TIED),
+        )
+        return np.lexsort(keys)
+
+
+def select(ranked: Iterable[Target]) -> tuple[Target, ...]:
+    """Of a ranking those with more than .7 of the best score: at least the first, at most five."""
+    found = tuple(ranked)
+    return found[:1] + tuple(one for one in found[1:MOST_SELECTED] if one.score > SELECTED_FROM * found[0].score)
+
+
+_OWN, _SPREAD, _TESTED, _SIMILAR = range(4)
+_LEXICAL = ("lexical", "spread", "test", "similar")
+
+
+def _seeds(lexical: Floats) -> Floats:
+    """The ten best scores, the others 0; of equal ones the first by path."""
+    best = np.lexsort((np.arange(len(lexical)), -lexical.round(TIED)))[:MOST_SEEDS]
+    seeds = np.zeros_like(lexical)
+    seeds[best] = lexical[best]
+    return seeds
+
+
+def _by_maximum(values: Floats) -> Floats:
+    highest = values.max()
+    return values / highest if highest > 0 else values
+
+
+def _parts(weighted: Floats, origin: int) -> tuple[tuple[str, float], ...]:
+    names = (_LEXICAL[origin], *PARTS[1:])
+    found = [(name, float(value)) for name, value in zip(names, weighted, strict=True) if value > 0]
+    return tuple(sorted(found, key=lambda part: (-part[1], part[0])))
