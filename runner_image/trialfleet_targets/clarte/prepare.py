@@ -106,10 +106,11 @@ def _confidence(snapshot: Snapshot, graph: FileGraph) -> Floats:
         (edge.source, edge.target, edge.kind): prior.mean
         for edge, prior in zip(snapshot.edges, edge_priors(snapshot.edges, snapshot.history), strict=True)
     }
-    sources = [graph.names[at] for at in graph.sources]
-    targets = [graph.names[at] for at in graph.targets]
-    kinds = [KINDS[at] for at in graph.kinds]
-    return np.asarray([means[key] for key in zip(sources, targets, kinds, strict=True)], dtype=np.float64)
+    columns = np.column_stack((graph.sources, graph.targets, graph.kinds))
+    rows = cast("list[tuple[int, int, int]]", columns.tolist())
+    names = graph.names
+    found = [means[names[source], names[target], KINDS[kind]] for source, target, kind in rows]
+    return np.asarray(found, dtype=np.float64)
 
 
 def _digest(said: bytes, first: npt.NDArray[np.generic], second: npt.NDArray[np.generic], seed: int) -> str:
