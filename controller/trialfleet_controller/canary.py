@@ -50,6 +50,7 @@ def _composed(task: LoadedTask, order: TaskOrder, condition: ConditionOrder, obj
             files=tree(condition.files),
             context=tree(condition.context),
             anchor=order.anchor,
+            text=None if condition.text is None else objects.get(condition.text).decode(),
         )
     except OperatorError as error:
         raise OperatorError(error.message, where=f"{task.where}: {error.where}", hint=error.hint) from None

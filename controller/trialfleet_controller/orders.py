@@ -48,6 +48,7 @@ class Granter:
         self._expires_s = grants_expire_s(plan)
         self.url(keys.plan(plan.campaign))  # signs, or says why not, before anything starts
         self._tasks = {task.order.id: task.order for task in plan.tasks}
+        self._predictions = {task.order.id: task.prediction for task in plan.tasks}
         self._conditions = {(cell.task, cell.condition.name): cell.condition for cell in plan.cells}
 
     def grants(self, trial: Planned, intent: Intent, score_from: int | None) -> Grants:
@@ -68,6 +69,7 @@ class Granter:
             agent_digest=self._plan.agent_digest,
             task=task,
             condition=condition,
+            prediction=self._predictions[trial.task],
             limits=self._plan.limits,
             objects={
                 digest: store.grant_get(object_key(digest), expires_s=expires_s)
@@ -95,4 +97,5 @@ def _objects(task: TaskOrder, condition: ConditionOrder, *, with_fix: bool) -> I
     yield from (task.environment.lock, task.workspace, task.pristine, task.prompt)
     if with_fix:
         yield task.fix
-    yield from (digest for digest in (condition.files, condition.context) if digest is not None)
+    named = (condition.files, condition.context, condition.text)
+    yield from (digest for digest in named if digest is not None)

@@ -14,11 +14,12 @@ from pathlib import Path
 from trialfleet_controller.canary import watched
 from trialfleet_controller.capacity import UNBOUNDED
 from trialfleet_controller.spec import CampaignFile
-from trialfleet_runner.agents.protocol import Identity
+from trialfleet_controller.targets import Predictor, order_digest, require, told
+from trialfleet_runner.agents.protocol import Identity, Lack
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.campaign import Cell, KubernetesPlan, Plan, PlannedTask
-from trialfleet_runner.canonical import digest, sha256
+from trialfleet_runner.canonical import sha256
 from trialfleet_runner.conditions import Condition
 from trialfleet_runner.context import tokens
 from trialfleet_runner.contexts import context_object
@@ -30,6 +31,12 @@ from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.task import Status
 from trialfleet_runner.taskfile import LoadedTask, campaign_tasks
 from trialfleet_runner.validate.task import validate_task
+
+_LACKS: dict[Lack, str] = {
+    "rules": "texts that are pushed as rules (inline: {channel: rules})",
+    "fail_fast": "the fail-fast hook (fail_fast: true)",
+    "preflight": "a pre-flight (inline: {source: preflight})",
+}
 
 
 @dataclass(frozen=True)
@@ -51,18 +58,36 @@ def prepare(
     tasks = campaign_tasks(file.loaded)
     _check_statuses(file, tasks)
     _check_block_cost(file, len(tasks))
+    check_deliveries(file, identity)
+    _check_predictor(file, tasks)
     orders = {
-        (task.id, name): _condition_order(file, task, name, condition, shop.objects)
+        (task.id, name): _condition_order(task, name, condition, shop.objects)
         for task in tasks
         for name, condition in file.conditions.items()
     }
-    planned = tuple(_planned(file, task, shop, f"[{n}/{len(tasks)}]") for n, task in enumerate(tasks, 1))
-    cells = tuple(
-        Cell(task=task.id, condition=order)
-        for task, made in zip(tasks, planned, strict=True)
-        for order in watched(task, made.order, [orders[task.id, name] for name in file.conditions], shop.objects)
-    )
     spec = file.spec
+    planned: list[PlannedTask] = []
+    cells: list[Cell] = []
+    for n, task in enumerate(tasks, 1):
+        predictor = Predictor(task, shop.cache, shop.objects, shop.mirrors) if _predicted(file, task) else None
+        made = _planned(file, task, shop, f"[{n}/{len(tasks)}]", predictor)
+        near = predictor.near if predictor else ()
+        resolved = [
+            told(
+                orders[task.id, name],
+                condition,
+                made.order,
+                made.prediction,
+                near,
+                seed=spec.seed,
+                objects=shop.objects,
+            )
+            for name, condition in file.conditions.items()
+        ]
+        planned.append(made)
+        cells += [
+            Cell(task=task.id, condition=order) for order in watched(task, made.order, resolved, shop.objects)
+        ]
     return Plan(
         campaign=spec.campaign,
         uid=secrets.token_hex(16),
@@ -78,8 +103,8 @@ def prepare(
         cost_usd_campaign=spec.limits.cost_usd.campaign,
         primary=spec.primary,
         conditions=file.conditions,
-        tasks=planned,
-        cells=cells,
+        tasks=tuple(planned),
+        cells=tuple(cells),
         inputs=_inputs(file, tasks),
         versions=_versions(),
         banner=identity.banner,
@@ -119,6 +144,42 @@ def _check_statuses(file: CampaignFile, tasks: Sequence[LoadedTask]) -> None:
         )
 
 
+def check_deliveries(file: CampaignFile, identity: Identity) -> None:
+    """What the agent, or the place where it runs, cannot be given."""
+    for name, condition in file.conditions.items():
+        inline, missing = condition.inline, set(identity.lacks)
+        asked: set[Lack] = set()
+        if inline is not None and inline.channel == "rules":
+            asked.add("rules")
+        if inline is not None and inline.source == "preflight":
+            asked.add("preflight")
+        if condition.fail_fast:
+            asked.add("fail_fast")
+        for lack in sorted(asked & missing):
+            raise OperatorError(
+                f"the agent {identity.kind} cannot be given {_LACKS[lack]}",
+                where=file.where("conditions", name),
+                hint="run it with claude-code, or leave that condition out",
+            )
+        if "preflight" in asked and file.spec.kubernetes is not None:
+            raise OperatorError(
+                "a pod runs its agent's program once, and a pre-flight is a run of its own",
+                where=file.where("conditions", name),
+                hint="set backend: local, or leave that condition out",
+            )
+
+
+def _predicted(file: CampaignFile, task: LoadedTask) -> bool:
+    return task.spec.anchor == "targets" or any(condition.predicted for condition in file.conditions.values())
+
+
+def _check_predictor(file: CampaignFile, tasks: Sequence[LoadedTask]) -> None:
+    asking = [task for task in tasks if _predicted(file, task)]
+    if asking:
+        by_task = asking[0].spec.anchor == "targets"
+        require(f"{asking[0].where}: anchor" if by_task else file.where("conditions"))
+
+
 def _check_block_cost(file: CampaignFile, tasks: int) -> None:
     cost, cells = file.spec.limits.cost_usd, tasks * len(file.conditions)
     if cost.campaign is None or cost.trial is None or cells * cost.trial <= cost.campaign:
@@ -131,16 +192,8 @@ def _check_block_cost(file: CampaignFile, tasks: int) -> None:
     )
 
 
-def _condition_order(
-    file: CampaignFile, task: LoadedTask, name: str, condition: Condition, objects: Objects
-) -> ConditionOrder:
+def _condition_order(task: LoadedTask, name: str, condition: Condition, objects: Objects) -> ConditionOrder:
     """The condition with its content's digests. Raises `OperatorError` when the task lacks a context it names."""
-    if condition.inline is not None and condition.inline.source != "nearest":
-        raise OperatorError(
-            f"inline source {condition.inline.source!r} is not available in this version",
-            where=file.where("conditions", name, "inline", "source"),
-            hint="use source: nearest",
-        )
     source = condition.source
     files = (
         None
@@ -155,12 +208,15 @@ def _condition_order(
         context=context,
         pull=condition.pull,
         hook=condition.hook,
+        fail_fast=condition.fail_fast,
         inline=condition.inline,
     )
-    return order.model_copy(update={"digest": digest(order.model_dump(mode="json", exclude={"forbidden"}))})
+    return order.model_copy(update={"digest": order_digest(order)})
 
 
-def _planned(file: CampaignFile, task: LoadedTask, shop: Workshop, count: str) -> PlannedTask:
+def _planned(
+    file: CampaignFile, task: LoadedTask, shop: Workshop, count: str, predictor: Predictor | None
+) -> PlannedTask:
     """Validated on this machine (from the cache, or once now) and with all its objects in place."""
     shop.say(f"{count} {task.id}")
     validation = validate_task(
@@ -179,6 +235,7 @@ def _planned(file: CampaignFile, task: LoadedTask, shop: Workshop, count: str) -
         objects=shop.objects,
         mirrors=shop.mirrors,
         sandbox=shop.sandbox,
+        predict=predictor.predict if predictor else None,
     )
     return planned.model_copy(update={"file": _named(file, task.file)})
 

@@ -39,6 +39,7 @@ def load_campaign(path: Path) -> CampaignFile:
     """Raises `OperatorError` for anything in the file that cannot be meant."""
     loaded = yamlfile.read(path, CampaignSpec)
     conditions = _conditions(loaded)
+    _check_primary(loaded, conditions)
     _check_money(loaded)
     _check_place(loaded)
     return CampaignFile(loaded, conditions, task_files(loaded))
@@ -59,6 +60,18 @@ def _preset(loaded: yamlfile.Loaded[CampaignSpec], name: str, place: str | int) 
             hint=f"one of {', '.join(PRESETS)}; or compose your own: conditions: {{{name}: {{files: tree}}}}",
         )
     return PRESETS[name]
+
+
+def _check_primary(loaded: yamlfile.Loaded[CampaignSpec], conditions: dict[str, Condition]) -> None:
+    primary = loaded.value.primary
+    for side in () if primary is None else ("treatment", "control"):
+        name = getattr(primary, side)
+        if conditions[name].ceiling:
+            raise OperatorError(
+                f"{name!r} tells the agent which files the fix changes: a ceiling, which nothing could reach",
+                where=loaded.where("primary", side),
+                hint="keep it among the conditions, where it is reported apart, and contrast two others",
+            )
 
 
 def _check_money(loaded: yamlfile.Loaded[CampaignSpec]) -> None:

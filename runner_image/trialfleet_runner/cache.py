@@ -61,6 +61,10 @@ class Cache:
         return self.folder("git")
 
     @property
+    def targets(self) -> Path:
+        return self.folder("targets")
+
+    @property
     def environments(self) -> Path:
         return self.folder("environments", 0o755)
 

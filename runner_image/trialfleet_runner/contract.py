@@ -11,6 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from trialfleet_runner.errors import FieldError
+
 SCHEMA: Literal[1] = 1
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -187,6 +189,15 @@ class InlineSpec(Frozen):
     max_tokens: Annotated[int, Field(ge=1)] = 1500
     channel: Channel = "user"
     globs: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _rules(self) -> InlineSpec:
+        if self.globs and self.channel != "rules":
+            raise FieldError(
+                "inline: globs say when a rule is pushed, and this text is none",
+                hint="add channel: rules, or leave globs out",
+            )
+        return self
 
 
 class PredictedTarget(Frozen):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from trialfleet_runner import prompts
@@ -12,7 +12,7 @@ from trialfleet_runner.canonical import digest, sha256
 from trialfleet_runner.context.anchor import anchor_for
 from trialfleet_runner.context.nodes import covering_node
 from trialfleet_runner.contexts import context_tree
-from trialfleet_runner.contract import TaskOrder
+from trialfleet_runner.contract import Prediction, TaskOrder
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.objects import Objects
 from trialfleet_runner.patch import between
@@ -22,7 +22,10 @@ from trialfleet_runner.taskfile import LoadedTask
 from trialfleet_runner.trees import pack
 from trialfleet_runner.validate.inputs import Prepared, prepare_inputs
 from trialfleet_runner.validate.record import Validation
+from trialfleet_runner.variants import Variants
 from trialfleet_runner.workspace import build_template, template_of
+
+Predict = Callable[[str, Variants], Prediction]  # of the task's text, for the tree that the agent gets
 
 
 def prepare_task(
@@ -33,8 +36,10 @@ def prepare_task(
     objects: Objects,
     mirrors: Mapping[str, Path],
     sandbox: Sandbox,
+    predict: Predict | None = None,
 ) -> PlannedTask:
     """The task as the plan freezes it. Its trees, fix, prompt and lock are put among the objects.
+    `predict` is asked once, when it is given.
 
     Raises `OperatorError` when the validation does not hold, or is of other content than the task has now.
     """
@@ -47,6 +52,8 @@ def prepare_task(
     variants = prepared.variants
     template = build_template(template_of(sha256(prepared.pristine), None, cache=cache), variants.pristine)
     output = _frozen_output(validation, objects)
+    prompt = _prompt(task, prepared, output)
+    prediction = None if predict is None else predict(prompt, variants)
     anchor = anchor_for(
         task.spec.anchor,
         prompt_source=task.spec.prompt_source,
@@ -54,6 +61,7 @@ def prepare_task(
         failure_output=output,
         test_file=task.spec.test_file,
         targets=variants.targets,
+        predicted=prediction.targets[0].path if prediction is not None and prediction.targets else None,
     )
     order = TaskOrder(
         id=task.id,
@@ -70,7 +78,7 @@ def prepare_task(
         travelling_tests=variants.travelling_tests,
         import_name=task.environment.import_name,
         prompt_source=task.spec.prompt_source,
-        prompt=objects.put(_prompt(task, prepared, output).encode()),
+        prompt=objects.put(prompt.encode()),
         anchor=anchor,
         language=task.repo.language,
         test_framework=task.repo.test_framework,
@@ -83,6 +91,7 @@ def prepare_task(
         apart=apart,
         file=str(task.file),
         covered=_covered(task, anchor, objects),
+        prediction=prediction,
         category=task.spec.category,
         difficulty=task.spec.difficulty,
     )

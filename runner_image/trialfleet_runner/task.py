@@ -142,7 +142,7 @@ class TaskSpec(Frozen):
     issue: str | None = None  # inline text, required by prompt_source issue
     commit_message: str | None = None  # needed when the source is not git
     environment: Environment | None = None
-    anchor: Literal["traceback", "test_file", "oracle"] | AnchorPath = "traceback"
+    anchor: Literal["traceback", "test_file", "targets", "oracle"] | AnchorPath = "traceback"
     contexts: dict[Name, str] = Field(default_factory=dict)
     status: Status = Status.UNVALIDATED
     fail_to_pass: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import zstandard
-from lab import TRIAL, Lab, Left, write
+from lab import TRIAL, Lab, Left, Told, write
 from scripted_messages import Reply, Request, Say, ScriptedMessages, Usage
 
 from trialfleet_runner.agents.claude_code import ClaudeCode
@@ -95,6 +95,7 @@ class Attempts:
         env: Mapping[str, str] | None = None,
         composed: Condition | None = None,
         forbidden: Mapping[str, tuple[str, ...]] | None = None,
+        told: Told | None = None,
         **spec: Any,
     ) -> Ran:
         """`{ws}` in the tools' inputs is the workspace as the agent sees it."""
@@ -111,7 +112,7 @@ class Attempts:
             **(env or {}),
         }
         grants = self.lab.grants(
-            agent, condition, attempt=attempt, limits=limits, composed=composed, forbidden=forbidden
+            agent, condition, attempt=attempt, limits=limits, composed=composed, forbidden=forbidden, told=told
         )
         scratch = Path(given.get("TRIALFLEET_SCRATCH", self.lab.scratch))
         inside = isolation == "bubblewrap"

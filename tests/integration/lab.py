@@ -20,7 +20,17 @@ from trialfleet_runner.campaign import PlannedTask
 from trialfleet_runner.canonical import canonical_json, digest
 from trialfleet_runner.conditions import PRESETS, Condition
 from trialfleet_runner.contexts import context_object
-from trialfleet_runner.contract import AgentSpec, ConditionOrder, End, Grants, Limits, Patch, Start, Trial
+from trialfleet_runner.contract import (
+    AgentSpec,
+    ConditionOrder,
+    End,
+    Grants,
+    Limits,
+    Patch,
+    Prediction,
+    Start,
+    Trial,
+)
 from trialfleet_runner.objects import Objects, object_key
 from trialfleet_runner.prepare import prepare_task
 from trialfleet_runner.sandbox import choose
@@ -83,6 +93,17 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
     return folder
+
+
+@dataclass(frozen=True)
+class Told:
+    """What planning freezes of a condition that names files."""
+
+    text: str | None = None
+    targets: tuple[str, ...] = ()
+    globs: tuple[str, ...] = ()
+    abstained: str | None = None
+    prediction: Prediction | None = None
 
 
 @dataclass
@@ -161,8 +182,8 @@ class Lab:
         validation = validate_task(task, repeats=1, sandbox=sandbox, cache=self.cache, objects=objects, mirrors={})
         return prepare_task(task, validation, cache=self.cache, objects=objects, mirrors={}, sandbox=sandbox)
 
-    def condition(self, name: str, condition: Condition | None = None) -> ConditionOrder:
-        """A preset, or a composition, resolved for the task."""
+    def condition(self, name: str, condition: Condition | None = None, told: Told | None = None) -> ConditionOrder:
+        """A preset, or a composition, resolved for the task; `told`: what planning would have frozen of it."""
         chosen = condition or PRESETS[name]
         task, objects = self.loaded, Objects(self.cache.objects, self.store)
 
@@ -176,8 +197,13 @@ class Lab:
             context=tar(chosen.source),
             pull=chosen.pull,
             hook=chosen.hook,
+            fail_fast=chosen.fail_fast,
             inline=chosen.inline,
         )
+        if told is not None:
+            frozen = {"text": None if told.text is None else objects.put(told.text.encode())}
+            frozen |= {"targets": told.targets, "globs": told.globs, "abstained": told.abstained}
+            resolved = resolved.model_copy(update=frozen)
         (order,) = watched(task, self.planned.order, [resolved], objects)
         return order
 
@@ -191,9 +217,10 @@ class Lab:
         score_patch_of: int | None = None,
         composed: Condition | None = None,
         forbidden: Mapping[str, tuple[str, ...]] | None = None,
+        told: Told | None = None,
     ) -> Grants:
         """`forbidden`: what the gateway watches for, instead of the condition's own."""
-        order, resolved, store = self.planned.order, self.condition(condition, composed), self.store
+        order, resolved, store = self.planned.order, self.condition(condition, composed, told), self.store
         if forbidden is not None:
             resolved = resolved.model_copy(update={"forbidden": dict(forbidden)})
         named = [
@@ -203,6 +230,7 @@ class Lab:
             order.prompt,
             resolved.files,
             resolved.context,
+            resolved.text,
         ]
         named += [order.fix] if agent.kind == "oracle" else []
         folder = f"lab/attempts/{TRIAL}/{attempt}"
@@ -222,6 +250,7 @@ class Lab:
                 "agent": agent.model_dump(),
                 "task": order.model_dump(),
                 "condition": resolved.model_dump(),
+                "prediction": told.prediction.model_dump() if told and told.prediction else None,
                 "limits": (limits or Limits(memory_bytes=2**30, disk_bytes=2**28)).model_dump(),
                 "objects": {d: store.grant_get(object_key(d), expires_s=600).model_dump() for d in named if d},
                 "start": put("start.json"),

@@ -208,11 +208,10 @@ def _gateway(grants: Grants, ready: Ready, place: Place, secrets: set[str]) -> G
 
 
 def _declared(composed: Composed) -> dict[str, tuple[str, ...]]:
-    return (
-        {name: (text,) for name, text in composed.needles.items()}
-        | {f"hook:{node}": (text,) for node, text in composed.hook_needles.items()}
-        | ({} if composed.rule_needle is None else {"rules": (composed.rule_needle,)})
-    )
+    lines = composed.needles | {f"hook:{node}": text for node, text in composed.hook_needles.items()}
+    if composed.rule_needle is not None:
+        lines["rules"] = composed.rule_needle
+    return {name: (text,) for name, text in lines.items()}
 
 
 def _prices(grants: Grants) -> dict[str, Price]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -134,7 +134,7 @@ class Attempt:
             self._gather_words(ready)
             self.members.add("preflight/prompt.txt", run.look.prompt)
             self.members.add("preflight/answer.txt", run.look.parsed.answer or "")
-            self.members.add("preflight/result.json", canonical_json(run.look.preflight))
+            self.members.add("preflight/result.json", canonical_json(asdict(run.look.preflight)))
         if run.stop is Stop.DISK:  # a volume that stays full has its pod evicted
             self.scratch.free(keep=("workspace", "home"))
         else:

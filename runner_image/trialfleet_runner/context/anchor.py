@@ -70,24 +70,28 @@ def deepest_frame(output: str, paths: Collection[str], workspace: str = WORKSPAC
 
 
 def anchor_for(
-    mode: Literal["traceback", "test_file", "oracle"] | AnchorPath,
+    mode: Literal["traceback", "test_file", "targets", "oracle"] | AnchorPath,
     *,
     prompt_source: Literal["failing_test", "issue", "commit_message"],
     paths: Collection[str],
     failure_output: str | None = None,
     test_file: str | None = None,
     targets: Collection[str] = (),
+    predicted: str | None = None,
     workspace: str = WORKSPACE,
 ) -> str | None:
-    """The anchor, a path of the repository, or None: no node covers the task.
+    """The anchor, a path of the repository, or None: no node covers the task. `predicted`: the file that most
+    likely needs the edit, by the task's own words.
 
-    A task whose test is hidden has no anchor except a fixed path: its traceback or test file would tell the
-    agent what is hidden. `oracle` (the first fixed file) leaks by intent and is reported apart.
+    A task whose test is hidden has no anchor except a fixed path or a predicted one: its traceback or test file
+    would tell the agent what is hidden. `oracle` (the first fixed file) leaks by intent and is reported apart.
     """
     if isinstance(mode, AnchorPath):
         return mode.path
     if mode == "oracle":
         return next((path for path in sorted(targets) if not is_test_path(path)), None)
+    if mode == "targets":
+        return predicted
     if prompt_source != "failing_test":
         return None
     if mode == "test_file":

@@ -6,13 +6,23 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from trialfleet_runner.cache import Cache, locked
+from trialfleet_runner.cache import Cache, built_once, locked
 from trialfleet_runner.canonical import sha256
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.git import GitError, git, read_blobs
 from trialfleet_runner.settings import mirror_of, plain_url
 from trialfleet_runner.strip import named
-from trialfleet_runner.trees import MAX_BYTES, Entry, Kind, TreeError, check, check_path, without_leaving_links
+from trialfleet_runner.trees import (
+    MAX_BYTES,
+    Entry,
+    Kind,
+    Tree,
+    TreeError,
+    check,
+    check_path,
+    without_leaving_links,
+)
+from trialfleet_runner.workspace import fast_import, init_bare
 
 _URL = re.compile(r"(https?|ssh|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+|/[^\s]*")
 _KINDS = {b"100644": Kind.FILE, b"100664": Kind.FILE, b"100755": Kind.EXEC, b"120000": Kind.LINK}
@@ -39,6 +49,39 @@ def repository(url: str, commits: tuple[str, ...], *, cache: Cache, mirrors: Map
         missing = [commit for commit in commits if not has_commit(folder, commit)]
         if missing:
             _fetch(folder, url, missing)
+    return folder
+
+
+def with_history(url: str, commit: str, *, cache: Cache, mirrors: Mapping[str, Path]) -> Path | None:
+    """A git folder with the commit and all that came before it: the user's mirror, or a clone of its own in the
+    cache; None when it cannot be had. Nothing later than `commit` is fetched into that clone."""
+    mirror = mirror_of(url, mirrors)
+    if mirror is not None:
+        folder = _mirror(mirror, url, (commit,))
+        return None if (folder / "shallow").exists() else folder
+    folder = cache.git / f"{sha256(plain_url(url).encode())[:32]}-history.git"
+    with locked(folder):
+        if not (folder / "HEAD").exists():
+            git(("init", "--bare", "--quiet", "--template=", str(folder)))
+        if not has_commit(folder, commit):
+            whole = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", url, commit)
+            try:
+                git(whole, git_dir=folder, protocols="https:http:ssh:file", timeout_s=3600)
+            except GitError:
+                return None
+    return folder
+
+
+def orphan(tree: Tree, folder: Path) -> Path:
+    """A git folder at `folder` whose only commit is the tree, built unless it is there."""
+    with built_once(folder) as fresh:
+        if fresh is not None:
+            init_bare(fresh)
+            git(
+                ("-c", "fastimport.unpackLimit=1", "fast-import", "--quiet"),
+                git_dir=fresh,
+                stdin=fast_import(tree),
+            )
     return folder
 
 

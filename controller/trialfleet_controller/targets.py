@@ -1,0 +1,208 @@
+"""Predicted edit targets, at planning time: from the source repository before the fix, as text for the plan.
+
+The predictor is an extra, imported when a campaign asks for it. It reads the tree and the history up to the commit
+before the fix and nothing later; where there is no history, the tree alone. What it was asked of is kept by digest
+among the objects, and no attempt is granted it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trialfleet_runner.canonical import digest, sha256
+from trialfleet_runner.conditions import Condition
+from trialfleet_runner.context import tokens
+from trialfleet_runner.context.naming import fitting, globs_of, naming, neutral
+from trialfleet_runner.contract import ConditionOrder, PredictedTarget, Prediction, TaskOrder
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.objects import Objects
+from trialfleet_runner.sources import git
+from trialfleet_runner.sources.materialise import materialise
+from trialfleet_runner.strip import strip
+from trialfleet_runner.task import GitSource
+from trialfleet_runner.taskfile import LoadedTask
+from trialfleet_runner.trees import pack
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trialfleet_runner.cache import Cache
+    from trialfleet_runner.variants import Variants
+
+METHOD = "default"
+_NEEDED = ("tree_sitter", "numpy", "scipy", "snowballstemmer")
+_MOST = 5  # files that a text names
+
+
+def require(where: str) -> None:
+    """Raises `OperatorError` when the predictor is not installed."""
+    if any(find_spec(name) is None for name in _NEEDED):
+        raise OperatorError(
+            "predicting which files to edit needs an extra that is not installed",
+            where=where,
+            hint="pip install 'trialfleet[targets]'",
+        )
+
+
+@dataclass(frozen=True)
+class _Past:
+    """A git folder, the commit in it to read, and whether that commit has a past."""
+
+    folder: Path
+    commit: str | None
+    history: bool
+
+
+@dataclass
+class Predictor:
+    """Of one task. `near`: after `predict`, the files that ranked highest, best first, and those beside them."""
+
+    task: LoadedTask
+    cache: Cache
+    objects: Objects
+    mirrors: Mapping[str, Path]
+    near: tuple[str, ...] = ()
+
+    def predict(self, prompt: str, variants: Variants) -> Prediction:
+        """From the task's own words. Only files that the agent will find are named. Raises `OperatorError`."""
+        from trialfleet_targets.errors import TargetsError
+        from trialfleet_targets.index import index_at
+        from trialfleet_targets.methods import ranker
+        from trialfleet_targets.predict import predict
+
+        past = self._past()
+        try:
+            index = index_at(past.folder, past.commit, cache=self.cache.targets)
+            found = predict(index, prompt, method=METHOD)
+            ranked = [target.path for target in ranker(METHOD, index).rank(prompt)]
+        except TargetsError as error:
+            raise OperatorError(error.message, where=self.task.where, hint=error.hint) from None
+        there = [target for target in found.targets if target.path in variants.workspace]
+        tests = {path for path, test in zip(index.paths, index.tests, strict=True) if test}
+        self.near = tuple(
+            path
+            for path in _and_beside(ranked, [path for path in index.paths if path not in tests])
+            if path in variants.workspace
+        )
+        gone = bool(found.targets) and not there
+        return Prediction(
+            method=found.method,
+            commit=found.commit if past.history else None,
+            index=self.objects.put(index.packed()),
+            history=past.history,
+            targets=tuple(
+                PredictedTarget(
+                    path=target.path,
+                    score=target.score,
+                    parts=target.parts,
+                    symbols=tuple(symbol.name for symbol in target.symbols),
+                )
+                for target in there
+            ),
+            abstained="not_in_workspace" if gone else None if found.abstained is None else found.abstained.value,
+            confidence=found.confidence,
+            why=found.why,
+            hit=bool({target.path for target in there} & set(variants.targets)) if there else None,
+        )
+
+    def _past(self) -> _Past:
+        """The commit before the fix in a repository with its history; else its tree as the only commit."""
+        source = self.task.source
+        if isinstance(source, GitSource):
+            found = git.with_history(source.url, source.pre_fix_commit, cache=self.cache, mirrors=self.mirrors)
+            if found is not None:
+                return _Past(found, source.pre_fix_commit, history=True)
+        trees = materialise(self.task, cache=self.cache, mirrors=self.mirrors)
+        tree, _ = strip(trees.pre_fix, self.task.repo.strip_extra)
+        folder = self.cache.targets / "trees" / f"{sha256(pack(tree))}.git"
+        folder.parent.mkdir(exist_ok=True)
+        return _Past(git.orphan(tree, folder), None, history=False)
+
+
+def _and_beside(ranked: Sequence[str], source: Sequence[str]) -> tuple[str, ...]:
+    """`ranked`, then what lies in their folders, nearest rank first, by name."""
+    beside = [
+        path for best in ranked for path in sorted(source) if path.rpartition("/")[0] == best.rpartition("/")[0]
+    ]
+    return tuple(dict.fromkeys([*ranked, *beside]))
+
+
+def wrong_targets(
+    near: Sequence[str], fix: Collection[str], count: int, *, seed: int, task: str
+) -> tuple[str, ...]:
+    """`count` plausible files that the fix leaves alone: drawn from twice as many of the nearest, the same draw
+    for the same seed and task, in the order of their nearness.
+
+    >>> wrong_targets(["a", "b", "c", "d"], {"b"}, 1, seed=7, task="t") in (("a",), ("c",))
+    True
+    """
+    pool = [path for path in near if path not in fix][: 2 * count]
+    drawn = random.Random(digest([seed, task, "wrong targets"])).sample(range(len(pool)), min(count, len(pool)))  # noqa: S311
+    return tuple(pool[place] for place in sorted(drawn))
+
+
+def told(
+    order: ConditionOrder,
+    condition: Condition,
+    task: TaskOrder,
+    prediction: Prediction | None,
+    near: Sequence[str],
+    *,
+    seed: int,
+    objects: Objects,
+) -> ConditionOrder:
+    """The order of a condition that names files, with its text among the objects and its digest made anew. Where
+    the prediction abstains, all arms that depend on it say nothing: they differ in what they say, never in when.
+    """
+    spec = condition.inline
+    if spec is None or spec.source == "nearest":
+        return order
+    predicted = () if prediction is None else tuple(target.path for target in prediction.targets)[:_MOST]
+    predicted = fitting(predicted, max_tokens=spec.max_tokens, count=tokens.count)
+    named = predicted
+    if spec.source == "oracle_targets":
+        named = fitting(task.targets[:_MOST], max_tokens=spec.max_tokens, count=tokens.count)
+    elif spec.source == "wrong_targets":
+        named = wrong_targets(near, task.targets, len(predicted), seed=seed, task=task.id)
+    text = naming(named) if named else None
+    if spec.source == "placebo_matched" and text is not None:
+        text = neutral(
+            tokens.count(text),
+            language=task.language,
+            test_framework=task.test_framework,
+            count=tokens.count,
+            truncate=tokens.truncate,
+        )
+    made = order.model_copy(
+        update={
+            "text": None if text is None or spec.source == "preflight" else objects.put(text.encode()),
+            "targets": () if spec.source == "placebo_matched" else named,
+            "abstained": None if named else _why(condition, prediction),
+            "globs": (spec.globs or globs_of(named)) if spec.channel == "rules" else (),
+        }
+    )
+    return made.model_copy(update={"digest": order_digest(made)})
+
+
+def _why(condition: Condition, prediction: Prediction | None) -> str:
+    if condition.ceiling or prediction is None:
+        return "no_source"
+    return prediction.abstained or "too_long"
+
+
+_ADDED = ("fail_fast", "text", "targets", "abstained", "globs")  # later than the first plans
+
+
+def order_digest(order: ConditionOrder) -> str:
+    """Over what is delivered; what the first plans did not know counts when it is there."""
+    said = order.model_dump(mode="json", exclude={"forbidden", "digest"})
+    unsaid = ConditionOrder(name=order.name, digest="0" * 64).model_dump(mode="json")
+    kept = {name: value for name, value in said.items() if name not in _ADDED or value != unsaid[name]}
+    if order.inline is not None and not order.inline.globs:
+        kept["inline"] = {name: value for name, value in kept["inline"].items() if name != "globs"}
+    return digest(kept | {"digest": "0" * 64})
