@@ -12,6 +12,7 @@ from trialfleet_analysis.continuous.percentile import BootstrapInterval, enough_
 from trialfleet_analysis.continuous.resampling import (
     batches,
     gather,
+    medians,
     summed_by_resample,
     times_drawn,
     too_few_tasks,
@@ -25,7 +26,7 @@ from trialfleet_analysis.continuous.samples import (
     measured,
     rows_by_stratum,
 )
-from trialfleet_analysis.estimates import Estimand, Floats, Integers
+from trialfleet_analysis.estimates import Estimand, Floats
 
 Statistic = Literal["mean", "median"]
 
@@ -90,7 +91,7 @@ def _resampled(
     found: tuple[Cells, ...], statistic: Statistic, estimand: Estimand, resamples: int, rng: np.random.Generator
 ) -> Floats:
     """The effect in every resample, shape (resamples,)."""
-    total, of_cell = np.zeros(resamples), _means if statistic == "mean" else _medians
+    total, of_cell = np.zeros(resamples), _means if statistic == "mean" else medians
     for of, times in zip(found, times_drawn(len(found), estimand, resamples, rng), strict=True):
         draws = int(times.sum())
         total += summed_by_resample(times, of_cell(of.a, draws, rng) - of_cell(of.b, draws, rng))
@@ -105,20 +106,3 @@ def _means(values: Floats, draws: int, rng: np.random.Generator) -> Floats:
     return np.concatenate(
         [np.empty(0), *(values[gather(size, rows, rng)].mean(axis=1) for rows in batches(size, draws))]
     )
-
-
-def _medians(values: Floats, draws: int, rng: np.random.Generator) -> Floats:
-    """Medians of resampled reps, by their position: the k-th of n uniforms is Beta(k, n + 1 − k), and, given it,
-    the one below is it times the (k − 1)-th root of a uniform. Values are ascending, so that the k-th position
-    drawn holds the k-th value drawn."""
-    size, k = values.size, values.size // 2 + 1
-    upper = rng.beta(k, size + 1 - k, draws)
-    above = values[_position(upper, size)]
-    if size % 2:
-        return above
-    lower = upper * rng.random(draws) ** (1 / (k - 1))
-    return (above + values[_position(lower, size)]) / 2
-
-
-def _position(uniform: Floats, size: int) -> Integers:
-    return np.minimum((uniform * size).astype(np.int64), size - 1)

@@ -45,3 +45,20 @@ def summed_by_resample(times: Integers, drawn: Floats) -> Floats:
     """One sum per resample of what was drawn for it: `times[i]` consecutive entries for resample i."""
     sums = np.bincount(np.repeat(np.arange(times.size), times), weights=drawn, minlength=times.size)
     return floats(sums)
+
+
+def medians(values: Floats, draws: int, rng: np.random.Generator) -> Floats:
+    """Medians of resampled reps, by their position: the k-th of n uniforms is Beta(k, n + 1 − k), and, given it,
+    the one below is it times the (k − 1)-th root of a uniform. Values are ascending, so that the k-th position
+    drawn holds the k-th value drawn."""
+    size, k = values.size, values.size // 2 + 1
+    upper = rng.beta(k, size + 1 - k, draws)
+    above = values[_position(upper, size)]
+    if size % 2:
+        return above
+    lower = upper * rng.random(draws) ** (1 / (k - 1))
+    return (above + values[_position(lower, size)]) / 2
+
+
+def _position(uniform: Floats, size: int) -> Integers:
+    return np.minimum((uniform * size).astype(np.int64), size - 1)

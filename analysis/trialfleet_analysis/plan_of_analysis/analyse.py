@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trialfleet_analysis.plan_of_analysis.columns import Columns, Counts, FourCounts, Scheme, counted, places
+from trialfleet_analysis.plan_of_analysis.edits import timing
 from trialfleet_analysis.plan_of_analysis.families import all_contrasts, sides
 from trialfleet_analysis.plan_of_analysis.margin import equivalences
 from trialfleet_analysis.plan_of_analysis.measures import measured
@@ -60,6 +61,7 @@ def analyse(
         incidence=incidence(scheme, columns),
         time_to_pass=times_to_pass(found.contrasts, scheme, columns),
         distributions=distributions(scheme, columns),
+        timing=timing(scheme, columns),
         drift=drift_checks(scheme, columns),
         outlook=outlook(primary or next(iter(found.contrasts), None), scheme, counts),
         repeats=repeats(scheme, counts),

@@ -28,6 +28,8 @@ METHODS: tuple[tuple[str, str], ...] = (
     ("metrics, tasks like these", "exact signed-rank test (Pratt) and Hodges and Lehmann's estimate over tasks"),
     ("cost per pass", "ratio of sums; percentile bootstrap of the log ratio"),
     ("time to a pass", "cumulative incidence with failure competing; restricted mean, failures at the limit"),
+    ("first edit, phases", "median over tasks' medians, bootstrap over trials; mean share with Satterthwaite's t"),
+    ("turns after the first edit", "regression with task and condition effects; HC3; jackknife over tasks"),
     ("drift", "Cochran-Mantel-Haenszel by halves; Kruskal and Wallis; lag-1 autocorrelation by permutation"),
     ("what could be detected", "normal approximation from variance components"),
     ("power at the declared effect", "simulation with the test that analyses"),

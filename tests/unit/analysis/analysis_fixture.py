@@ -46,6 +46,8 @@ from trialfleet_analysis.report.document.outlook import (
     Outlook,
     Repeats,
 )
+from trialfleet_analysis.report.document.timing import AfterFirstEdit, EditTiming, HitSplit, PhaseTurns, Timing
+from trialfleet_analysis.timing import HitGroup
 
 ESTIMANDS: tuple[Estimand, Estimand] = ("these_tasks", "tasks_like_these")
 
@@ -139,6 +141,7 @@ def made_analysis(
             for key in ("turns", "agent_s", "input_tokens", "output_tokens", "first_edit_turn", "wall_s")
             for name in conditions
         ),
+        timing=_timing(draw, conditions),
         drift=_drift(draw, conditions[0]),
         outlook=_outlook(len(tasks), reps) if contrasts else Outlook(None, _nothing(), None, (), (), ()),
         repeats=tuple(_repeats(name, k) for name in conditions for k in (1, 3)),
@@ -243,6 +246,50 @@ def _distribution(draw: random.Random, key: str, name: str) -> Distribution:
     middle = draw.uniform(10, 30)
     counts = tuple(round(60 * 2.7 ** (-((edge - middle) ** 2) / 90) + draw.random() * 4) for edge in edges[:-1])
     return Distribution(key, name, edges, counts, (middle - 5, middle, middle + 6))
+
+
+def _timing(draw: random.Random, conditions: list[str]) -> Timing:
+    """The first condition's median has no upper limit, the last one's trials mostly never edited."""
+    reason = "at least half of the trials of the middle task never did it"
+    never = BootstrapInterval(None, None, None, 0.95, 50, "made", "these_tasks", reason)
+
+    def median(name: str, scale: float) -> BootstrapInterval:
+        if name == conditions[-1]:
+            return never
+        centre = scale * draw.uniform(5, 12)
+        high = None if name == conditions[0] else centre * 1.3
+        return BootstrapInterval(
+            centre, centre * 0.8, high, 0.95, 50, "made", "these_tasks", None if high else "beyond"
+        )
+
+    def phases(name: str) -> tuple[PhaseTurns, ...]:
+        first, second = draw.uniform(0.3, 0.5), draw.uniform(0.2, 0.3)
+        shares = (first, second, 1 - first - second)
+        return tuple(
+            PhaseTurns(phase, Interval(of, of - 0.1, of + 0.1, 0.95, 50, "made", "these_tasks"), median(name, 1))
+            for phase, of in zip(("exploration", "edit", "tail"), shares, strict=True)
+        )
+
+    slope = Interval(0.21, -0.18, 0.6, 0.95, 50, "made", "these_tasks")
+    like = Interval(0.21, None, None, 0.95, 50, "made", "tasks_like_these", "one task alone carries the slope")
+    groups = (HitGroup(True, 30, 5, 21, 6.0, 17.0), HitGroup(False, 20, 4, 3, None, 31.5))
+    return Timing(
+        tuple(
+            EditTiming(
+                name,
+                50,
+                44,
+                2,
+                _between(draw, "these_tasks", 0.1),
+                median(name, 1),
+                median(name, 9.5),
+                phases(name),
+            )
+            for name in conditions
+        ),
+        tuple(AfterFirstEdit(name, 44, 7, slope, like) for name in (None, *conditions)),
+        tuple(HitSplit(of, name, groups) for of in ("target_hit", "predicted_hit") for name in conditions),
+    )
 
 
 def _drift(draw: random.Random, alone: str) -> tuple[DriftCheck, ...]:

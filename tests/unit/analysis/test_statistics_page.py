@@ -20,7 +20,9 @@ from trialfleet_runner.store.directory import DirectoryStore
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE, HOW_TO = DOCS / "statistics.md", DOCS / "how-to" / "use-the-statistics-from-python.md"
-MODULES = ("intervals", "comparisons", "continuous", "missing", "multiplicity", "repeats", "drift", "power")
+MODULES = (
+    "intervals", "comparisons", "continuous", "timing", "missing", "multiplicity", "repeats", "drift", "power",
+)  # fmt: skip
 NAMED = re.compile(rf"`({'|'.join(MODULES)})\.(\w+)`")
 
 

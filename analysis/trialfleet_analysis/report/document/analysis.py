@@ -22,6 +22,7 @@ from trialfleet_analysis.report.document.measures import (
 )
 from trialfleet_analysis.report.document.missing import LossTest, Robustness, Sensitivity
 from trialfleet_analysis.report.document.outlook import DriftCheck, Method, Outlook, Repeats
+from trialfleet_analysis.report.document.timing import Timing
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Analysis:
     incidence: tuple[Incidence, ...]
     time_to_pass: tuple[TimeToPass, ...]
     distributions: tuple[Distribution, ...]
+    timing: Timing
     drift: tuple[DriftCheck, ...]
     outlook: Outlook
     repeats: tuple[Repeats, ...]

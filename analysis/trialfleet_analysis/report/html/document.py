@@ -8,7 +8,7 @@ from importlib.resources import files
 from xml.etree.ElementTree import Element
 
 from trialfleet_analysis.report.document import Report
-from trialfleet_analysis.report.html import conditions, contrasts, head, outlook, process, trials
+from trialfleet_analysis.report.html import conditions, contrasts, head, outlook, process, timing, trials
 from trialfleet_analysis.report.html.markup import Node, h, page
 from trialfleet_analysis.report.html.table import all_shown, section
 from trialfleet_analysis.report.numbers import Section, sections
@@ -21,6 +21,7 @@ DRAWN: dict[str, Callable[[Report], Node]] = {
     "losses": contrasts.scenarios,
     "endings": process.endings,
     "taken": process.taken,
+    "timing": timing.timing,
     "order": process.over_blocks,
     "outlook": outlook.more,
 }

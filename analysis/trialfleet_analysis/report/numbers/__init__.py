@@ -12,6 +12,7 @@ from trialfleet_analysis.report.numbers.record import manifest, methods
 from trialfleet_analysis.report.numbers.table import Section, Table, Value
 from trialfleet_analysis.report.numbers.taken import taken
 from trialfleet_analysis.report.numbers.tasks import by_task
+from trialfleet_analysis.report.numbers.timing import timing
 
 __all__ = ["Section", "Table", "Value", "sections"]
 
@@ -23,6 +24,7 @@ PARTS = (
     losses,
     endings,
     taken,
+    timing,
     order,
     outlook,
     repeats,

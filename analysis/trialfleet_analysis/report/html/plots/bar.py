@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from trialfleet_analysis.report.html.markup import Node, h
-from trialfleet_analysis.report.html.plots.scale import Scale, grid, svg
+from trialfleet_analysis.report.html.plots.scale import Scale, grid, rates, svg
 
 
 def share(part: int, whole: int) -> Element:
@@ -32,3 +33,16 @@ def lengths(scale: Scale, values: tuple[float | None, float | None], label: str,
     if aim is not None and scale.holds(aim):
         shapes.append(h("line", x1=scale.at(aim), x2=scale.at(aim), y2=height, class_="aim"))
     return svg(height, label, *shapes)
+
+
+def parts(shares: Sequence[float | None], label: str) -> Element:
+    """Shares of one whole, side by side; each kind has its own filling, and a gap before the next."""
+    scale, before = rates(), 0.0
+    shapes: list[Node] = []
+    for share, kind in zip(shares, ("exploration", "edit", "tail"), strict=True):
+        if share:
+            shapes.append(
+                h("rect", x=scale.at(before), y=5, width=scale.at(share), height=14, class_=f"phase {kind}")
+            )
+        before += share or 0.0
+    return svg(24, label, *shapes)
