@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePosixPath
+from time import thread_time
 
 import tree_sitter
 from tree_sitter import Query, QueryCursor
@@ -20,7 +21,8 @@ from trialfleet_targets.languages.reading import Reader, count_lines
 from trialfleet_targets.languages.rust import RustReader
 
 LARGEST = 2**20  # bytes that a grammar is given
-STEPS = 20_000  # of 100 parse operations each: what a megabyte of ordinary source needs
+STEPS = 20_000  # of 100 parse operations each: twice what a megabyte of dense source needs
+SECONDS = 5.0  # of this thread's processor time: only what a grammar recovers from in quadratic time gets there
 _GENERATED = re.compile(
     rb"@generated\b|\bCode generated\b.{0,200}\bDO NOT EDIT\b"
     rb"|\b(?:automatically|auto-?)\s?generated\b.{0,200}\b(?:do not|don't) (?:edit|modify|change)\b",
@@ -103,8 +105,8 @@ def language_of(path: str) -> Language | None:
 def parse(path: str, data: bytes) -> FileFacts | None:
     """What the file says; None when there is no grammar for it. Never raises: `problem` says what went wrong.
 
-    The work is bounded by size and by the grammar's own count of steps, not by a clock, so that the same bytes
-    always give the same facts.
+    The work is bounded by size and by the grammar's own count of steps first, so that the same bytes give the same
+    facts on any machine; the clock stops only what would take minutes.
     """
     suffix = PurePosixPath(path).suffix
     grammar = _GRAMMARS.get(suffix)
@@ -141,12 +143,14 @@ class _Tools:
     def __init__(self, grammar: _Grammar) -> None:
         language = tree_sitter.Language(grammar.load())
         self.parser = tree_sitter.Parser(language)
-        known = [k for k in sorted(grammar.reader.kinds) if language.id_for_node_kind(k, True) is not None]
-        self.query = Query(language, f"[{' '.join(f'({kind})' for kind in known)}] @node")  # no JSX in .ts
+        known = {kind: language.id_for_node_kind(kind, True) for kind in sorted(grammar.reader.kinds)}
+        kinds = [kind for kind, number in known.items() if number is not None]  # .ts has no JSX
+        self.wanted = {language.id_for_node_kind(kind, True) for kind in kinds}
+        self.query = Query(language, f"[{' '.join(f'({kind})' for kind in kinds)}] @node")
 
     def parse(self, data: bytes) -> tree_sitter.Tree | None:
         """None when it takes too many steps."""
-        view, steps = memoryview(data), 0
+        view, steps, end = memoryview(data), 0, thread_time() + SECONDS
 
         def read(offset: int, _point: object) -> memoryview:
             return view[offset:]
@@ -154,7 +158,7 @@ class _Tools:
         def too_long(_offset: int, _failed: bool) -> bool:
             nonlocal steps
             steps += 1
-            return steps > STEPS
+            return steps > STEPS or thread_time() > end
 
         try:
             return self.parser.parse(read, progress_callback=too_long)
@@ -162,10 +166,28 @@ class _Tools:
             self.parser.reset()
             return None
 
-    def nodes(self, tree: tree_sitter.Tree) -> list[tree_sitter.Node]:
-        """In the order of the text, outer before inner: the query's own order is that of a set."""
+    def nodes(self, tree: tree_sitter.Tree) -> Iterable[tree_sitter.Node]:
+        """The nodes that the reader wants, in the order of the text, outer before inner.
+
+        A query is faster than a walk, but looks over all later siblings of every node, and an error can have a
+        hundred thousand children. Its own order is that of a set.
+        """
+        if tree.root_node.has_error:
+            return self._walk(tree)
         found = QueryCursor(self.query).captures(tree.root_node).get("node", [])
         return sorted(found, key=lambda node: (node.start_byte, -node.end_byte, node.kind_id))
+
+    def _walk(self, tree: tree_sitter.Tree) -> Iterator[tree_sitter.Node]:
+        cursor, wanted = tree.walk(), self.wanted
+        while True:
+            node = cursor.node
+            if node is not None and node.kind_id in wanted:
+                yield node
+            if cursor.goto_first_child():
+                continue
+            while not cursor.goto_next_sibling():
+                if not cursor.goto_parent():
+                    return
 
 
 @cache

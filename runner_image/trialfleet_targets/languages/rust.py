@@ -172,7 +172,7 @@ class RustReader(Reader):
             return
         self.call(node, words[-1], words[-2] if len(words) > 1 else "")
         if len(words) > 1 and words[0] in _ROOTED and words[:-1] != ("self",):
-            imported = Import("::".join(self._rooted(words[:-1])), ((words[-1], ""),), line=0)
+            imported = Import("::".join(self._rooted(words[:-1])), ((words[-1], "::".join(words[-2:])),), line=0)
             if imported not in self.imports:
                 self.imports.append(imported)
 

@@ -1,0 +1,170 @@
+"""Which file depends on which, and by what: imports, calls and inheritance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from trialfleet_targets.facts import Edge, EdgeKind, FileFacts, Import, Language
+from trialfleet_targets.resolve.ecmascript import EcmaScriptResolver
+from trialfleet_targets.resolve.go import GoResolver
+from trialfleet_targets.resolve.java import JavaResolver
+from trialfleet_targets.resolve.names import WHOLE, Bound, Found, Resolver, Table
+from trialfleet_targets.resolve.python import PythonResolver
+from trialfleet_targets.resolve.rust import RustResolver
+from trialfleet_targets.snapshot import SourceFile
+
+_RESOLVERS: Mapping[Language, type[Resolver]] = {
+    Language.PYTHON: PythonResolver,
+    Language.JAVASCRIPT: EcmaScriptResolver,
+    Language.TYPESCRIPT: EcmaScriptResolver,
+    Language.GO: GoResolver,
+    Language.RUST: RustResolver,
+    Language.JAVA: JavaResolver,
+}
+
+
+def edges(files: Mapping[str, SourceFile], others: Mapping[str, bytes]) -> tuple[Edge, ...]:
+    """All edges among `files`, by source, target and kind.
+
+    `others`: configuration by path (package.json, tsconfig*.json, go.mod, Cargo.toml, pyproject.toml…); what
+    cannot be read is as if it were not there. Does not look at `text`. Raises nothing; independent of the files' order.
+
+    An import leads to the file that it names and, where that one passes the name on, also to the file that defines
+    it. A call or a parent class leads to the file that defines the name, when an import or the package says which.
+    """
+    collected = _Collected(files)
+    for resolver, paths in _resolvers(files, others):
+        for path in paths:
+            _OneFile(path, files[path].facts, resolver, collected).collect()
+    return collected.edges()
+
+
+def _resolvers(
+    files: Mapping[str, SourceFile], others: Mapping[str, bytes]
+) -> Iterator[tuple[Resolver, list[str]]]:
+    by_kind: dict[type[Resolver], dict[str, SourceFile]] = {}
+    for path in sorted(files):
+        file = files[path]
+        by_kind.setdefault(_RESOLVERS[file.facts.language], {})[path] = file
+    for kind, own in by_kind.items():
+        yield kind(own, others), list(own)
+
+
+class _Collected:
+    def __init__(self, files: Mapping[str, SourceFile]) -> None:
+        self.barrels = frozenset(path for path, file in files.items() if file.barrel)
+        self._symbols: dict[tuple[str, str, EdgeKind], set[str]] = {}
+
+    def add(self, source: str, target: str, kind: EdgeKind, symbol: str = "") -> None:
+        if source == target:
+            return
+        symbols = self._symbols.setdefault((source, target, kind), set())
+        if symbol and symbol != WHOLE:
+            symbols.add(symbol)
+
+    def edges(self) -> tuple[Edge, ...]:
+        return tuple(
+            Edge(source, target, kind, tuple(sorted(symbols)))
+            for (source, target, kind), symbols in sorted(self._symbols.items())
+        )
+
+
+class _OneFile:
+    def __init__(self, path: str, facts: FileFacts, resolver: Resolver, collected: _Collected) -> None:
+        self.path, self.facts, self.resolver, self.collected = path, facts, resolver, collected
+        self.table = Table()
+        self.around = resolver.around(path)
+        self._meanings: dict[str, tuple[Found, ...]] = {}
+
+    def collect(self) -> None:
+        for imported in self.facts.imports:
+            for bound in self.resolver.bind(self.path, imported):
+                self.table.take(bound)
+                self._imported(imported, bound)
+        self._referred()
+        self._called()
+        self._inherited()
+
+    def _imported(self, imported: Import, bound: Bound) -> None:
+        found: tuple[Found, ...] = ()
+        if bound.there != WHOLE:
+            found = self.resolver.lookup(bound.unit, bound.there, self.path)
+        for file, symbol in found:
+            self.collected.add(self.path, file, self._kind(imported, file), symbol)
+        if bound.unit in self.resolver.facts and not any(file == bound.unit for file, _ in found):
+            self.collected.add(self.path, bound.unit, self._kind(imported, bound.unit))
+
+    def _kind(self, imported: Import, target: str) -> EdgeKind:
+        if imported.type_only:
+            return EdgeKind.TYPE
+        if imported.dynamic:
+            return EdgeKind.DYNAMIC
+        barrels = self.collected.barrels
+        return EdgeKind.BARREL if target in barrels or self.path in barrels else EdgeKind.VALUE
+
+    def _referred(self) -> None:
+        """What Go and Java name without importing it by name."""
+        for reference in self.facts.references:
+            package, dot, name = reference.rpartition(".")
+            found = self._member(package, name) if dot else self._unimported(name)
+            for file, symbol in found:
+                self.collected.add(self.path, file, EdgeKind.VALUE, symbol)
+
+    def _called(self) -> None:
+        for call in self.facts.calls:
+            found = self._member(call.receiver, call.name) if call.receiver else self._meaning(call.name)
+            for file, symbol in found:
+                self.collected.add(self.path, file, EdgeKind.CALL, symbol)
+
+    def _inherited(self) -> None:
+        for inheritance in self.facts.inheritance:
+            words = inheritance.parent.replace("::", ".").split(".")
+            found = self._meaning(words[-1]) if len(words) == 1 else self._member(words[-2], words[-1])
+            for file, symbol in found:
+                self.collected.add(self.path, file, EdgeKind.EXTENDS, symbol)
+
+    def _member(self, receiver: str, name: str) -> tuple[Found, ...]:
+        """`receiver.name`: a member of an imported module, or of something that was imported by name."""
+        key = f"{receiver}::{name}"
+        if key not in self._meanings:
+            self._meanings[key] = self._find_member(receiver, name)
+        return self._meanings[key]
+
+    def _find_member(self, receiver: str, name: str) -> tuple[Found, ...]:
+        direct = self.table.names.get(f"{receiver}::{name}")
+        if direct:
+            return self._all(direct)
+        found: list[Found] = []
+        for file, symbol in self._meaning(receiver):
+            if symbol == WHOLE:
+                found += self.resolver.lookup(file, name, self.path)
+            else:
+                found.append(Found(file, symbol))
+        return tuple(found)
+
+    def _meaning(self, name: str) -> tuple[Found, ...]:
+        """What a plain name means here, when it comes from elsewhere."""
+        if name not in self._meanings:
+            bounds = self.table.names.get(name)
+            self._meanings[name] = self._all(bounds) if bounds else self._unimported(name)
+        return self._meanings[name]
+
+    def _all(self, bounds: list[Bound]) -> tuple[Found, ...]:
+        found: list[Found] = []
+        for bound in bounds:
+            if bound.there == WHOLE:
+                found.append(Found(bound.unit, WHOLE))
+            else:
+                found += self.resolver.lookup(bound.unit, bound.there, self.path)
+        return tuple(found)
+
+    def _unimported(self, name: str) -> tuple[Found, ...]:
+        """By `import *`, or because files of one package see each other."""
+        if name in self.table.names:
+            return ()
+        for unit in (self.around, *self.table.stars):
+            if unit:
+                found = self.resolver.lookup(unit, name, self.path)
+                if found:
+                    return found
+        return ()

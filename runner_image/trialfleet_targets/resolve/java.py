@@ -1,0 +1,60 @@
+"""Java's imports: packages, wildcards, static imports, and types of the same package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from trialfleet_targets.facts import Import
+from trialfleet_targets.resolve.names import WHOLE, Bound, Found, Resolver
+from trialfleet_targets.snapshot import SourceFile
+
+_PACKAGE = "package:"
+
+
+class JavaResolver(Resolver):
+    def __init__(self, files: Mapping[str, SourceFile], others: Mapping[str, bytes]) -> None:
+        super().__init__(files, others)
+        self.packages: dict[str, dict[str, list[str]]] = {}  # package -> type -> files
+        for path, facts in self.facts.items():
+            types = self.packages.setdefault(facts.package, {})
+            for definition in facts.definitions:
+                if not definition.owner:
+                    types.setdefault(definition.name, []).append(path)
+        self.members = {path: frozenset(d.name for d in facts.definitions) for path, facts in self.facts.items()}
+
+    def bind(self, path: str, imported: Import) -> Iterator[Bound]:
+        for there, here in imported.names:
+            if there == WHOLE:
+                if imported.module in self.packages:
+                    yield Bound(WHOLE, _PACKAGE + imported.module, WHOLE)
+                else:
+                    file = self._type(imported.module, path)
+                    if file:
+                        yield Bound(WHOLE, file, WHOLE)
+                continue
+            file = self._type(imported.module, path)
+            if file:
+                yield Bound(here, file, there)
+
+    def around(self, path: str) -> str:
+        return _PACKAGE + self.facts[path].package
+
+    def lookup(self, unit: str, name: str, source: str) -> tuple[Found, ...]:
+        if unit.startswith(_PACKAGE):
+            holders = self.packages.get(unit.removeprefix(_PACKAGE), {}).get(name, [])
+            file = self.nearest(source, holders)
+            return (Found(file, name),) if file else ()
+        return (Found(unit, name),) if name in self.members.get(unit, ()) else ()
+
+    def _type(self, name: str, source: str) -> str:
+        """The file of a type by its full name; of a nested one, the outermost's."""
+        package, _, rest = name.rpartition(".")
+        while package or rest:
+            holders = self.packages.get(package, {}).get(rest.partition(".")[0])
+            if holders:
+                return self.nearest(source, holders) or ""
+            if not package:
+                return ""
+            package, _, last = package.rpartition(".")
+            rest = f"{last}.{rest}"
+        return ""

@@ -1,0 +1,202 @@
+"""Rust's paths: crates of a workspace, modules by file, and what `pub use` passes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from trialfleet_targets.facts import DefinitionKind, Import
+from trialfleet_targets.resolve.configuration import at, rows, table, toml_table
+from trialfleet_targets.resolve.names import WHOLE, Bound, Found, Resolver, folder_of, join
+from trialfleet_targets.snapshot import SourceFile
+
+_ROOTS = ("lib.rs", "main.rs")
+_TARGET_FOLDERS = {"bin", "tests", "examples", "benches"}
+
+
+class RustResolver(Resolver):
+    def __init__(self, files: Mapping[str, SourceFile], others: Mapping[str, bytes]) -> None:
+        super().__init__(files, others)
+        self.roots: set[str] = set()  # files that are the top of a crate
+        self.crates: dict[str, str] = {}  # crate name -> its library's file
+        self.dependencies: dict[str, dict[str, str]] = {}  # folder of a Cargo.toml -> name in code -> package
+        self._read_manifests()
+        self.declared: dict[str, dict[str, str]] = {}  # file -> module -> file, by #[path]
+        self.parents: dict[str, str] = {}
+        self._read_modules()
+        self.inline = {
+            path: frozenset(d.name for d in facts.definitions if d.kind is DefinitionKind.MODULE)
+            for path, facts in self.facts.items()
+        }
+
+    def bind(self, path: str, imported: Import) -> Iterator[Bound]:
+        if imported.module.startswith("./"):  # #[path = "…"] mod x;
+            for _, here in imported.names:
+                file = self.declared.get(path, {}).get(here)
+                if file:
+                    yield Bound(here, file, WHOLE)
+            return
+        words = imported.module.split("::")
+        start = self._start(path, words)
+        if start is None:
+            return
+        file, rest = self._walk(*start)
+        stuck = "::".join(rest)
+        if not imported.names:  # mod x;
+            if not rest and file != path:
+                yield Bound(words[-1], file, WHOLE)
+            return
+        for there, here in imported.names:
+            if there == WHOLE:
+                yield Bound(here or WHOLE, file, stuck or WHOLE) if here or not rest else Bound("", file, stuck)
+            else:
+                child = self.child(file, there) if not rest else None
+                if child:
+                    yield Bound(here, child, WHOLE)
+                else:
+                    yield Bound(here, file, f"{stuck}::{there}" if stuck else there)
+
+    def own(self, unit: str, name: str) -> Found | None:
+        child = self.child(unit, name)
+        if child:
+            return Found(child, WHOLE)
+        if name in self.inline.get(unit, ()):
+            return Found(unit, WHOLE)
+        return super().own(unit, name)
+
+    def child(self, file: str, name: str) -> str | None:
+        """The file of `mod name` in `file`."""
+        declared = self.declared.get(file, {}).get(name)
+        if declared:
+            return declared
+        folder = self._folder_below(file)
+        base = f"{folder}/{name}" if folder else name
+        return next((p for p in (f"{base}.rs", f"{base}/mod.rs") if p in self.facts and p != file), None)
+
+    def parent(self, file: str) -> str | None:
+        """The file that `super` is in `file`."""
+        if file in self.parents:
+            return self.parents[file]
+        if file in self.roots:
+            return None
+        folder = folder_of(file)
+        if file.endswith("mod.rs"):
+            folder = folder_of(folder)
+        places = [f"{folder}/{name}" if folder else name for name in ("mod.rs", "lib.rs", "main.rs")]
+        places.insert(1, f"{folder}.rs")
+        return next((place for place in places if place in self.facts and place != file), None)
+
+    def root(self, file: str) -> str:
+        seen = {file}
+        while (above := self.parent(file)) is not None and above not in seen:
+            seen.add(above)
+            file = above
+        return file
+
+    def _start(self, path: str, words: list[str]) -> tuple[str, list[str]] | None:
+        first, rest = words[0], words[1:]
+        if first == "crate" or first == "$crate":
+            return self.root(path), rest
+        if first == "self":
+            return path, rest
+        if first == "super":
+            above, file = 1, self.parent(path)
+            while rest[:1] == ["super"]:
+                above, rest = above + 1, rest[1:]
+                file = self.parent(file) if file else None
+            return (file, rest) if file else None
+        if self.child(path, first) or first in self.inline[path]:
+            return path, words
+        library = self._crate(path, first)
+        if library and library != path:
+            return library, rest
+        return (path, words) if first in self.defined[path] else None
+
+    def _walk(self, file: str, words: list[str]) -> tuple[str, list[str]]:
+        """As far as modules go; the rest are items, or modules that somebody passes on."""
+        for index, word in enumerate(words):
+            child = self.child(file, word)
+            if child:
+                file = child
+            elif word not in self.inline[file]:
+                return file, words[index:]
+        return file, []
+
+    def _crate(self, path: str, name: str) -> str | None:
+        for folder, renamed in self.dependencies.items():
+            if name in renamed and (path.startswith(folder + "/") or not folder):
+                return self.crates.get(renamed[name])
+        return self.crates.get(name)
+
+    def _folder_below(self, file: str) -> str:
+        """Where the files of a file's modules are."""
+        folder, _, name = file.rpartition("/")
+        if name == "mod.rs" or name in _ROOTS or file in self.roots:
+            return folder
+        return file.removesuffix(".rs")
+
+    def _read_manifests(self) -> None:
+        for path in sorted(self.others):
+            if path.rpartition("/")[2] != "Cargo.toml":
+                continue
+            manifest, base = toml_table(self.others[path]), folder_of(path)
+            package = at(manifest, "package", "name")
+            library = at(manifest, "lib", "path")
+            file = join(base, library if isinstance(library, str) else "src/lib.rs")
+            if file is not None and file in self.facts:
+                self.roots.add(file)
+                for name in (at(manifest, "lib", "name"), package):
+                    if isinstance(name, str):
+                        self.crates.setdefault(name.replace("-", "_"), file)
+            self._read_targets(manifest, base)
+            self._read_renamed(manifest, base)
+        self.roots.update(path for path in self.facts if self._is_root(path))
+
+    def _is_root(self, path: str) -> bool:
+        """By Cargo's conventions: `src/lib.rs`, `src/main.rs`, `build.rs`, and files and folders of targets."""
+        *folders, name = path.split("/")
+        if name == "build.rs" or (name in _ROOTS and folders[-1:] == ["src"]):
+            return True
+        if name == "main.rs" and folders[-2:-1] and folders[-2] in _TARGET_FOLDERS:
+            return True
+        above = folders[:-1]
+        in_target = bool(folders) and folders[-1] in _TARGET_FOLDERS
+        return in_target and (above[-1:] in ([], ["src"]) or self._is_package("/".join(above)))
+
+    def _is_package(self, folder: str) -> bool:
+        return (f"{folder}/Cargo.toml" if folder else "Cargo.toml") in self.others
+
+    def _read_targets(self, manifest: Mapping[str, object], base: str) -> None:
+        for kind in ("bin", "test", "example", "bench"):
+            for target in rows(manifest.get(kind)):
+                path = at(target, "path")
+                file = join(base, path) if isinstance(path, str) else None
+                if file is not None and file in self.facts:
+                    self.roots.add(file)
+
+    def _read_renamed(self, manifest: Mapping[str, object], base: str) -> None:
+        """`foo = { package = "bar" }`: what the code calls foo is bar."""
+        renamed: dict[str, str] = {}
+        for kind in ("dependencies", "dev-dependencies", "build-dependencies"):
+            for name, value in table(manifest.get(kind)).items():
+                package = at(value, "package")
+                if isinstance(package, str):
+                    renamed[name.replace("-", "_")] = package.replace("-", "_")
+        if renamed:
+            self.dependencies[base] = renamed
+
+    def _read_modules(self) -> None:
+        for path, facts in self.facts.items():
+            for imported in facts.imports:
+                if imported.module.startswith("./"):
+                    file = join(folder_of(path), imported.module)
+                    if file is not None and file in self.facts:
+                        self.declared.setdefault(path, {})[imported.names[0][1]] = file
+                        self.parents.setdefault(file, path)
+        for path, facts in self.facts.items():
+            for imported in facts.imports:
+                if not imported.names and imported.module.startswith("self::"):
+                    file, rest = path, imported.module.split("::")[1:]
+                    for word in rest:
+                        file = self.child(file, word) or file
+                    if file != path and file not in self.roots:
+                        self.parents.setdefault(file, path)
