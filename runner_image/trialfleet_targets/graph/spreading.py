@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from trialfleet_targets.graph.model import Flags, Ints
 from trialfleet_targets.matrices import Floats
@@ -21,23 +22,32 @@ CEILING = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """`targets[e]` gets `weights[e]` of what `sources[e]` has."""
+    """Link e brings `weights[e]` of what file `sources[e]` has; the links to file `targets[i]` begin at
+    `starts[i]`."""
 
     sources: Ints
-    targets: Ints
     weights: Floats
+    targets: Ints
+    starts: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, sources: Ints, targets: Ints, weights: Floats) -> Links:
+        """From links in any order."""
+        order = np.lexsort((sources, targets))
+        starts = np.flatnonzero(np.diff(targets[order], prepend=-1))
+        return cls(sources[order], weights[order], targets[order][starts], starts)
 
     def carried(self, activation: Floats) -> Floats:
         """What one step over these links brings to each file: the largest of what arrives."""
         arrived = np.zeros_like(activation)
-        active = np.flatnonzero(activation[self.sources])
-        np.maximum.at(arrived, self.targets[active], activation[self.sources[active]] * self.weights[active])
+        if len(self.starts):
+            arrived[self.targets] = np.maximum.reduceat(activation[self.sources] * self.weights, self.starts)
         return arrived
 
 
 def dependencies(sources: Ints, targets: Ints) -> Links:
     """Each pair "source depends on target" as two links: .2 to what a file imports, .4 to who imports it."""
-    return Links(
+    return Links.of(
         np.concatenate((sources, targets)),
         np.concatenate((targets, sources)),
         np.concatenate((np.full(len(sources), TO_IMPORTED), np.full(len(sources), TO_IMPORTERS))),
@@ -48,7 +58,7 @@ def couplings(first: Ints, second: Ints, confidence: Floats) -> Links:
     """Each pair that changes together, from a confidence of .5 on, as two links of .4."""
     sure = confidence >= COUPLED_FROM
     one, other = first[sure], second[sure]
-    return Links(
+    return Links.of(
         np.concatenate((one, other)), np.concatenate((other, one)), np.full(2 * int(sure.sum()), TO_COUPLED)
     )
 
