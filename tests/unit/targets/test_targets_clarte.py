@@ -14,6 +14,7 @@ from tests.unit.targets.clarte_fixture import commit, edges, snapshot, source
 from trialfleet_targets.clarte.method import Clarte, select
 from trialfleet_targets.clarte.prepare import prepare
 from trialfleet_targets.facts import Edge, EdgeKind
+from trialfleet_targets.index.packing import packed, unpacked
 from trialfleet_targets.prediction import Target
 from trialfleet_targets.snapshot import PastCommit, Snapshot, SourceFile
 
@@ -184,6 +185,15 @@ def test_what_is_built_on_an_earlier_commit_is_what_is_built_anew(one: Snapshot,
     later = replace(other, files={**changed, **dict(list(one.files.items())[::2])})
     assert same(prepare(later, prepare(one)), prepare(later))
     assert same(prepare(one, prepare(one)), prepare(one))
+
+
+@settings(max_examples=15)
+@given(snapshots())
+def test_what_an_index_file_gives_back_answers_the_same(one: Snapshot) -> None:
+    prepared = prepare(one)
+    back = unpacked(packed({}, prepared))[1]  # arrays that cannot be written
+    assert Clarte(back).rank("zebra otter") == Clarte(prepared).rank("zebra otter")
+    assert same(prepare(one, back), prepared)
 
 
 def test_learned_weights_are_used() -> None:
