@@ -7,7 +7,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trialfleet_targets.index import Index
+    from trialfleet_targets.methods import MethodName
 
+METHODS = ("default", "clarte")
 LONGEST_PROMPT = 2**20  # characters; what follows is not read
 _NEEDED = ("tree_sitter", "numpy", "scipy", "networkx", "snowballstemmer")
 _AT = click.option(
@@ -51,10 +53,9 @@ def targets() -> None:
 @targets.command("index")
 @click.argument("repository")
 @_AT
-@click.option("--method", "methods", type=click.Choice(["default", "clarte"]), multiple=True, default=["default"],
-              show_default=True, help="Prepare for this method; may be given twice.")  # fmt: skip
+@click.option("--method", type=click.Choice(METHODS), help="Prepare for this method alone. [default: both]")
 @_JSON
-def index_command(repository: str, at: str | None, methods: Sequence[str], as_json: bool) -> None:
+def index_command(repository: str, at: str | None, method: str | None, as_json: bool) -> None:
     """Read REPOSITORY at one commit and keep what queries need.
 
     Needed by nobody: `predict` does it too. It shows what was read, and what could not be.
@@ -63,7 +64,7 @@ def index_command(repository: str, at: str | None, methods: Sequence[str], as_js
 
     with _refusing():
         began = time.perf_counter()
-        found = _index(repository, at, methods)
+        found = _index(repository, at, [method] if method else METHODS)
         describe(found, seconds=time.perf_counter() - began, as_json=as_json)
 
 
@@ -71,7 +72,7 @@ def index_command(repository: str, at: str | None, methods: Sequence[str], as_js
 @click.argument("repository")
 @click.argument("prompt")
 @_AT
-@click.option("--method", type=click.Choice(["default", "clarte"]), default="default", show_default=True)
+@click.option("--method", type=click.Choice(METHODS), default="default", show_default=True)
 @click.option("--explain", is_flag=True, help="Show what each score came from.")
 @_JSON
 def predict_command(
@@ -89,7 +90,7 @@ def predict_command(
         found = _index(repository, at, [method])
         from trialfleet_targets.predict import predict
 
-        show(found, predict(found, asked, method=method), explain=explain, as_json=as_json)
+        show(found, predict(found, asked, method=cast("MethodName", method)), explain=explain, as_json=as_json)
 
 
 def _asked(prompt: str) -> str:

@@ -43,16 +43,15 @@ def decoded(data: bytes) -> FileFacts | None:
     if document is None:
         return None
     try:
-        values = dict(zip(_NAMES, cast("list[Any]", document), strict=True))
+        values: dict[str, Any] = dict(zip(_NAMES, cast("list[Any]", document), strict=True))
         values["definitions"] = _definitions(values["definitions"])
         values["imports"] = _imports(values["imports"])
         values["calls"] = tuple(Call(*row) for row in values["calls"])
         values["inheritance"] = tuple(Inheritance(*row) for row in values["inheritance"])
         values["references"] = tuple(values["references"])
         values["language"] = Language(values["language"])
-        return FileFacts(
-            **{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-        )
+        given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return FileFacts(**given)
     except (TypeError, KeyError, IndexError) as error:
         raise ValueError(f"no facts: {error}") from None
 

@@ -18,7 +18,7 @@ READY = b"ready"
 
 
 def main() -> None:
-    from trialfleet_targets.seam import parse
+    from trialfleet_targets.parsing import parse
 
     asked, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # a stray print must not pass for an answer

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from trialfleet_targets.errors import TargetsError
+from trialfleet_targets.facts import Edge
 from trialfleet_targets.history import MAX_COMMITS, history
 from trialfleet_targets.kept import Kept
 from trialfleet_targets.parsing_pool import FEW, PROCESSES
 from trialfleet_targets.repository import Entry, GitError, Repository
-from trialfleet_targets.seam import edges, is_test
+from trialfleet_targets.resolve import edges
 from trialfleet_targets.snapshot import Skipped, Snapshot
 from trialfleet_targets.source_files import LANGUAGES, Files, Row, facts_key
+from trialfleet_targets.testfiles import is_test
 
 LARGEST = 4 * 2**20  # bytes of a source file; the largest that people write by hand have three quarters of that
 LARGEST_CONFIGURATION = 2**20
@@ -52,17 +56,30 @@ def _read(repository: Repository, commit: str, kept: Kept, max_commits: int, pro
     files = Files(repository, sorting.rows, kept)
     files.learn(processes, FEW)
     past = history(repository, commit, max_commits=max_commits, kept=kept)
-    return Snapshot(
+    return LazySnapshot(
         commit=commit,
         time=past[0].time,
         files=files,
-        edges=edges(files, _configuration(repository, sorting.configuration)),
+        edges=lambda: edges(files, _configuration(repository, sorting.configuration)),
         history=past,
         other_paths=tuple(sorted(sorting.other_paths)),
-        skipped=tuple(sorting.skipped),
+        skipped=tuple(sorted(sorting.skipped, key=lambda one: one.path)),
         shallow=repository.shallow,
         notes=tuple(_notes(repository, sorting, len(past))),
     )
+
+
+class LazySnapshot(Snapshot):
+    """Its edges are resolved when somebody asks for them: most queries never do."""
+
+    def __init__(self, *, edges: tuple[Edge, ...] | Callable[[], tuple[Edge, ...]], **rest: Any) -> None:
+        for name, value in {**rest, "_edges": edges}.items():
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:  # type: ignore[override]
+        made: tuple[Edge, ...] | Callable[[], tuple[Edge, ...]] = self.__dict__["_edges"]
+        return made() if callable(made) else made
 
 
 class _Sorting:

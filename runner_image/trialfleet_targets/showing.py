@@ -40,7 +40,7 @@ def describe(index: Index, *, seconds: float, as_json: bool) -> None:
         "files": dict(sorted(Counter(index.languages).items())),
         "tests": int(index.tests.sum()),
         "definitions": int(index.values["definitions.starts"][-1]),  # type: ignore[arg-type]
-        "edges": dict(sorted(Counter(edge.kind.value for edge in index.edges).items())),
+        "edges": _edges(index),
         "commits": len(index.values["history.sha"]),
         "problems": dict(sorted(Counter(problem for problem in index.problems if problem).items())),
         "skipped": [[path, why] for path, why in index.skipped],
@@ -54,11 +54,20 @@ def describe(index: Index, *, seconds: float, as_json: bool) -> None:
         click.echo(line)
 
 
+def _edges(index: Index) -> dict[str, int] | None:
+    """By kind; None when no method of the index follows them."""
+    try:
+        return dict(sorted(Counter(edge.kind.value for edge in index.edges).items()))
+    except KeyError:
+        return None
+
+
 def _described(document: dict[str, Any]) -> Iterable[str]:
     yield f"commit {document['commit'][:12]}, read in {document['seconds']:.1f} s for {_and(document['methods'])}"
     yield f"files: {_counts(document['files']) or 'none'}; {document['tests']} of them are tests"
     yield f"definitions: {document['definitions']}"
-    yield f"edges: {_counts(document['edges']) or 'none'}"
+    if document["edges"] is not None:
+        yield f"edges: {_counts(document['edges']) or 'none'}"
     yield f"history: {document['commits']} commits"
     yield from (f"note: {plain(note)}" for note in document["notes"])
     if document["problems"]:

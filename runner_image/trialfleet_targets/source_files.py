@@ -14,7 +14,7 @@ from trialfleet_targets.facts import FileFacts, Language
 from trialfleet_targets.kept import Kept, key_of
 from trialfleet_targets.parsing_pool import CRASHED, TIMED_OUT, parse_all
 from trialfleet_targets.repository import Repository
-from trialfleet_targets.seam import is_barrel
+from trialfleet_targets.resolve import is_barrel
 from trialfleet_targets.snapshot import SourceFile
 
 LANGUAGES = {
@@ -97,21 +97,22 @@ class _Lazy(SourceFile):
     """A `SourceFile` whose text and facts wait until they are asked for."""
 
     __slots__ = ("_files",)
+    _files: Files
 
     def __init__(self, path: str, blob: str, test: bool, files: Files) -> None:
         for name, value in (("path", path), ("blob", blob), ("test", test), ("_files", files)):
             object.__setattr__(self, name, value)
 
     @property
-    def facts(self) -> FileFacts:  # type: ignore[override]
+    def facts(self) -> FileFacts:
         return self._files.facts(self.path)
 
     @property
-    def text(self) -> str:  # type: ignore[override]
+    def text(self) -> str:
         return self._files.text(self.path)
 
     @property
-    def barrel(self) -> bool:  # type: ignore[override]
+    def barrel(self) -> bool:
         return is_barrel(self.facts)
 
 

@@ -16,6 +16,8 @@ from trialfleet_targets.index.version import version
 from trialfleet_targets.snapshot import Snapshot, SourceFile
 
 METHODS = ("default", "clarte")
+WITH_GRAPH = frozenset({"clarte"})
+"""Methods that follow edges. Resolving them looks at every file again, which the others are spared."""
 Prepare = Callable[[Snapshot, Stored | None], Stored]
 
 
@@ -27,7 +29,7 @@ def build(snapshot: Snapshot, *, methods: Sequence[str] = ("default",), previous
     """
     values: dict[str, Value] = {
         **_files(snapshot, previous),
-        **tables.edges_table(snapshot.edges, {path: at for at, path in enumerate(snapshot.files)}),
+        **(_edges(snapshot) if set(methods) & WITH_GRAPH else {}),
         **tables.history_table(snapshot.history),
         "other_paths": list(snapshot.other_paths),
         "skipped.paths": [one.path for one in snapshot.skipped],
@@ -47,12 +49,13 @@ def build(snapshot: Snapshot, *, methods: Sequence[str] = ("default",), previous
     return Index(*unpacked(packed(head, values)))
 
 
+def _edges(snapshot: Snapshot) -> dict[str, Value]:
+    return tables.edges_table(snapshot.edges, {path: at for at, path in enumerate(snapshot.files)})
+
+
 def _prepare(method: str) -> Prepare:
     """Imported when it is needed: `clarte` brings networkx."""
-    try:
-        return cast(Prepare, importlib.import_module(f"trialfleet_targets.{method}.prepare").prepare)
-    except ModuleNotFoundError:  # a method that is not written yet
-        return lambda snapshot, previous: {}
+    return cast(Prepare, importlib.import_module(f"trialfleet_targets.{method}.prepare").prepare)
 
 
 def _files(snapshot: Snapshot, previous: Index | None) -> dict[str, Value]:

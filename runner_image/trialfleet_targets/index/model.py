@@ -97,6 +97,7 @@ class Index:
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
+        """Raises KeyError when the index was built for methods that do without."""
         return tables.edges_of(self.values, self.paths)
 
     @cached_property
