@@ -1,0 +1,1 @@
+"""The method `default`: the best that was measured, with weights learnt on other repositories."""

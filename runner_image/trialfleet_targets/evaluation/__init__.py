@@ -1,0 +1,1 @@
+"""How well a method finds the files that a repository's own commits changed."""

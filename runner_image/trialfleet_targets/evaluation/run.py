@@ -1,0 +1,90 @@
+"""Every method and baseline on the same commits of one repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from trialfleet_targets.default.features import Candidates, Knowledge
+from trialfleet_targets.default.ranking import MOST_RANKED, Default
+from trialfleet_targets.errors import TargetsError
+from trialfleet_targets.evaluation.baselines import BASELINES
+from trialfleet_targets.evaluation.cases import Case, cases, family
+from trialfleet_targets.evaluation.metrics import Outcome, outcome
+from trialfleet_targets.index import Index, build
+from trialfleet_targets.methods import METHODS, ranker
+from trialfleet_targets.reading import snapshot_at
+from trialfleet_targets.repository import Repository
+from trialfleet_targets.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`outcomes`: by method or baseline; each ranking ends after 20. `confidence`: of the method `default`.
+    `files`: that could be named. `candidates`: what the method `default` weighed; `true`: which were right."""
+
+    case: Case
+    files: int
+    outcomes: Mapping[str, Outcome]
+    confidence: float | None
+    candidates: Candidates
+    true: Sequence[bool]
+
+
+def evaluate(
+    repository: Repository,
+    name: str,
+    *,
+    most: int,
+    language: str | None = None,
+    methods: Sequence[str] = METHODS,
+    cache: Path | None = None,
+) -> Iterator[Answer]:
+    """Asks for the newest commits of a repository, at most `most`, with an index of each one's parent: nothing
+    later is read. Candidates are the files of the repository's main language. A parent that cannot be read (a
+    partial clone) is left out. Oldest first. Raises `TargetsError` for a repository without commits."""
+    before: Index | None = None
+    for case in reversed(cases(repository, name, most, language=language)):
+        try:
+            snapshot = of_language(snapshot_at(repository, case.parent, cache=cache, processes=1), case.language)
+        except TargetsError:
+            continue
+        before = build(snapshot, methods=sorted({"default", *methods}), previous=before)
+        yield answer(before, case, methods)
+
+
+def of_language(snapshot: Snapshot, language: str) -> Snapshot:
+    """Without the files of other languages."""
+    files = {path: file for path, file in snapshot.files.items() if family(path) == language}
+    edges = tuple(edge for edge in snapshot.edges if edge.source in files and edge.target in files)
+    return replace(snapshot, files=files, edges=edges)
+
+
+def answer(index: Index, case: Case, methods: Sequence[str]) -> Answer:
+    """Of one case, from the index of its parent."""
+    default = Default(index)
+    knowledge = default.knowledge
+    ranking = default.ranking(case.prompt)
+    rankings = {"default": [target.path for target in ranking.targets]} if "default" in methods else {}
+    for method in methods:
+        if method != "default":
+            rankings[method] = [target.path for target in ranker(method, index).rank(case.prompt)]
+    rankings |= {name: _best(knowledge, score(knowledge, case.prompt)) for name, score in BASELINES.items()}
+    truth = set(case.truth)
+    candidates = knowledge.candidates(case.prompt)
+    return Answer(
+        case,
+        len(knowledge.paths),
+        {name: outcome(case.repository, ranked, truth) for name, ranked in rankings.items()},
+        ranking.confidence,
+        candidates,
+        [knowledge.paths[int(file)] in truth for file in candidates.files],
+    )
+
+
+def _best(knowledge: Knowledge, scores: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[str]:
+    order = np.argsort(-scores, kind="stable")[:MOST_RANKED]
+    return [knowledge.paths[int(file)] for file in order]

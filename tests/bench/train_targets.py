@@ -1,0 +1,236 @@
+"""Learns the weights that the method `default` ships, from older commits of the training repositories.
+
+    python -m tests.bench.train_targets FOLDER --cache FOLDER [--commits N]
+
+FOLDER holds the repositories of `targets_split.json`. Everything that is learnt comes from their commits alone;
+each is asked for with an index of its parent. Two steps: features of each commit's candidates (kept in the cache,
+so that a second run is quick), then the weights. The listwise likelihood is maximised: a file that was changed is
+drawn first, by a softmax over the candidates of its commit, each commit counting once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pickle
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+
+from tests.bench.targets_repositories import Listed, listed, split
+from trialfleet_targets.default.features import NAMES, Knowledge
+from trialfleet_targets.default.prepare import prepare
+from trialfleet_targets.default.weights import log_odds, softmax
+from trialfleet_targets.encoding import encoded
+from trialfleet_targets.evaluation.cases import ALL_COMMITS, Case, cases, family
+from trialfleet_targets.history import MAX_COMMITS, history
+from trialfleet_targets.kept import Kept
+from trialfleet_targets.parsing import parse
+from trialfleet_targets.repository import GitError, Repository
+from trialfleet_targets.snapshot import Snapshot
+from trialfleet_targets.source_files import Files, Row, facts_key
+from trialfleet_targets.testfiles import is_test
+from trialfleet_targets.text.postings import Stored
+
+Floats = npt.NDArray[np.float64]
+RIDGE = 0.01
+FOLDS = 6
+OFF: frozenset[str] = frozenset()  # features that did not help
+ABSTAINS_BELOW = 0.5  # more likely wrong than right
+LARGEST = 2**20  # bytes of a file
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One commit: features of its candidates and which of them it changed."""
+
+    case: Case
+    values: npt.NDArray[np.float32]
+    true: npt.NDArray[np.bool_]
+    candidates: int
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--commits", type=int, default=split()["commits_per_train_repository"])
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--out", type=Path)
+    chosen = parser.parse_args(arguments)
+    for repository in listed("train", chosen.folder):
+        if not chosen.only or repository.name in chosen.only:
+            kept = chosen.cache / f"{repository.name.replace('/', '+')}.features"
+            if not kept.exists():
+                began = time.perf_counter()
+                found = list(asked(repository, chosen.commits, chosen.cache))
+                kept.write_bytes(pickle.dumps(found))
+                print(f"{repository.name}: {len(found)} commits, {time.perf_counter() - began:.0f} s", flush=True)
+    if chosen.out:
+        rows = [one for path in sorted(chosen.cache.glob("*.features")) for one in pickle.loads(path.read_bytes())]
+        chosen.out.write_text(json.dumps(learnt(rows), indent=1) + "\n", "utf-8")
+    return 0
+
+
+def asked(listed: Listed, most: int, cache: Path) -> Iterable[Asked]:
+    """The newest commits of a repository that may be asked for, oldest first: each index grows out of the last."""
+    repository = Repository.open(listed.folder)
+    kept = Kept(cache / "facts.sqlite")
+    found = cases(repository, listed.name, most, language=listed.language)
+    trees = {case.parent: _rows(repository, case) for case in found}
+    _parse(repository, kept, [row for rows in trees.values() for row in rows.items()])
+    everything = {one.sha: one for one in history(repository, repository.resolve(), max_commits=ALL_COMMITS)}
+    before: Stored | None = None
+    for case in reversed(found):
+        files = Files(repository, trees[case.parent], kept)
+        walk = repository.git("rev-list", f"--max-count={MAX_COMMITS}", case.parent).decode().split()
+        past = tuple(everything[sha] for sha in walk)
+        try:
+            before = prepare(Snapshot(case.parent, past[0].time, files, (), past), before)
+        except GitError:  # a partial clone without some of the files
+            before = None
+            continue
+        knowledge = Knowledge(before)
+        candidates = knowledge.candidates(case.prompt)
+        true = np.array([knowledge.paths[file] in case.truth for file in candidates.files])
+        yield Asked(case, candidates.values.astype(np.float32), true, len(knowledge.paths))
+
+
+def _rows(repository: Repository, case: Case) -> dict[str, Row]:
+    entries = [
+        entry
+        for entry in repository.tree(case.parent)
+        if family(entry.path) == case.language and not (entry.link or entry.submodule or is_test(entry.path))
+    ]
+    sizes = repository.sizes([entry.blob for entry in entries])
+    return {
+        entry.path: Row(entry.blob, facts_key(entry.path, entry.blob), False)
+        for entry in sorted(entries, key=lambda entry: entry.path)
+        if sizes.get(entry.blob, LARGEST + 1) <= LARGEST
+    }
+
+
+def _parse(repository: Repository, kept: Kept, rows: Iterable[tuple[str, Row]]) -> None:
+    """Facts of all versions of all files, in one go."""
+    wanted = {row.key: (path, row) for path, row in rows}
+    for key in kept.known(list(wanted)):
+        del wanted[key]
+    blobs: dict[str, list[tuple[str, Row]]] = {}
+    for path, row in wanted.values():
+        blobs.setdefault(row.blob, []).append((path, row))
+    for blob, data in repository.contents(blobs):
+        kept.put({row.key: encoded(parse(path, data)) for path, row in blobs[blob]})
+
+
+def learnt(rows: Sequence[Asked]) -> dict[str, Any]:
+    """What `weights.json` holds. The confidence is fitted on commits of repositories that were left out."""
+    repositories = sorted({row.case.repository for row in rows})
+    scored: list[tuple[Asked, Floats]] = []
+    for left_out in range(FOLDS):
+        out = set(repositories[left_out::FOLDS])
+        weights = fit([row for row in rows if row.case.repository not in out])
+        scored += [(row, row.values @ weights) for row in rows if row.case.repository in out]
+    report(scored)
+    weights = fit(rows)
+    return {
+        "trained": {
+            "repositories": repositories,
+            "commits": len(rows),
+            "ridge": RIDGE,
+        },
+        "weights": {
+            name: round(float(weight), 5)
+            for name, weight in zip(NAMES, weights, strict=True)
+            if weight and name not in OFF
+        },
+        "confidence": confidence(scored),
+    }
+
+
+def fit(rows: Sequence[Asked]) -> Floats:
+    """Weights by feature that maximise the mean log likelihood of drawing a true file, less the ridge."""
+    used = [row for row in rows if row.true.any()]
+    values = np.concatenate([row.values for row in used]).astype(np.float64)
+    scale = values.std(axis=0)
+    kept = np.array([name not in OFF for name in NAMES]) & (scale > 0)
+    scaled = np.where(kept, values / np.where(scale > 0, scale, 1.0), 0.0)
+    true = np.concatenate([row.true for row in used]).astype(np.float64)
+    sizes = np.array([len(row.true) for row in used])
+    starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    owner = np.repeat(np.arange(len(used)), sizes)
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        scores = scaled @ weights
+        raised = np.exp(scores - np.maximum.reduceat(scores, starts)[owner])
+        drawn = raised / np.add.reduceat(raised, starts)[owner]
+        right = np.maximum(np.add.reduceat(drawn * true, starts), 1e-12)
+        slope = scaled.T @ (drawn - drawn * true / right[owner]) / len(used)
+        return float(-np.log(right).mean() + RIDGE * weights @ weights), slope + 2 * RIDGE * weights
+
+    found = minimize(loss, np.zeros(len(NAMES)), jac=True, method="L-BFGS-B", options={"maxiter": 500})
+    return np.where(kept, found.x / np.where(scale > 0, scale, 1.0), 0.0)
+
+
+def confidence(scored: Sequence[tuple[Asked, Floats]]) -> dict[str, float]:
+    """Logistic regression of a hit among the first five."""
+    inputs: list[tuple[float, float, float, float]] = []
+    hits: list[bool] = []
+    for row, scores in scored:
+        order = np.argsort(-scores, kind="stable")
+        mass = float(softmax(scores)[order[:5]].sum())
+        inputs.append(
+            (
+                1.0,
+                log_odds(mass),
+                float(row.values[order[0], NAMES.index("cover")]),
+                float(np.log1p(row.candidates)),
+            )
+        )
+        hits.append(bool(row.true[order[:5]].any()))
+    design, sign = np.array(inputs), np.where(hits, 1.0, -1.0)
+
+    def loss(weights: Floats) -> float:
+        return float(np.logaddexp(0, -sign * (design @ weights)).mean() + 1e-4 * weights[1:] @ weights[1:])
+
+    found = minimize(loss, np.zeros(design.shape[1]), method="L-BFGS-B").x
+    names = ("intercept", "mass", "cover", "files")
+    return dict(zip(names, (round(float(one), 4) for one in found), strict=True)) | {
+        "abstains_below": ABSTAINS_BELOW
+    }
+
+
+def report(scored: Sequence[tuple[Asked, Floats]]) -> None:
+    """The trained order beside the first stage's, on repositories that were left out."""
+    column = NAMES.index("first_stage")
+    for label, chosen in (
+        ("all", scored),
+        ("no name", [pair for pair in scored if not pair[0].case.names_a_file]),
+    ):
+        _print(f"{label:8} first stage", [first(row.true, row.values[:, column]) for row, _ in chosen])
+        _print(f"{label:8} learnt     ", [first(row.true, scores) for row, scores in chosen])
+
+
+def _print(label: str, firsts: Sequence[int | None]) -> None:
+    figures = (
+        np.mean([at == 1 for at in firsts]),
+        np.mean([at is not None and at <= 5 for at in firsts]),
+        np.mean([1 / at if at else 0 for at in firsts]),
+    )
+    print(label, f"n {len(firsts)} hit@1 {figures[0]:.3f} hit@5 {figures[1]:.3f} MRR {figures[2]:.4f}", flush=True)
+
+
+def first(true: npt.NDArray[np.bool_], scores: npt.NDArray[np.floating[Any]]) -> int | None:
+    """Rank of the first true file, from 1."""
+    places = np.flatnonzero(true[np.argsort(-scores, kind="stable")])
+    return int(places[0]) + 1 if len(places) else None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
