@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePosixPath
 from time import thread_time
 
 import tree_sitter
-from tree_sitter import Query, QueryCursor
+from tree_sitter import Node, Point, Query, QueryCursor, Range
 
 from trialfleet_targets.facts import FileFacts, Language
 from trialfleet_targets.languages.ecmascript import JavaScriptReader, TypeScriptReader
@@ -22,12 +22,13 @@ from trialfleet_targets.languages.rust import RustReader
 
 LARGEST = 2**20  # bytes that a grammar is given
 STEPS = 20_000  # of 100 parse operations each: twice what a megabyte of dense source needs
-SECONDS = 5.0  # of this thread's processor time: only what a grammar recovers from in quadratic time gets there
+SECONDS = 3.0  # of this thread's processor time: only what a grammar recovers from in quadratic time gets there
 _GENERATED = re.compile(
     rb"@generated\b|\bCode generated\b.{0,200}\bDO NOT EDIT\b"
     rb"|\b(?:automatically|auto-?)\s?generated\b.{0,200}\b(?:do not|don't) (?:edit|modify|change)\b",
     re.IGNORECASE | re.DOTALL,
 )
+_NESTED = 3  # macros in macros
 _HEAD = 2048  # bytes in which a generator says so
 _WIDE = 500  # bytes per line, on average: no person wrote that
 
@@ -122,6 +123,13 @@ def parse(path: str, data: bytes) -> FileFacts | None:
         return FileFacts(language, lines=count_lines(data), problem="time-out")
     reader = grammar.reader(path, data)
     reader.read(tools.nodes(tree))
+    for _ in range(_NESTED):
+        inside, reader.hidden = [between_brackets(node) for node in reader.hidden], []
+        more = tools.parse(data, inside) if inside else None
+        if more is None:
+            break
+        reader.scopes.clear()
+        reader.read(tools.nodes(more))
     problem = "generated" if _GENERATED.search(data, 0, _HEAD) else ""
     return reader.facts(problem=problem or ("syntax errors" if tree.root_node.has_error else ""))
 
@@ -137,6 +145,13 @@ def unreadable(data: bytes) -> str:
     return ""
 
 
+def between_brackets(node: Node) -> Range:
+    """What a bracketed node holds."""
+    (row, column), (end_row, end_column) = node.start_point, node.end_point
+    start, end = Point(row, column + 1), Point(end_row, max(end_column - 1, 0))
+    return Range(start, end, node.start_byte + 1, node.end_byte - 1)
+
+
 class _Tools:
     """A parser and a query for one grammar: made once per process."""
 
@@ -148,8 +163,8 @@ class _Tools:
         self.wanted = {language.id_for_node_kind(kind, True) for kind in kinds}
         self.query = Query(language, f"[{' '.join(f'({kind})' for kind in kinds)}] @node")
 
-    def parse(self, data: bytes) -> tree_sitter.Tree | None:
-        """None when it takes too many steps."""
+    def parse(self, data: bytes, inside: Sequence[Range] = ()) -> tree_sitter.Tree | None:
+        """Of the whole, or only of what is inside the ranges. None when it takes too many steps."""
         view, steps, end = memoryview(data), 0, thread_time() + SECONDS
 
         def read(offset: int, _point: object) -> memoryview:
@@ -160,11 +175,15 @@ class _Tools:
             steps += 1
             return steps > STEPS or thread_time() > end
 
+        if inside:
+            self.parser.included_ranges = inside
         try:
             return self.parser.parse(read, progress_callback=too_long)
         except ValueError:
             self.parser.reset()
             return None
+        finally:
+            del self.parser.included_ranges
 
     def nodes(self, tree: tree_sitter.Tree) -> Iterable[tree_sitter.Node]:
         """The nodes that the reader wants, in the order of the text, outer before inner.

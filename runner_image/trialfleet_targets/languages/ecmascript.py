@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import ClassVar
 
 from tree_sitter import Node
 
-from trialfleet_targets.facts import DefinitionKind, FileFacts, Import, Language
-from trialfleet_targets.languages.reading import Reader, last_word, line_of
+from trialfleet_targets.facts import Definition, DefinitionKind, FileFacts, Import, Language
+from trialfleet_targets.languages.reading import LONGEST_NAME, Reader, last_word, line_of
 
 _FUNCTIONS = {"arrow_function", "function_expression", "generator_function", "function"}
 _CLASSES = {"class", "class_declaration"}
 _CLASS_LIKE = {DefinitionKind.CLASS, DefinitionKind.INTERFACE}
 _EXPORTS = {"exports", "module.exports"}
 _DEFAULT = "default"
+_EXPORTED = re.compile(
+    r"^export[ \t]+(?:default[ \t]+)?(?:declare[ \t]+)?(?:abstract[ \t]+)?(?:async[ \t]+)?"
+    r"(function|class|interface|type|enum|const|let|var|namespace)[ \t*]+([A-Za-z_$][\w$]*)",
+    re.MULTILINE,
+)
+_KINDS = {
+    "function": DefinitionKind.FUNCTION,
+    "class": DefinitionKind.CLASS,
+    "enum": DefinitionKind.CLASS,
+    "interface": DefinitionKind.INTERFACE,
+    "type": DefinitionKind.TYPE,
+    "namespace": DefinitionKind.MODULE,
+}
 
 
 class EcmaScriptReader(Reader):
@@ -43,11 +57,14 @@ class EcmaScriptReader(Reader):
     def __init__(self, path: str, data: bytes) -> None:
         super().__init__(path, data)
         self.exports: set[str] = set()  # local names
+        self.renamed: list[tuple[str, str]] = []  # (local name, what it is exported as)
         self.export_end = 0  # of the last `export` statement that declares something
         self.named: dict[int, str] = {}  # node id of a function or class expression -> the name it is given
         self.bound: dict[int, tuple[tuple[str, str], ...]] = {}  # node id of a require() or import() -> its names
 
     def facts(self, *, problem: str) -> FileFacts:
+        if problem == "syntax errors":
+            self._recover()
         self.definitions = [
             replace(d, exported=True) if not d.exported and not d.owner and d.name in self.exports else d
             for d in self.definitions
@@ -58,7 +75,33 @@ class EcmaScriptReader(Reader):
             else i
             for i in self.imports
         ]
+        for name, alias in self.renamed:
+            self._export_as(name, alias)
         return super().facts(problem=problem)
+
+    def _export_as(self, name: str, alias: str) -> None:
+        """`export { name as alias }`: a second definition, or what is imported passed on."""
+        defined = next((d for d in self.definitions if d.name == name and not d.owner), None)
+        if defined:
+            self.definitions.append(replace(defined, name=alias, exported=True))
+            return
+        for imported in self.imports:
+            for there, here in imported.names:
+                if here == name and not imported.dynamic:
+                    self.imports.append(replace(imported, names=((there, alias),), re_export=True))
+                    return
+
+    def _recover(self) -> None:
+        """The grammar gives up the rest of some valid files (long overloads): what they export is found by its
+        first words, without its end."""
+        known = {(d.name, d.line) for d in self.definitions}
+        text = self.data.decode("utf-8", "replace")
+        line, place = 1, 0
+        for found in _EXPORTED.finditer(text):
+            line, place = line + text.count("\n", place, found.start(2)), found.start(2)
+            kind, name = _KINDS.get(found[1], DefinitionKind.CONSTANT), found[2]
+            if (name, line) not in known and len(name) <= LONGEST_NAME:
+                self.definitions.append(Definition(name, kind, line, line, exported=True))
 
     def import_(self, node: Node) -> None:
         source = node.child_by_field_name("source")
@@ -96,7 +139,11 @@ class EcmaScriptReader(Reader):
             return
         clause = _first(node, "export_clause")
         if clause is not None:
-            self.exports.update(self.field(s, "name") for s in clause.named_children)
+            for item in clause.named_children:
+                name, alias = self.field(item, "name"), self._unquoted(self.field(item, "alias"))
+                self.exports.add(name)
+                if alias and alias not in (name, _DEFAULT):
+                    self.renamed.append((name, alias))
             return
         value = node.child_by_field_name("value")
         if value is None and node.child_by_field_name("declaration") is None:

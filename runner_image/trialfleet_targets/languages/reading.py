@@ -49,6 +49,7 @@ class Reader:
         self.inheritance: list[Inheritance] = []
         self.package = ""
         self.references: set[str] = set()
+        self.hidden: list[Node] = []  # what the grammar keeps as tokens, and may be code all the same
         self._calls: dict[tuple[str, str, str], Call] = {}
 
     def read(self, nodes: Iterable[Node]) -> None:
@@ -66,7 +67,7 @@ class Reader:
         """What was read. Raises nothing."""
         return FileFacts(
             language=self.language,
-            definitions=tuple(self.definitions),
+            definitions=tuple(sorted(self.definitions, key=lambda definition: definition.line)),
             imports=tuple(self.imports),
             calls=tuple(self._calls.values()),
             inheritance=tuple(dict.fromkeys(self.inheritance)),
@@ -77,7 +78,10 @@ class Reader:
         )
 
     def text(self, node: Node | None) -> str:
-        """The node's source; empty when there is none or it is longer than a name can be."""
+        """The node's source; empty when there is none or it is longer than a name can be.
+
+        Not `Node.text`: that crashes on a tree that was parsed through a callback.
+        """
         if node is None:
             return ""
         start, end = node.start_byte, node.end_byte

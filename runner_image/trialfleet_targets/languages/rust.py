@@ -165,6 +165,8 @@ class RustReader(Reader):
         words = self._words(node.child_by_field_name("macro"))
         if words:
             self._path_called(node, words)
+        if words and words[-1].startswith("cfg_"):  # `cfg_if!`, `cfg_unix!`…: items under a condition
+            self.hidden += [child for child in node.named_children if child.type == "token_tree"]
 
     def _path_called(self, node: Node, words: tuple[str, ...]) -> None:
         """`crate::a::f()` needs no `use`, so the call is an import, too."""

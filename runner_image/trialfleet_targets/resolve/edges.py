@@ -27,7 +27,7 @@ def edges(files: Mapping[str, SourceFile], others: Mapping[str, bytes]) -> tuple
     """All edges among `files`, by source, target and kind.
 
     `others`: configuration by path (package.json, tsconfig*.json, go.mod, Cargo.toml, pyproject.toml…); what
-    cannot be read is as if it were not there. Does not look at `text`. Raises nothing; independent of the files' order.
+    cannot be read is as if it were not there. Does not look at `text`, nor at the order of the files.
 
     An import leads to the file that it names and, where that one passes the name on, also to the file that defines
     it. A call or a parent class leads to the file that defines the name, when an import or the package says which.

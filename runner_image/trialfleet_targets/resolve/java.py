@@ -44,7 +44,36 @@ class JavaResolver(Resolver):
             holders = self.packages.get(unit.removeprefix(_PACKAGE), {}).get(name, [])
             file = self.nearest(source, holders)
             return (Found(file, name),) if file else ()
-        return (Found(unit, name),) if name in self.members.get(unit, ()) else ()
+        key = (unit, name)
+        if key not in self._found:
+            self._found[key] = self._member(unit, name)
+        return self._found[key]
+
+    def _member(self, file: str, name: str) -> tuple[Found, ...]:
+        """In the file, or in what its types inherit from."""
+        pending, seen = [file], {file}
+        while pending:
+            file = pending.pop(0)
+            if name in self.members.get(file, ()):
+                return (Found(file, name),)
+            for inheritance in self.facts[file].inheritance:
+                for parent in self._types(file, inheritance.parent):
+                    if parent not in seen:
+                        seen.add(parent)
+                        pending.append(parent)
+        return ()
+
+    def _types(self, source: str, name: str) -> list[str]:
+        """The files of a type as `source` names it."""
+        if "." in name:
+            return [file] if (file := self._type(name, source)) else []
+        table = self.table(source)
+        if name in table.names:
+            return [bound.unit for bound in table.names[name]]
+        units = (self.around(source), *table.stars)
+        packages = (unit.removeprefix(_PACKAGE) for unit in units if unit.startswith(_PACKAGE))
+        nearest = (self.nearest(source, self.packages.get(package, {}).get(name, [])) for package in packages)
+        return [file for file in nearest if file][:1]
 
     def _type(self, name: str, source: str) -> str:
         """The file of a type by its full name; of a nested one, the outermost's."""

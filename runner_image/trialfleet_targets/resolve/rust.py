@@ -64,7 +64,7 @@ class RustResolver(Resolver):
         return super().own(unit, name)
 
     def child(self, file: str, name: str) -> str | None:
-        """The file of `mod name` in `file`."""
+        """The file of `mod name` in `file`; a module in an inline one is "inline/name"."""
         declared = self.declared.get(file, {}).get(name)
         if declared:
             return declared
@@ -113,11 +113,14 @@ class RustResolver(Resolver):
 
     def _walk(self, file: str, words: list[str]) -> tuple[str, list[str]]:
         """As far as modules go; the rest are items, or modules that somebody passes on."""
+        inline = ""  # modules without a file are folders of their modules' files
         for index, word in enumerate(words):
-            child = self.child(file, word)
+            child = self.child(file, inline + word)
             if child:
-                file = child
-            elif word not in self.inline[file]:
+                file, inline = child, ""
+            elif word in self.inline[file]:
+                inline += f"{word}/"
+            else:
                 return file, words[index:]
         return file, []
 
@@ -195,8 +198,6 @@ class RustResolver(Resolver):
         for path, facts in self.facts.items():
             for imported in facts.imports:
                 if not imported.names and imported.module.startswith("self::"):
-                    file, rest = path, imported.module.split("::")[1:]
-                    for word in rest:
-                        file = self.child(file, word) or file
-                    if file != path and file not in self.roots:
+                    file = self.child(path, "/".join(imported.module.split("::")[1:]))
+                    if file is not None and file not in self.roots:
                         self.parents.setdefault(file, path)
