@@ -20,7 +20,8 @@ FourCounts: TypeAlias = tuple[Integers, Integers, Integers, Integers]
 @dataclass(frozen=True)
 class Scheme:
     """What was fixed before anything ran. `factors`: of each factor of the tasks, one level per task of `tasks`
-    (None: not known). `limit_s`: the agent's time budget. `monitored`: the campaign is not over."""
+    (None: not known). `limit_s`: the agent's time budget. `monitored`: the campaign is not over. `cap_usd`: the
+    most that one run of the agent may cost; None: no limit."""
 
     seed: int
     tasks: tuple[str, ...]
@@ -31,6 +32,7 @@ class Scheme:
     limit_s: float
     reps: int
     monitored: bool
+    cap_usd: float | None = None
 
     @property
     def alpha(self) -> float:

@@ -18,12 +18,16 @@ NO_COST = "no trial's cost was measured"
 
 
 def costs(scheme: Scheme, columns: Columns, lost_attempts: Sequence[int]) -> tuple[CostPerPass, ...]:
-    """One per condition. `lost_attempts`: of each condition, those lost once the agent had started: what they
-    cost is in no record, so that cost per pass with losses is known only where there were none."""
-    return tuple(_cost(name, place, columns, lost_attempts[place]) for place, name in enumerate(scheme.conditions))
+    """One per condition. `lost_attempts`: of each condition, the agent's runs that were lost: what they cost is
+    in no record, so that cost per pass with losses is known where there were none, and elsewhere lies between
+    that without them and that with the plan's cap for each."""
+    return tuple(
+        _cost(name, place, columns, lost_attempts[place], scheme.cap_usd)
+        for place, name in enumerate(scheme.conditions)
+    )
 
 
-def _cost(name: str, place: int, columns: Columns, lost: int) -> CostPerPass:
+def _cost(name: str, place: int, columns: Columns, lost: int, cap: float | None) -> CostPerPass:
     mine = (columns.condition == place) & columns.valid
     cost = columns.measures.get("cost_usd", np.full(columns.task.shape, np.nan))[mine]
     passes, unknown = int(columns.passed[mine].sum()), int(np.sum(~np.isfinite(cost)))
@@ -34,6 +38,7 @@ def _cost(name: str, place: int, columns: Columns, lost: int) -> CostPerPass:
         reason = f"the cost of {unknown} of {cost.size} trials was not measured" if cost.size else NO_COST
     elif not passes:
         reason = "no trial passed"
+    most = 0.0 if not lost else lost * cap if cap is not None else None
     return CostPerPass(
         condition=name,
         passes=passes,
@@ -42,6 +47,9 @@ def _cost(name: str, place: int, columns: Columns, lost: int) -> CostPerPass:
         unknown=lost,
         without_losses=ratio,
         with_losses=None if lost else ratio,
+        with_losses_at_most=(total + most) / passes
+        if ratio is not None and total is not None and most is not None
+        else None,
         reason=reason,
     )
 

@@ -54,6 +54,7 @@ def scheme_of(frame: Frame, tasks: Sequence[TaskRow], compared: Sequence[str], *
         limit_s=plan.agent.timeout_s,
         reps=frame.reps,
         monitored=monitored,
+        cap_usd=plan.limits.cost_usd,
     )
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pyarrow as pa
 
 from trialfleet_analysis.losses import Lost, loss_counts, loss_messages, loss_rates, lost_attempts
 from trialfleet_analysis.plan_of_analysis.analyse import analyse
@@ -22,12 +23,12 @@ from trialfleet_analysis.process import (
     verdict_counts,
 )
 from trialfleet_analysis.rates import bounds, cell_results, compared_tasks, condition_results
-from trialfleet_analysis.report.document import Progress, Refused, Report
+from trialfleet_analysis.report.document import BelowPlan, Progress, Refused, Report
 from trialfleet_analysis.report.provenance import manifest_lines
 from trialfleet_analysis.report.words import answer, cautions
 from trialfleet_analysis.tables import Use
-from trialfleet_analysis.tables.arrays import among, truths
-from trialfleet_analysis.tables.columns import known, some
+from trialfleet_analysis.tables.arrays import among, codes, truths
+from trialfleet_analysis.tables.columns import known, some, texts
 from trialfleet_analysis.tables.read import Campaign
 from trialfleet_runner.contract import Verdict
 from trialfleet_runner.stages import Stage
@@ -55,7 +56,7 @@ def assemble(campaign: Campaign, *, versions: Mapping[str, str], asked: Sequence
         analysis=analyse(
             scheme,
             columns,
-            lost_attempts=_while_running(names, lost),
+            lost_attempts=_lost_runs(names, lost, trials),
             asked=asked,
             everything=_all_primary(campaign) if left_out else None,
         ),
@@ -81,6 +82,7 @@ def assemble(campaign: Campaign, *, versions: Mapping[str, str], asked: Sequence
         inline=inline_texts(composed, used),
         quarantined=_refused(campaign),
         unplanned=campaign.unplanned,
+        below_plan=_below(campaign) if campaign.interim else (),
         manifest=manifest_lines(campaign, versions),
     )
     return dataclasses.replace(bare, answer=answer(bare), cautions=cautions(bare))
@@ -93,10 +95,27 @@ def _all_primary(campaign: Campaign) -> tuple[Scheme, Columns]:
     return scheme, columns_of(campaign.trials, scheme)
 
 
-def _while_running(names: Sequence[str], lost: Sequence[Lost]) -> list[int]:
-    """Attempts of each condition that were lost once the agent had started: their cost is in no record."""
-    counts = Counter(item.condition for item in lost if item.stage is not Stage.BEFORE_AGENT)
-    return [counts[name] for name in names]
+def _lost_runs(names: Sequence[str], lost: Sequence[Lost], trials: pa.Table) -> list[int]:
+    """The agent's runs, of each condition, whose cost is in no record. What was lost after the patch ran no agent
+    of its own where a later attempt scored that patch: the verdict's metrics hold what the run cost."""
+    patched = {item.trial: item.condition for item in lost if item.stage is Stage.AFTER_PATCH}
+    scored = set(texts(some(trials, among(trials, "verdict", list(Verdict))), "trial")) if patched else set[str]()
+    unscored = Counter(condition for trial, condition in patched.items() if trial not in scored)
+    running = Counter(item.condition for item in lost if item.stage in (Stage.MID_RUN, Stage.UNKNOWN))
+    return [running[name] + unscored[name] for name in names]
+
+
+def _below(campaign: Campaign) -> tuple[BelowPlan, ...]:
+    """Cells of tasks that are not halted with fewer trials over than the plan has reps, fewest first."""
+    trials, frame = campaign.trials, campaign.frame
+    halted = {row.task for row in campaign.tasks if row.use is Use.HALTED}
+    cells = [(cell.task, cell.condition.name) for cell in frame.plan.cells if cell.task not in halted]
+    tasks = list(dict.fromkeys(task for task, _ in cells))
+    task, condition = codes(trials, "task", tasks), codes(trials, "condition", frame.conditions)
+    counts = Counter(zip(task.tolist(), condition.tolist(), strict=True))
+    place = {name: n for n, name in enumerate(tasks)}, {name: n for n, name in enumerate(frame.conditions)}
+    found = [BelowPlan(t, c, counts[place[0][t], place[1][c]], frame.reps) for t, c in cells]
+    return tuple(sorted((one for one in found if one.terminal < one.planned), key=lambda one: one.terminal))
 
 
 def _progress(campaign: Campaign) -> Progress:

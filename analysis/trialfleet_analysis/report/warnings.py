@@ -13,6 +13,8 @@ SUSPICIOUS = (
     0.01  # p of a diagnostic below which it is said aloud: with five checks, one in twenty clean campaigns
 )
 
+CELLS_NAMED = 8
+
 
 def cautions(report: Report) -> tuple[str, ...]:
     """In the order of their weight."""
@@ -36,10 +38,25 @@ def _interim(report: Report) -> Iterator[str]:
         state = "The campaign was cancelled" if progress.cancelled else "The campaign is not finished"
         counted = f"Interim. {state}: {progress.terminal:,} of {plural(progress.planned, 'trial')} are terminal."
         yield f"{counted} {_waiting(report) if report.analysis.monitored else _only_halted(report)}"
+        yield from _below(report)
     if progress.extended_after_look:
         yield (
             "Reps were added after somebody had looked at results: p-values and intervals do not account for that."
         )
+
+
+def _below(report: Report) -> Iterator[str]:
+    found = report.below_plan
+    if not found:
+        return
+    named = [f"{one.task} × {one.condition} ({one.terminal} of {one.planned})" for one in found[:CELLS_NAMED]]
+    more = len(found) - len(named)
+    rest = f" and {plural(more, 'more cell')}, all in report.json" if more else ""
+    least = "is" if len(found) == 1 else "are"
+    yield (
+        f"{plural(len(found), 'cell')} of {len(report.cells):,} {least} below the plan, trials over of trials "
+        f"planned: {', '.join(named)}{rest}."
+    )
 
 
 def _waiting(report: Report) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -96,6 +98,11 @@ def test_cost_per_pass_with_and_without_losses() -> None:
     cheap, dear = costs(fixed, columns, [0, 3])
     assert (cheap.passes, cheap.cost, cheap.without_losses, cheap.with_losses) == (5, 4.0, 0.8, 0.8)
     assert (dear.without_losses, dear.with_losses, dear.unknown) == (pytest.approx(4 / 3), None, 3)
+    assert (cheap.with_losses_at_most, dear.with_losses_at_most) == (0.8, None)
+    capped = replace(fixed, cap_usd=2.0)
+    cheap, dear = costs(capped, columns, [0, 3])
+    assert (cheap.with_losses_at_most, dear.with_losses) == (0.8, None)
+    assert dear.with_losses_at_most == pytest.approx((4.0 + 3 * 2.0) / 3)
     [ratio] = analyse(fixed, columns).cost_ratios
     assert ratio.these_tasks.estimate == pytest.approx(0.6)
     assert ratio.tasks_like_these.estimate == pytest.approx(0.6)

@@ -177,6 +177,31 @@ def test_a_measured_outcome_that_hides_or_adds_losses_is_not_counted(tmp_path: P
     assert f"{len(losses)} losses before attempt 2" in refused.reason
 
 
+AFTER_PATCH = Loss(loss=LossClass.STORE, message="down", agent_started=True, patched=True)
+
+
+@pytest.mark.parametrize(
+    ("fate", "unknown"),
+    [
+        ({}, 0),
+        ({"losses": (BEFORE_AGENT,)}, 0),
+        ({"losses": (MID_RUN,)}, 1),
+        (
+            {"losses": (AFTER_PATCH, AFTER_PATCH)},
+            0,
+        ),  # the verdict's metrics hold what the one run of the agent cost
+        ({"losses": (MID_RUN, AFTER_PATCH)}, 1),
+        ({"verdict": None, "losses": (MID_RUN, AFTER_PATCH, *(AFTER_PATCH,) * 3)}, 2),
+    ],
+)
+def test_only_runs_of_the_agent_that_left_no_cost_are_unknown(
+    tmp_path: Path, fate: dict[str, Any], unknown: int
+) -> None:
+    found = {cost.condition: cost.unknown for cost in report_of(written(tmp_path, **fate)).analysis.costs}
+    assert found.pop(VICTIM.condition) == unknown
+    assert set(found.values()) == {0}
+
+
 # --- the same rule as the controller's --------------------------------------------------------------------
 
 

@@ -76,6 +76,48 @@ def test_interim_uses_complete_blocks_only(tmp_path: Path) -> None:
     assert report.cautions[0].startswith("Interim.")
 
 
+def test_an_interim_report_names_the_cells_below_the_plan(tmp_path: Path) -> None:
+    """Two trials of alpha under none are open; a cell whose trials were lost is not below: they are over."""
+    frozen = plan()
+    lost = Fate(verdict=None, losses=(MID_RUN,) * 3)
+
+    def fate(trial: Trial) -> Fate | None:
+        if (trial.task, trial.condition) == ("alpha", "none"):
+            return None if trial.block > 2 else Fate()
+        return lost if trial.task == "beta" and trial.condition == "none" else Fate()
+
+    report = read(write(tmp_path, frozen, fate))
+    assert [(one.task, one.condition, one.terminal, one.planned) for one in report.below_plan] == [
+        ("alpha", "none", 3, 5)
+    ]
+    [caution] = [caution for caution in report.cautions if "below the plan" in caution]
+    assert "1 cell of 4 is below the plan" in caution
+    assert caution.endswith("alpha × none (3 of 5).")
+
+
+def test_of_many_cells_below_the_plan_the_emptiest_are_named(tmp_path: Path) -> None:
+    frozen = plan(("alpha", "beta", "gamma", "delta", "epsilon"))
+    empty = ("delta", "intent_layer")
+    report = read(
+        write(tmp_path, frozen, lambda t: Fate() if t.block == 0 and (t.task, t.condition) != empty else None)
+    )
+    assert len(report.below_plan) == 10
+    [caution] = [caution for caution in report.cautions if "below the plan" in caution]
+    assert (
+        "10 cells of 10 are below the plan, trials over of trials planned: delta × intent_layer (0 of 5),"
+        in caution
+    )
+    assert caution.endswith("and 2 more cells, all in report.json.")
+
+
+def test_halted_and_finished_cells_are_not_below_the_plan(tmp_path: Path) -> None:
+    store = write(tmp_path, plan(("alpha", "beta", "gamma")), lambda t: None if t.task == "beta" else Fate())
+    assert {one.task for one in read(store).below_plan} == {"beta"}
+    put(store, "demo/halts/1.json", Halt(number=1, at=NOW, task="beta", reason="set-up"))
+    assert read(store).below_plan == ()
+    assert read(write(tmp_path / "whole", plan(), lambda t: Fate())).below_plan == ()
+
+
 def test_before_the_first_block_nothing_is_a_number(tmp_path: Path) -> None:
     frozen = plan(primary=Primary(treatment="intent_layer", control="none"))
     first = trials(frozen)[0]

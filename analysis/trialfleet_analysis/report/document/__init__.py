@@ -57,6 +57,16 @@ class Refused:
 
 
 @dataclass(frozen=True)
+class BelowPlan:
+    """A cell with fewer trials over than planned."""
+
+    task: str
+    condition: str
+    terminal: int
+    planned: int
+
+
+@dataclass(frozen=True)
 class ManifestLine:
     """One fact of what made these numbers."""
 
@@ -69,8 +79,8 @@ class ManifestLine:
 class Report:
     """One campaign: its records, and in `analysis` what the default plan of analysis makes of them.
 
-    `compared`: tasks that the conditions' means and all contrasts are made of.
-    """
+    `compared`: tasks that the conditions' means and all contrasts are made of. `below_plan`: of an interim
+    report, the cells that still wait for trials, fewest first; halted tasks apart."""
 
     schema_version: Literal[2]
     campaign: str
@@ -98,6 +108,7 @@ class Report:
     quarantined: tuple[Refused, ...]
     unplanned: tuple[str, ...]
     manifest: tuple[ManifestLine, ...]
+    below_plan: tuple[BelowPlan, ...] = ()
 
     @property
     def headline(self) -> Contrast | None:

@@ -40,7 +40,8 @@ class MeasureContrast:
 @dataclass(frozen=True)
 class CostPerPass:
     """Money per pass, per condition: sum of costs / passes; None without a pass. `with_losses` adds what lost
-    attempts cost, as far as it is known: `unknown` of them left no cost."""
+    runs of the agent cost: None where `unknown` of them left no cost. They cost no more than the plan's cap each:
+    `with_losses_at_most`, None without a cap."""
 
     condition: str
     passes: int
@@ -50,6 +51,7 @@ class CostPerPass:
     without_losses: float | None
     with_losses: float | None
     reason: str | None
+    with_losses_at_most: float | None = None
 
 
 @dataclass(frozen=True)

@@ -60,12 +60,21 @@ def _stops(report: Report) -> Table:
     return table("Why agents stopped", ("Condition", *head), rows if used else [])
 
 
-def medians(report: Report) -> Table:
+WIDEST = 8  # conditions beside each other: what paper holds
+
+
+def medians(report: Report) -> list[Table]:
+    """One table, or several where there are many conditions."""
+    names = report.condition_names
+    return [_medians(report, names[n : n + WIDEST], n) for n in range(0, len(names), WIDEST)]
+
+
+def _medians(report: Report, names: Sequence[str], first: int) -> Table:
     found = {(entry.measure, entry.condition): entry for entry in report.metrics}
     rows: list[Sequence[Cell]] = [
         (
             measure.label + (" (share)" if measure.unit == "share" else ""),
-            *(_typical(found.get((measure.key, name)), measure) for name in report.condition_names),
+            *(_typical(found.get((measure.key, name)), measure) for name in names),
         )
         for measure in MEASURES
         if any(key == measure.key for key, _ in found)
@@ -75,7 +84,8 @@ def medians(report: Report) -> Table:
         "places. n: trials with the metric. Runs that hit a budget are cut off there: their times and tokens are "
         "lower bounds."
     )
-    return table("Medians of every metric", ("Metric", *report.condition_names), rows, lead=lead, folded=True)
+    title = "Medians of every metric" + (f", conditions {first + 1} to {first + len(names)}" if first else "")
+    return table(title, ("Metric", *names), rows, lead=lead, folded=True)
 
 
 def _typical(entry: Typical | None, measure: Measure) -> Cell:

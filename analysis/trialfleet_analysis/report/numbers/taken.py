@@ -48,7 +48,7 @@ def taken(report: Report) -> Section:
             _ratios(analysis.cost_ratios),
             _time_to_pass(report),
             _incidence(analysis.incidence),
-            medians(report),
+            *medians(report),
             _quartiles(report),
         ),
     )
@@ -140,8 +140,8 @@ def _costs(found: Sequence[CostPerPass]) -> Table:
         "Passes",
         "Cost of measured trials",
         "Cost per pass",
-        "Cost per pass, lost attempts included",
-        "Lost attempts without a cost",
+        "Cost per pass, lost runs included",
+        "Lost runs without a cost",
     )
     rows = (
         (
@@ -149,12 +149,22 @@ def _costs(found: Sequence[CostPerPass]) -> Table:
             one.passes,
             quantity(one.cost, "usd"),
             maybe(quantity(one.without_losses, "usd"), one.reason),
-            quantity(one.with_losses, "usd"),
+            _with_losses(one),
             one.unknown,
         )
         for one in found
     )
     return table("What a pass costs", columns, rows if any(one.cost is not None for one in found) else ())
+
+
+def _with_losses(one: CostPerPass) -> Value:
+    """Known, or between the cost without them and that with the plan's cap for each."""
+    if one.with_losses is not None or one.without_losses is None:
+        return maybe(quantity(one.with_losses, "usd"), one.reason)
+    low, high = quantity(one.without_losses, "usd"), one.with_losses_at_most
+    if high is None:
+        return Value(f"{low} or more", "what a lost run cost is in no record, and the plan has no cap")
+    return Value(f"{low} to {quantity(high, 'usd')}", "each lost run at no more than the plan’s cap")
 
 
 def _ratios(found: Sequence[CostRatio]) -> Table:
