@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from trialfleet_runner.canonical import digest, sha256
 from trialfleet_runner.conditions import Condition
 from trialfleet_runner.context import tokens
+from trialfleet_runner.context.anchor import frames_as_words
 from trialfleet_runner.context.naming import fitting, globs_of, naming, neutral
 from trialfleet_runner.contract import ConditionOrder, PredictedTarget, Prediction, TaskOrder
 from trialfleet_runner.errors import OperatorError
@@ -69,7 +70,8 @@ class Predictor:
     near: tuple[str, ...] = ()
 
     def predict(self, prompt: str, variants: Variants) -> Prediction:
-        """From the task's own words. Only files that the agent will find are named. Raises `OperatorError`."""
+        """From the task's own words; the frames of a failing test's output count as words, not as files that
+        somebody names. Only files that the agent will find are named. Raises `OperatorError`."""
         from trialfleet_targets.errors import TargetsError
         from trialfleet_targets.index import index_at
         from trialfleet_targets.methods import ranker
@@ -78,8 +80,9 @@ class Predictor:
         past = self._past()
         try:
             index = index_at(past.folder, past.commit, cache=self.cache.targets)
-            found = predict(index, prompt, method=METHOD)
-            ranked = [target.path for target in ranker(METHOD, index).rank(prompt)]
+            asked = frames_as_words(prompt) if self.task.spec.prompt_source == "failing_test" else prompt
+            found = predict(index, asked, method=METHOD)
+            ranked = [target.path for target in ranker(METHOD, index).rank(asked)]
         except TargetsError as error:
             raise OperatorError(error.message, where=self.task.where, hint=error.hint) from None
         there = [target for target in found.targets if target.path in variants.workspace]

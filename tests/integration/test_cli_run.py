@@ -316,7 +316,7 @@ def test_what_a_model_needs_is_asked_before_anything_is_frozen(
         ({"rep": 1}, ("rep: unknown key", "did you mean reps")),
         ({"conditions": ["none", "flat"]}, ("no condition is called 'flat'",)),
         ({"conditions": ["placebo"]}, ("the task has no context 'placebo'", "contexts.placebo")),
-        ({"conditions": {"x": {"inline": {"source": "targets"}}}}, ("'targets' is not available",)),
+        ({"conditions": {"x": {"fail_fast": True}}, "agent": {"kind": "search"}}, ("search cannot be given",)),
         ({"agent": {"kind": "gpt"}}, ("no agent is called 'gpt'", "claude-code")),
         ({"tasks": ["task.yaml", "twin.yaml"]}, ("'shop-total' is already used",)),
         ({"tasks": ["nothing.yaml"]}, ("nothing.yaml: no such file",)),

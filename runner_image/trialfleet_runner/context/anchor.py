@@ -12,6 +12,7 @@ from trialfleet_runner.task import AnchorPath
 WORKSPACE = "/workspace"
 _CLASSIC = re.compile(r'^\s*(?:E\s+)?File "([^"\n]+)", line \d+')
 _PYTEST = re.compile(r"^([^\s:][^:\n]*\.py):\d+: ?(?:in \S|[A-Za-z_][\w.]*(?:$|: )|$)")
+_PLACED = re.compile(r"^\s*([^\s:][^:\n]*\.py):\d+(?=:|$)")
 _SECTION = re.compile(r"^_{3,} .* _{3,}$")
 _BANNER = re.compile(r"^={3,} (.*?) ={3,}$")
 _TEST_FOLDERS = frozenset({"tests", "test"})
@@ -57,6 +58,25 @@ def frames(output: str) -> Iterator[list[str]]:
             found.append(frame[1])
     if found:
         yield found
+
+
+def frames_as_words(output: str) -> str:
+    """`output` with the path of every frame and warning as plain words: where a program has been is not what
+    somebody names.
+
+    >>> frames_as_words("src/pkg/a.py:7: in f")
+    'src pkg a 7: in f'
+    """
+    return "\n".join(map(_as_words, output.split("\n")))
+
+
+def _as_words(line: str) -> str:
+    match = _CLASSIC.match(line) or _PLACED.match(line)
+    if match is None:
+        return line
+    start, end = match.span(1)
+    words = re.sub(r"[/\\]+", " ", match[1].removesuffix(".py"))
+    return f"{line[:start]}{words} {line[end:].lstrip(':')}"
 
 
 def deepest_frame(output: str, paths: Collection[str], workspace: str = WORKSPACE) -> str | None:
