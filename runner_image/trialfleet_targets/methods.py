@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Protocol
+from typing import Literal, Protocol
 
 from trialfleet_targets.index import Index
 from trialfleet_targets.prediction import Target
 
-METHODS = ("default", "clarte")
+MethodName = Literal["default", "clarte"]
+METHODS: tuple[MethodName, ...] = ("default", "clarte")
 
 
 class Ranker(Protocol):

@@ -20,10 +20,10 @@ READ_FOR_NAMES = 50_000  # characters
 LOOKED_BACK = 60  # characters before a name in which a negation counts
 
 _TRIVIAL = re.compile(
-    r"(?:(?:hi|hello|hey|there|everyone|thanks?(?: you)?|ok(?:ay)?|yes|no|sure|please|great|good(?: job)?|continue|go on|go ahead"
-    r"|proceed|next|done|stop|retry|try again|again|help(?: me)?|undo|commit(?: it| this)?|push(?: it)?|lgtm"
-    r"|run (?:the |all )?tests|what(?:'s| is) (?:this|next)|looks good(?: to me)?|do it"
-    r"|that's all|and|now|so much)"
+    r"(?:(?:hi|hello|hey|there|everyone|thanks?(?: you)?|ok(?:ay)?|yes|no|sure|please|great|good(?: job)?|continue"
+    r"|go on|go ahead|proceed|next|done|stop|retry|try again|again|help(?: me)?|undo|commit(?: it| this)?|lgtm"
+    r"|push(?: it)?|run (?:the |all )?tests|what(?:'s| is) (?:this|next)|looks good(?: to me)?|do it|that's all"
+    r"|and|now|so much)"
     r"[\s,.!?]*)+",
     re.I,
 )

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from trialfleet_targets.default.features import Candidates, Knowledge
+from trialfleet_targets.default.features import NAMES, Candidates, Knowledge
 from trialfleet_targets.default.ranking import MOST_RANKED, Default
+from trialfleet_targets.default.weights import Weights, softmax
 from trialfleet_targets.errors import TargetsError
 from trialfleet_targets.evaluation.baselines import BASELINES
 from trialfleet_targets.evaluation.cases import Case, cases, family
@@ -23,13 +24,12 @@ from trialfleet_targets.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Answer:
-    """`outcomes`: by method or baseline; each ranking ends after 20. `confidence`: of the method `default`.
-    `files`: that could be named. `candidates`: what the method `default` weighed; `true`: which were right."""
+    """`outcomes`: by method or baseline; each ranking ends after 20. `files`: that could be named. `candidates`:
+    what the method `default` weighed; `true`: which of them were right."""
 
     case: Case
     files: int
     outcomes: Mapping[str, Outcome]
-    confidence: float | None
     candidates: Candidates
     true: Sequence[bool]
 
@@ -58,17 +58,16 @@ def evaluate(
 
 def of_language(snapshot: Snapshot, language: str) -> Snapshot:
     """Without the files of other languages."""
-    files = {path: file for path, file in snapshot.files.items() if family(path) == language}
-    edges = tuple(edge for edge in snapshot.edges if edge.source in files and edge.target in files)
-    return replace(snapshot, files=files, edges=edges)
+    return replace(
+        snapshot, files={path: file for path, file in snapshot.files.items() if family(path) == language}
+    )
 
 
 def answer(index: Index, case: Case, methods: Sequence[str]) -> Answer:
     """Of one case, from the index of its parent."""
     default = Default(index)
     knowledge = default.knowledge
-    ranking = default.ranking(case.prompt)
-    rankings = {"default": [target.path for target in ranking.targets]} if "default" in methods else {}
+    rankings = {"default": [target.path for target in default.rank(case.prompt)]} if "default" in methods else {}
     for method in methods:
         if method != "default":
             rankings[method] = [target.path for target in ranker(method, index).rank(case.prompt)]
@@ -79,10 +78,25 @@ def answer(index: Index, case: Case, methods: Sequence[str]) -> Answer:
         case,
         len(knowledge.paths),
         {name: outcome(case.repository, ranked, truth) for name, ranked in rankings.items()},
-        ranking.confidence,
         candidates,
         [knowledge.paths[int(file)] in truth for file in candidates.files],
     )
+
+
+def weighed(answer: Answer, weights: Weights) -> Outcome:
+    """The outcome that the method `default` would have had with these weights."""
+    order = np.argsort(-weights.scores(answer.candidates.values), kind="stable")[:MOST_RANKED]
+    places = [at for at, candidate in enumerate(order.tolist(), 1) if answer.true[candidate]]
+    found = sum(at <= 5 for at in places) / len(answer.case.truth)
+    return Outcome(answer.case.repository, places[0] if places else None, found)
+
+
+def confidence(answer: Answer, weights: Weights) -> float:
+    """How sure the method `default` would have been with these weights."""
+    scores = weights.scores(answer.candidates.values)
+    order = np.argsort(-scores, kind="stable")
+    cover = float(answer.candidates.values[order[0], NAMES.index("cover")])
+    return weights.sure(softmax(scores)[order], cover, answer.files)
 
 
 def _best(knowledge: Knowledge, scores: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[str]:
