@@ -50,10 +50,14 @@ def decoded(data: bytes) -> FileFacts | None:
         values["inheritance"] = tuple(Inheritance(*row) for row in values["inheritance"])
         values["references"] = tuple(values["references"])
         values["language"] = Language(values["language"])
-        given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        given = {name: _tuple(value) for name, value in values.items()}
         return FileFacts(**given)
     except (TypeError, KeyError, IndexError) as error:
         raise ValueError(f"no facts: {error}") from None
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
 
 
 def _definitions(rows: Iterable[Sequence[Any]]) -> tuple[Definition, ...]:

@@ -77,7 +77,7 @@ class LazySnapshot(Snapshot):
             object.__setattr__(self, name, value)
 
     @cached_property
-    def edges(self) -> tuple[Edge, ...]:  # type: ignore[override]
+    def edges(self) -> tuple[Edge, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         made: tuple[Edge, ...] | Callable[[], tuple[Edge, ...]] = self.__dict__["_edges"]
         return made() if callable(made) else made
 
@@ -132,7 +132,7 @@ def _unusable(entry: Entry, missing: frozenset[str]) -> str:
     if entry.link:
         return "symbolic link"
     if not entry.path.isprintable():
-        return "its name is no UTF-8" if _surrogates(entry.path) else "its name holds control characters"
+        return "its name is no UTF-8" if _surrogates(entry.path) else "its name cannot be printed"
     return "not in this partial clone" if entry.blob in missing else ""
 
 
@@ -156,6 +156,6 @@ def _notes(repository: Repository, sorting: _Sorting, commits: int) -> Iterator[
     if repository.shallow:
         yield f"a shallow clone: its history ends after {commits} commits"
     if sorting.submodules:
-        yield f"{sorting.submodules} submodules not read"
+        yield f"{sorting.submodules} submodule{'s' * (sorting.submodules > 1)} not read"
     if not sorting.rows:
         yield "no file in a language with a grammar"

@@ -39,7 +39,7 @@ def describe(index: Index, *, seconds: float, as_json: bool) -> None:
         "methods": list(index.methods),
         "files": dict(sorted(Counter(index.languages).items())),
         "tests": int(index.tests.sum()),
-        "definitions": int(index.values["definitions.starts"][-1]),  # type: ignore[arg-type]
+        "definitions": int(index.values["definitions.starts"][-1]),
         "edges": _edges(index),
         "commits": len(index.values["history.sha"]),
         "problems": dict(sorted(Counter(problem for problem in index.problems if problem).items())),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib import metadata
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from trialfleet_targets.encoding import decoded
@@ -47,6 +48,7 @@ class Files(Mapping[str, SourceFile]):
         self._files: dict[str, SourceFile] = {}
         self._facts: dict[str, FileFacts] = {}
         self._texts: dict[str, str] = {}
+        self._order, self._batch = list(rows), 1
 
     def __getitem__(self, path: str) -> SourceFile:
         if path not in self._files:
@@ -75,16 +77,15 @@ class Files(Mapping[str, SourceFile]):
         return self._facts[path]
 
     def text(self, path: str) -> str:
-        """Asked for one that was not announced to `read`, it reads all: who asks for one asks for more."""
+        """Each time that one is missing, twice as many of the next ones are read with it: who asks for one pays
+        for one, and who asks for all starts git a few times."""
         if path not in self._texts:
-            self.read(self._rows)
+            following = (one for one in self._order[self._order.index(path) :] if one not in self._texts)
+            wanted = {one: self._rows[one] for one in islice(following, self._batch)}
+            self._batch *= 2
+            for one, data in contents(self._repository, wanted):
+                self._texts[one] = data.decode("utf-8", "replace")
         return self._texts[path]
-
-    def read(self, paths: Iterable[str]) -> None:
-        """The contents of these, in one go."""
-        wanted = {path: self._rows[path] for path in paths if path not in self._texts}
-        for path, data in contents(self._repository, wanted):
-            self._texts[path] = data.decode("utf-8", "replace")
 
     def _again(self, path: str) -> FileFacts:
         """For a cache that lost or spoilt what it was given."""
@@ -104,15 +105,15 @@ class _Lazy(SourceFile):
             object.__setattr__(self, name, value)
 
     @property
-    def facts(self) -> FileFacts:
+    def facts(self) -> FileFacts:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._files.facts(self.path)
 
     @property
-    def text(self) -> str:
+    def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._files.text(self.path)
 
     @property
-    def barrel(self) -> bool:
+    def barrel(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return is_barrel(self.facts)
 
 

@@ -1,0 +1,8 @@
+"""Lets tests here import what makes their repositories."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
