@@ -16,6 +16,7 @@ from trialfleet_targets.errors import TargetsError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from trialfleet_targets.evaluation.run import Answer
     from trialfleet_targets.index import Index
     from trialfleet_targets.methods import MethodName
 
@@ -93,6 +94,41 @@ def predict_command(
         show(found, predict(found, asked, method=cast("MethodName", method)), explain=explain, as_json=as_json)
 
 
+@targets.command("evaluate")
+@click.argument("repositories", nargs=-1, required=True, metavar="REPOSITORY…")
+@click.option("--commits", type=click.IntRange(1, 1000), default=20, show_default=True, metavar="N",
+              help="The newest N of each repository that can be asked for.")  # fmt: skip
+@_JSON
+def evaluate_command(repositories: Sequence[str], commits: int, as_json: bool) -> None:
+    """Ask for commits that REPOSITORY… already has, and count how often the right file was named.
+
+    A commit can be asked for when it modifies 1–5 source files in at most 200 lines and its message, of 5 words or
+    more, names no path. Each is answered from its parent alone; tests are no targets. Besides the methods there
+    are baselines on the same commits.
+    """
+    with _refusing():
+        from trialfleet_targets.cache import cache_folder
+        from trialfleet_targets.evaluation.run import evaluate
+        from trialfleet_targets.repository import Repository, plain
+        from trialfleet_targets.showing_evaluation import show_evaluation
+
+        answers: list[Answer] = []
+        opened = [Repository.open(name) for name in repositories]
+        for one in opened:
+            with _waiting(f"evaluating {one.name}"):
+                found = list(evaluate(one, plain(str(one.folder)), most=commits, cache=cache_folder()))
+            if not found:
+                _say(f"{one.name}: no commit can be asked for")
+            answers += found
+        if not answers:
+            raise TargetsError(
+                "no commit of these repositories can be asked for",
+                where=" ".join(one.name for one in opened),
+                hint="name repositories with a history of small commits whose messages say what changed",
+            )
+        show_evaluation(answers, as_json=as_json)
+
+
 def _asked(prompt: str) -> str:
     if prompt != "-":
         return prompt[:LONGEST_PROMPT]
@@ -103,14 +139,11 @@ def _asked(prompt: str) -> str:
 
 def _index(repository: str, at: str | None, methods: Sequence[str]) -> Index:
     """Found or built, with a word to a person who waits."""
-    from rich.console import Console
-
     from trialfleet_targets.cache import cache_folder
     from trialfleet_targets.index import index_at
 
-    screen = Console(stderr=True, highlight=False, markup=False)
-    with screen.status("reading the repository") if screen.is_terminal else _nothing():
-        return index_at(repository, at, cache=cache_folder(), methods=methods, say=lambda words: _say(words))
+    with _waiting("reading the repository"):
+        return index_at(repository, at, cache=cache_folder(), methods=methods, say=_say)
 
 
 def _say(words: str) -> None:
@@ -118,8 +151,16 @@ def _say(words: str) -> None:
 
 
 @contextmanager
-def _nothing() -> Generator[None]:
-    yield
+def _waiting(words: str) -> Generator[None]:
+    """Something that moves, on a terminal; it is wiped away at the end."""
+    from rich.console import Console
+
+    screen = Console(stderr=True, highlight=False, markup=False)
+    if not screen.is_terminal:
+        yield
+        return
+    with screen.status(words):
+        yield
 
 
 @contextmanager
