@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -52,38 +53,32 @@ def groups(world: World, history: Sequence[PastCommit], *, seed: int = 0) -> lis
     """Examples of the newest 500 commits that changed 2 to 30 files of which at least two may be targets.
 
     `history`: newest first. For each such file of a commit: the file, and up to nine that the commit left alone
-    (direct neighbours of the file, files two steps away, files of its community; drawn with the seed).
+    (direct neighbours of the file, files two steps away, files of its community), drawn by the seed and the
+    commit's name. No later commit changes any of it.
     """
     number = {name: at for at, name in enumerate(world.graph.names)}
-    chosen: list[tuple[int, list[int]]] = []
-    for ago, one in enumerate(history):
-        changed = [number[path] for path in one.changed if path in number and not world.tests[number[path]]]
-        if not one.merge and len(one.changed) <= LARGEST_COMMIT and len(changed) > 1:
-            chosen.append((ago, sorted(changed)))
-    past = Past(history, number)
-    paths = _Paths(world.graph.names)
+    past, paths = Past(history, number), _Paths(world.graph.names)
     found: list[Group] = []
-    for batch in _batches(chosen[:MOST_COMMITS]):
+    for batch in _batches(_chosen(world, history, number)):
         table = distances(world.graph, [file for _, changed in batch for file in changed])
         row = 0
         for ago, changed in batch:
-            own = table[row : row + len(changed)]
+            steps = table[row : row + len(changed)]
             row += len(changed)
             before = past.before(ago)
-            random = np.random.default_rng([seed, ago])
+            random = np.random.default_rng([seed, crc32(history[ago].sha.encode())])
             for place, file in enumerate(changed):
-                others = _others(world, file, changed, own[place], random)
-                if len(others):
-                    candidates = [file, *others]
-                    features = np.empty((len(candidates), 4))
-                    sources = [source for source in changed if source != file]
-                    nearest = np.delete(own, place, axis=0)[:, candidates].min(axis=0)
-                    features[:, 0] = [paths.likeness(one, sources) for one in candidates]
-                    features[:, 1] = np.where(nearest == UNREACHED, 0, 1 / (nearest + 1.0))
-                    features[:, 2] = [before.coupling(one, sources) for one in candidates]
-                    features[:, 3] = world.betweenness[candidates]
-                    highest = features.max(axis=0)
-                    found.append(Group(ago, features / np.where(highest > 0, highest, 1)))
+                candidates = [file, *_others(world, file, changed, steps[place], random)]
+                if len(candidates) > 1:
+                    sources = changed[:place] + changed[place + 1 :]
+                    nearest = np.delete(steps, place, axis=0)[:, candidates].min(axis=0)
+                    columns = (
+                        [paths.likeness(one, sources) for one in candidates],
+                        np.where(nearest == UNREACHED, 0, 1 / (nearest + 1.0)),
+                        [before.coupling(one, sources) for one in candidates],
+                        world.betweenness[candidates],
+                    )
+                    found.append(Group(ago, _by_maximum(np.column_stack(columns))))
     return found
 
 
@@ -188,6 +183,21 @@ class _Paths:
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     together = len(one & other)
     return together / (len(one) + len(other) - together) if together else 0.0
+
+
+def _chosen(world: World, history: Sequence[PastCommit], number: Mapping[str, int]) -> list[tuple[int, list[int]]]:
+    """Commits to learn from: how many commits ago, and the files that may be targets."""
+    found: list[tuple[int, list[int]]] = []
+    for ago, one in enumerate(history):
+        changed = [number[path] for path in one.changed if path in number and not world.tests[number[path]]]
+        if not one.merge and len(one.changed) <= LARGEST_COMMIT and len(changed) > 1:
+            found.append((ago, sorted(changed)))
+    return found[:MOST_COMMITS]
+
+
+def _by_maximum(features: Floats) -> Floats:
+    highest = features.max(axis=0)
+    return features / np.where(highest > 0, highest, 1)
 
 
 def _others(

@@ -136,12 +136,12 @@ def test_coupling_before_a_commit_is_coupling_of_what_came_before(history: list[
 @settings(max_examples=30)
 @given(commits, st.lists(st.sets(st.sampled_from(LINE), max_size=4), max_size=5))
 def test_what_comes_later_changes_no_example(history: list[PastCommit], later: list[set[str]]) -> None:
-    """But for which files are drawn: here there are too few to draw from."""
     newer = [
         PastCommit(f"n{at}", NOW + at * DAY, "", "", tuple(sorted(changed))) for at, changed in enumerate(later)
     ]
     newer.reverse()
-    then, now = groups(world(LINE, IN_LINE), history), groups(world(LINE, IN_LINE), newer + history)
+    star = world([*LINE, *"ghijkl"], edges(*((one, other) for one in "ab" for other in "cdefghijkl")))
+    then, now = groups(star, history), groups(star, newer + history)
     kept = [one for one in now if one.commit >= len(newer)]
     assert [one.features.tobytes() for one in kept] == [one.features.tobytes() for one in then]
     assert [one.commit - len(newer) for one in kept] == [one.commit for one in then]
