@@ -61,9 +61,9 @@ def index_command(repository: str, at: str | None, method: str | None, as_json: 
 
     Needed by nobody: `predict` does it too. It shows what was read, and what could not be.
     """
-    from trialfleet_targets.showing import describe
-
     with _refusing():
+        from trialfleet_targets.showing import describe
+
         began = time.perf_counter()
         found = _index(repository, at, [method] if method else METHODS)
         describe(found, seconds=time.perf_counter() - began, as_json=as_json)
@@ -84,13 +84,12 @@ def predict_command(
     PROMPT is text; `-` reads it from standard input. Test files are never named. Piped, each file is a line:
     score, path, symbols with their lines, between tabs.
     """
-    from trialfleet_targets.showing import show
-
     with _refusing():
+        from trialfleet_targets.predict import predict
+        from trialfleet_targets.showing import show
+
         asked = _asked(prompt)
         found = _index(repository, at, [method])
-        from trialfleet_targets.predict import predict
-
         show(found, predict(found, asked, method=cast("MethodName", method)), explain=explain, as_json=as_json)
 
 
