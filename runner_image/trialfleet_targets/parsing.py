@@ -22,7 +22,7 @@ from trialfleet_targets.languages.rust import RustReader
 
 LARGEST = 2**20  # bytes that a grammar is given
 STEPS = 20_000  # of 100 parse operations each: twice what a megabyte of dense source needs
-SECONDS = 3.0  # of this thread's processor time: only what a grammar recovers from in quadratic time gets there
+SECONDS = 2.0  # of this thread's processor time: only what a grammar recovers from in quadratic time gets there
 _GENERATED = re.compile(
     rb"@generated\b|\bCode generated\b.{0,200}\bDO NOT EDIT\b"
     rb"|\b(?:automatically|auto-?)\s?generated\b.{0,200}\b(?:do not|don't) (?:edit|modify|change)\b",

@@ -151,10 +151,11 @@ class PythonReader(Reader):
     def _list(self, node: Node) -> None:
         """`__all__`, as far as it is a list of literals: with anything computed in it, the underscore decides."""
         right = node.child_by_field_name("right")
-        if right is None or right.type not in ("list", "tuple"):
+        items = right.named_children if right is not None and right.type in ("list", "tuple") else []
+        if not items or any(item.type not in ("string", "comment") for item in items):
             self.public = None
             return
-        quoted = [_QUOTED.match(self.text(item)) for item in right.named_children if item.type == "string"]
+        quoted = [_QUOTED.match(self.text(item)) for item in items]
         names = {found[1] or found[2] or "" for found in quoted if found}
         if node.type == "assignment":
             self.public = names
