@@ -67,7 +67,7 @@ def ran(lab: Lab) -> Ran:
     (lab.root / "campaign.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
     trialfleet("run", "campaign.yaml", "--no-ray", "--no-report", lab=lab)
     store = DirectoryStore(lab.root / "runs")
-    found = {}
+    found: dict[str, tuple[Outcome, Bundle]] = {}
     for file in sorted((store.root / "targets/outcomes").iterdir()):
         outcome = Outcome.model_validate_json(file.read_bytes())
         assert outcome.bundle is not None
@@ -142,6 +142,7 @@ def test_the_offline_agent_looks_first_through_the_same_interface(ran: Ran) -> N
     delivery, metrics = outcome.scored.delivery, outcome.scored.metrics
     looked = plan.tasks[0].prediction
     assert looked is not None
+    assert metrics.preflight_turns is not None
     assert metrics.preflight_turns == len(looked.targets)
     assert metrics.turns is not None
     assert metrics.preflight_turns < metrics.turns

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from trialfleet_runner.campaign import CampaignSpec
+from trialfleet_runner.conditions import PRESETS
 from trialfleet_runner.task import Status
 from trialfleet_runner.taskfile import LoadedTask, campaign_tasks, load_all, tasks_of
 from trialfleet_runner.yamlfile import Loaded, read
@@ -27,6 +28,16 @@ def test_the_demo_is_large_enough_and_runs_without_key_or_server() -> None:
     assert (len(spec.conditions), spec.reps) == (4, 5)
     assert (spec.agent.kind, spec.backend) == ("search", "local")
     assert (FOLDER / spec.store_spec.url).resolve() == FOLDER.parents[1] / "runs"
+
+
+def test_the_campaign_of_targets_has_the_arms_that_tell_names_from_confidence() -> None:
+    spec = campaign("targets.yaml").value
+    arms = {"placebo", "placebo_matched", "wrong_targets", "predicted_targets", "oracle_targets"}
+    assert set(spec.conditions) == {"none", *arms}
+    assert set(spec.conditions) <= set(PRESETS)
+    assert spec.primary is not None
+    assert (spec.primary.treatment, spec.primary.control) == ("predicted_targets", "placebo_matched")
+    assert (spec.agent.kind, spec.backend) == ("search", "local")
 
 
 @pytest.mark.parametrize("task", campaign_tasks(campaign("demo.yaml")), ids=lambda task: task.id)

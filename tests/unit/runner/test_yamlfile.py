@@ -48,7 +48,11 @@ def test_a_good_file_is_read_and_notes_are_ignored(tmp_path: Path) -> None:
         ("reps: 5\n", "", ("reps: is required and not given", "add it")),
         ("agent: {kind: nop}", "agent: {kind: nop, version: 3.11}", (":6: agent.version", "put it in quotes")),
         ("[none, flat_llm]", "5", (":4: conditions", "must be a list or must be a mapping")),
-        ("[none, flat_llm]", "{x: {fils: tree}}", (":4: conditions.x.fils: unknown key", "did you mean files?")),
+        (
+            "[none, flat_llm]",
+            "{x: {filess: tree}}",
+            (":4: conditions.x.filess: unknown key", "did you mean files?"),
+        ),
         ("seed: 1", "seed: 1\nseed: 2", (":3: seed: this key stands twice", "line 2")),
         ("reps: 5", "reps: [5", ("is not YAML",)),
         ("seed: 1", "seed: !!python/object:os.system 1", (":2: seed",)),
