@@ -27,6 +27,7 @@ from trialfleet_runner.canonical import canonical_json, sha256
 from trialfleet_runner.contract import (
     Delivery,
     End,
+    Loss,
     Manifest,
     Metrics,
     Outcome,
@@ -182,8 +183,11 @@ def fill(root: Path, plan: Plan) -> None:
         (outcomes / f"{trial.id}.json").write_bytes(canonical_json(_outcome(trial, scored, digest)))
 
 
-def keep_only(root: Path, plan: Plan) -> None:
-    """Outcomes, and the tables that a reading of all bundles would have kept."""
+def keep_only(root: Path, plan: Plan, *, lossy: float = 0.0) -> None:
+    """Outcomes, and the tables that a reading of all bundles would have kept.
+
+    `lossy`: share of the trials that lost an attempt; a sixth of those were given up.
+    """
     from trialfleet_analysis.evidence import Evidence
     from trialfleet_analysis.ledger import read_ledger, run_of
     from trialfleet_analysis.tables.arrow import attempts_table, trials_table
@@ -196,7 +200,10 @@ def keep_only(root: Path, plan: Plan) -> None:
     outcomes = root / "demo" / "outcomes"
     outcomes.mkdir()
     for trial in made.trials(plan):
-        outcome = _outcome(trial, _scored(trial), sha256(trial.id.encode()))
+        losses = _losses(trial, lossy)
+        for number, loss in enumerate(losses, start=1):
+            made.write_loss(store, plan.campaign, trial, number, loss)
+        outcome = _outcome(trial, _scored(trial), sha256(trial.id.encode()), losses)
         (outcomes / f"{trial.id}.json").write_bytes(canonical_json(outcome))
     witness = Witness(store, "demo")
     ledger = read_ledger(witness, "demo")  # type: ignore[arg-type]
@@ -211,6 +218,7 @@ def keep_only(root: Path, plan: Plan) -> None:
             run=run_of(_start(outcome.trial), None),
         )
         for outcome in ledger.outcomes
+        if outcome.scored is not None
     }
     rows = trial_rows(ledger, evidence, ledger.reps)
     trials = trials_table(rows, task_rows(ledger))
@@ -270,9 +278,21 @@ def _scored(trial: Trial) -> Scored:
     )  # fmt: skip
 
 
-def _outcome(trial: Trial, scored: Scored, digest: str) -> Outcome:
-    key = f"attempts/{trial.id}/1/bundle.tar.zst"
-    return Outcome(trial=trial, attempts=1, scored=scored, bundle=key, bundle_sha256=digest)
+def _losses(trial: Trial, lossy: float) -> tuple[Loss, ...]:
+    draw = random.Random(f"lost {trial.id}")
+    if draw.random() >= lossy:
+        return ()
+    return (made.MID_RUN,) * (3 if draw.random() < 1 / 6 else 1)  # three spend the budget
+
+
+def _outcome(trial: Trial, scored: Scored, digest: str, losses: tuple[Loss, ...] = ()) -> Outcome:
+    classes = tuple(loss.loss for loss in losses)
+    if len(losses) > 1:
+        return Outcome(trial=trial, attempts=len(losses), abandoned=classes[-1], losses=classes)
+    key = f"attempts/{trial.id}/{len(losses) + 1}/bundle.tar.zst"
+    return Outcome(
+        trial=trial, attempts=len(losses) + 1, scored=scored, bundle=key, bundle_sha256=digest, losses=classes
+    )
 
 
 def _start(trial: Trial) -> Start:
