@@ -62,7 +62,7 @@ index = index_at(sys.argv[1], cache=pathlib.Path(sys.argv[2]))
 loaded = time.perf_counter()
 draw = random.Random(1)
 subjects = [one.subject for one in index.history]
-prompts = [" ".join(draw.sample(draw.choice(subjects).split() * 2, 10)) for _ in range(int(sys.argv[3]) + 1)]
+prompts = [" ".join(draw.choices(draw.choice(subjects).split(), k=10)) for _ in range(int(sys.argv[3]) + 1)]
 taken = []
 for prompt in prompts:
     start = time.perf_counter()
