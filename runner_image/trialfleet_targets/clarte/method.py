@@ -82,7 +82,7 @@ class Clarte:
         )
         weighted = scores * self._weights
         total = weighted.sum(axis=1)
-        order = self._ordered(candidates, total)[:MOST_RANKED]
+        order = self._ordered(candidates, total)
         files: list[int] = candidates[order].tolist()
         return tuple(
             Target(self._paths[file], float(total[at]), _parts(weighted[at], int(origin[file])))
@@ -107,15 +107,19 @@ class Clarte:
         return found
 
     def _ordered(self, candidates: npt.NDArray[np.intp], total: Floats) -> npt.NDArray[np.intp]:
-        """By score; ties: files that only use others first, then by betweenness, by importers, by path."""
+        """Places of the 20 best by score; ties: files that only use others first, then by betweenness, by
+        importers, by path."""
+        score = total.round(TIED)
+        first = _best(score, MOST_RANKED)
+        files = candidates[first]
         keys = (
-            candidates,
-            -self._importers[candidates],
-            -self._betweenness[candidates],
-            ~self._consumer_only[candidates],
-            -total.round(TIED),
+            files,
+            -self._importers[files],
+            -self._betweenness[files],
+            ~self._consumer_only[files],
+            -score[first],
         )
-        return np.lexsort(keys)
+        return first[np.lexsort(keys)][:MOST_RANKED]
 
 
 def select(ranked: Iterable[Target]) -> tuple[Target, ...]:
@@ -130,10 +134,19 @@ _LEXICAL = ("lexical", "spread", "test", "similar")
 
 def _seeds(lexical: Floats) -> Floats:
     """The ten best scores, the others 0; of equal ones the first by path."""
-    best = np.lexsort((np.arange(len(lexical)), -lexical.round(TIED)))[:MOST_SEEDS]
+    score = lexical.round(TIED)
+    first = _best(score, MOST_SEEDS)
+    best = first[np.lexsort((first, -score[first]))][:MOST_SEEDS]
     seeds = np.zeros_like(lexical)
     seeds[best] = lexical[best]
     return seeds
+
+
+def _best(score: Floats, count: int) -> npt.NDArray[np.intp]:
+    """Places, ascending, of the `count` largest and of all that tie with the last of them."""
+    if len(score) <= count:
+        return np.arange(len(score))
+    return np.flatnonzero(score >= np.partition(score, -count)[-count])
 
 
 def _by_maximum(values: Floats) -> Floats:
