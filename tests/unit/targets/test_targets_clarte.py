@@ -101,6 +101,15 @@ def test_ties_are_broken_as_published() -> None:
     assert names[method._ordered(candidates, equal + 1e-3 * last_is_best)[0]] == "e"
 
 
+@given(st.lists(st.sampled_from([0.1, 0.5, 0.9]), min_size=1, max_size=60))
+def test_of_many_ties_the_first_twenty(scores: list[float]) -> None:
+    ranking = MANY._ordered(np.arange(len(scores)), np.array(scores))
+    assert ranking.tolist() == sorted(range(len(scores)), key=lambda at: (-scores[at], at))[:20]
+
+
+MANY = Clarte(prepare(snapshot([source(f"f{at:02}.py") for at in range(60)])))
+
+
 def test_selection() -> None:
     def targets(*scores: float) -> list[Target]:
         return [Target(f"{at}", score) for at, score in enumerate(scores)]
