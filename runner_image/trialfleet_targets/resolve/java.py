@@ -44,7 +44,7 @@ class JavaResolver(Resolver):
             holders = self.packages.get(unit.removeprefix(_PACKAGE), {}).get(name, [])
             file = self.nearest(source, holders)
             return (Found(file, name),) if file else ()
-        key = (unit, name)
+        key = (unit, name, "")
         if key not in self._found:
             self._found[key] = self._member(unit, name)
         return self._found[key]

@@ -53,7 +53,7 @@ class Resolver(ABC):
         self.tests = frozenset(path for path, file in files.items() if file.test)
         self.others = others
         self._tables: dict[str, Table] = {}
-        self._found: dict[tuple[str, str], tuple[Found, ...]] = {}
+        self._found: dict[tuple[str, str, str], tuple[Found, ...]] = {}
 
     @abstractmethod
     def bind(self, path: str, imported: Import) -> Iterable[Bound]:
@@ -76,13 +76,23 @@ class Resolver(ABC):
 
     def lookup(self, unit: str, name: str, source: str) -> tuple[Found, ...]:
         """Where `name` of `unit` is defined, through files that pass it on. Nothing when nobody says so."""
-        del source
-        key = (unit, name)
+        viewer = self.viewer(source)
+        key = (unit, name, viewer)
         if key not in self._found:
-            self._found[key] = tuple(dict.fromkeys(self._follow(unit, name)))
+            self._found[key] = tuple(dict.fromkeys(self._follow(unit, name, viewer)))
         return self._found[key]
 
-    def _follow(self, unit: str, name: str) -> Iterator[Found]:
+    def viewer(self, source: str) -> str:
+        """What decides which names of another file are to be seen from `source`; by default nothing does."""
+        del source
+        return ""
+
+    def passed_on(self, unit: str, viewer: str) -> Table:
+        """The imports of a file that its importers see."""
+        del viewer
+        return self.table(unit)
+
+    def _follow(self, unit: str, name: str, viewer: str) -> Iterator[Found]:
         pending, seen = [(unit, name)], {(unit, name)}
         while pending and len(seen) < _LONGEST_CHAIN:
             unit, name = pending.pop()
@@ -99,7 +109,7 @@ class Resolver(ABC):
                 continue
             if unit not in self.facts:
                 continue
-            table = self.table(unit)
+            table = self.passed_on(unit, viewer)
             passed = table.names.get(head)
             steps = (
                 [(b.unit, _joined(b.there, rest)) for b in passed]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from trialfleet_targets.facts import DefinitionKind, Import
 from trialfleet_targets.resolve.configuration import at, rows, table, toml_table
-from trialfleet_targets.resolve.names import WHOLE, Bound, Found, Resolver, folder_of, join
+from trialfleet_targets.resolve.names import WHOLE, Bound, Found, Resolver, Table, folder_of, join
 from trialfleet_targets.snapshot import SourceFile
 
 _ROOTS = ("lib.rs", "main.rs")
@@ -22,6 +22,8 @@ class RustResolver(Resolver):
         self._read_manifests()
         self.declared: dict[str, dict[str, str]] = {}  # file -> module -> file, by #[path]
         self.parents: dict[str, str] = {}
+        self._root_of: dict[str, str] = {}
+        self._public: dict[str, Table] = {}
         self._read_modules()
         self.inline = {
             path: frozenset(d.name for d in facts.definitions if d.kind is DefinitionKind.MODULE)
@@ -55,6 +57,21 @@ class RustResolver(Resolver):
                 else:
                     yield Bound(here, file, f"{stuck}::{there}" if stuck else there)
 
+    def viewer(self, source: str) -> str:
+        return self.root(source)
+
+    def passed_on(self, unit: str, viewer: str) -> Table:
+        """Inside a crate a module's private imports are seen by modules below it; from outside only `pub use`."""
+        if self.root(unit) == viewer:
+            return self.table(unit)
+        if unit not in self._public:
+            table = self._public[unit] = Table()
+            for imported in self.facts[unit].imports:
+                if imported.re_export:
+                    for bound in self.bind(unit, imported):
+                        table.take(bound)
+        return self._public[unit]
+
     def own(self, unit: str, name: str) -> Found | None:
         child = self.child(unit, name)
         if child:
@@ -86,11 +103,14 @@ class RustResolver(Resolver):
         return next((place for place in places if place in self.facts and place != file), None)
 
     def root(self, file: str) -> str:
-        seen = {file}
-        while (above := self.parent(file)) is not None and above not in seen:
-            seen.add(above)
-            file = above
-        return file
+        """The top of the crate that the file belongs to."""
+        if file not in self._root_of:
+            top, seen = file, {file}
+            while (above := self.parent(top)) is not None and above not in seen:
+                seen.add(above)
+                top = above
+            self._root_of[file] = top
+        return self._root_of[file]
 
     def _start(self, path: str, words: list[str]) -> tuple[str, list[str]] | None:
         first, rest = words[0], words[1:]

@@ -93,6 +93,19 @@ def test_a_library_that_declares_and_passes_on_is_a_barrel() -> None:
     }
 
 
+def test_a_private_import_is_seen_inside_its_crate_and_not_from_outside() -> None:
+    project = {
+        "Cargo.toml": "[package]\nname = 'kit'\n",
+        "src/lib.rs": "mod part;\nmod user;\nuse part::Hidden;\npub use part::Shown;\n",
+        "src/part.rs": "pub struct Hidden;\npub struct Shown;\n",
+        "src/user.rs": "use super::Hidden;\n",
+        "tests/t.rs": "use kit::{Hidden, Shown};\n",
+    }
+    found = edges_of(project)
+    assert leads(found, "src/user.rs")["src/part.rs"] == ("Hidden",)
+    assert leads(found, "tests/t.rs")["src/part.rs"] == ("Shown",)
+
+
 def test_every_file_of_tests_is_a_crate_of_its_own() -> None:
     found = edges_of(WORKSPACE)
     assert leads(found, "crates/cli/tests/it.rs") == {
