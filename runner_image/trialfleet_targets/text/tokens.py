@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Protocol, cast
 
 from trialfleet_targets.text.synonyms import SYNONYMS
@@ -47,6 +47,12 @@ def _english() -> _Stemmer:
     return cast(_Stemmer, snowballstemmer.stemmer("english"))  # pyright: ignore[reportUnknownMemberType]
 
 
+@lru_cache(REMEMBERED)
+def _stem(part: str) -> str:
+    """Parts recur in many words."""
+    return _english().stemWord(part)
+
+
 class Tokenizer:
     """Turns text into terms: lower-case parts of words, at least two characters, without stop words.
 
@@ -75,11 +81,12 @@ class Tokenizer:
         words: Counter[str] = Counter()
         for text in texts:
             words.update(_IDENTIFIER.findall(text))
-        terms: Counter[str] = Counter()
+        terms: dict[str, int] = {}
+        known = self._remembered.get  # asked millions of times for a large repository
         for word, times in words.items():
-            for term in self._of_word(word):
-                terms[term] += times
-        return terms
+            for term in known(word) or self._of_word(word):
+                terms[term] = terms.get(term, 0) + times
+        return Counter(terms)
 
     def query(self, text: str, *, synonyms: bool = True) -> dict[str, float]:
         """Terms of a request with their weights: 1, and .3 for what only a synonym brings."""
@@ -119,4 +126,4 @@ class Tokenizer:
         return terms
 
     def _stemmed(self, part: str) -> str:
-        return _english().stemWord(part) if self.stem else part
+        return _stem(part) if self.stem else part
