@@ -50,16 +50,23 @@ def test_each_stage_finds_a_file_of_its_own() -> None:
         source("tests/test_ledger.py", exports="refund_everything", test=True),
         source("ledger.py"),
         source("vat.py"),
+        source("bank.py"),
         source("twin.py", imports="shared:cents"),
         *(source(f"other{at}.py", imports=f"m{at}:n{at}") for at in range(50)),
     ]
-    history = [commit(day, "payment.py", "vat.py") for day in range(3)]
+    history = [
+        commit(day, *changed)
+        for day in range(3)
+        for changed in (["payment.py", "vat.py"], ["bank.py", "payment.py"])
+    ]
     one = snapshot(files, edges(("invoice_writer.py", "payment.py")), history)
     found = {target.path: dict(target.parts) for target in Clarte(prepare(one)).rank("refund a payment")}
     assert "lexical" in found["payment.py"]
     assert "spread" in found["invoice_writer.py"]
     assert "test" in found["ledger.py"]
     assert "temporal" in found["vat.py"]
+    assert "temporal" in found["bank.py"]
+    assert "temporal" not in found["ledger.py"]
     assert "similar" in found["twin.py"]
     assert "tests/test_ledger.py" not in found
     assert not any(path.startswith("other") for path in found)
@@ -74,6 +81,13 @@ def test_a_file_that_only_imports_a_word_stays_below_one_that_is_named_by_it() -
     first, second, *_ = Clarte(prepare(snapshot(files))).rank("parser")
     assert first.path == "parser.py"
     assert dict(second.parts)["lexical"] == pytest.approx(dict(first.parts)["lexical"] / 2)
+
+
+def test_a_synonym_finds_a_file_at_a_lower_score() -> None:
+    files = [source("auth.py"), source("login.py"), source("zebra.py")]
+    first, second = Clarte(prepare(snapshot(files))).rank("the login")
+    assert [first.path, second.path] == ["login.py", "auth.py"]
+    assert dict(second.parts)["lexical"] == pytest.approx(0.3 * 0.35)
 
 
 def test_ties_are_broken_as_published() -> None:

@@ -117,11 +117,20 @@ commits = st.lists(
 )
 
 
+def test_the_commit_itself_is_not_its_own_past() -> None:
+    twice = [commit(1, "a", "b"), commit(2, "a", "b")]
+    number = {"a": 0, "b": 1}
+    assert Past(twice, number).before(0).coupling(0, [1]) == 0
+    assert Past([*twice, commit(3, "a", "b")], number).before(0).coupling(0, [1]) == 1
+    assert Past([*twice, commit(92, "a", "b")], number).before(0).coupling(0, [1]) == 0  # more than 90 days before
+
+
 @settings(max_examples=60)
-@given(commits, st.integers(0, 40))
-def test_coupling_before_a_commit_is_coupling_of_what_came_before(history: list[PastCommit], ago: int) -> None:
-    if ago >= len(history):
-        return
+@given(commits.filter(bool), st.data())
+def test_coupling_before_a_commit_is_coupling_of_what_came_before(
+    history: list[PastCommit], data: st.DataObject
+) -> None:
+    ago = data.draw(st.integers(0, len(history) - 1))
     before = Past(history, {name: at for at, name in enumerate(LINE)}).before(ago)
     expected = {
         (one.first, one.second): one.jaccard
