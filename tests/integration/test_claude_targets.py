@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from claude_attempts import FIXED, Attempts, Ran, bash, edit, read
 from lab import Lab, Told
-from scripted_messages import Say, Usage, scripted_messages
+from scripted_messages import Fail, Say, Usage, scripted_messages
 
 from trialfleet_runner.conditions import Condition
 from trialfleet_runner.context.naming import DIRECTIVE, naming
@@ -20,6 +20,7 @@ from trialfleet_runner.contract import (
     Coverage,
     InlineSource,
     InlineSpec,
+    LossClass,
     PredictedTarget,
     Prediction,
     PreflightResult,
@@ -236,6 +237,25 @@ def test_a_preflight_looks_and_its_cost_is_the_trials(attempts: Attempts) -> Non
     assert json.loads(kept["preflight/result.json"])["findings"][0]["line"] == 10
     assert kept["preflight/answer.txt"].decode() == FOUND
     assert b'"subtype":"init"' in kept["preflight/stdout.log"]
+
+
+@pytest.mark.parametrize("isolation", [pytest.param("uid", marks=pytest.mark.needs("root")), "subreaper"])
+def test_a_preflight_in_the_other_sandboxes(attempts: Attempts, isolation: str) -> None:
+    look = [Say("Looking.", (read(),)), Say(FOUND)]
+    env = {"TRIALFLEET_SCRATCH": str(attempts.clean)}
+    ran = attempts.run([*look, *repair()], "preflight", told=POINTED, isolation=isolation, env=env)
+    end = scored(ran)
+    assert (end.verdict, end.delivery.preflight, end.metrics.turns) == (Verdict.PASSED, PreflightResult.FOUND, 6)
+    assert end.delivery.reached_model == {"inline": True}
+
+
+def test_a_preflight_that_the_provider_left_is_a_loss(attempts: Attempts) -> None:
+    """What it would have said is not known: the trial is tried again, and never counted without."""
+    failing = [Fail(529, "overloaded_error")] * 12
+    ran = attempts.run([Say("", (read(),)), *failing], "preflight", told=POINTED, options={"max_retries": 1})
+    loss = ran.left.end.loss
+    assert loss is not None
+    assert (loss.loss, loss.agent_started, ran.left.patch) == (LossClass.PROVIDER, True, None)
 
 
 def test_a_preflight_is_kept_to_its_rules(attempts: Attempts) -> None:

@@ -120,13 +120,16 @@ def run_agent(
     parsed = agent.parse(place.scratch.record, ended, place.scratch.workspace)
     why = stopped(ended, report, parsed)
     if before is not None:
-        parsed, ended = preflight_run.joined(before, parsed), preflight_run.both(before, ended)
+        parsed = preflight_run.joined(before, parsed)
+        ended = ended if ended is before.exit else preflight_run.both(before, ended)
     return AgentRun(identity, parsed, ended, report, why, composed, before)
 
 
 def _over(before: Look) -> bool:
-    """Whether the pre-flight has ended the trial: with its own time alone, it has not."""
-    return before.exit is not None and before.exit.cause not in ("itself", "timeout")
+    """Whether the pre-flight has ended the trial: its own time has not, and a provider that failed has."""
+    return before.exit is not None and (
+        before.exit.cause not in ("itself", "timeout") or _provider_failed(before.report, before.exit)
+    )
 
 
 def _look(
@@ -171,13 +174,19 @@ def stopped(ended: Exit | None, report: GatewayReport | None, parsed: Parsed) ->
 
 
 def _refuse_provider_failures(report: GatewayReport | None, ended: Exit | None) -> None:
-    if report is None:
+    if report is None or not _provider_failed(report, ended):
         return
     if report.halt is not None:
         raise Lost(LossClass.PROVIDER, report.halt, halt=HaltScope.CAMPAIGN)
+    raise Lost(LossClass.PROVIDER, report.provider_error or "")
+
+
+def _provider_failed(report: GatewayReport | None, ended: Exit | None) -> bool:
+    if report is None:
+        return False
     finished = ended is not None and ended.cause == "itself" and ended.code == 0
-    if report.provider_error is not None and not finished and report.stop is None:
-        raise Lost(LossClass.PROVIDER, report.provider_error)
+    left = report.provider_error is not None and not finished and report.stop is None
+    return report.halt is not None or left
 
 
 def _gateway(grants: Grants, ready: Ready, place: Place, secrets: set[str]) -> Gateway:
