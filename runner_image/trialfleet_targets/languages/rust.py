@@ -10,6 +10,7 @@ from trialfleet_targets.facts import DefinitionKind, Import, Language
 from trialfleet_targets.languages.reading import Reader, line_of
 
 _ROOTED = {"crate", "self", "super"}
+_NOWHERE = -10
 _TYPE_LIKE = {DefinitionKind.CLASS, DefinitionKind.INTERFACE}
 
 
@@ -42,6 +43,7 @@ class RustReader(Reader):
         super().__init__(path, data)
         self.inline: list[tuple[str, int]] = []  # inline modules around, with their ends
         self.trait_impls: set[int] = set()  # ends of scopes of `impl Trait for`
+        self.exported_macro = _NOWHERE  # the row that a `#[macro_export]` ends on
         self.path_of: tuple[int, str] = (-1, "")  # (row that a `#[path]` speaks of, the path)
 
     def module(self, node: Node) -> None:
@@ -60,9 +62,10 @@ class RustReader(Reader):
 
     def attribute(self, node: Node) -> None:
         inner = node.named_child(0) if node.named_child_count else None
-        if inner is None or not inner.named_child_count or self.text(inner.named_child(0)) != "path":
-            return
-        path = self.field(inner, "value").strip('"')
+        name = self.text(inner.named_child(0)) if inner is not None and inner.named_child_count else ""
+        if name == "macro_export":
+            self.exported_macro = node.end_point[0]
+        path = self.field(inner, "value").strip('"') if inner is not None and name == "path" else ""
         if path:
             self.path_of = (node.end_point[0], path)
 
@@ -141,7 +144,9 @@ class RustReader(Reader):
                 self.define(node, name, DefinitionKind.CONSTANT, owner=self.owner, exported=self._public(node))
 
     def macro(self, node: Node) -> None:
-        self.define(node, self.field(node, "name"), DefinitionKind.FUNCTION, owner=self.owner)
+        exported = self.exported_macro <= node.start_point[0] <= self.exported_macro + 3
+        self.define(node, self.field(node, "name"), DefinitionKind.FUNCTION, owner=self.owner, exported=exported)
+        self.exported_macro = _NOWHERE
 
     def called(self, node: Node) -> None:
         function = node.child_by_field_name("function")

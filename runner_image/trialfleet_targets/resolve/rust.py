@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from trialfleet_targets.facts import DefinitionKind, Import
 from trialfleet_targets.resolve.configuration import at, rows, table, toml_table
@@ -56,6 +57,24 @@ class RustResolver(Resolver):
                     yield Bound(here, child, WHOLE)
                 else:
                     yield Bound(here, file, f"{stuck}::{there}" if stuck else there)
+
+    def lookup(self, unit: str, name: str, source: str) -> tuple[Found, ...]:
+        """An exported macro is a name of its crate's top, wherever it is defined; it is looked for last."""
+        found = super().lookup(unit, name, source)
+        if found or unit not in self.roots:
+            return found
+        holders = self.exported.get((unit, name), ())
+        return (Found(holders[0], name),) if len(holders) == 1 else ()
+
+    @cached_property
+    def exported(self) -> dict[tuple[str, str], list[str]]:
+        """(Crate, name of an exported function or macro) -> files."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for path, facts in self.facts.items():
+            for definition in facts.definitions:
+                if definition.kind is DefinitionKind.FUNCTION and definition.exported and not definition.owner:
+                    found.setdefault((self.root(path), definition.name), []).append(path)
+        return found
 
     def viewer(self, source: str) -> str:
         return self.root(source)

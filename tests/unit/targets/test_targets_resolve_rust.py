@@ -106,6 +106,20 @@ def test_a_private_import_is_seen_inside_its_crate_and_not_from_outside() -> Non
     assert leads(found, "tests/t.rs")["src/part.rs"] == ("Shown",)
 
 
+def test_an_exported_macro_is_a_name_of_its_crate() -> None:
+    found = edges_of(
+        {
+            "Cargo.toml": "[package]\nname = 'kit'\n",
+            "src/lib.rs": "mod macros;\nmod other;\n",
+            "src/macros.rs": "#[macro_export]\nmacro_rules! ready { () => {} }\nmacro_rules! own { () => {} }\n",
+            "src/other.rs": "use crate::own;\n",
+            "tests/t.rs": "use kit::ready;\nfn t() { ready!(); }\n",
+        }
+    )
+    assert leads(found, "tests/t.rs", EdgeKind.CALL) == {"src/macros.rs": ("ready",)}
+    assert leads(found, "src/other.rs") == {"src/lib.rs": ()}
+
+
 def test_every_file_of_tests_is_a_crate_of_its_own() -> None:
     found = edges_of(WORKSPACE)
     assert leads(found, "crates/cli/tests/it.rs") == {
