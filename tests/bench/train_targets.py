@@ -28,15 +28,13 @@ from tests.bench.targets_repositories import Listed, listed, split
 from trialfleet_targets.default.features import NAMES, Knowledge
 from trialfleet_targets.default.prepare import prepare
 from trialfleet_targets.default.weights import log_odds, softmax
-from trialfleet_targets.encoding import encoded
-from trialfleet_targets.evaluation.cases import ALL_COMMITS, Case, cases, family
+from trialfleet_targets.evaluation.cases import ALL_COMMITS, Case, cases
+from trialfleet_targets.evaluation.parsing import learn, rows
 from trialfleet_targets.history import MAX_COMMITS, history
 from trialfleet_targets.kept import Kept
-from trialfleet_targets.parsing import parse
 from trialfleet_targets.repository import GitError, Repository
 from trialfleet_targets.snapshot import Snapshot
-from trialfleet_targets.source_files import Files, Row, facts_key
-from trialfleet_targets.testfiles import is_test
+from trialfleet_targets.source_files import Files
 from trialfleet_targets.text.postings import Stored
 
 Floats = npt.NDArray[np.float64]
@@ -44,7 +42,6 @@ RIDGE = 0.01
 FOLDS = 6
 OFF: frozenset[str] = frozenset()  # features that did not help
 ABSTAINS_BELOW = 0.5  # more likely wrong than right
-LARGEST = 2**20  # bytes of a file
 
 
 @dataclass(frozen=True)
@@ -74,8 +71,10 @@ def main(arguments: Sequence[str]) -> int:
                 kept.write_bytes(pickle.dumps(found))
                 print(f"{repository.name}: {len(found)} commits, {time.perf_counter() - began:.0f} s", flush=True)
     if chosen.out:
-        rows = [one for path in sorted(chosen.cache.glob("*.features")) for one in pickle.loads(path.read_bytes())]
-        chosen.out.write_text(json.dumps(learnt(rows), indent=1) + "\n", "utf-8")
+        features = [
+            one for path in sorted(chosen.cache.glob("*.features")) for one in pickle.loads(path.read_bytes())
+        ]
+        chosen.out.write_text(json.dumps(learnt(features), indent=1) + "\n", "utf-8")
     return 0
 
 
@@ -84,8 +83,8 @@ def asked(listed: Listed, most: int, cache: Path) -> Iterable[Asked]:
     repository = Repository.open(listed.folder)
     kept = Kept(cache / "facts.sqlite")
     found = cases(repository, listed.name, most, language=listed.language)
-    trees = {case.parent: _rows(repository, case) for case in found}
-    _parse(repository, kept, [row for rows in trees.values() for row in rows.items()])
+    trees = {case.parent: rows(repository, case) for case in found}
+    learn(repository, kept, trees.values(), tests=False)
     everything = {one.sha: one for one in history(repository, repository.resolve(), max_commits=ALL_COMMITS)}
     before: Stored | None = None
     for case in reversed(found):
@@ -101,32 +100,6 @@ def asked(listed: Listed, most: int, cache: Path) -> Iterable[Asked]:
         candidates = knowledge.candidates(case.prompt)
         true = np.array([knowledge.paths[file] in case.truth for file in candidates.files])
         yield Asked(case, candidates.values.astype(np.float32), true, len(knowledge.paths))
-
-
-def _rows(repository: Repository, case: Case) -> dict[str, Row]:
-    entries = [
-        entry
-        for entry in repository.tree(case.parent)
-        if family(entry.path) == case.language and not (entry.link or entry.submodule or is_test(entry.path))
-    ]
-    sizes = repository.sizes([entry.blob for entry in entries])
-    return {
-        entry.path: Row(entry.blob, facts_key(entry.path, entry.blob), False)
-        for entry in sorted(entries, key=lambda entry: entry.path)
-        if sizes.get(entry.blob, LARGEST + 1) <= LARGEST
-    }
-
-
-def _parse(repository: Repository, kept: Kept, rows: Iterable[tuple[str, Row]]) -> None:
-    """Facts of all versions of all files, in one go."""
-    wanted = {row.key: (path, row) for path, row in rows}
-    for key in kept.known(list(wanted)):
-        del wanted[key]
-    blobs: dict[str, list[tuple[str, Row]]] = {}
-    for path, row in wanted.values():
-        blobs.setdefault(row.blob, []).append((path, row))
-    for blob, data in repository.contents(blobs):
-        kept.put({row.key: encoded(parse(path, data)) for path, row in blobs[blob]})
 
 
 def learnt(rows: Sequence[Asked]) -> dict[str, Any]:

@@ -15,7 +15,9 @@ from trialfleet_targets.errors import TargetsError
 from trialfleet_targets.evaluation.baselines import BASELINES
 from trialfleet_targets.evaluation.cases import Case, cases, family
 from trialfleet_targets.evaluation.metrics import Outcome, outcome
+from trialfleet_targets.evaluation.parsing import learn_for
 from trialfleet_targets.index import Index, build
+from trialfleet_targets.kept import Kept
 from trialfleet_targets.methods import METHODS, ranker
 from trialfleet_targets.reading import snapshot_at
 from trialfleet_targets.repository import Repository
@@ -47,7 +49,10 @@ def evaluate(
     later is read. Candidates are the files of the repository's main language. A parent that cannot be read (a
     partial clone) is left out. Oldest first. Raises `TargetsError` for a repository without commits."""
     before: Index | None = None
-    for case in reversed(cases(repository, name, most, language=language)):
+    asked = cases(repository, name, most, language=language)
+    if cache is not None:
+        learn_for(repository, Kept(cache / "facts.sqlite"), asked)
+    for case in reversed(asked):
         try:
             snapshot = of_language(snapshot_at(repository, case.parent, cache=cache, processes=1), case.language)
         except TargetsError:
