@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.integration.lab import Lab, write
-from tests.integration.real_campaign import trialfleet
+from tests.integration.real_campaign import campaign_file, trialfleet
 from trialfleet_controller.ledger import Ledger
 from trialfleet_controller.targets import Predictor
 from trialfleet_runner.bundle import Bundle, unpack
@@ -155,6 +155,16 @@ def test_the_offline_agent_looks_first_through_the_same_interface(ran: Ran) -> N
     steps = [json.loads(line) for line in bundle.files["trajectory.jsonl"].splitlines()]
     assert [step["turn"] for step in steps] == sorted(step["turn"] for step in steps)
     assert max(step["turn"] for step in steps) == metrics.turns
+
+
+def test_an_anchor_of_targets_is_the_best_predicted_file(tmp_path: Path) -> None:
+    """Also where no condition names files, and the anchor is all that a prediction is for."""
+    lab = Lab(tmp_path, files=MORE, task={"anchor": "targets"})
+    path = campaign_file(lab, name="anchored", agent={"kind": "nop"}, store="runs", conditions=["none"])
+    planned = Plan.model_validate(json.loads(trialfleet("plan", str(path), "--json", lab=lab))["plan"]).tasks[0]
+    assert planned.prediction is not None
+    assert planned.order.anchor == planned.prediction.targets[0].path
+    assert planned.covered == planned.order.anchor.startswith("shop/pricing/")
 
 
 # --- a source with history ------------------------------------------------------------------------------
