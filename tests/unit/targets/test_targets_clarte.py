@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.targets.clarte_fixture import commit, edges, snapshot, source
-from trialfleet_targets.clarte.method import Clarte, select
+from trialfleet_targets.clarte.method import Clarte, _seeds, select
 from trialfleet_targets.clarte.prepare import prepare
 from trialfleet_targets.facts import Edge, EdgeKind
 from trialfleet_targets.index.packing import packed, unpacked
@@ -59,6 +59,7 @@ def test_each_stage_finds_a_file_of_its_own() -> None:
         for day in range(3)
         for changed in (["payment.py", "vat.py"], ["bank.py", "payment.py"])
     ]
+    history.append(commit(4, "payment.py"))  # a Jaccard index of 3/7: too little to spread
     one = snapshot(files, edges(("invoice_writer.py", "payment.py")), history)
     found = {target.path: dict(target.parts) for target in Clarte(prepare(one)).rank("refund a payment")}
     assert "lexical" in found["payment.py"]
@@ -66,8 +67,10 @@ def test_each_stage_finds_a_file_of_its_own() -> None:
     assert "test" in found["ledger.py"]
     assert "temporal" in found["vat.py"]
     assert "temporal" in found["bank.py"]
+    assert "spread" not in found["bank.py"] | found["vat.py"]
     assert "temporal" not in found["ledger.py"]
     assert "similar" in found["twin.py"]
+    assert "graph" in found["twin.py"]  # a seed of its own: nothing leads to it
     assert "tests/test_ledger.py" not in found
     assert not any(path.startswith("other") for path in found)
 
@@ -81,6 +84,22 @@ def test_a_file_that_only_imports_a_word_stays_below_one_that_is_named_by_it() -
     first, second, *_ = Clarte(prepare(snapshot(files))).rank("parser")
     assert first.path == "parser.py"
     assert dict(second.parts)["lexical"] == pytest.approx(dict(first.parts)["lexical"] / 2)
+
+
+def test_ten_seeds_and_of_equal_ones_the_first() -> None:
+    scores = np.array([1.0] * 8 + [2.0] * 5)
+    assert np.flatnonzero(_seeds(scores)).tolist() == [0, 1, 2, 3, 4, 8, 9, 10, 11, 12]
+    assert _seeds(np.array([3.0, 0, 1])).tolist() == [3, 0, 1]
+
+
+def test_confidence_is_what_is_believed_of_each_edge() -> None:
+    files = [source("a.py"), source("b.py"), source("c.py")]
+    links = [*edges(("a.py", "b.py")), *edges(("a.py", "c.py"), kind=EdgeKind.TYPE)]
+    assert prepare(snapshot(files, links))["confidence"] == pytest.approx([0.7, 0.3])
+    together = [commit(day, "a.py", "c.py") for day in range(200)]
+    after = np.asarray(prepare(snapshot(files, links, together))["confidence"])
+    assert after[0] < 0.1
+    assert after[1] > 0.9
 
 
 def test_a_synonym_finds_a_file_at_a_lower_score() -> None:
