@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 from trialfleet_analysis.comparisons import variance_components
 from trialfleet_analysis.estimates import Estimand, Floats, Interval
@@ -73,7 +73,8 @@ def _nuisance(contrast: Contrast, scheme: Scheme, counts: Counts) -> Nuisance | 
     both = np.concatenate([n_a, n_b])
     icc = variance_components(x_a + x_b, n_a + n_b).icc
     mean = float(np.mean((x_a / n_a + x_b / n_b) / 2))
-    return Nuisance(mean, icc, contrast.heterogeneity.sigma_int, int(n_a.size), float(stats.hmean(both)))
+    harmonic = both.size / float(np.sum(1 / both))  # `shared` tasks have trials in both arms
+    return Nuisance(mean, icc, contrast.heterogeneity.sigma_int, int(n_a.size), harmonic)
 
 
 def _detects(tasks: int, reps: float, found: Nuisance, alpha: float) -> dict[Estimand, float | None]:
@@ -123,7 +124,7 @@ def _on_these(
     arms = apart(blinded, effect)
     if arms is None:
         return DeclaredPower(THESE, effect, None, None, 0, "these tasks' rates leave no room for that effect")
-    reps = np.maximum(1, np.rint(stats.hmean([n_a, n_b], axis=0)).astype(np.int64))  # the arms' are drawn alike
+    reps = np.rint(2 / (1 / n_a + 1 / n_b)).astype(np.int64)  # the arms' are drawn alike, from as many each
     found = stratified_power(
         *arms, reps, simulations=simulations, seed=scheme.seed_of("power", THESE), alpha=declared.alpha
     )

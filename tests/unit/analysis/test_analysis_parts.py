@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from tests.unit.analysis.columns_fixture import drawn, laid_out, scheme
 from trialfleet_analysis.multiplicity import Attainability
@@ -91,6 +92,15 @@ def test_the_interaction_test_is_exact() -> None:
     found = interaction(four([3, 1], [0, 2], 3), [np.array([True, False]), np.array([False, True])])
     assert found.p_value == pytest.approx(9 / 99)
     assert found.attainable_p == pytest.approx(9 / 99)
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 9), (5, 3)])
+def test_the_interaction_for_tasks_like_these_is_welch_s_t(sizes: tuple[int, int]) -> None:
+    one, other = (np.random.default_rng(n).normal(n, 1 + n, n) for n in sizes)
+    inside = np.arange(sum(sizes)) < sizes[0]
+    found = interaction_like_these(np.concatenate([one, other]), [inside, ~inside])
+    expected = stats.ttest_ind(one, other, equal_var=False)
+    assert (found.statistic, found.p_value) == pytest.approx((expected.statistic, expected.pvalue))
 
 
 def test_interactions_err_at_alpha_whatever_the_common_effect() -> None:
