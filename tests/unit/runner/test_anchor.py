@@ -94,13 +94,16 @@ def test_modes() -> None:
             failure_output=LONG,
             test_file="tests/test_core.py",
             targets=("tests/test_core.py", "src/pkg/core.py"),
+            predicted="src/pkg/best.py",
         )
 
     assert anchor("traceback") == "src/pkg/deep.py"
     assert anchor("test_file") == "tests/test_core.py"
     assert anchor("oracle") == "src/pkg/core.py"
     assert anchor(AnchorPath(path="src/pkg/x.py")) == "src/pkg/x.py"
+    assert anchor("targets") == "src/pkg/best.py"
     for source in ("issue", "commit_message"):
+        assert anchor("targets", source) == "src/pkg/best.py"  # it was predicted from the task's words alone
         assert anchor("traceback", source) is None  # a hidden test's traceback would leak
         assert anchor("test_file", source) is None
         assert anchor(AnchorPath(path="src/pkg/x.py"), source) == "src/pkg/x.py"

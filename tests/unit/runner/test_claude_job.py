@@ -32,7 +32,15 @@ def spec(**fields: Any) -> AgentSpec:
     )
 
 
-def job(tmp_path: Path, of: AgentSpec, *, system: str | None = None, hook: bool = False) -> Job:
+def job(
+    tmp_path: Path,
+    of: AgentSpec,
+    *,
+    system: str | None = None,
+    hook: bool = False,
+    fail_fast: bool = False,
+    preflight: bool = False,
+) -> Job:
     for name in ("ws", "home/tmp", "env/bin", "context", "record"):
         (tmp_path / name).mkdir(parents=True)
     setup = Setup(
@@ -51,6 +59,8 @@ def job(tmp_path: Path, of: AgentSpec, *, system: str | None = None, hook: bool 
         gateway_url="http://127.0.0.1:8080",
         gateway_token="tf-token",
         record=tmp_path / "record",
+        fail_fast_log=tmp_path / "home/fail_fast.jsonl" if fail_fast else None,
+        preflight=preflight,
     )
     mounts = (
         Mount(tmp_path / "ws", "/workspace", writable=True),
@@ -103,6 +113,32 @@ def test_the_hook_runs_the_tasks_interpreter_on_paths_of_the_inside(tmp_path: Pa
     )
     assert Mount(tmp_path / "context", context) in made.mounts
     assert (tmp_path / "home/trialfleet/push_on_read.py").is_file()
+
+
+def test_the_fail_fast_hook_hears_what_it_must_and_no_more(tmp_path: Path, program: Path) -> None:
+    job(tmp_path, spec(), fail_fast=True)
+    hooks = settings(tmp_path)["hooks"]
+    command = (
+        "/env/bin/python -I /home/agent/trialfleet/fail_fast.py --workspace /workspace "
+        "--log /home/agent/fail_fast.jsonl"
+    )
+    assert {name: [entry["matcher"] for entry in entries] for name, entries in hooks.items()} == {
+        "PreToolUse": ["Bash"],
+        "PostToolUse": ["Bash|Edit|MultiEdit|Write|NotebookEdit"],
+        "PostToolUseFailure": ["Bash"],
+    }
+    assert {entry["hooks"][0]["command"] for entries in hooks.values() for entry in entries} == {command}
+
+
+def test_a_preflight_has_two_tools_and_a_gate_before_every_call(tmp_path: Path, program: Path) -> None:
+    made = job(tmp_path, spec(), preflight=True)
+    at = made.argv.index("--tools")
+    assert made.argv[at : at + 2] == ("--tools", "Read,Glob")
+    (entry,) = settings(tmp_path)["hooks"]["PreToolUse"]
+    assert entry["matcher"] == ".*"
+    assert entry["hooks"][0]["command"].endswith(
+        "--workspace /workspace --calls 10 --log /home/agent/trialfleet/calls.jsonl"
+    )
 
 
 def test_system_text_goes_by_file(tmp_path: Path, program: Path) -> None:
