@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
-from trialfleet_targets.facts import Definition
+from trialfleet_targets.facts import FileFacts
 from trialfleet_targets.index import tables
 from trialfleet_targets.index.model import Index
 from trialfleet_targets.index.packing import Stored, Value, packed, unpacked
 from trialfleet_targets.index.version import version
-from trialfleet_targets.snapshot import Snapshot, SourceFile
+from trialfleet_targets.snapshot import Snapshot
 
+_T = TypeVar("_T")
 METHODS = ("default", "clarte")
 WITH_GRAPH = frozenset({"clarte"})
 """Methods that follow edges. Resolving them looks at every file again, which the others are spared."""
@@ -59,32 +61,37 @@ def _prepare(method: str) -> Prepare:
 
 
 def _files(snapshot: Snapshot, previous: Index | None) -> dict[str, Value]:
-    rows = [_row(path, file, previous) for path, file in snapshot.files.items()]
+    same = _unchanged(snapshot, previous) if previous is not None else {}
+    fresh = {path: file.facts for path, file in snapshot.files.items() if path not in same}
+
+    def each(then: Sequence[_T] | npt.NDArray[np.generic] | None, now: Callable[[str, FileFacts], _T]) -> list[_T]:
+        """A property of each file, as it was for those that are the same."""
+        kept = cast("Sequence[_T]", then)
+        return [kept[same[path]] if path in same else now(path, fresh[path]) for path in snapshot.files]
+
+    before = previous
+    definitions = [same[path] if path in same else fresh[path].definitions for path in snapshot.files]
     return {
         "files.paths": list(snapshot.files),
         "files.blobs": [file.blob for file in snapshot.files.values()],
         "files.test": np.fromiter((file.test for file in snapshot.files.values()), np.bool_),
-        "files.languages": [row[0] for row in rows],
-        "files.problems": [row[1] for row in rows],
-        "files.barrel": np.fromiter((row[2] for row in rows), np.bool_),
-        "files.lines": np.fromiter((row[3] for row in rows), np.int32),
-        **tables.definitions_table([row[4] for row in rows]),
+        "files.languages": each(before and before.languages, lambda _, facts: facts.language.value),
+        "files.problems": each(before and before.problems, lambda _, facts: facts.problem),
+        "files.barrel": np.array(
+            each(before and before.barrels, lambda path, _: snapshot.files[path].barrel), np.bool_
+        ),
+        "files.lines": np.array(each(before and before.lines, lambda _, facts: facts.lines), np.int32),
+        **(
+            tables.updated_definitions(definitions, before.values)
+            if before is not None
+            else tables.definitions_table([fresh[path].definitions for path in snapshot.files])
+        ),
     }
 
 
-def _row(
-    path: str, file: SourceFile, previous: Index | None
-) -> tuple[str, str, bool, int, tuple[Definition, ...]]:
-    """Language, problem, whether it is a barrel, lines and definitions."""
-    at = previous.numbers.get(path) if previous is not None else None
-    if previous is not None and at is not None and previous.blobs[at] == file.blob:
-        own = tables.definitions_of(previous.values, at)
-        return (
-            previous.languages[at],
-            previous.problems[at],
-            bool(previous.barrels[at]),
-            int(previous.lines[at]),
-            own,
-        )
-    facts = file.facts
-    return facts.language.value, facts.problem, file.barrel, facts.lines, facts.definitions
+def _unchanged(snapshot: Snapshot, previous: Index) -> dict[str, int]:
+    """Files with the content that they had, and their numbers then."""
+    then = {path: (at, blob) for at, (path, blob) in enumerate(zip(previous.paths, previous.blobs, strict=True))}
+    return {
+        path: then[path][0] for path, file in snapshot.files.items() if path in then and then[path][1] == file.blob
+    }

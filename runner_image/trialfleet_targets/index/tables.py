@@ -47,17 +47,50 @@ def _numbered(names: Iterable[str]) -> tuple[list[str], dict[str, int]]:
 def definitions_table(by_file: Sequence[Sequence[Definition]]) -> dict[str, Value]:
     """Definitions of each file, in the files' order."""
     rows = [one for own in by_file for one in own]
-    table, number = _numbered(name for one in rows for name in (one.name, one.owner))
+    names, owners = [_without_nul(one.name) for one in rows], [_without_nul(one.owner) for one in rows]
+    table, number = _numbered([*names, *owners])
     kinds = {kind: at for at, kind in enumerate(_DEFINITIONS)}
     return {
         "definitions.starts": _starts(len(own) for own in by_file),
-        "definitions.symbols": [_without_nul(name) for name in table],
-        "definitions.name": _ints(number[one.name] for one in rows),
-        "definitions.owner": _ints(number[one.owner] for one in rows),
+        "definitions.symbols": table,
+        "definitions.name": _ints(number[name] for name in names),
+        "definitions.owner": _ints(number[name] for name in owners),
         "definitions.kind": np.fromiter((kinds[one.kind] for one in rows), np.uint8),
         "definitions.line": _ints(one.line for one in rows),
         "definitions.end_line": _ints(one.end_line for one in rows),
         "definitions.exported": np.fromiter((one.exported for one in rows), np.bool_),
+    }
+
+
+def updated_definitions(by_file: Sequence[Sequence[Definition] | int], previous: Stored) -> dict[str, Value]:
+    """`definitions_table`, to the byte, where a number stands for a file of `previous` with the same content."""
+    fresh = definitions_table([own for own in by_file if not isinstance(own, int)])
+    before, after = (numbers(one, "definitions.starts").astype(np.int64) for one in (previous, fresh))
+    places = iter(range(len(after)))
+    ranges: npt.NDArray[np.int64] = np.array(
+        [before[own : own + 2] if isinstance(own, int) else after[(at := next(places)) : at + 2] + before[-1]
+         for own in by_file], dtype=np.int64,
+    ).reshape(-1, 2)  # fmt: skip
+    starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(ranges[:, 1] - ranges[:, 0])))
+    moves = cast("npt.NDArray[np.int64]", np.repeat(ranges[:, 0] - starts[:-1], np.diff(starts)))
+    taken: npt.NDArray[np.int64] = moves + np.arange(int(starts[-1]))
+    symbols = [*words(previous, "definitions.symbols"), *words(fresh, "definitions.symbols")]
+    shift = len(words(previous, "definitions.symbols"))
+
+    def column(name: str, by: int = 0) -> npt.NDArray[np.int64]:
+        both = numbers(previous, f"definitions.{name}"), numbers(fresh, f"definitions.{name}")
+        return np.concatenate((both[0], both[1] + by if by else both[1]))[taken]
+
+    named = {name: column(name, shift) for name in ("name", "owner")}
+    used = cast("list[int]", np.unique(np.concatenate((named["name"], named["owner"]))).tolist())
+    table, number = _numbered(symbols[one] for one in used)
+    moved = np.zeros(len(symbols), np.int32)
+    moved[used] = [number[symbols[one]] for one in used]
+    return {
+        "definitions.starts": starts.astype(np.int32),
+        "definitions.symbols": table,
+        **{f"definitions.{name}": moved[own] for name, own in named.items()},
+        **{f"definitions.{name}": column(name) for name in ("kind", "line", "end_line", "exported")},
     }
 
 

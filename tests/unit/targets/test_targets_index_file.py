@@ -152,3 +152,18 @@ def commits(draw: st.DrawFn) -> PastCommit:
 def test_history(past: list[PastCommit]) -> None:
     stored = unpacked(packed({}, tables.history_table(past)))[1]
     assert list(tables.history_of(stored)) == past
+
+
+@QUICK
+@given(st.lists(st.lists(DEFINITIONS, max_size=3), max_size=4), st.data())
+def test_definitions_that_are_taken_over_give_the_same_bytes(
+    before: list[list[Definition]], data: st.DataObject
+) -> None:
+    now: list[list[Definition] | int] = data.draw(
+        st.lists(
+            st.one_of(st.lists(DEFINITIONS, max_size=3), *([st.integers(0, len(before) - 1)] if before else []))
+        )
+    )
+    old = unpacked(packed({}, tables.definitions_table(before)))[1]
+    anew = tables.definitions_table([before[own] if isinstance(own, int) else own for own in now])
+    assert packed({}, tables.updated_definitions(now, old)) == packed({}, anew)
