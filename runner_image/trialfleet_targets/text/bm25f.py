@@ -54,15 +54,17 @@ class BM25F:
         impact = idf · blended · (k1 + 1) / (blended + k1)
         """
         total, terms = len(postings.names), len(postings.vocabulary)
-        blended = sparse.csr_array((terms, total), dtype=np.float64)
+        blended: sparse.csr_array | None = None  # no sum with nothing: it takes as long as any other
         for field in fields:
             one = postings.fields[field.name]
             lengths = one.lengths(total)
             mean = max(float(lengths.mean()) if total else 0.0, field.floor)
             scale = field.weight / (1 - field.b + field.b * lengths / mean)
             values = one.counts * scale[one.documents]
-            blended = blended + sparse.csr_array((values, one.documents, one.starts), shape=(terms, total))
-        blended = sparse.csr_array(blended)
+            own = sparse.csr_array((values, one.documents, one.starts), shape=(terms, total))
+            blended = own if blended is None else sparse.csr_array(blended + own)
+        if blended is None:
+            blended = sparse.csr_array((terms, total), dtype=np.float64)
         blended.sort_indices()
         starts = np.asarray(blended.indptr, dtype=np.int64)
         frequency = np.diff(starts)
