@@ -24,8 +24,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
+from tests.bench.bench_targets import ABLATIONS
 from tests.bench.targets_repositories import Listed, listed, split
-from trialfleet_targets.default.features import NAMES, Knowledge
+from trialfleet_targets.default.features import NAMES, PARTS, Knowledge
 from trialfleet_targets.default.prepare import prepare
 from trialfleet_targets.default.weights import log_odds, softmax
 from trialfleet_targets.evaluation.cases import ALL_COMMITS, Case, cases
@@ -75,6 +76,7 @@ def main(arguments: Sequence[str]) -> int:
             one for path in sorted(chosen.cache.glob("*.features")) for one in pickle.loads(path.read_bytes())
         ]
         chosen.out.write_text(json.dumps(learnt(features), indent=1) + "\n", "utf-8")
+        ABLATIONS.write_text(json.dumps(ablations(features), indent=1) + "\n", "utf-8")
     return 0
 
 
@@ -118,21 +120,26 @@ def learnt(rows: Sequence[Asked]) -> dict[str, Any]:
             "commits": len(rows),
             "ridge": RIDGE,
         },
-        "weights": {
-            name: round(float(weight), 5)
-            for name, weight in zip(NAMES, weights, strict=True)
-            if weight and name not in OFF
-        },
+        "weights": _named(weights),
         "confidence": confidence(scored),
     }
 
 
-def fit(rows: Sequence[Asked]) -> Floats:
+def ablations(rows: Sequence[Asked]) -> dict[str, dict[str, float]]:
+    """By part, the weights that are learnt without it; the bench holds them against all of them."""
+    return {part: _named(fit(rows, without=frozenset(names))) for part, names in PARTS.items()}
+
+
+def _named(weights: Floats) -> dict[str, float]:
+    return {name: round(float(weight), 5) for name, weight in zip(NAMES, weights, strict=True) if weight}
+
+
+def fit(rows: Sequence[Asked], *, without: frozenset[str] = frozenset()) -> Floats:
     """Weights by feature that maximise the mean log likelihood of drawing a true file, less the ridge."""
     used = [row for row in rows if row.true.any()]
     values = np.concatenate([row.values for row in used]).astype(np.float64)
     scale = values.std(axis=0)
-    kept = np.array([name not in OFF for name in NAMES]) & (scale > 0)
+    kept = np.array([name not in OFF | without for name in NAMES]) & (scale > 0)
     scaled = np.where(kept, values / np.where(scale > 0, scale, 1.0), 0.0)
     true = np.concatenate([row.true for row in used]).astype(np.float64)
     sizes = np.array([len(row.true) for row in used])
