@@ -57,7 +57,7 @@ def decoded(data: bytes) -> FileFacts | None:
 
 
 def _tuple(value: Any) -> Any:
-    return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
+    return tuple(cast("Iterable[Any]", value)) if isinstance(value, list) else value
 
 
 def _definitions(rows: Iterable[Sequence[Any]]) -> tuple[Definition, ...]:

@@ -64,26 +64,29 @@ def _files(snapshot: Snapshot, previous: Index | None) -> dict[str, Value]:
     same = _unchanged(snapshot, previous) if previous is not None else {}
     fresh = {path: file.facts for path, file in snapshot.files.items() if path not in same}
 
-    def each(then: Sequence[_T] | npt.NDArray[np.generic] | None, now: Callable[[str, FileFacts], _T]) -> list[_T]:
+    def each(
+        older: Sequence[_T] | npt.NDArray[np.generic] | None, now: Callable[[str, FileFacts], _T]
+    ) -> list[_T]:
         """A property of each file, as it was for those that are the same."""
-        kept = cast("Sequence[_T]", then)
+        kept = cast("Sequence[_T]", older)
         return [kept[same[path]] if path in same else now(path, fresh[path]) for path in snapshot.files]
 
-    before = previous
     definitions = [same[path] if path in same else fresh[path].definitions for path in snapshot.files]
     return {
         "files.paths": list(snapshot.files),
         "files.blobs": [file.blob for file in snapshot.files.values()],
         "files.test": np.fromiter((file.test for file in snapshot.files.values()), np.bool_),
-        "files.languages": each(before and before.languages, lambda _, facts: facts.language.value),
-        "files.problems": each(before and before.problems, lambda _, facts: facts.problem),
+        "files.languages": each(previous.languages if previous else None, lambda _, facts: facts.language.value),
+        "files.problems": each(previous.problems if previous else None, lambda _, facts: facts.problem),
         "files.barrel": np.array(
-            each(before and before.barrels, lambda path, _: snapshot.files[path].barrel), np.bool_
+            each(previous.barrels if previous else None, lambda path, _: snapshot.files[path].barrel), np.bool_
         ),
-        "files.lines": np.array(each(before and before.lines, lambda _, facts: facts.lines), np.int32),
+        "files.lines": np.array(
+            each(previous.lines if previous else None, lambda _, facts: facts.lines), np.int32
+        ),
         **(
-            tables.updated_definitions(definitions, before.values)
-            if before is not None
+            tables.updated_definitions(definitions, previous.values)
+            if previous is not None
             else tables.definitions_table([fresh[path].definitions for path in snapshot.files])
         ),
     }
