@@ -76,5 +76,5 @@ def _arms(one: Contrast, scheme: Scheme, counts: Counts) -> FourCounts:
 
 def _screens(contrasts: Sequence[Contrast], scheme: Scheme, counts: Counts) -> list[Screened]:
     """Of the planned contrasts: screening every pair of conditions would find something somewhere."""
-    planned = [one for one in contrasts if one.role != "unplanned"]
+    planned = [one for one in contrasts if one.role not in ("unplanned", "ceiling")]
     return [found for one in planned if (found := screened(one, scheme, counts)) is not None]

@@ -15,7 +15,7 @@ from trialfleet_analysis.report.document.contrasts import ArmChange, Composition
 from trialfleet_runner.conditions import Condition
 from trialfleet_runner.errors import OperatorError
 
-DeliveryName = Literal["files", "inline", "hook", "pull"]
+DeliveryName = Literal["files", "inline", "hook", "pull", "fail_fast"]
 DELIVERIES: tuple[DeliveryName, ...] = get_args(DeliveryName)
 
 

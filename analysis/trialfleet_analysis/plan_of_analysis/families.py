@@ -23,24 +23,36 @@ class Corrected:
 
 def sides(scheme: Scheme, asked: Sequence[tuple[str, str]] = ()) -> tuple[Sides, ...]:
     """The declared primary first and every other condition against its control; all pairs, the later condition of
-    the plan as treatment, where none was declared. `asked`: (treatment, control) from outside the plan, last."""
+    the plan as treatment, where none was declared. A condition that tells what only the fix knows is a ceiling,
+    and none of the others. `asked`: (treatment, control) from outside the plan, last."""
     declared = scheme.declared
     if declared is None:
-        found = [Sides(later, first, "unplanned") for first, later in combinations(scheme.conditions, 2)]
+        found = [Sides(later, first, "unplanned") for first, later in combinations(_attainable(scheme), 2)]
+        found += [Sides(ceiling, name, "ceiling") for ceiling in _ceilings(scheme) for name in _attainable(scheme)]
     else:
         others = [name for name in scheme.conditions if name not in (declared.treatment, declared.control)]
         found = [Sides(declared.treatment, declared.control, "primary")]
-        found += [Sides(name, declared.control, "secondary") for name in others]
+        found += [Sides(name, declared.control, "secondary") for name in others if name in _attainable(scheme)]
+        found += [Sides(name, declared.control, "ceiling") for name in others if name in _ceilings(scheme)]
     known = {(one.treatment, one.control) for one in found}
     return (*found, *(Sides(a, b, "asked") for a, b in dict.fromkeys(asked) if (a, b) not in known))
+
+
+def _ceilings(scheme: Scheme) -> tuple[str, ...]:
+    return tuple(name for name in scheme.conditions if scheme.composed[name].ceiling)
+
+
+def _attainable(scheme: Scheme) -> tuple[str, ...]:
+    return tuple(name for name in scheme.conditions if not scheme.composed[name].ceiling)
 
 
 def all_contrasts(scheme: Scheme, columns: Columns, counts: Counts, wanted: Sequence[Sides]) -> Corrected:
     """Every contrast, with Holm's correction in its family.
 
     The declared primary in its declared estimand stands alone, uncorrected. All other tests of a rate belong to
-    one family per estimand, the primary contrast's own test in the other estimand among them: no test is shown
-    outside of a family. Tests without a p-value take no part.
+    one family per estimand, the primary contrast's own test in the other estimand among them, and those with a
+    ceiling to another: they cost the questions nothing. No test is shown outside of a family. Tests without a
+    p-value take no part.
     """
     found = [contrasted(one, scheme, columns, counts) for one in wanted]
     families: list[Family] = []
@@ -48,10 +60,12 @@ def all_contrasts(scheme: Scheme, columns: Columns, counts: Counts, wanted: Sequ
         alone = scheme.declared is not None and scheme.declared.estimand == estimand
         kept = [one for one in found if alone and one.role == "primary"]
         name = "contrasts beside the primary" if scheme.declared else "all pairwise contrasts"
-        others = [one for one in found if one not in kept]
+        ceilings = [one for one in found if one.role == "ceiling"]
+        others = [one for one in found if one not in kept and one not in ceilings]
         done, family = by_holm(others, f"{name}, {WORDS[estimand]}", place, alpha=scheme.alpha)
-        found = [*kept, *done]
-        families += [family] if family else []
+        above, apart = by_holm(ceilings, f"ceilings, {WORDS[estimand]}", place, alpha=scheme.alpha)
+        found = [*kept, *done, *above]
+        families += [one for one in (family, apart) if one]
     return Corrected(tuple(found), tuple(families))
 
 

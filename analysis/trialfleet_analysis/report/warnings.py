@@ -114,6 +114,8 @@ def _tasks(report: Report) -> Iterator[str]:
             yield f"Task {row.task} is halted in all conditions and left out: {row.reason}"
     for left in report.left_out:
         yield f"Task {left.task} is left out of every condition’s mean: {left.reason}."
+    for name in dict.fromkeys(one.treatment for one in report.analysis.contrasts if one.role == "ceiling"):
+        yield f"Condition {name} tells the agent what only the fix knows: a ceiling, in a family of its own."
     apart: dict[str, list[str]] = {}
     for row in report.tasks:
         if row.use is Use.NO_ORACLE:

@@ -128,6 +128,24 @@ def test_the_companion_is_the_exact_test_with_one_trial_per_arm() -> None:
     assert found.test.p_value == pytest.approx(exact.p_value)
 
 
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_ceiling_costs_the_other_contrasts_nothing(declared: bool) -> None:
+    """The same p-values, corrected as without it."""
+    names = ("predicted_targets", "none", "placebo", "oracle_targets")
+    with_it, without = scheme(5, names, declared=declared), scheme(5, names[:3], declared=declared)
+    passed = np.random.default_rng(1).integers(0, 2, (5, 4, 10)).astype(np.float64)
+    columns, small = laid_out(passed), laid_out(passed[:, :3])
+    more = all_contrasts(with_it, columns, counted(columns, with_it), sides(with_it))
+    less = all_contrasts(without, small, counted(small, without), sides(without))
+    assert more.contrasts[: len(less.contrasts)] == less.contrasts
+    ceilings = more.contrasts[len(less.contrasts) :]
+    assert {(one.treatment, one.role) for one in ceilings} == {("oracle_targets", "ceiling")}
+    assert [one.control for one in ceilings] == (["none"] if declared else list(names[:3]))
+    families = [family for family in more.families if not family.id.startswith("ceilings")]
+    assert families == list(less.families)
+    assert [family.size for family in more.families if family not in families] == [len(ceilings)] * 2
+
+
 def test_the_primary_stands_alone_and_every_other_test_has_a_family() -> None:
     names = ("intent_layer_preamble", "intent_layer", "none", "placebo")
     rates = np.full((5, 4), 0.5)

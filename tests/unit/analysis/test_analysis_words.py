@@ -65,6 +65,8 @@ def test_the_tree_that_inline_text_reads_is_part_of_it() -> None:
     one, other = Condition(inline=nearest, context="tree"), Condition(inline=nearest, context="flat")
     assert [(c.delivery, c.change) for c in compose(one, other, {}).changes] == [("inline", "changed")]
     assert compose(Condition(inline=nearest), one, {}).changes == ()
+    packages = compose(Condition(files="tree", fail_fast=True), Condition(), {})
+    assert [(c.delivery, c.change) for c in packages.changes] == [("files", "added"), ("fail_fast", "added")]
 
 
 def test_what_the_campaign_ran_is_not_missing() -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 from trialfleet_analysis.estimates import Estimand, Interval, Test
 from trialfleet_analysis.multiplicity import Attainability
 
-Role = Literal["primary", "secondary", "unplanned", "asked"]
+Role = Literal["primary", "secondary", "unplanned", "ceiling", "asked"]
 ArmChange = Literal["added", "dropped", "changed"]
 
 
@@ -16,7 +16,7 @@ ArmChange = Literal["added", "dropped", "changed"]
 class DeliveryChange:
     """One delivery in which the two conditions differ, as treatment against control."""
 
-    delivery: Literal["files", "inline", "hook", "pull"]
+    delivery: Literal["files", "inline", "hook", "pull", "fail_fast"]
     change: ArmChange
 
 

@@ -41,6 +41,7 @@ ROLES: dict[Role, str] = {
     "primary": "primary",
     "secondary": "secondary",
     "unplanned": "unplanned",
+    "ceiling": "a ceiling, apart",
     "asked": "asked for after the fact",
 }
 MONITORED = " The campaign is not over: no p-value below is valid as it stands."
