@@ -78,7 +78,7 @@ def figures(answers: Sequence[Answer]) -> list[Figure]:
         for label, chosen in (("MRR above", answers), ("no file named: MRR above", unnamed)):
             gain = _gain(chosen, rival)
             note = f"95 % interval {gain.low:+.3f} to {gain.high:+.3f}, paired; its lower end is the figure"
-            found.append(Figure(f"{label} {rival}", gain.low, "", floor=0.0, note=note))
+            found.append(Figure(f"{label} {rival}", gain.low, "", floor=0.0001, note=note))
     return found
 
 
