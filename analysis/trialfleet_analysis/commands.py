@@ -35,6 +35,7 @@ PIPED_WIDTH = 160  # columns where there is no terminal to fit
     is_flag=True,
     help="Also compare conditions that differ in more than one delivery, as packages: no part gets the credit.",
 )
+@click.option("--complete", is_flag=True, help="Refuse, naming the cells, while any is below the plan.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, without the rows per trial.")
 @click.option("--no-verify", is_flag=True, help="Look up that bundles exist instead of comparing their SHA-256.")
 def report(
@@ -43,6 +44,7 @@ def report(
     out: Path | None,
     contrasts: tuple[str, ...],
     packages: bool,
+    complete: bool,
     as_json: bool,
     no_verify: bool,
 ) -> None:
@@ -54,10 +56,11 @@ def report(
     """
     source = find_source(campaign, store)
     folder = out or source.default_folder()
-    _report(source, folder, asked=Asked(contrasts, packages), as_json=as_json, verify=not no_verify)
+    asked = Asked(contrasts, packages)
+    _report(source, folder, asked=asked, as_json=as_json, verify=not no_verify, complete=complete)
 
 
-def _report(source: Source, folder: Path, *, asked: Asked, as_json: bool, verify: bool) -> None:
+def _report(source: Source, folder: Path, *, asked: Asked, as_json: bool, verify: bool, complete: bool) -> None:
     from rich.console import Console
 
     from trialfleet_analysis.report.document import to_json
@@ -66,7 +69,9 @@ def _report(source: Source, folder: Path, *, asked: Asked, as_json: bool, verify
     from trialfleet_runner.store.protocol import StoreError
 
     try:
-        made = make_report(source.open(), source.campaign, verify=verify, now=time.time(), asked=asked)
+        made = make_report(
+            source.open(), source.campaign, verify=verify, complete=complete, now=time.time(), asked=asked
+        )
     except StoreError as error:
         raise OperatorError(
             str(error), where=source.store, hint="the store could not answer: try again"

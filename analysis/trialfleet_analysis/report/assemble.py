@@ -82,7 +82,7 @@ def assemble(campaign: Campaign, *, versions: Mapping[str, str], asked: Sequence
         inline=inline_texts(composed, used),
         quarantined=_refused(campaign),
         unplanned=campaign.unplanned,
-        below_plan=_below(campaign) if campaign.interim else (),
+        below_plan=below_plan(campaign) if campaign.interim else (),
         manifest=manifest_lines(campaign, versions),
     )
     return dataclasses.replace(bare, answer=answer(bare), cautions=cautions(bare))
@@ -105,7 +105,7 @@ def _lost_runs(names: Sequence[str], lost: Sequence[Lost], trials: pa.Table) -> 
     return [running[name] + unscored[name] for name in names]
 
 
-def _below(campaign: Campaign) -> tuple[BelowPlan, ...]:
+def below_plan(campaign: Campaign) -> tuple[BelowPlan, ...]:
     """Cells of tasks that are not halted with fewer trials over than the plan has reps, fewest first."""
     trials, frame = campaign.trials, campaign.frame
     halted = {row.task for row in campaign.tasks if row.use is Use.HALTED}

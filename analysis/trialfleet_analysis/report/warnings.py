@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from trialfleet_analysis.report.document import Report
+from trialfleet_analysis.report.document import BelowPlan, Report
 from trialfleet_analysis.report.document.contrasts import Contrast
 from trialfleet_analysis.report.figures import p_value, percent, plural
 from trialfleet_analysis.tables import Use
@@ -49,13 +49,19 @@ def _below(report: Report) -> Iterator[str]:
     found = report.below_plan
     if not found:
         return
-    named = [f"{one.task} × {one.condition} ({one.terminal} of {one.planned})" for one in found[:CELLS_NAMED]]
-    more = len(found) - len(named)
-    rest = f" and {plural(more, 'more cell')}, all in report.json" if more else ""
+    more = len(found) - CELLS_NAMED
+    rest = f" and {plural(more, 'more cell')}, all in report.json" if more > 0 else ""
     least = "is" if len(found) == 1 else "are"
     yield (
         f"{plural(len(found), 'cell')} of {len(report.cells):,} {least} below the plan, trials over of trials "
-        f"planned: {', '.join(named)}{rest}."
+        f"planned: {emptiest(found)}{rest}."
+    )
+
+
+def emptiest(below: Sequence[BelowPlan]) -> str:
+    """Some cells by name, with what they have."""
+    return ", ".join(
+        f"{one.task} × {one.condition} ({one.terminal} of {one.planned})" for one in below[:CELLS_NAMED]
     )
 
 

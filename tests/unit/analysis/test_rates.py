@@ -20,9 +20,11 @@ from tests.unit.analysis.ledger_fixture import (
 from trialfleet_analysis.intervals import effective_sample_wilson, pooled_random
 from trialfleet_analysis.rates import CellResult, ConditionResult
 from trialfleet_analysis.report.document import Report
+from trialfleet_analysis.report.make import make_report
 from trialfleet_analysis.tables import Use
 from trialfleet_runner.campaign import Halt, Primary
 from trialfleet_runner.contract import Coverage, Delivery, Trial, Verdict
+from trialfleet_runner.errors import OperatorError
 
 FAILED = Fate(verdict=Verdict.FAILED)
 LOST = Fate(verdict=None, losses=(MID_RUN, MID_RUN, MID_RUN))
@@ -93,6 +95,17 @@ def test_an_interim_report_names_the_cells_below_the_plan(tmp_path: Path) -> Non
     [caution] = [caution for caution in report.cautions if "below the plan" in caution]
     assert "1 cell of 4 is below the plan" in caution
     assert caution.endswith("alpha × none (3 of 5).")
+
+
+def test_a_report_of_a_complete_campaign_refuses_a_cell_below_the_plan(tmp_path: Path) -> None:
+    """And has not looked; what was lost is over, so it is not below."""
+    gap = write(tmp_path / "gap", plan(), lambda t: None if t.rep == 4 and t.task == "beta" else Fate())
+    with pytest.raises(OperatorError, match=r"2 cells are below the plan: beta × \w+ \(4 of 5\)") as refused:
+        make_report(gap, "demo", complete=True, now=NOW)
+    assert refused.value.where.endswith("/demo/outcomes")
+    assert not list(gap.list("demo/looks/"))
+    over = write(tmp_path / "over", plan(), lambda t: LOST if t.rep == 4 and t.task == "beta" else Fate())
+    assert make_report(over, "demo", complete=True, now=NOW).below_plan == ()
 
 
 def test_of_many_cells_below_the_plan_the_emptiest_are_named(tmp_path: Path) -> None:
