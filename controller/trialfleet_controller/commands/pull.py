@@ -20,6 +20,10 @@ _RECORDS = re.compile(
     r"|outcomes/[a-z2-7]{26}\.json|quarantine/[a-z2-7]{26}/[1-9][0-9]*\.json|tables/([A-Za-z0-9._-]+\.parquet|seal\.json)"
 )
 _LEFT_OUT = ("grants/",)
+_SEAL = "tables/seal.json"
+_BARE = (
+    "no tables are kept, and `report` counts nothing without: run `trialfleet tables {}` first, or pull bundles"
+)
 _REPLACED = re.compile(r"epochs/[0-9]+\.beat|attempts/.*/live\.log\.zst|tables/.*")
 
 
@@ -55,6 +59,8 @@ def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> No
         else:
             target.create(key, raw)
     click.echo(f"{len(missing)} files pulled into {folder / found.name}, {len(wanted) - len(missing)} were there")
+    if no_bundles and f"{found.name}/{_SEAL}" not in {*wanted, *there}:
+        click.echo(_BARE.format(campaign), err=True)
     for key in odd[:20]:
         click.echo(f"left out, not a campaign's: {key!r}", err=True)
     if len(odd) > 20:

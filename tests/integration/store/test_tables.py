@@ -8,10 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.integration.store.places import BUCKETS, SIGNING, Place
 from tests.unit.analysis import ledger_fixture as made
 from trialfleet_analysis.tables.read import open_campaign
+from trialfleet_controller.commands.pull import pull as pull_command
 from trialfleet_runner.store import bulk
 from trialfleet_runner.store.directory import DirectoryStore
 from trialfleet_runner.store.protocol import Store
@@ -171,3 +173,14 @@ def test_pulled_tables_serve_offline(
     assert "from the campaign's tables" in said
     for name in ("trials.parquet", "attempts.parquet"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_records_without_tables_are_said_to_be_too_little(source: DirectoryStore, tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    copied(source, store)
+    argv = ["demo", str(tmp_path / "pulled"), "--no-bundles", "--store", str(store.root)]
+    bare = CliRunner().invoke(pull_command, argv)
+    assert bare.exit_code == 0
+    assert "run `trialfleet tables demo` first" in bare.stderr
+    command("tables", str(store.root / "demo"), "--out", str(tmp_path / "a"))
+    assert "tables" not in CliRunner().invoke(pull_command, argv).stderr
