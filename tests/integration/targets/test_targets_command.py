@@ -150,12 +150,13 @@ def test_nothing_that_is_printed_steers_the_terminal(made: Made, tmp_path: Path)
     assert "\x1b" not in refused(run("predict", str(made.folder), PROMPT, "--at", "\x1b]0;title\x07"))
     made.write("a\x1b[31m.py", "x = 1\n")
     made.write("b\u202e.py", "x = 1\n")
-    made.write("[bold]c.py", "def renew_cookie_session():\n    '''renew the cookie of the session'''\n")
+    made.write("[bold]c.py", "def quiver_of_arrows():\n    '''how many arrows the quiver holds'''\n")
     made.commit("Names \x1b[31m")
     said = run("index", str(made.folder)).output
     assert "left out: a\\x1b[31m.py" in said
     assert "left out: b\\u202e.py" in said
-    shown = run("predict", str(made.folder), PROMPT, FORCE_COLOR="1", TERM="xterm").output
+    arrows = "the quiver holds fewer arrows than it says"
+    shown = run("predict", str(made.folder), arrows, FORCE_COLOR="1", TERM="xterm").output
     assert "[bold]c.py" in shown
 
 
