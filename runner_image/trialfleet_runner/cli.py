@@ -33,6 +33,7 @@ SUMMARIES = {
     "targets": "Predict which files a request is about, without a model.",
     "power": "Plan a campaign: what it detects, the reps an effect needs, reps against tasks.",
     "report": "Write report.html, report.md and report.json.",
+    "tables": "Write trials and attempts as tables that DuckDB, pandas and Polars read.",
     "doctor": "Check this machine, and say how to mend each thing.",
 }
 

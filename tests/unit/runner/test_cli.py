@@ -36,6 +36,16 @@ def test_commands_of_absent_packages_are_absent_too() -> None:
     assert "No such command 'report'" in ran.output
 
 
+def test_every_command_of_ours_has_its_summary_here() -> None:
+    """Help would import the command to ask it: a third of a second."""
+    ours = {
+        point.name
+        for point in importlib.metadata.entry_points(group=cli.GROUP)
+        if point.module.partition(".")[0].startswith("trialfleet_")
+    }
+    assert ours == cli.SUMMARIES.keys()
+
+
 @pytest.mark.parametrize(
     ("raised", "code"),
     [
