@@ -12,6 +12,7 @@ from trialfleet_runner.contract import AgentSpec, Limits, Verdict
 from trialfleet_runner.taskfile import LoadedTask, load_all, tasks_of
 
 TASKS = tasks_of(load_all(sorted((ROOT / "tasks/quickstart/tasks").glob("*.yaml"))))
+PAGE = ROOT / "docs/reference/search-agent.md"  # with the size of each fix, by which the tasks were chosen
 LIMITS = Limits(memory_bytes=2 * 2**30, disk_bytes=2 * 2**30)
 
 
@@ -37,6 +38,9 @@ def test_the_fix_passes_and_doing_nothing_fails(task: LoadedTask, tmp_path: Path
         left = lab.run(lab.grants(AgentSpec(kind=kind), attempt=attempt, limits=LIMITS))
         assert left.end.scored is not None, left.end.loss
         assert left.end.scored.verdict is verdict, f"{kind}: {left.bundle.files['tests/results.json'].decode()}"
+        if kind == "oracle":
+            measured = left.end.scored.metrics
+            assert f"| {task.id} | +{measured.lines_added} −{measured.lines_removed} |" in PAGE.read_text()
 
 
 def test_there_are_tasks() -> None:
