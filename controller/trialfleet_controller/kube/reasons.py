@@ -40,6 +40,7 @@ MISCONFIGURED = frozenset({"CreateContainerConfigError", "CreateContainerError",
 CREATING = frozenset({"ContainerCreating", "PodInitializing", ""})
 OWN_PATIENCE = "pull QPS exceeded"  # the kubelet's own queue
 NO_SUCH_IMAGE = ("not found", "manifest unknown", "denied", "unauthorized", "does not exist")
+NEVER_RAN = frozenset({"StartError", "ContainerCannotRun"})
 NO_SUCH_PROGRAM = ("no such file or directory", "executable file not found", "permission denied")
 SANDBOX = frozenset({"FailedCreatePodSandBox"})
 MOUNT = frozenset({"FailedMount", "FailedAttachVolume"})

@@ -86,7 +86,7 @@ def judge(
         return Gone(_departure(pod, attempt))
     if ages.get(Concern.TERMINATING, 0.0) > pod.deletion_grace_s + graces.terminating_s:
         return Gone(_named(LossClass.NODE_LOST, pod, "deleted, and its node never said that it ended"))
-    loss = _stuck(pod, ages, graces, events)
+    loss = _by_start(pod) or _stuck(pod, ages, graces, events)
     return None if loss is None else Stuck(Departure(named=loss))
 
 
@@ -109,7 +109,7 @@ def _departure(pod: Pod, attempt: tuple[str, int]) -> Departure:
     """How a terminal pod's runner went: what the cluster did to it first, then what it says itself."""
     runner = pod.container(names.RUNNER)
     said = last_words(runner.message, attempt)
-    named = _disruption(pod) or _by_pod_reason(pod) or _by_container(pod) or _by_start(runner)
+    named = _disruption(pod) or _by_pod_reason(pod) or _by_container(pod) or _by_start(pod)
     if named is None and runner.exit_code is None:
         named = _loss(LossClass.RUNNER, _told(pod, "the pod ended, and its runner's status is not known"))
     return Departure(code=runner.exit_code, words=said.message, named=named, last_words=said.end)
@@ -146,12 +146,14 @@ def _by_container(pod: Pod) -> Loss | None:
     return None
 
 
-def _by_start(runner: Container) -> Loss | None:
-    if runner.reason not in ("StartError", "ContainerCannotRun"):
+def _by_start(pod: Pod) -> Loss | None:
+    """A container that never ran: `restartPolicy: Never`, so it never will. A runner would wait for it in vain."""
+    one = next((one for one in _expected(pod) if one.reason in reasons.NEVER_RAN), None)
+    if one is None:
         return None
-    absent = any(text in runner.message for text in reasons.NO_SUCH_PROGRAM)
+    absent = any(text in one.message for text in reasons.NO_SUCH_PROGRAM)
     halt = HaltScope.TASK if absent else HaltScope.NONE
-    return _loss(LossClass.SETUP, _with(f"the runner did not start ({runner.reason})", runner.message), halt)
+    return _loss(LossClass.SETUP, _with(f"the {one.name} did not start ({one.reason})", one.message), halt)
 
 
 # --- not ended --------------------------------------------------------------------------------------

@@ -138,6 +138,25 @@ def test_a_missing_program_halts_the_task_and_a_hiccup_of_the_runtime_does_not()
     assert loss_of(judged(hiccup)).halt is HaltScope.NONE
 
 
+@pytest.mark.parametrize("name", ["agent", "score"])
+def test_a_container_that_never_ran_is_told_at_once_while_its_runner_waits_for_it(name: str) -> None:
+    absent = judged(ended("StartError", 128, name, message="exec: no such file or directory"))
+    hiccup = judged(ended("StartError", 128, name, message="failed to create task: context deadline exceeded"))
+    for finding, halt in ((absent, HaltScope.TASK), (hiccup, HaltScope.NONE)):
+        assert isinstance(finding, Stuck)
+        loss = loss_of(finding)
+        assert (loss.loss, loss.halt) == (LossClass.SETUP, halt)
+        assert loss.message.startswith(f"the {name} did not start (StartError)")
+
+
+def test_a_container_that_never_ran_is_why_its_runner_went() -> None:
+    pod = ended("Error", 75)
+    pod["status"]["containerStatuses"][1] = status("agent", terminated={"exitCode": 128, "reason": "StartError"})
+    finding = judged(pod)
+    assert isinstance(finding, Gone)
+    assert loss_of(finding).message.startswith("the agent did not start")
+
+
 def test_memory_of_the_other_containers() -> None:
     agent_only = ended("OOMKilled", name="agent")
     assert judged(agent_only, ages=LONG) is None, "the runner's verdict decides"
