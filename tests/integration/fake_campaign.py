@@ -117,11 +117,12 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=2)
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--slots", type=int, default=2)
+    parser.add_argument("--grace", type=float, default=2.0)
     parser.add_argument("--no-beat", action="store_true")
     parser.add_argument("--ray", action="store_true")
     options = parser.parse_args()
     interrupt = Interrupt()
-    plan = fake_plan(tasks=options.tasks, reps=options.reps)
+    plan = fake_plan(tasks=options.tasks, reps=options.reps, stop_grace_s=options.grace)
     argv = fake_argv(options.behaviour)
     if options.ray:
         from trialfleet_controller.local import RayBackend

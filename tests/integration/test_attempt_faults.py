@@ -84,6 +84,31 @@ def until(there: Path) -> None:
         time.sleep(0.01)
 
 
+# Agents, or tests, that go on once `let_go` has found them.
+WAITING = "touch here; while [ -e here ]; do sleep 0.05; done"
+WAITING_TESTS = """cat > shop/pricing/rules.py <<'EOF'
+import os, time
+open("here", "w").close()
+while os.path.exists("here"): time.sleep(0.05)
+EOF
+"""
+
+
+def waiting(scratch: Path) -> Path:
+    """What whoever waits has made, and waits to be without."""
+    end = time.monotonic() + 60
+    while not (
+        found := [path for place in ("workspace", "score/checkout") for path in scratch.glob(f"*/{place}/here")]
+    ):
+        assert time.monotonic() < end, "nobody is here"
+        time.sleep(0.02)
+    return found[0]
+
+
+def let_go(scratch: Path) -> None:
+    waiting(scratch).unlink()
+
+
 def record(lab: Lab, grants: Grants, name: str) -> Path:
     return lab.root / "store/lab/attempts" / TRIAL / str(grants.attempt) / name
 
@@ -152,15 +177,13 @@ def test_less_room_than_the_limit_promises_is_a_loss_before_the_agent(lab: Lab) 
 @pytest.mark.needs("root")
 def test_an_agent_on_a_disk_that_others_filled_is_not_judged(lab: Lab) -> None:
     with small_disk(lab, "16m") as folder:
-        grants = lab.grants(shell("touch here; sleep 3"), attempt=next(NUMBERS), limits=SMALL)
+        grants = lab.grants(shell(f"{WAITING}; sleep 1"), attempt=next(NUMBERS), limits=SMALL)
         process = lab.start(grants, env={"TRIALFLEET_SCRATCH": str(folder)})
-        end = time.monotonic() + 60
-        while not list(folder.glob("*/workspace/here")):
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        here = waiting(folder)
         with suppress(OSError), (folder / "others").open("wb") as file:
             file.write(bytes(50_000_000))
-        _, errors = process.communicate(timeout=60)
+        here.unlink()
+        _, errors = process.communicate(timeout=120)
         loss = loss_of(Left(lab, grants.attempt, process.returncode, errors.decode()))
     assert (loss.loss, loss.halt) == (LossClass.HOST_FULL, HaltScope.NONE)
     assert (loss.agent_started, loss.patched) == (True, False)
@@ -189,15 +212,15 @@ def test_a_patch_whose_tests_fill_the_disk_beyond_their_limit_fails(lab: Lab) ->
 
 @pytest.mark.parametrize("gone_before", ["patch.json", "end.json"])
 def test_a_store_that_is_lost_on_the_way_commits_nothing(lab: Lab, gone_before: str) -> None:
-    in_the_tests = "echo 'import time; time.sleep(1)' > shop/pricing/rules.py"
-    script = "sleep 1" if gone_before == "patch.json" else in_the_tests
+    script = WAITING if gone_before == "patch.json" else WAITING_TESTS
     grants = lab.grants(shell(script), attempt=next(NUMBERS), limits=LIMITS)
     process = lab.start(grants)
     until(record(lab, grants, "start.json" if gone_before == "patch.json" else "patch.json"))
     folder = record(lab, grants, "start.json").parent
     folder.rename(folder.with_name(f"{folder.name}-aside"))
     folder.write_text("in the way")
-    _, errors = process.communicate(timeout=60)
+    let_go(lab.scratch)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 75
     assert b"the store did not answer" in errors
     assert b"Traceback" not in errors
@@ -207,13 +230,14 @@ def test_a_store_that_is_lost_on_the_way_commits_nothing(lab: Lab, gone_before: 
 
 @pytest.mark.needs("root")
 def test_a_store_that_no_longer_lets_us_write_is_no_crash(lab: Lab) -> None:
-    grants = lab.grants(shell("sleep 1"), attempt=next(NUMBERS), limits=LIMITS)
+    grants = lab.grants(shell(WAITING), attempt=next(NUMBERS), limits=LIMITS)
     process = lab.start(grants)
     until(record(lab, grants, "start.json"))
     folder = record(lab, grants, "start.json").parent
     subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "none", str(folder)], check=True)
     try:
-        _, errors = process.communicate(timeout=60)
+        let_go(lab.scratch)
+        _, errors = process.communicate(timeout=120)
     finally:
         subprocess.run(["umount", str(folder)], check=True)
     assert process.returncode == 75
@@ -267,7 +291,7 @@ def test_sigterm_during_the_set_up_is_a_loss_before_the_agent(lab: Lab, blocked:
         process = lab.start(blocked.grants.model_copy(update={"limits": limits}), env=blocked.env)
         until(record(lab, blocked.grants, "start.json"))
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=30)  # it waits for nothing
+        _, errors = process.communicate(timeout=50)  # it waits for nothing
     loss = loss_of(Left(lab, blocked.grants.attempt, process.returncode, errors.decode()))
     assert process.returncode == 143
     assert (loss.loss, loss.agent_started, loss.patched) == (LossClass.TERMINATED, False, False)

@@ -24,7 +24,8 @@ from trialfleet_runner.contract import LossClass
 from trialfleet_runner.store.directory import DirectoryStore
 
 PROGRAM = Path(__file__).with_name("fake_campaign.py")
-GOING = 5.0  # seconds that processes may take to go once their parent is dead
+GOING = 60.0  # seconds that processes may take to go once their parent is dead, on a machine with much to do
+PATIENCE = ("--grace", "100")  # whatever needs less has not waited for it
 
 STEPS = ["plan", "epoch", "intent", "grants", "launch", "outcome"]
 PLACES = [f"{step}.{when}:1" for step in STEPS for when in ("before", "after")]
@@ -233,7 +234,7 @@ def test_killed_under_ray_nothing_survives(controller: Controller, place: str) -
     def left() -> list[int]:
         return [*survivors(controller.folder), *ray_of(process.pid)]
 
-    wait_for(lambda: not left(), 10, lambda: subprocess.check_output(["ps", "-efww"], text=True) + str(left()))
+    wait_for(lambda: not left(), GOING, lambda: subprocess.check_output(["ps", "-efww"], text=True) + str(left()))
     assert not list(RAY_PARENT.glob(f"{RAY_FOLDER}{process.pid}-*"))
     before = records(controller.root, CAMPAIGN)
     resumed = controller.start("sleep=0", "--ray")
@@ -268,7 +269,7 @@ def test_two_controllers_and_dying_runners_are_harmless(controller: Controller) 
 
 
 def test_a_second_controller_is_refused_while_the_first_lives(controller: Controller) -> None:
-    first = controller.start("sleep=60")
+    first = controller.start("sleep=250")
     wait_for(lambda: (controller.root / CAMPAIGN / "epochs" / "1.beat").exists())
     code, output = controller.run("sleep=0")
     assert code != 0
@@ -282,30 +283,28 @@ def test_a_second_controller_is_refused_while_the_first_lives(controller: Contro
 
 @pytest.mark.parametrize("ray", [False, pytest.param(True, marks=[pytest.mark.ray, pytest.mark.slow])])
 def test_ctrl_c_stops_the_children_and_can_be_resumed(controller: Controller, ray: bool) -> None:
-    options = ["--ray"] if ray else []
-    process = controller.start("sleep=60", *options)
-    wait_for(lambda: len(controller.log.read_text().splitlines()) == 2)
+    options = [*PATIENCE, *(["--ray"] if ray else [])]
+    process = controller.start("sleep=250", *options)
+    wait_for(lambda: len(controller.log.read_text().splitlines()) == 2, 120)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everyone in the foreground
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=90)
     assert (process.returncode, output.split()[-1]) == (130, "interrupted"), output
-    wait_for(lambda: not survivors(controller.folder), 20)
+    controller.nobody_left()
     ends = [raw for key, raw in records(controller.root, CAMPAIGN).items() if key.endswith("/end.json")]
     assert len(ends) == 2
     assert all(b'"by":"runner"' in raw and b'"terminated"' in raw for raw in ends)
-    assert controller.run("sleep=0")[0] == 0
+    assert controller.run("sleep=0", *PATIENCE)[0] == 0
     audit(controller.root, PLAN, log=controller.log)
 
 
 def test_ctrl_c_twice_does_not_wait(controller: Controller) -> None:
-    process = controller.start("sleep=60,deaf")
+    process = controller.start("sleep=250,deaf", *PATIENCE)
     wait_for(lambda: len(controller.log.read_text().splitlines()) == 2)
-    began = time.monotonic()
     process.send_signal(signal.SIGTERM)
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=90)  # less than the grace
     assert process.returncode == 130
-    assert time.monotonic() - began < 1.9, "the grace is two seconds"
     controller.nobody_left()
 
 

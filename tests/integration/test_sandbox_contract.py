@@ -31,6 +31,7 @@ KINDS = [
     pytest.param("container-as-pid-1", marks=pytest.mark.needs("root")),
 ]
 PATH = "/usr/local/bin:/usr/bin:/bin"
+GOING = 30.0  # seconds that killed processes may take to go on a busy machine; these sleep for years
 
 
 @dataclass
@@ -134,7 +135,13 @@ def until(condition: Callable[[], bool], seconds: float = 10) -> bool:
 
 def seconds_token() -> str:
     """A number of seconds that names this test's sleepers among all sleepers of the machine."""
-    return f"9{time.time_ns() % 10**9}"
+    return f"9{time.time_ns() % 10**9:09}"
+
+
+def not_before(there: Path) -> Callable[[], float]:
+    """Extra time for a job until its program has made `there`: however long its start takes here, its time-out
+    finds it ready."""
+    return lambda: 0.0 if there.exists() else 120.0
 
 
 def test_exit_code_output_and_exact_environment(bench: Bench) -> None:
@@ -185,12 +192,17 @@ def test_large_stdin_that_nobody_reads_blocks_nothing(bench: Bench) -> None:
 
 
 def test_output_arrives_while_the_program_runs(bench: Bench) -> None:
-    seen: list[tuple[float, bytes]] = []
-    began = time.monotonic()
-    bench.shell("echo one; sleep 0.6; echo two", on_output=lambda chunk: seen.append((time.monotonic(), chunk)))
-    assert b"".join(chunk for _, chunk in seen) == b"one\ntwo\n"
-    assert seen[-1][0] - seen[0][0] > 0.4
-    assert seen[0][0] - began < 0.5
+    """It waits for somebody who has read its first words."""
+    seen: list[bytes] = []
+
+    def hear(chunk: bytes) -> None:
+        seen.append(chunk)
+        (bench.work / "heard").touch()
+
+    ended = bench.shell("echo one; while [ ! -e heard ]; do sleep 0.05; done; echo two", on_output=hear)
+    assert ended.cause == "itself"
+    assert b"".join(seen) == b"one\ntwo\n"
+    assert seen[0] == b"one\n"
     assert bench.out == "one\ntwo\n"
 
 
@@ -207,25 +219,31 @@ def test_dev_stdout_can_be_opened(bench: Bench) -> None:
 
 
 def test_time_out_terminates_first_and_then_kills(bench: Bench) -> None:
-    polite = bench.shell("trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done", timeout_s=0.5)
+    loop = "touch ready; while :; do sleep 0.05; done"
+    ready = bench.work / "ready"
+    polite = bench.shell(
+        f"trap 'echo bye; exit 0' TERM; {loop}", timeout_s=0.5, grace_s=60, extra_time_s=not_before(ready)
+    )
     assert (polite.cause, bench.out) == ("timeout", "bye\n")
-    assert 0.5 <= polite.wall_s < 1.4
-    stubborn = bench.shell("trap '' TERM; while :; do sleep 0.05; done", timeout_s=0.3, grace_s=0.5)
+    assert 0.5 <= polite.wall_s < 50, "who goes is not waited for"
+    ready.unlink()
+    stubborn = bench.shell(f"trap '' TERM; {loop}", timeout_s=0.3, grace_s=0.5, extra_time_s=not_before(ready))
     assert (stubborn.cause, stubborn.code) == ("timeout", 137)
-    assert 0.8 <= stubborn.wall_s < 2
+    assert stubborn.wall_s >= 0.8
 
 
 def test_throttled_time_is_added_to_the_budget(bench: Bench) -> None:
-    assert bench.shell("sleep 0.8", timeout_s=0.3, extra_time_s=lambda: 5.0).cause == "itself"
-    assert bench.shell("sleep 5", timeout_s=0.3, extra_time_s=lambda: 0.3).wall_s < 1.5
+    assert bench.shell("sleep 0.8", timeout_s=0.3, extra_time_s=lambda: 60.0).cause == "itself"
+    late = bench.shell("sleep 60", timeout_s=0.3, extra_time_s=lambda: 0.3)
+    assert (late.cause, late.wall_s < 30) == ("timeout", True)
 
 
 def test_another_thread_stops_it(bench: Bench) -> None:
     stop = threading.Event()
     threading.Timer(0.3, stop.set).start()
-    ended = bench.shell("sleep 30", stop=stop)
+    ended = bench.shell("sleep 60", stop=stop, timeout_s=60)
     assert ended.cause == "stopped"
-    assert ended.wall_s < 2
+    assert ended.wall_s < 30
 
 
 def test_core_time_counts_the_whole_tree(bench: Bench) -> None:
@@ -237,9 +255,11 @@ def test_core_time_counts_the_whole_tree(bench: Bench) -> None:
 
 
 def test_core_time_of_what_was_killed_counts_too(bench: Bench) -> None:
-    ended = bench.shell("(while :; do :; done) & sleep 30", timeout_s=1.0)
+    spin = "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; touch spun; while :; do :; done"
+    ended = bench.shell(f"({spin}) & sleep 200", timeout_s=0.3, extra_time_s=not_before(bench.work / "spun"))
+    assert ended.cause == "timeout"
     assert ended.core_s is not None
-    assert ended.core_s > 0.1  # the machine may be busy
+    assert ended.core_s > 0.1
 
 
 @pytest.mark.parametrize("bench", KINDS[:-2], indirect=True)  # a container has its own limit of memory
@@ -254,7 +274,7 @@ def test_memory_of_the_whole_tree_is_limited(bench: Bench) -> None:
 def test_disk_is_limited_while_it_runs_and_at_the_end(bench: Bench) -> None:
     (bench.work / "before").write_bytes(os.urandom(3_000_000))
     fill = "head -c 8000000 /dev/urandom > big; sync big"
-    running = bench.shell(f"{fill}; sleep 20", disk_bytes=5_000_000, timeout_s=20)
+    running = bench.shell(f"{fill}; sleep 100", disk_bytes=5_000_000, timeout_s=100)
     assert running.cause == "disk"
     (bench.work / "big").unlink()
     assert bench.shell(fill, disk_bytes=5_000_000).cause == "disk"  # however soon it ends
@@ -274,8 +294,8 @@ def test_nothing_survives_a_normal_end(bench: Bench) -> None:
 
 def test_a_daemon_that_holds_the_output_open_delays_nothing(bench: Bench) -> None:
     token = seconds_token()
-    ended = bench.shell(f"setsid sleep {token} & echo done")
-    assert ended.wall_s < 2
+    ended = bench.shell(f"setsid sleep {token} & echo done", timeout_s=60)
+    assert (ended.cause, ended.wall_s < 30) == ("itself", True)
     assert bench.out == "done\n"
     assert tokens_alive(token) == []
 
@@ -319,10 +339,10 @@ def test_nothing_survives_the_callers_death(bench: Bench, by: signal.Signals) ->
     token = seconds_token()
     script = f"trap '' TERM; {DAEMON.format(token=token)} setsid sleep {token} & sleep {token}"
     caller = subprocess.Popen([sys.executable, "-c", CALLER, bench.sandbox.name, str(bench.root), script])
-    assert until(lambda: len(tokens_alive(f"sleep\0{token}")) == 4)
+    assert until(lambda: len(tokens_alive(f"sleep\0{token}")) == 4, 60)
     caller.send_signal(by)
     caller.wait()
-    assert until(lambda: tokens_alive(token) == [], 2), tokens_alive(token)
+    assert until(lambda: tokens_alive(token) == [], GOING), tokens_alive(token)
 
 
 @pytest.mark.parametrize("after_ms", [0, 8, 16, 30])
@@ -339,7 +359,7 @@ def test_nothing_survives_a_caller_that_dies_while_the_sandbox_is_set_up(bench: 
         time.sleep(after_ms / 1000)
         caller.kill()
     time.sleep(0.2)  # what is still starting must not be taken for dead
-    assert until(lambda: tokens_alive(token) == [], 2), tokens_alive(token)
+    assert until(lambda: tokens_alive(token) == [], GOING), tokens_alive(token)
 
 
 def test_no_descriptor_but_the_three_reaches_the_program(bench: Bench) -> None:
@@ -390,7 +410,7 @@ def test_a_program_that_kills_its_supervisor_leaves_nothing_behind(ground: Path)
     token = seconds_token()
     ended = bench.shell(f"{DAEMON.format(token=token)} sleep 0.2; kill -9 $PPID; sleep {token}")
     assert ended.code == 137
-    assert until(lambda: tokens_alive(token) == [], 2)
+    assert until(lambda: tokens_alive(token) == [], GOING)
 
 
 @pytest.mark.needs("root")
@@ -444,9 +464,10 @@ def test_behind_the_gateway_signals_arrive_and_a_missing_program_is_told(bench: 
     path = bench.root / "gateway.sock"
     with gateway(path):
         changes = {"gateway": path, "gateway_port": free_port()}
-        polite = bench.shell("trap 'echo bye; exit 0' TERM; sleep 30 & wait", timeout_s=1, grace_s=5, **changes)
+        times = {"timeout_s": 0.3, "grace_s": 60, "extra_time_s": not_before(bench.work / "ready")}
+        polite = bench.shell("trap 'echo bye; exit 0' TERM; touch ready; sleep 300 & wait", **times, **changes)
         assert (polite.cause, bench.out) == ("timeout", "bye\n")
-        assert polite.wall_s < 4
+        assert polite.wall_s < 50, "who goes is not waited for"
         with pytest.raises(SandboxError, match="nosuchprogram"):
             bench.sandbox.run(bench.job("nosuchprogram", **changes))
 
