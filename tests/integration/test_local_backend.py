@@ -82,14 +82,14 @@ def bench(root: Path, tmp_path: Path) -> Bench:
     return Bench(root, tmp_path)
 
 
-def wait_for(done: Callable[[], bool], seconds: float = 30) -> None:
+def wait_for(done: Callable[[], bool], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < end, "nothing happened"
         time.sleep(0.05)
 
 
-def finish(backend: Backend, count: int = 1, seconds: float = 30) -> list[Finished]:
+def finish(backend: Backend, count: int = 1, seconds: float = 120) -> list[Finished]:
     found: list[Finished] = []
     end = time.monotonic() + seconds
     while len(found) < count:
@@ -139,7 +139,7 @@ def test_last_words_travel(backend: Backend, bench: Bench) -> None:
 
 
 def test_liveness_follows_the_lock(backend: Backend, bench: Bench) -> None:
-    trial, order = bench.order(0, "sleep=60")
+    trial, order = bench.order(0, "sleep=250")
     backend.launch(order)
     wait_for(lambda: started(bench, trial))
     attempt = bench.ledger.attempt(trial.id, 1)
@@ -155,10 +155,10 @@ def test_liveness_follows_the_lock(backend: Backend, bench: Bench) -> None:
 
 
 def test_stop_asks_first(backend: Backend, bench: Bench) -> None:
-    trial, order = bench.order(0, "sleep=60")
+    trial, order = bench.order(0, "sleep=250")
     backend.launch(order)
     wait_for(lambda: started(bench, trial))
-    backend.stop([order.id], grace_s=20)
+    backend.stop([order.id], grace_s=100)
     (finished,) = finish(backend)
     assert finished.departure.code == 143
     attempt = bench.ledger.attempt(trial.id, 1)
@@ -167,7 +167,7 @@ def test_stop_asks_first(backend: Backend, bench: Bench) -> None:
 
 
 def test_stop_kills_what_does_not_listen(backend: Backend, bench: Bench) -> None:
-    trial, order = bench.order(0, "sleep=60,deaf")
+    trial, order = bench.order(0, "sleep=250,deaf")
     backend.launch(order)
     wait_for(lambda: started(bench, trial))
     backend.stop([order.id], grace_s=0.5)

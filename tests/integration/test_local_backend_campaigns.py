@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,17 @@ class Site:
 
     def executions(self) -> int:
         return len(self.log.read_text().splitlines())
+
+    def once_executed(self, count: int, act: Callable[[], object]) -> None:
+        """Beside a run: as soon as that many agents have begun."""
+
+        def wait_and_act() -> None:
+            end = time.monotonic() + 120
+            while self.executions() < count and time.monotonic() < end:
+                time.sleep(0.02)
+            act()
+
+        threading.Thread(target=wait_and_act, daemon=True).start()
 
 
 @pytest.fixture
@@ -168,8 +180,7 @@ def test_a_disk_that_fills_while_agents_run_costs_two_runs_and_no_trial(site: Si
 
 def test_cancel_drains(site: Site) -> None:
     plan = fake_plan(reps=20)
-    timer = threading.Timer(0.5, lambda: site.ledger.cancel(now=False, by="test"))
-    timer.start()
+    site.once_executed(3, lambda: site.ledger.cancel(now=False, by="test"))
     assert site.run(plan, "sleep=0.3", slots=2) is Ending.CANCELLED
     outcomes = site.outcomes(plan)
     assert 0 < len(outcomes) < 40
@@ -181,15 +192,13 @@ def test_cancel_now_marks_what_ran_as_lost(site: Site) -> None:
     plan = fake_plan()
 
     def cancel() -> None:
-        while site.executions() < 2:
-            time.sleep(0.05)
         site.ledger.cancel(now=False, by="test")
         site.ledger.cancel(now=True, by="test")
 
-    threading.Thread(target=cancel).start()
+    site.once_executed(2, cancel)
     began = time.monotonic()
-    assert site.run(plan, "sleep=60", slots=2) is Ending.CANCELLED
-    assert time.monotonic() - began < 20
+    assert site.run(plan, "sleep=250", slots=2) is Ending.CANCELLED
+    assert time.monotonic() - began < 200
     assert [outcome.abandoned for outcome in site.outcomes(plan)] == [LossClass.CANCELLED] * 2
 
 
@@ -281,8 +290,8 @@ def test_who_is_told_to_stop_may_still_say_what_was_lost(site: Site) -> None:
     """A runner gives its agent the whole grace, and then needs a moment for its end."""
     plan = fake_plan(tasks=1, conditions=("none",), reps=1, stop_grace_s=0.2)
     interrupt = Interrupt()
-    threading.Timer(1.0, interrupt.ask).start()
-    backend = ProcessBackend(slots=1, runner=fake_argv("sleep=60,linger=1"))
+    site.once_executed(1, interrupt.ask)
+    backend = ProcessBackend(slots=1, runner=fake_argv(f"sleep=250,linger=1,log={site.log}"))
     assert drive(site.root, plan, backend, interrupt=interrupt) is Ending.INTERRUPTED
     (attempt,) = site.ledger.chain(trials(plan)[0].id)
     assert attempt.end is not None
@@ -343,12 +352,12 @@ def test_a_heart_that_beats_is_not(site: Site) -> None:
     beat(site, 1, 1)
     threading.Timer(0.5, lambda: beat(site, 1, 2)).start()
     with pytest.raises(OperatorError, match="process 1 on elsewhere"):
-        epochs.claim(site.ledger.store, CAMPAIGN, FAST)
+        epochs.claim(site.ledger.store, CAMPAIGN, replace(FAST, takeover_s=60))
 
 
 def test_who_is_superseded_leaves_with_its_children(site: Site) -> None:
-    threading.Timer(1.0, lambda: other_machines_epoch(site, 2)).start()
-    backend = ProcessBackend(slots=2, runner=fake_argv("sleep=60"))
+    site.once_executed(2, lambda: other_machines_epoch(site, 2))
+    backend = ProcessBackend(slots=2, runner=fake_argv(f"sleep=250,log={site.log}"))
     with pytest.raises(epochs.Superseded, match="epoch 2"):
         drive(site.root, fake_plan(), backend, pulse=FAST)
     assert survivors(site.folder) == []
@@ -365,7 +374,7 @@ def test_an_ended_epoch_need_not_be_waited_for(site: Site) -> None:
 
 def test_status_counts_complete_blocks_and_records_looks(site: Site) -> None:
     plan = fake_plan(reps=20)
-    threading.Timer(0.8, lambda: site.ledger.cancel(now=False, by="test")).start()
+    site.once_executed(6, lambda: site.ledger.cancel(now=False, by="test"))
     site.run(plan, "sleep=0.1", slots=2)
     standing = read_standing(site.ledger.store, CAMPAIGN)
     outcomes = site.outcomes(plan)
