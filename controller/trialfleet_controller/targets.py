@@ -51,7 +51,7 @@ def require(where: str) -> None:
 
 
 @dataclass(frozen=True)
-class _Past:
+class Past:
     """A git folder, the commit in it to read, and whether that commit has a past."""
 
     folder: Path
@@ -77,7 +77,7 @@ class Predictor:
         from trialfleet_targets.methods import ranker
         from trialfleet_targets.predict import predict
 
-        past = self._past()
+        past = past_of(self.task, cache=self.cache, mirrors=self.mirrors)
         try:
             index = index_at(past.folder, past.commit, cache=self.cache.targets)
             asked = frames_as_words(prompt) if self.task.spec.prompt_source == "failing_test" else prompt
@@ -113,18 +113,19 @@ class Predictor:
             hit=bool({target.path for target in there} & set(variants.targets)) if there else None,
         )
 
-    def _past(self) -> _Past:
-        """The commit before the fix in a repository with its history; else its tree as the only commit."""
-        source = self.task.source
-        if isinstance(source, GitSource):
-            found = git.with_history(source.url, source.pre_fix_commit, cache=self.cache, mirrors=self.mirrors)
-            if found is not None:
-                return _Past(found, source.pre_fix_commit, history=True)
-        trees = materialise(self.task, cache=self.cache, mirrors=self.mirrors)
-        tree, _ = strip(trees.pre_fix, self.task.repo.strip_extra)
-        folder = self.cache.targets / "trees" / f"{sha256(pack(tree))}.git"
-        folder.parent.mkdir(exist_ok=True)
-        return _Past(git.orphan(tree, folder), None, history=False)
+
+def past_of(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path]) -> Past:
+    """The commit before the fix in a repository with its history; else its tree as the only commit."""
+    source = task.source
+    if isinstance(source, GitSource):
+        found = git.with_history(source.url, source.pre_fix_commit, cache=cache, mirrors=mirrors)
+        if found is not None:
+            return Past(found, source.pre_fix_commit, history=True)
+    trees = materialise(task, cache=cache, mirrors=mirrors)
+    tree, _ = strip(trees.pre_fix, task.repo.strip_extra)
+    folder = cache.targets / "trees" / f"{sha256(pack(tree))}.git"
+    folder.parent.mkdir(exist_ok=True)
+    return Past(git.orphan(tree, folder), None, history=False)
 
 
 def _and_beside(ranked: Sequence[str], source: Sequence[str]) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ SUMMARIES = {
     "gc": "Remove caches and leftovers that nothing needs.",
     "prepull": "Pull a campaign's image on every node.",
     "image": "Build the image that pods run, with the tasks' environments in it.",
+    "context": "Make the context files of tasks: by an agent, or counted from the code.",
     "targets": "Predict which files a request is about, without a model.",
     "power": "Plan a campaign: what it detects, the reps an effect needs, reps against tasks.",
     "report": "Write report.html, report.md and report.json.",

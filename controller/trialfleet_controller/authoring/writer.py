@@ -1,0 +1,190 @@
+"""An agent as the author: in its sandbox, behind the gateway, in a copy of the tree before the fix."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from trialfleet_controller.authoring.asked import Kind
+from trialfleet_controller.authoring.harvest import harvested
+from trialfleet_controller.authoring.manifest import Cost
+from trialfleet_runner import environment, workspace
+from trialfleet_runner.agents.protocol import Agent, Identity, Parsed, Setup
+from trialfleet_runner.attempt.agent_run import PORT, REPORT, stopped
+from trialfleet_runner.attempt.model import upstream
+from trialfleet_runner.attempt.places import Place, place_of
+from trialfleet_runner.attempt.scratch import Scratch, locked, scratch_root
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.canonical import canonical_json
+from trialfleet_runner.contract import AgentSpec, EnvironmentRef, Stop
+from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.gateway import Budget, Gateway, GatewayReport, Price
+from trialfleet_runner.sandbox.protocol import Exit, Job, Sandbox, SandboxError
+from trialfleet_runner.trees import Tree, tree_digest
+from trialfleet_runner.workspace import build_template, template_of
+
+MEMORY_BYTES, DISK_BYTES = 4 * 2**30, 4 * 2**30
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What running an agent needs of this machine. `log`: folder that gets what it said, and what it asked."""
+
+    cache: Cache
+    sandbox: Sandbox
+    log: Path | None = None
+
+
+@dataclass(frozen=True)
+class Commission:
+    """One context to write: the agent, its words, and where it works."""
+
+    kind: Kind
+    agent: Agent
+    identity: Identity
+    spec: AgentSpec
+    prompt: str
+    seed: int
+    tree: Tree
+    environment: EnvironmentRef
+    lock: bytes
+    pythonpath: tuple[str, ...]
+    max_cost_usd: float | None
+    where: str
+
+
+def write(asked: Commission, bench: Bench) -> tuple[dict[str, str], tuple[str, ...], Cost]:
+    """(The files it wrote, context files beside them that were not asked for, what it took.)
+
+    Raises `OperatorError` when it did not come to its end by itself: what is cut short is no context to measure.
+    """
+    built = _environment(asked, bench)
+    template = build_template(template_of(tree_digest(asked.tree), None, cache=bench.cache), asked.tree)
+    with locked(scratch_root(), f"context-{asked.kind}-{tree_digest(asked.tree)[:24]}") as scratch:
+        workspace.clone(template, scratch.workspace)
+        (scratch.home / "tmp").mkdir(parents=True)
+        place = place_of(scratch, built, bench.sandbox, hook=False)
+        try:
+            ended, parsed, report = _run(asked, place, built)
+        finally:
+            if bench.log is not None:
+                shutil.copytree(scratch.record, bench.log, dirs_exist_ok=True)
+            if not environment.unchanged(built):
+                environment.retire(built)
+        _check_end(asked, ended, parsed, report)
+        files, others = harvested(asked.kind, scratch.workspace, where=asked.where)
+    return files, others, _cost(ended, parsed, report)
+
+
+def _run(asked: Commission, place: Place, built: Path) -> tuple[Exit, Parsed, GatewayReport | None]:
+    with ExitStack() as stack:
+        gateway = stack.enter_context(_gateway(asked, place)) if asked.identity.needs_model else None
+        job = asked.agent.job(_setup(asked, place.scratch, built, gateway), place.mounts)
+        if job is None:
+            raise OperatorError(
+                "runs nothing", where=f"agent {asked.spec.kind}", hint="use claude-code or command"
+            )
+        try:
+            ended = place.sandbox.run(_limited(job, gateway))
+        except SandboxError as error:
+            raise OperatorError(
+                f"the sandbox failed: {error}", where=asked.where, hint="see trialfleet doctor"
+            ) from None
+    report = gateway.report() if gateway else None
+    if report is not None:
+        (place.scratch.record / REPORT).write_bytes(canonical_json(report))
+    return ended, asked.agent.parse(place.scratch.record, ended, place.scratch.workspace), report
+
+
+def _environment(asked: Commission, bench: Bench) -> Path:
+    """The task's own, so that the agent can look into what the code imports."""
+    built = environment.build(
+        asked.environment, asked.lock, cache=bench.cache, for_other_uid=bench.sandbox.name == "uid"
+    )
+    if environment.unchanged(built):
+        return built
+    environment.retire(built)
+    return environment.build(
+        asked.environment, asked.lock, cache=bench.cache, for_other_uid=bench.sandbox.name == "uid"
+    )
+
+
+def _gateway(asked: Commission, place: Place) -> Gateway:
+    return Gateway(
+        upstream(asked.spec),
+        record=place.scratch.record,
+        listen=place.scratch.socket if place.isolated else None,
+        budget=Budget(max_turns=asked.spec.max_turns, max_cost_usd=asked.max_cost_usd),
+        model=asked.spec.model,
+        prices=TypeAdapter(dict[str, Price]).validate_python(asked.spec.options.get("prices") or {}),
+    )
+
+
+def _setup(asked: Commission, scratch: Scratch, built: Path, gateway: Gateway | None) -> Setup:
+    url = None if gateway is None else f"http://127.0.0.1:{PORT}" if gateway.socket else gateway.url
+    return Setup(
+        spec=asked.spec,
+        prompt=asked.prompt,
+        system=None,
+        seed=asked.seed,
+        workspace=scratch.workspace,
+        home=scratch.home,
+        environment=built,
+        pythonpath=asked.pythonpath,
+        tests=(),
+        hook_context=None,
+        hook_log=scratch.home / "hook.jsonl",
+        fix=None,
+        gateway_url=url,
+        gateway_token=gateway.token if gateway else None,
+        record=scratch.record,
+    )
+
+
+def _limited(job: Job, gateway: Gateway | None) -> Job:
+    job = replace(job, memory_bytes=MEMORY_BYTES, disk_bytes=DISK_BYTES)
+    if gateway is None:
+        return job
+    job = replace(job, extra_time_s=gateway.throttled_s)
+    return replace(job, gateway=gateway.socket, gateway_port=PORT) if gateway.socket else job
+
+
+def _check_end(asked: Commission, ended: Exit, parsed: Parsed, report: GatewayReport | None) -> None:
+    if report is not None and (report.halt or report.provider_error):
+        raise OperatorError(
+            f"the model provider failed: {report.halt or report.provider_error}",
+            where=asked.where,
+            hint="mend the credentials, or try again later",
+        )
+    if report is not None and report.undeclared:
+        raise OperatorError(
+            f"the agent was told what is not of this repository: {', '.join(report.undeclared[:3])}",
+            where=asked.where,
+            hint="see trialfleet doctor: a context file lies above the scratch folder",
+        )
+    why = stopped(ended, report, parsed)
+    if why is not Stop.FINISHED:
+        raise OperatorError(
+            f"the agent did not finish ({why.value}): nothing is kept",
+            where=asked.where,
+            hint="look at what it did (--log DIR); then give it more turns, time or money, or mend the program",
+        )
+
+
+def _cost(ended: Exit, parsed: Parsed, report: GatewayReport | None) -> Cost:
+    """By the gateway's count, else the agent's own."""
+    counted = report if report is not None else parsed
+    return Cost(
+        wall_s=round(ended.wall_s, 3),
+        turns=counted.turns,
+        tool_calls=parsed.tool_calls,
+        input_tokens=counted.input_tokens,
+        output_tokens=counted.output_tokens,
+        cache_read_tokens=counted.cache_read_tokens,
+        cache_write_tokens=counted.cache_write_tokens,
+        cost_usd=counted.cost_usd,
+    )
