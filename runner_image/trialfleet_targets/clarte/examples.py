@@ -49,12 +49,15 @@ class World:
     betweenness: Floats
 
 
-def groups(world: World, history: Sequence[PastCommit], *, seed: int = 0) -> list[Group]:
+def groups(
+    world: World, history: Sequence[PastCommit], *, seed: int = 0, leave_one_out: bool = True
+) -> list[Group]:
     """Examples of the newest 500 commits that changed 2 to 30 files of which at least two may be targets.
 
     `history`: newest first. For each such file of a commit: the file, and up to nine that the commit left alone
     (direct neighbours of the file, files two steps away, files of its community), drawn by the seed and the
-    commit's name. No later commit changes any of it.
+    commit's name. No later commit changes any of it. `leave_one_out` False: distances as published, from all
+    changed files, to measure what that does.
     """
     number = {name: at for at, name in enumerate(world.graph.names)}
     past, paths = Past(history, number), _Paths(world.graph.names)
@@ -71,7 +74,8 @@ def groups(world: World, history: Sequence[PastCommit], *, seed: int = 0) -> lis
                 candidates = [file, *_others(world, file, changed, steps[place], random)]
                 if len(candidates) > 1:
                     sources = changed[:place] + changed[place + 1 :]
-                    nearest = np.delete(steps, place, axis=0)[:, candidates].min(axis=0)
+                    from_sources = np.delete(steps, place, axis=0) if leave_one_out else steps
+                    nearest = from_sources[:, candidates].min(axis=0)
                     columns = (
                         [paths.likeness(one, sources) for one in candidates],
                         np.where(nearest == UNREACHED, 0, 1 / (nearest + 1.0)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
@@ -15,6 +16,7 @@ RIDGE = 0.01
 STEPS = 2000
 STILL = 1e-7  # the gradient's norm
 DIGITS = 6  # kept of a weight, so that another number of threads gives the same bytes
+SURE = 1.96  # standard errors: a two-sided 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +43,37 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """`commits`: that gave groups. `pairs_right`: share of the pairs (file that is sought, other file) that the
-    weights order rightly in the newest fifth of the commits, which they were not learned from; None without any.
+    """`weights`: to be used. `learned`: what the older commits taught, used or not; the defaults without enough of
+    them. `commits`: that gave groups. `pairs_right`: share of the pairs (file that is sought, other file) that
+    `learned` orders rightly in the newest fifth of the commits, which it was not learned from; None without any.
     `pairs_right_by_default`: the same by the default weights."""
 
     weights: Weights
+    learned: Weights
     commits: int
     pairs_right: float | None = None
     pairs_right_by_default: float | None = None
 
 
 def train(groups: Sequence[Group]) -> Training:
-    """Learns on the older four fifths of the commits and looks at the newest fifth; the defaults below 30 commits,
-    or when nothing that was learned is positive."""
+    """Learns on the older four fifths of the commits. What it learned is used when it orders the newest fifth
+    better than the defaults by more than chance; else, and below 30 commits, the defaults are."""
     commits = sorted({group.commit for group in groups})
     if len(commits) < FEWEST_COMMITS:
-        return Training(DEFAULT, len(commits))
+        return Training(DEFAULT, DEFAULT, len(commits))
     newest = commits[len(commits) // 5]
     older = [group for group in groups if group.commit >= newest]
     features = np.concatenate([group.features for group in older])
     labels = np.concatenate([_labels(group) for group in older])
-    weights = normalised(logistic(features, labels)[:-1])
+    learned = normalised(logistic(features, labels)[:-1])
     held_out = [group for group in groups if group.commit < newest]
-    return Training(weights, len(commits), pairs_right(weights, held_out), pairs_right(DEFAULT, held_out))
+    return Training(
+        learned if is_better(learned, DEFAULT, held_out) else DEFAULT,
+        learned,
+        len(commits),
+        pairs_right(learned, held_out),
+        pairs_right(DEFAULT, held_out),
+    )
 
 
 def logistic(features: Floats, labels: Floats, *, ridge: float = RIDGE) -> Floats:
@@ -101,6 +111,18 @@ def pairs_right(weights: Weights, groups: Sequence[Group]) -> float | None:
         right += float((others < scores[0]).sum()) + float((others == scores[0]).sum()) / 2
         total += len(others)
     return right / total if total else None
+
+
+def is_better(one: Weights, other: Weights, groups: Sequence[Group]) -> bool:
+    """Whether `one` orders a larger share of pairs rightly: mean of the commits' differences more than 1.96 of its
+    standard errors above 0. False with fewer than two commits, which have none."""
+    by_commit: dict[int, list[Group]] = {}
+    for group in groups:
+        by_commit.setdefault(group.commit, []).append(group)
+    gains = [(pairs_right(one, own) or 0.0) - (pairs_right(other, own) or 0.0) for own in by_commit.values()]
+    if len(gains) < 2:
+        return False
+    return float(np.mean(gains)) > SURE * float(np.std(gains, ddof=1)) / sqrt(len(gains))
 
 
 def _labels(group: Group) -> Floats:

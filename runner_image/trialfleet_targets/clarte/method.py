@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from trialfleet_targets import lsa
-from trialfleet_targets.clarte.fusion import PARTS
+from trialfleet_targets.clarte.fusion import PARTS, Weights
 from trialfleet_targets.graph import spreading
 from trialfleet_targets.graph.katz import Ghosts, adjacency, propagate, radius
 from trialfleet_targets.graph.model import FileGraph, Flags, Ints
@@ -26,12 +27,28 @@ SELECTED_FROM = 0.7
 TIED = 9  # digits: scores that agree to these are a tie
 
 
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """Which stages take part, so that what each one brings can be measured: all of them are the method.
+    `weights`: λ instead of the index's; (1, 0, 0, 0) is the lexical score alone."""
+
+    synonyms: bool = True
+    spreading: bool = True
+    tests: bool = True
+    ceiling: bool = True
+    similar: bool = True
+    weights: Weights | None = None
+
+
+ALL = Stages()
+
+
 class Clarte:
     """The published method on one index. Immutable after it is made; any number of requests."""
 
     name = "clarte"
 
-    def __init__(self, prepared: Stored) -> None:
+    def __init__(self, prepared: Stored, stages: Stages = ALL) -> None:
         """`prepared`: what `prepare` gave. Raises KeyError when a part is missing."""
 
         def ints(name: str) -> Ints:
@@ -58,7 +75,8 @@ class Clarte:
         self._betweenness = floats("betweenness")
         self._importers = graph.importers
         self._consumer_only = (graph.importers == 0) & (graph.imported > 0)
-        self._weights = floats("weights")
+        self._stages = stages
+        self._weights = floats("weights") if stages.weights is None else np.asarray(stages.weights.values)
 
     def rank(self, prompt: str) -> tuple[Target, ...]:
         """At most 20 files, best first; none when no word of the prompt is known.
@@ -66,9 +84,9 @@ class Clarte:
         Each target's `parts` are the λ-weighted scores that its score is the sum of; where a file has its lexical
         score from something else than its own words, that is named: "spread", "test" or "similar".
         """
-        lexical, origin = self._lexical(self._tokenizer.query(prompt))
+        lexical, origin = self._lexical(self._tokenizer.query(prompt, synonyms=self._stages.synonyms))
         seeds = _seeds(lexical)
-        similar = lsa.expand(self._places, seeds, self._targets)
+        similar = self._similar(seeds)
         origin[similar > lexical] = _SIMILAR
         lexical = np.maximum(lexical, similar)
         if not lexical.any():
@@ -93,11 +111,16 @@ class Clarte:
         """Scores of the files that may be targets, from words, neighbours and tests, and what each one is from."""
         own = self._text.scores(query)
         direct = self._text.postings.having(list(query), ("path", "symbols"))
-        spread = spreading.spread(own, self._imports, self._coupled)
-        tested = spreading.from_tests(spread, self._covering, self._covered)
-        under = spreading.under_ceiling(tested, direct & self._targets, (own > 0) & ~direct & self._targets)
+        on = self._stages
+        spread = spreading.spread(own, self._imports, self._coupled) if on.spreading else own
+        tested = spreading.from_tests(spread, self._covering, self._covered) if on.tests else spread
+        import_only = (own > 0) & ~direct & self._targets
+        under = spreading.under_ceiling(tested, direct & self._targets, import_only) if on.ceiling else tested
         origin = np.where(tested > spread, _TESTED, np.where(spread > own, _SPREAD, _OWN)).astype(np.int32)
         return np.where(self._targets, under, 0), origin
+
+    def _similar(self, seeds: Floats) -> Floats:
+        return lsa.expand(self._places, seeds, self._targets) if self._stages.similar else np.zeros_like(seeds)
 
     def _changed_with(self, seeds: Floats) -> Floats:
         """The largest of coupling × the seed's score, over all seeds."""

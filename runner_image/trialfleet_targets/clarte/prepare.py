@@ -56,6 +56,7 @@ def prepare(snapshot: Snapshot, previous: Stored | None = None, *, seed: int = 0
         "covering": covering,
         "covered": covered,
         "weights": np.asarray(learned.weights.values),
+        "learned": np.asarray(learned.learned.values),
         "training": np.asarray(
             [
                 learned.commits,

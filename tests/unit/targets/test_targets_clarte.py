@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.targets.clarte_fixture import commit, edges, snapshot, source
-from trialfleet_targets.clarte.method import Clarte, _seeds, select
+from trialfleet_targets.clarte.fusion import Weights
+from trialfleet_targets.clarte.method import Clarte, Stages, _seeds, select
 from trialfleet_targets.clarte.prepare import prepare
 from trialfleet_targets.facts import Edge, EdgeKind
 from trialfleet_targets.index.packing import packed, unpacked
@@ -73,6 +74,33 @@ def test_each_stage_finds_a_file_of_its_own() -> None:
     assert "graph" in found["twin.py"]  # a seed of its own: nothing leads to it
     assert "tests/test_ledger.py" not in found
     assert not any(path.startswith("other") for path in found)
+
+
+def test_a_stage_that_is_taken_out_finds_nothing() -> None:
+    files = [
+        source("payment.py", imports="shared:cents"),
+        source("invoice_writer.py"),
+        source("tests/test_ledger.py", exports="refund_everything", test=True),
+        source("ledger.py"),
+        source("login.py"),
+        source("twin.py", imports="shared:cents"),
+        source("buyer.py", imports="payment:payment payment:payment_error"),
+        *(source(f"other{at}.py", imports=f"m{at}:n{at}") for at in range(50)),
+    ]
+    prepared = prepare(snapshot(files, edges(("invoice_writer.py", "payment.py"))))
+
+    def lexical(prompt: str = "refund a payment", **stages: bool) -> dict[str, float]:
+        method = Clarte(prepared, Stages(weights=Weights((1, 0, 0, 0)), **stages))
+        return {target.path: target.score for target in method.rank(prompt) if target.score > 0}
+
+    whole = lexical()
+    assert {"payment.py", "invoice_writer.py", "ledger.py", "twin.py", "buyer.py"} == whole.keys()
+    assert whole.keys() - lexical(spreading=False).keys() == {"invoice_writer.py"}
+    assert whole.keys() - lexical(tests=False).keys() == {"ledger.py"}
+    assert whole.keys() - lexical(similar=False).keys() == {"twin.py"}
+    assert lexical(ceiling=False)["buyer.py"] > whole["buyer.py"]
+    assert lexical("auth").keys() == {"login.py"}
+    assert not lexical("auth", synonyms=False)
 
 
 def test_a_file_that_only_imports_a_word_stays_below_one_that_is_named_by_it() -> None:
@@ -245,12 +273,13 @@ def test_learned_weights_are_used() -> None:
     pairs = rng.integers(0, 60, (150, 2))
     links = edges(*{(paths[one], paths[other]) for one, other in pairs if one != other})
     history: list[PastCommit] = []
-    for day in range(80):
+    for day in range(240):
         start = int(rng.integers(4)) * 15
         history.append(commit(day * 200, *(paths[start + at] for at in rng.choice(15, 3, replace=False))))
     prepared = prepare(snapshot([source(path) for path in paths], links, history))
     lexical, *others = np.asarray(prepared["weights"]).tolist()
     assert lexical > 0.6 > max(others)
     commits, right, by_default = np.asarray(prepared["training"]).tolist()
-    assert commits == 80
+    assert commits == 240
     assert right > by_default
+    assert prepared["learned"] == pytest.approx(prepared["weights"])

@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from trialfleet_targets.clarte.fusion import DEFAULT, Group, Weights, logistic, normalised, pairs_right, train
+from trialfleet_targets.clarte.fusion import (
+    DEFAULT,
+    Group,
+    Weights,
+    is_better,
+    logistic,
+    normalised,
+    pairs_right,
+    train,
+)
 
 
 def test_logistic_regression_is_the_minimum_of_its_loss() -> None:
@@ -62,8 +71,8 @@ def taught(commits: range, column: int) -> list[Group]:
 @pytest.mark.parametrize("column", range(4))
 def test_what_tells_files_apart_gets_the_weight(column: int) -> None:
     found = train(taught(range(100), column))
-    assert np.argmax(found.weights.values) == column
-    assert found.weights.values[column] > 0.8
+    assert np.argmax(found.learned.values) == column
+    assert found.learned.values[column] > 0.8
     assert found.pairs_right == 1
     assert found.commits == 100
 
@@ -71,7 +80,8 @@ def test_what_tells_files_apart_gets_the_weight(column: int) -> None:
 def test_below_thirty_commits_the_defaults() -> None:
     assert train(taught(range(29), 2)).weights == DEFAULT
     assert train(taught(range(29), 2)).commits == 29
-    assert train(taught(range(30), 2)).weights != DEFAULT
+    assert train(taught(range(29), 2)).learned == DEFAULT
+    assert train(taught(range(30), 2)).weights == train(taught(range(30), 2)).learned != DEFAULT
     assert train([]).weights == DEFAULT
 
 
@@ -80,6 +90,31 @@ def test_below_thirty_commits_the_defaults() -> None:
 def test_the_newest_fifth_is_looked_at_and_not_learned_from(column: int) -> None:
     older = taught(range(20, 100), 0)
     one, other = train(taught(range(20), 0) + older), train(taught(range(20), column) + older)
-    assert one.weights == other.weights
+    assert one.learned == other.learned
     assert other.pairs_right == pytest.approx(1 if column == 0 else other.pairs_right)
     assert column == 0 or (other.pairs_right or 0) < 0.9
+
+
+def test_what_the_newest_fifth_does_not_confirm_is_not_used() -> None:
+    """Older commits say that betweenness tells all; in the newest fifth it does not."""
+    older = taught(range(20, 100), 3)
+    confirmed, refuted = train(taught(range(20), 3) + older), train(taught(range(20), 0) + older)
+    assert confirmed.weights == confirmed.learned != DEFAULT
+    assert refuted.learned == confirmed.learned
+    assert refuted.weights == DEFAULT
+    assert (refuted.pairs_right or 0) < (refuted.pairs_right_by_default or 0)
+
+
+def test_a_gain_within_chance_is_none() -> None:
+    """Per commit +1, +1, +1, −1: .5 on average, one standard error .5."""
+    one, other = Weights((1, 0, 0, 0)), Weights((0, 1, 0, 0))
+    gains = [group(commit, (1, 0, 0, 0), (0, 1, 0, 0)) for commit in range(3)]
+    loss = group(3, (0, 1, 0, 0), (1, 0, 0, 0))
+    assert not is_better(one, other, [*gains, loss])
+    assert is_better(one, other, gains)
+    # 17 against 3: mean .7, standard error .164; every commit counts once, however many files it has
+    many = [group(commit, (1, 0, 0, 0), (0, 1, 0, 0)) for commit in range(10, 27)]
+    assert is_better(one, other, [*many, *(group(commit, (0, 1, 0, 0), (1, 0, 0, 0)) for commit in range(3))])
+    assert not is_better(one, other, [*gains, *[loss] * 20])
+    assert not is_better(one, other, gains[:1])
+    assert not is_better(one, one, gains)
