@@ -1,15 +1,25 @@
 """The method `clarte` on 10,000 files, 70,000 dependencies and 4,000 commits: a snapshot drawn at random, with
 hubs and neighbourhoods as repositories have them, because its cost follows from the graph and not from the text.
+
+    TRIALFLEET_BENCH_STAGES=FOLDER [TRIALFLEET_BENCH_CACHE=FOLDER] python -m tests.bench targets_clarte
+
+prints before it what each stage brings. FOLDER holds clones or bare mirrors, with full history, of the training
+repositories that `targets_clarte_stages.py` names.
 """
 
 from __future__ import annotations
 
+import os
 import random
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 
+from tests.bench.bench_targets import CACHE
 from tests.bench.figure import Figure
+from tests.bench.targets_clarte_stages import stages
 from trialfleet_targets.clarte.method import Clarte
 from trialfleet_targets.clarte.prepare import prepare
 from trialfleet_targets.facts import Definition, DefinitionKind, Edge, EdgeKind, FileFacts, Import, Language
@@ -17,9 +27,13 @@ from trialfleet_targets.snapshot import PastCommit, Snapshot, SourceFile
 
 FILES, COMMITS, QUERIES = 10_000, 4_000, 200
 NOW, EVERY_S = 1_700_000_000, 4 * 3600
+STAGES = "TRIALFLEET_BENCH_STAGES"
 
 
 def measure() -> list[Figure]:
+    if below := os.environ.get(STAGES):
+        with tempfile.TemporaryDirectory() as scratch:
+            stages(Path(below), Path(os.environ.get(CACHE) or scratch))
     draw = random.Random(1)
     words = ["".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=draw.randint(4, 9))) for _ in range(6000)]
     drawn = _drawn(draw, words)
