@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from trialfleet_targets.default.output import without_runner
 from trialfleet_targets.text.tokens import Tokenizer
 
 TOKENIZER = Tokenizer(stem=True, identifiers=True)
+LONGEST_READ = 64_000  # characters; of a longer request its two ends
 LONGEST_SUBJECT = 1000  # characters
 LONGEST_BODY = 8000  # characters; of a longer one its two ends
 
@@ -46,8 +48,9 @@ class Request:
         >>> sorted(request.area), sorted(request.core), sorted(request.whole)
         (['router'], ['bodi', 'pars', 'twice'], ['parsebody'])
         """
-        first, _, rest = text.lstrip().partition("\n")
-        first, rest = first[:LONGEST_SUBJECT], _ends(rest)
+        said = without_runner(_ends(text.lstrip(), LONGEST_READ)).lstrip()
+        first, _, rest = said.partition("\n")
+        first, rest = first[:LONGEST_SUBJECT], _ends(rest, LONGEST_BODY)
         area, core = _parted(first)
         core_terms, area_terms = _once(core), _once(area)
         body_terms = _once(rest)
@@ -68,8 +71,8 @@ class Request:
         )
 
 
-def _ends(text: str) -> str:
-    return text if len(text) <= LONGEST_BODY else f"{text[: LONGEST_BODY // 2]}\n{text[-LONGEST_BODY // 2 :]}"
+def _ends(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest // 2]}\n{text[-longest // 2 :]}"
 
 
 def _parted(first: str) -> tuple[str, str]:
