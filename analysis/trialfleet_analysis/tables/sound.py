@@ -60,20 +60,24 @@ def _words_exist(table: pa.Table) -> bool:
 
 def _is_whole(frame: Frame, trials: pa.Table) -> bool:
     """Cells × reps, each once, and none that is not planned."""
-    planned = {(cell.task, cell.condition.name, rep) for cell in frame.plan.cells for rep in range(frame.reps)}
-    blocks = {(*cell[:2], int(cell[2])) for cell in _placed(trials, "block")}
-    reps = {(*cell[:2], int(cell[2])) for cell in _placed(trials, "rep")}
-    return trials.num_rows == len(planned) and blocks == reps == planned
+    cells, whole = _cells(frame, trials), np.arange(frame.planned)
+    places = (numbers(trials, "block"), numbers(trials, "rep"))
+    return all(
+        bool(np.all((place >= 0) & (place < frame.reps)))
+        and np.array_equal(np.sort(cells * frame.reps + place), whole)
+        for place in places
+    )
 
 
-def _placed(trials: pa.Table, name: str) -> list[tuple[str, str, float]]:
+def _cells(frame: Frame, trials: pa.Table) -> NDArray[np.int64]:
+    """Which of the plan's cells each trial belongs to; −1: none."""
     task, condition = words(trials, "task"), words(trials, "condition")
-    return [
-        (task.names[t], condition.names[c], number)
-        for t, c, number in zip(
-            task.codes.tolist(), condition.codes.tolist(), numbers(trials, name).tolist(), strict=True
-        )
-    ]
+    number = {(cell.task, cell.condition.name): at for at, cell in enumerate(frame.plan.cells)}
+    at = np.full((len(task.names) + 1, len(condition.names) + 1), -1)  # the last of each: no word
+    for t, name in enumerate(task.names):
+        for c, other in enumerate(condition.names):
+            at[t, c] = number.get((name, other), -1)
+    return at[task.codes, condition.codes]
 
 
 def _agrees_with_itself(trials: pa.Table) -> bool:

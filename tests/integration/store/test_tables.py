@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -114,10 +115,51 @@ class TestTheFasterReader:
         assert [quick("a"), quick("b")] == [None, None]
         assert tried == ["a"]
 
+    def test_it_lists_the_same(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whatever other tools left between the keys: folders' markers, characters that it writes its own way."""
+        store = bucket(place)
+        for number in range(80):
+            store.put(f"a/k{number:02}/b.json", b"x" * (number + 1))
+        quick = bulk.quick_listing(store.client, store.here)
+        if quick is not None:
+            after = [entry for entry in store.list("a/") if entry.key > "a/k10/b.json"]
+            brought = list(quick(f"{store.prefix}/a/", f"{store.prefix}/a/k10/b.json"))
+            assert brought == [(f"{store.prefix}/{key}", size, tag) for key, size, tag in after]
+            assert len(brought) == 69
+        for foreign in ("a/l/", "a/ö 1~%20.json", "b"):
+            store.client.put_object(Bucket=store.bucket, Key=f"{store.prefix}/{foreign}", Body=b"")
+        listed = {prefix: list(store.list(prefix)) for prefix in ("", "a/", "a/k", "a/k60/", "none/")}
+        assert len(listed["a/"]) == 81
+        monkeypatch.setitem(sys.modules, "obstore", None)
+        assert {prefix: list(store.list(prefix)) for prefix in listed} == listed
+        store.client.delete_object(
+            Bucket=store.bucket, Key=f"{store.prefix}/a/l/"
+        )  # no key: else the bucket stays
+
+    def test_a_listing_that_is_cut_off_goes_on(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        import obstore
+
+        store = bucket(place)
+        for number in range(100):
+            store.put(f"a/{number:03}", b"x")
+        whole: Any = obstore
+        begin, asked = whole.list, list[object]()
+
+        def cut(*words: object, **options: object) -> Iterator[object]:
+            asked.append(options["offset"])
+            yield next(iter(begin(*words, **{**options, "chunk_size": 20})))
+            raise OSError("cut")
+
+        monkeypatch.setattr("obstore.list", cut)
+        assert [entry.key for entry in store.list("a/")] == [f"a/{number:03}" for number in range(100)]
+        usable = bulk.quick_listing(store.client, store.here) is not None
+        assert asked == ([f"{store.prefix}/a/063"] if usable else [])
+
     def test_never_after_a_fork(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         store = bucket(place)
         monkeypatch.setattr(bulk, "_begun", [1])
         assert bulk.quick_reader(store.client, store.here) is None
+        assert bulk.quick_listing(store.client, store.here) is None
 
     def test_without_obstore_boto3_reads(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         store = bucket(place)

@@ -175,6 +175,9 @@ DAMAGES: dict[str, Callable[[DirectoryStore], object]] = {
     "a trial twice, sealed": sealed(lambda path: _doubled(path)),
     "a trial less, sealed": sealed(lambda path: from_parquet(path.read_bytes(), TRIALS).slice(1)),
     "outside the blocks, sealed": sealed(lambda path: forged(path, "in_blocks", False, other=None)),
+    "a rep that is not planned, sealed": sealed(lambda path: forged(path, "rep", 3, other=None)),
+    "a block that is not planned, sealed": sealed(lambda path: forged(path, "block", -1, other=None)),
+    "another task, sealed": sealed(lambda path: forged(path, "task", "zeta", other=None)),
     "another task's use, sealed": sealed(lambda path: forged(path, "use", "no_oracle", other=None)),
     "a trial that no one attempted, sealed": sealed(lambda path: forged(path, "trial", "z" * 26, other=None)),
 }  # fmt: skip
