@@ -64,7 +64,7 @@ class ContainerEach:
                 volume = next((mount.source for mount in job.mounts if mount.writable), root)
                 return ContainerSandbox(gate, volume, gone_is_memory=True).run(job)
             finally:
-                process.wait(20)
+                process.wait(60)
 
 
 @dataclass(frozen=True)

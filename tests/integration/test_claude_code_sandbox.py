@@ -75,8 +75,11 @@ def test_inside_bubblewrap_there_is_no_other_way_out(open_folder: Path, provider
 def test_a_time_out_inside_bubblewrap_keeps_what_was_counted(
     open_folder: Path, provider: ScriptedMessages
 ) -> None:
-    rig = SandboxedRig(open_folder, provider, kind="bubblewrap", timeout_s=4)
-    ran = rig.run(Say("", (rig.read(),)), Hang())
+    rig = SandboxedRig(open_folder, provider, kind="bubblewrap")
+    for rig.timeout_s in (4, 20, 100):  # a busy machine may not have come to the answer that hangs
+        ran = rig.run(Say("", (rig.read(),)), Hang())
+        if len(provider.main) == 2:
+            break
     assert (ran.ended.cause, ran.parsed.stop) == ("timeout", Stop.TIMEOUT)
     assert (ran.report.turns, ran.parsed.turns) == (1, 1)
 

@@ -119,10 +119,10 @@ def test_no_process_of_its_user_reads_a_supervisor(pod_folder: Path) -> None:
     gate = Gate(pod_folder / "agent-gate")
     with (
         subprocess.Popen(guarded, user=NOBODY, env=env) as supervisor,
-        subprocess.Popen(["sleep", "60"], user=NOBODY, env=env) as open_one,
+        subprocess.Popen(["sleep", "250"], user=NOBODY, env=env) as open_one,
     ):
         try:
-            assert until(lambda: Path(f"/proc/{supervisor.pid}/environ").stat().st_uid == 0, 20)
+            assert until(lambda: Path(f"/proc/{supervisor.pid}/environ").stat().st_uid == 0, 60)
             seen = {
                 process.pid: subprocess.run(
                     ["cat", f"/proc/{process.pid}/environ"], user=NOBODY, capture_output=True, check=False

@@ -70,7 +70,7 @@ def terminated(running: PodRun) -> tuple[int, int, int]:
     """As a kubelet does it: every container is told."""
     for process in running.containers:
         process.send_signal(signal.SIGTERM)
-    return running.wait(30)
+    return running.wait(100)
 
 
 def unwritten(running: PodRun) -> End:
@@ -91,7 +91,7 @@ def loss_of(lab: Lab, grants: Grants) -> Loss:
 
 def test_before_the_claim(faulty: FaultyStore, tmp_path: Path) -> None:
     with pod(faulty.url("stall", "grants.json"), baked=tmp_path) as running:
-        assert faulty.asked.wait(30)
+        assert faulty.asked.wait(60)
         runner, *_ = terminated(running)
         said = running.said
     assert runner == TERMINATED
@@ -104,7 +104,7 @@ def test_during_the_set_up(lab: Lab, baked: Path, faulty: FaultyStore) -> None:
     missing = GetGrant(url=faulty.url("stall", "workspace"))
     grants = grants.model_copy(update={"objects": {**grants.objects, grants.task.workspace: missing}})
     with pod(grants, baked=baked) as running:
-        assert faulty.asked.wait(30)
+        assert faulty.asked.wait(60)
         assert terminated(running)[0] == TERMINATED
     loss = loss_of(lab, grants)
     assert (loss.loss, loss.agent_started, loss.patched) == (LossClass.TERMINATED, False, False)
@@ -201,12 +201,12 @@ def test_a_store_that_refuses_hears_of_it_otherwise(lab: Lab, baked: Path, fault
 
 
 def test_a_supervisor_whose_runner_never_comes_goes(tmp_path: Path) -> None:
-    assert supervisor(tmp_path, "agent", {"TRIALFLEET_GATE_WAIT_S": "0.3"}).wait(20) == 4
+    assert supervisor(tmp_path, "agent", {"TRIALFLEET_GATE_WAIT_S": "0.3"}).wait(60) == 4
 
 
 def test_a_supervisor_that_waits_for_nobody_obeys_sigterm(tmp_path: Path) -> None:
     waiting = supervisor(tmp_path, "score")
-    assert until(lambda: b"supervise" in Path(f"/proc/{waiting.pid}/cmdline").read_bytes(), 10)
+    assert until(lambda: b"supervise" in Path(f"/proc/{waiting.pid}/cmdline").read_bytes(), 60)
     time.sleep(0.3)
     waiting.terminate()
-    assert waiting.wait(20) in (TERMINATED, -signal.SIGTERM)
+    assert waiting.wait(60) in (TERMINATED, -signal.SIGTERM)

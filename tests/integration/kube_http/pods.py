@@ -21,7 +21,7 @@ SHORT = {"unseen_s": 1, "image_pull_s": 1, "config_error_s": 1, "terminating_s":
 Open = Callable[..., KubernetesBackend]
 
 
-def eventually(condition: Callable[[], bool], *, within_s: float = 30, what: str = "") -> None:
+def eventually(condition: Callable[[], bool], *, within_s: float = 60, what: str = "") -> None:
     until = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < until, f"not within {within_s} s: {what}"
@@ -36,7 +36,7 @@ def name_of(backend: KubernetesBackend, n: int = 0, attempt: int = 1) -> str:
     return names.pod("0f" * 16, TRIALS[n], attempt)
 
 
-def finished(backend: KubernetesBackend, count: int = 1, *, within_s: float = 30) -> list[Finished]:
+def finished(backend: KubernetesBackend, count: int = 1, *, within_s: float = 60) -> list[Finished]:
     until, got = time.monotonic() + within_s, list[Finished]()
     while len(got) < count:
         assert time.monotonic() < until, f"{len(got)} of {count} finished"

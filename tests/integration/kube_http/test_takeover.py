@@ -101,7 +101,7 @@ def test_before_the_first_listing_nothing_is_adopted_and_nobody_waits(
     began = time.monotonic()
     assert not second.adopt(order().id, start)
     assert second.alive(start) is Liveness.UNKNOWN, "its last words would be lost"
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 8, "less than a first listing may take"
     del api.always["list"]
     eventually(lambda: second.adopt(order().id, start))
     assert finished(second)[0].departure.code == 1
@@ -187,7 +187,7 @@ def test_a_reflector_that_is_not_allowed_ends_the_poll(api: Api, opened: Open) -
     api.always["list"] = s.refuse(403, "Forbidden", "cannot list pods")
     backend = opened()
     with pytest.raises(OperatorError, match="cannot list pods"):
-        finished(backend, within_s=20)
+        finished(backend, within_s=60)
 
 
 def test_another_image_than_planned_stops_its_pod(api: Api, opened: Open) -> None:
