@@ -66,15 +66,14 @@ def couplings(first: Ints, second: Ints, confidence: Floats) -> Links:
 def spread(scores: Floats, imports: Links, coupled: Links, *, hops: int = HOPS) -> Floats:
     """Scores after spreading; none falls.
 
-    In hop h a file hands on what hop h - 1 brought it (in the first, its own score), times the link's weight,
-    times .5^(h-1); what arrives counts by its largest, and a file keeps the larger of its score and that. Coupled
-    files get theirs in the first hop.
+    What is h links away gets the score times the links' weights times .5^(h-1), h up to `hops`; what arrives counts
+    by its largest, and a file keeps the larger of its score and that. Coupled files get theirs in the first hop.
     """
     result = np.maximum(scores, coupled.carried(scores))
     wave = scores
     for hop in range(hops):
-        wave = imports.carried(wave) * DECAY**hop
-        result = np.maximum(result, wave)
+        wave = imports.carried(wave)
+        result = np.maximum(result, wave * DECAY**hop)
     return result
 
 

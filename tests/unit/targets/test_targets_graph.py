@@ -86,7 +86,7 @@ class TestSpreading:
 
     def test_three_hops_along_importers(self) -> None:
         spread = spreading.spread(np.array([1.0, 0, 0, 0]), self.LINKS, self.NONE)
-        assert spread.tolist() == pytest.approx([1, 0.4, 0.4 * 0.4 * 0.5, 0.4**3 * 0.5 * 0.25])
+        assert spread.tolist() == pytest.approx([1, 0.4, 0.4 * 0.4 * 0.5, 0.4**3 * 0.25])
 
     def test_what_is_imported_gets_half_of_that(self) -> None:
         spread = spreading.spread(np.array([0, 0, 0, 1.0]), self.LINKS, self.NONE, hops=2)
