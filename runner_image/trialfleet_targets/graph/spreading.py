@@ -66,8 +66,9 @@ def couplings(first: Ints, second: Ints, confidence: Floats) -> Links:
 def spread(scores: Floats, imports: Links, coupled: Links, *, hops: int = HOPS) -> Floats:
     """Scores after spreading; none falls.
 
-    What is h links away gets the score times the links' weights times .5^(h-1), h up to `hops`; what arrives counts
-    by its largest, and a file keeps the larger of its score and that. Coupled files get theirs in the first hop.
+    What is h links away gets the score times the links' weights times .5^(h-1), h up to `hops`; what arrives
+    counts by its largest, and a file keeps the larger of its score and that. Coupled files get theirs in the first
+    hop.
     """
     result = np.maximum(scores, coupled.carried(scores))
     wave = scores
