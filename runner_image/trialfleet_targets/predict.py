@@ -73,11 +73,13 @@ def named(text: str, paths: Sequence[str]) -> tuple[str | None, frozenset[str]]:
     >>> named("Fix the cache, but do not touch session.py", ["app/session.py"])
     (None, frozenset({'app/session.py'}))
     """
-    by_name: dict[str, list[str]] = {}
-    for path in paths:
-        by_name.setdefault(PurePosixPath(path).name, []).append(path)
+    said = [(at, _plain(name)) for at, name in _files(text)]
+    by_name: dict[str, list[str]] = {PurePosixPath(name).name: [] for _, name in said}
+    for path in paths if said else ():
+        if (own := path.rpartition("/")[2]) in by_name:
+            by_name[own].append(path)
     first, ruled_out = None, set[str]()
-    for at, name in _files(text):
+    for at, name in said:
         found = _called(name, by_name)
         if _NEGATED.search(text[max(0, at - LOOKED_BACK) : at]):
             ruled_out.update(found)
@@ -86,9 +88,13 @@ def named(text: str, paths: Sequence[str]) -> tuple[str | None, frozenset[str]]:
     return first, frozenset(ruled_out)
 
 
-def _called(name: str, by_name: Mapping[str, Sequence[str]]) -> Sequence[str]:
+def _plain(name: str) -> str:
+    """As git writes it."""
+    return PurePosixPath(name.replace("\\", "/")).as_posix().removeprefix("./")
+
+
+def _called(wanted: str, by_name: Mapping[str, Sequence[str]]) -> Sequence[str]:
     """The paths that a name may stand for."""
-    wanted = PurePosixPath(name.replace("\\", "/")).as_posix().removeprefix("./")
     sharing = by_name.get(PurePosixPath(wanted).name, ())
     if wanted in sharing:
         return (wanted,)

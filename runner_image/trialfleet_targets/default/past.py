@@ -114,6 +114,8 @@ class Memory:
         self.times = np.bincount(past.file, minlength=files)
         self.last = np.full(files, NEVER)
         np.minimum.at(self.last, past.file, past.commit)
+        self._ages = np.argsort(past.document, kind="stable")  # of each document
+        self._starts = np.searchsorted(past.commit, np.arange(len(past.document) + 1))  # of each commit's changes
         self._length = np.bincount(past.file, weights=self._share, minlength=files)
 
     def decayed(self, half_life: float) -> Floats:
@@ -149,14 +151,19 @@ class Memory:
             term = postings.term(word)
             if term is None:
                 continue
-            says = np.zeros(len(postings.names))
-            says[field.documents[field.starts[term] : field.starts[term + 1]]] = 1.0
-            tf = self._to_files(says[self.past.document])
+            tf = self._changed_by(self._ages[field.documents[field.starts[term] : field.starts[term + 1]]])
             having = int(np.count_nonzero(tf))
             if having:
                 idf = np.log(1 + (self.files - having + 0.5) / (having + 0.5))
                 score += weight * idf * tf * (k1 + 1) / (tf + norm)
         return score
+
+    def _changed_by(self, ages: npt.NDArray[np.int64]) -> Floats:
+        """Shares of these commits by file, without a look at any other commit."""
+        first, sizes = self._starts[ages], self._starts[ages + 1] - self._starts[ages]
+        before = np.cumsum(sizes) - sizes
+        at = np.repeat(first - before, sizes) + np.arange(int(sizes.sum()))
+        return np.bincount(self.past.file[at], weights=self._share[at], minlength=self.files).astype(np.float64)
 
     def _to_files(self, by_age: Floats) -> Floats:
         return self._summed(by_age[self.past.commit] * self._share)

@@ -92,7 +92,10 @@ def test_the_past_by_hand() -> None:
     assert memory.of_best(np.array([4.0, 2.0, 1.0]), best=2) == pytest.approx([4 + 2 * half, 2 * half, 0])
     assert memory.best(np.array([1.0, 2.0, 3.0])) == pytest.approx([2 * half, 2 * half, 3])
     assert memory.messages({"letter": 1.0}).argmax() == 0
-    assert memory.profile({"invoic": 1.0})[2] == 0
+    idf, mean = math.log(1 + 1.5 / 2.5), (2 + 2 * half) / 3
+    norms = [1.2 * (0.25 + 0.75 * length / mean) for length in (1 + half, half)]
+    invoices = [idf * half * 2.2 / (half + norm) for norm in norms]
+    assert memory.profile({"invoic": 1.0, "unheard": 1.0}) == pytest.approx([*invoices, 0])
 
 
 def test_a_file_that_moved_keeps_its_past() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -98,6 +99,14 @@ def test_what_is_ruled_out_is_not_named(shop: Index) -> None:
 )
 def test_naming(text: str, first: str | None) -> None:
     assert named(text, [path for path in PROJECT if not path.startswith("tests/")])[0] == first
+
+
+def test_a_text_without_names_looks_at_no_path() -> None:
+    class Unread(list[str]):
+        def __iter__(self) -> Iterator[str]:
+            raise AssertionError("looked at")
+
+    assert named("Renew the cookie", Unread(PROJECT)) == (None, frozenset())
 
 
 def test_a_long_prompt_takes_no_time(shop: Index) -> None:
