@@ -34,8 +34,8 @@ def provider() -> Iterator[ScriptedMessages]:
 
 
 @contextmanager
-def opened(tmp_path: Path, url: str, **options: Any) -> Iterator[Gateway]:
-    upstream = Upstream(url, KEY, idle_timeout_s=1, whole_timeout_s=15)
+def opened(tmp_path: Path, url: str, *, idle_timeout_s: float = 60, **options: Any) -> Iterator[Gateway]:
+    upstream = Upstream(url, KEY, idle_timeout_s=idle_timeout_s, whole_timeout_s=120)
     with Gateway(upstream, record=tmp_path / "record", **options) as gateway:
         yield gateway
 
@@ -53,7 +53,7 @@ def ask(
     method: str = "POST",
     headers: dict[str, str] | None = None,
 ) -> tuple[int, bytes, dict[str, str]]:
-    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=100)
     data = sent if isinstance(sent, bytes) else json.dumps(sent).encode()
     try:
         given = {"x-api-key": gateway.token, "content-type": "application/json"} | (headers or {})
@@ -114,7 +114,7 @@ def test_sizes_and_forms_of_requests_are_bounded(tmp_path: Path, provider: Scrip
 def test_a_chunked_request_is_read_whole(tmp_path: Path, provider: ScriptedMessages) -> None:
     data = json.dumps(body()).encode()
     with opened(tmp_path, provider.url) as gateway:
-        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=100)
         pieces = (data[start : start + 17] for start in range(0, len(data), 17))
         connection.request("POST", "/v1/messages", pieces, {"x-api-key": gateway.token}, encode_chunked=True)
         assert connection.getresponse().status == 200
@@ -151,13 +151,12 @@ def test_the_agents_own_bytes_reach_the_provider_with_the_real_key(
 def test_a_stream_passes_as_it_comes(tmp_path: Path, provider: ScriptedMessages) -> None:
     """The first words arrive while the provider is still silent about the rest."""
     provider.play(Hang(after_words=True))
-    with opened(tmp_path, provider.url) as gateway:
-        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=5)
+    with opened(tmp_path, provider.url, idle_timeout_s=3) as gateway:
+        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=60)
         connection.request("POST", "/v1/messages", json.dumps(body(stream=True)), {"x-api-key": gateway.token})
         answer = connection.getresponse()
-        began = time.monotonic()
         assert b"message_start" in answer.read1()
-        assert time.monotonic() - began < 0.9  # before the idle limit of 1 s
+        assert gateway.report().error_count == 0, "the provider has not been given up yet"
         with pytest.raises(http.client.IncompleteRead):  # the cut stays visible to the agent
             answer.read()
         connection.close()
@@ -207,6 +206,7 @@ def test_side_requests_cost_but_are_no_turns(tmp_path: Path, provider: ScriptedM
 
 def test_waiting_ends_with_the_next_success_of_the_same_model(tmp_path: Path, provider: ScriptedMessages) -> None:
     provider.play(Fail(529), Say())
+    began = time.monotonic()
     with opened(tmp_path, provider.url) as gateway:
         ask(gateway, body())
         time.sleep(0.3)
@@ -214,10 +214,10 @@ def test_waiting_ends_with_the_next_success_of_the_same_model(tmp_path: Path, pr
         ask(gateway, body(model="claude-haiku-4-5", tools=[]))
         assert gateway.report().provider_error is not None
         ask(gateway, body())
-        done = gateway.throttled_s()
+        done, passed = gateway.throttled_s(), time.monotonic() - began
         time.sleep(0.1)
         assert gateway.throttled_s() == done
-    assert 0.3 <= open_so_far <= done < 2
+    assert 0.3 <= open_so_far <= done < passed
     assert gateway.report().provider_error is None
 
 
@@ -252,7 +252,7 @@ def test_an_agent_that_hangs_up_stops_the_spending_and_is_charged(
 ) -> None:
     provider.play(Hang(after_words=True))
     with opened(tmp_path, provider.url) as gateway:
-        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=50)
         connection.request("POST", "/v1/messages", json.dumps(body(stream=True)), {"x-api-key": gateway.token})
         answer, text = connection.getresponse(), b""
         while b"Let me think" not in text:
@@ -401,7 +401,7 @@ import http.client, json, sys, threading
 port, token, count = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 body = json.loads(sys.stdin.read())
 def ask(found):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=100)
     connection.request("POST", "/v1/messages", json.dumps(body), {"x-api-key": token})
     found.append((connection.getresponse().status))
 found = []
@@ -423,7 +423,7 @@ def test_many_connections_pass_the_forwarder_from_a_deep_folder(
         program = forward(
             deep / "gateway.sock", port, sys.executable, "-c", CLIENT, str(port), gateway.token, "40"
         )
-        out, _ = program.communicate(json.dumps(body(pad="x" * 200_000)), timeout=30)
+        out, _ = program.communicate(json.dumps(body(pad="x" * 200_000)), timeout=120)
     assert out.strip() == str([200] * 40)
     assert program.returncode == 7
     assert gateway.report().turns == 40
@@ -436,14 +436,14 @@ def test_the_forwarder_passes_signals_and_codes_on(tmp_path: Path) -> None:
     assert program.stdout is not None
     assert program.stdout.readline() == "ready\n"
     program.terminate()
-    assert program.communicate(timeout=10)[0] == "told\n"
+    assert program.communicate(timeout=60)[0] == "told\n"
     assert program.returncode == 3
 
 
 @pytest.mark.parametrize(("argv", "code"), [(("bash", "-c", "kill -9 $$"), 137), (("/nonexistent",), 127)])
 def test_the_forwarder_says_how_its_program_ended(tmp_path: Path, argv: tuple[str, ...], code: int) -> None:
     program = forward(tmp_path / "none.sock", free_port(), *argv)
-    program.communicate(timeout=10)
+    program.communicate(timeout=60)
     assert program.returncode == code
 
 
@@ -475,6 +475,6 @@ while piece := s.recv(65536): data += piece
 print(len(data), data[:3])
 """
     program = forward(path, port, sys.executable, "-c", client)
-    out, _ = program.communicate(timeout=10)
+    out, _ = program.communicate(timeout=60)
     listening.close()
     assert out.strip() == "300000 b'cba'"

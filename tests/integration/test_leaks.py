@@ -232,17 +232,19 @@ def test_two_attempts_at_once_of_other_users_do_not_see_each_other(
 
 
 @pytest.mark.needs("bubblewrap")
-def test_control_with_history_git_gives_the_fix_away(hidden_tests: Lab) -> None:
-    order = hidden_tests.planned.order
-    grants = hidden_tests.grants(AgentSpec(kind="nop"))
-    hidden_tests.run(grants)  # builds the templates
-    own = workspace.template_of(order.workspace, None, cache=hidden_tests.cache) / "tree" / ".git"
-    blob = write(hidden_tests.root, {"blob": SOURCE.replace("{hundred}", "100")}) / "blob"
+def test_control_with_history_git_gives_the_fix_away(tmp_path: Path) -> None:
+    """What is planted lies where every attempt on this workspace begins: it is nobody else's."""
+    lab = Lab(tmp_path, task=ISSUE, hidden=True, files={"shop/history.py": ""})
+    order = lab.planned.order
+    grants = lab.grants(AgentSpec(kind="nop"))
+    lab.run(grants)  # builds the templates
+    own = workspace.template_of(order.workspace, None, cache=lab.cache) / "tree" / ".git"
+    blob = write(lab.root, {"blob": SOURCE.replace("{hundred}", "100")}) / "blob"
     argv = ["git", f"--git-dir={own}", "hash-object", "-w", str(blob)]
     planted = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
-    (hidden_tests.root / "store" / "lab").rename(hidden_tests.root / "store" / "before")
+    (lab.root / "store" / "lab").rename(lab.root / "store" / "before")
     try:
-        assert "git:fix" in searched(hidden_tests, ["/"])
+        assert "git:fix" in searched(lab, ["/"])
     finally:
         (own / "objects" / planted[:2] / planted[2:]).unlink()
 
