@@ -56,16 +56,21 @@ def adjacency(graph: FileGraph, confidence: Floats, ghosts: Ghosts | None = None
 
 
 def radius(matrix: Matrix, *, iterations: int = RADIUS_ITERATIONS) -> float:
-    """The largest eigenvalue's size, by power iteration from a vector of ones; 0 when nothing is joined."""
+    """The largest eigenvalue's size, by power iteration from a vector of ones; 0 when nothing is joined.
+
+    It is the growth over the last two steps, √(|A²v| / |v|): around a hub, which much imports, the largest
+    eigenvalues are a pair of opposite signs, growth alternates from step to step, and one step alone may be 15 %
+    below, so that α·A would hand on all it has instead of .85 of it.
+    """
     vector = np.ones(matrix.shape[0])
-    found = 0.0
+    before = found = 0.0
     for _ in range(iterations):
         moved = times(matrix, vector)
-        found = float(np.linalg.norm(moved)) / max(float(np.linalg.norm(vector)), 1e-300)
+        before, found = found, float(np.linalg.norm(moved)) / max(float(np.linalg.norm(vector)), 1e-300)
         if found == 0:
             return 0.0
         vector = moved / np.linalg.norm(moved)
-    return found
+    return sqrt(before * found) if before else found
 
 
 def propagate(matrix: Matrix, seeds: Floats, *, radius: float) -> Floats:

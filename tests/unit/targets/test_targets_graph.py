@@ -171,9 +171,30 @@ class TestKatz:
         assert 0 <= radius(matrix) <= np.linalg.norm(matrix.toarray(), 2) + 1e-12
         assert np.isfinite(propagate(matrix, np.ones(7), radius=radius(matrix))).all()
 
-    def test_the_radius_of_a_star_and_of_a_complete_graph(self) -> None:
+    def test_the_radius_of_a_complete_graph(self) -> None:
         full = graph("abcd", *[(one, other, CALL, 1) for one in "abcd" for other in "abcd" if one != other])
         assert radius(adjacency(full, ones(full))) == pytest.approx(3 * 0.7)
+
+    @pytest.mark.parametrize("hub_imports", [True, False])
+    def test_the_radius_around_a_hub(self, hub_imports: bool) -> None:
+        """Eigenvalues are ±√(sum of w · .7w): growth alternates, and its last step would be off by a sixth."""
+        names = [chr(ord("a") + at) for at in range(26)]
+        pairs = [("a", other) if hub_imports else (other, "a") for other in names[1:]]
+        one = graph("".join(names), *[(*pair, CALL, 1) for pair in pairs])
+        assert radius(adjacency(one, ones(one))) == pytest.approx(np.sqrt(25 * 0.7 * 0.49), rel=1e-3)
+
+    def test_a_hub_does_not_drown_the_seeds(self) -> None:
+        """Fifty files that use one hub, and two that stand apart: Katz solves the equation of the true radius."""
+        names = [chr(0x100 + at) for at in range(53)]
+        one = graph("".join(names), *[(name, names[0], CALL, 1) for name in names[1:51]], (names[51], names[52]))
+        matrix = adjacency(one, ones(one))
+        dense = matrix.toarray()
+        exact = float(np.abs(np.linalg.eigvals(dense)).max())
+        seeds = np.zeros(53)
+        seeds[1] = 1
+        solved = np.linalg.solve(np.eye(53) - 0.85 / exact * dense, seeds)
+        found = propagate(matrix, seeds, radius=radius(matrix))
+        assert found == pytest.approx(solved / solved.max(), abs=5e-3)
 
     def test_nothing_comes_from_nothing(self) -> None:
         one = graph("ab", ("a", "b"))
