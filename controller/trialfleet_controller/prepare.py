@@ -161,12 +161,6 @@ def check_deliveries(file: CampaignFile, identity: Identity) -> None:
                 where=file.where("conditions", name),
                 hint="run it with claude-code, or leave that condition out",
             )
-        if "preflight" in asked and file.spec.kubernetes is not None:
-            raise OperatorError(
-                "a pod runs its agent's program once, and a pre-flight is a run of its own",
-                where=file.where("conditions", name),
-                hint="set backend: local, or leave that condition out",
-            )
 
 
 def _predicted(file: CampaignFile, task: LoadedTask) -> bool:

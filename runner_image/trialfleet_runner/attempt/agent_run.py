@@ -17,7 +17,7 @@ from trialfleet_runner.attempt import preflight_run
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.places import Place
 from trialfleet_runner.attempt.preflight_run import Look
-from trialfleet_runner.attempt.ready import Ready, write_rule
+from trialfleet_runner.attempt.ready import Ready, lay_out, write_rule
 from trialfleet_runner.canonical import canonical_json
 from trialfleet_runner.context.delivery import Composed, with_text
 from trialfleet_runner.context.preflight import block
@@ -142,7 +142,11 @@ def _look(
     run: Callable[[Job], Exit],
 ) -> Look:
     paths = frozenset(ready.given.manifest)
-    return preflight_run.look(agent, setup, place, grants, task=ready.task, paths=paths, gateway=gateway, run=run)
+    found = preflight_run.look(agent, setup, place, grants, task=ready.task, paths=paths, gateway=gateway, run=run)
+    if found.exit is not None and place.sandbox.name == "container":
+        place.scratch.free()  # no mount kept it from writing: whatever it did to the workspace is undone
+        lay_out(ready, place.scratch)
+    return found
 
 
 def _told(composed: Composed, grants: Grants, before: Look, place: Place, gateway: Gateway | None) -> Composed:

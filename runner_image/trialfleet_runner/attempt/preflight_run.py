@@ -62,7 +62,8 @@ def look(
     run: Callable[[Job], Exit],
 ) -> Look:
     """Ask about the condition's targets. `setup`: of the attempt; `paths`: files of the workspace; `run` runs a
-    job under the attempt's limits. The workspace is mounted read-only, and HOME is new again afterwards."""
+    job under the attempt's limits. Where there are mounts, the workspace's is read-only; HOME is new again
+    afterwards."""
     if not grants.condition.targets:
         return Look(NOTHING_TO_LOOK_AT)
     prompt = asked(task, grants.condition.targets)
@@ -71,7 +72,7 @@ def look(
     job = agent.job(_reading(setup, prompt, record), _shown(place))
     if job is None:
         return Look(Preflight(PreflightResult.UNCERTAIN, (), "this agent runs nothing"), prompt)
-    ended = run(job)
+    ended = run(replace(job, followed=True))
     answers = place.scratch.record / "answers.jsonl"
     if answers.exists():
         (record / answers.name).write_bytes(answers.read_bytes())

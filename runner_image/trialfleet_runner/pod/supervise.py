@@ -1,11 +1,13 @@
-"""The first process of the agent's and of the scoring container: waits at its gate for one job, runs it, and goes.
+"""The first process of the agent's and of the scoring container: waits at its gate for a job, runs it, and goes.
 
     python -I -S supervise.py agent|score
 
 Standard library only. It needs `supervisor.py` beside it, or where both lie in the package. No process of its
 container can read its memory or its environment, and none exists before it has come through the gate. The job
 comes over a unix socket with five descriptors: stdin, stdout, stderr, lifeline, status (`sandbox/gate.py` sends
-them). The end of the lifeline is the end of everything here, and so is the end of the job.
+them). The end of the lifeline is the end of everything here, and so is the end of the job. Where another job is to
+follow, a sixth descriptor comes with the first: the connection over which it will come. Nobody is let in by a name
+once a program has run here.
 
 Exit codes: 0 the job has ended, or the runner has gone; 143 told to stop while nobody was there; 4 the runner
 never came. What became of the job goes to the runner alone.
@@ -28,7 +30,10 @@ else:
     import supervisor
 
 PR_SET_DUMPABLE = 4
-WAIT_S, LOOK_S = 120.0, 0.05
+WAIT_S = 120.0
+# Between two looks for the gate: an eighth of the wait so far. On a node where a hundred pods start at once, looks
+# in a fixed rhythm took most of a core, and the runners waited for it.
+SHORTEST_S, SHARE, LONGEST_S = 0.05, 1 / 8, 1.0
 NEVER_CAME, TOLD_TO_STOP = 4, 143
 DESCRIPTORS = 5
 
@@ -37,15 +42,24 @@ def gate(role: str) -> str:
     return f"{os.environ.get('TRIALFLEET_ROOT', '/trialfleet')}/{role}-gate/gate.sock"
 
 
+def pause(waited: float) -> float:
+    """Seconds until the next look, after `waited` seconds.
+
+    >>> pause(0.0), pause(4.0), pause(60.0)
+    (0.05, 0.5, 1.0)
+    """
+    return min(max(SHORTEST_S, SHARE * waited), LONGEST_S)
+
+
 def come_in(path: str, wait_s: float) -> socket.socket | None:
     """Connected to the runner; None when it has gone already. Raises `TimeoutError` when it never came."""
-    until = time.monotonic() + wait_s
-    while time.monotonic() < until:
+    began = time.monotonic()
+    while (waited := time.monotonic() - began) < wait_s:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connection.connect(path)
         except FileNotFoundError:
-            time.sleep(LOOK_S)
+            time.sleep(pause(waited))
             continue
         except ConnectionRefusedError:
             return None
@@ -56,7 +70,9 @@ def come_in(path: str, wait_s: float) -> socket.socket | None:
 def receive(connection: socket.socket) -> tuple[list[bytes], list[int]] | None:
     """The job's fields and descriptors; None when the runner has gone without one."""
     try:
-        size, control, _, _ = connection.recvmsg(4, socket.CMSG_SPACE(4 * DESCRIPTORS), socket.MSG_CMSG_CLOEXEC)
+        size, control, _, _ = connection.recvmsg(
+            4, socket.CMSG_SPACE(4 * DESCRIPTORS + 4), socket.MSG_CMSG_CLOEXEC
+        )
         told = b""
         while len(size) == 4 and len(told) < int.from_bytes(size, "big"):
             part = connection.recv(2**16)
@@ -68,7 +84,7 @@ def receive(connection: socket.socket) -> tuple[list[bytes], list[int]] | None:
     if not told:
         return None
     ((_, _, packed),) = control
-    fds = [int.from_bytes(packed[at : at + 4], sys.byteorder) for at in range(0, 4 * DESCRIPTORS, 4)]
+    fds = [int.from_bytes(packed[at : at + 4], sys.byteorder) for at in range(0, len(packed), 4)]
     return told.split(b"\0")[:-1], fds
 
 
@@ -99,7 +115,7 @@ def counted(path: str) -> int | None:
 
 
 def run(fields: list[bytes], fds: list[int]) -> None:
-    """The one job, to its end, with nothing of it left alive; told over the status descriptor."""
+    """One job, to its end, with nothing of it left alive; told over the status descriptor."""
     *streams, lifeline, status = fds
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
@@ -107,7 +123,7 @@ def run(fields: list[bytes], fds: list[int]) -> None:
     cwd, count, *rest = fields
     argv = [os.fsdecode(word) for word in rest[: int(count)]]
     pairs = [pair.partition(b"=") for pair in rest[int(count) :]]
-    before = oom_kills()
+    before, spent = oom_kills(), supervisor.core_s()
     environment = {name: value for name, _, value in pairs}
     main, error = supervisor.start(argv, os.fsdecode(cwd), None, environment)
     if error is not None:
@@ -115,7 +131,28 @@ def run(fields: list[bytes], fds: list[int]) -> None:
         return
     supervisor.say(status, f"started {main}")
     ended = supervisor.supervise(main, lifeline, None, lambda: oom_kills() > before)
-    supervisor.say(status, f"{supervisor.accounted(ended)} {oom_kills() - before}")
+    supervisor.say(status, f"{supervisor.accounted(ended, spent)} {oom_kills() - before}")
+
+
+def run_all(connection: socket.socket | None) -> None:
+    """Jobs, each over the connection that came with the one before."""
+    while connection is not None and (job := receive(connection)) is not None:
+        fields, fds = job
+        run(fields, fds[:DESCRIPTORS])
+        if len(fds) == DESCRIPTORS:
+            return  # the end of this process hangs up
+        let_go(fds[3:DESCRIPTORS])
+        connection.close()
+        connection = socket.socket(fileno=fds[DESCRIPTORS])
+
+
+def let_go(fds: list[int]) -> None:
+    """What a job was given: who reads its output learns of its end by that."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(nothing, number)
+    for fd in (nothing, *fds):
+        os.close(fd)
 
 
 def told_to_stop(*_: object) -> None:
@@ -134,9 +171,7 @@ def main(role: str) -> int:
         return NEVER_CAME
     # From here on the runner, which is told to stop as well, says what becomes of us.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    job = None if connection is None else receive(connection)
-    if job is not None:
-        run(*job)
+    run_all(connection)
     return 0
 
 

@@ -50,8 +50,8 @@ class _Hold:
 
 @dataclass(frozen=True)
 class ContainerSandbox:
-    """Runs one job, once: a container ends with it. Paths are the same on both sides, so mounts are not needed.
-    Memory is the container's own limit.
+    """Runs one job, and the one that follows it, if it is followed: a container ends with its last. Paths are the
+    same on both sides, so mounts are not needed, and none is read-only. Memory is the container's own limit.
 
     `volume`: all that the job can write to. The kubelet counts the whole of it, so it is watched as a whole.
     `gone_is_memory`: what it means that the supervisor ended without a word, with nobody asking. In the agent's
@@ -82,6 +82,7 @@ class ContainerSandbox:
             out, out_write = held.pipe()
             err, err_write = held.pipe()
             given = (held.keep(stdin_of(job)), out_write, err_write, lifeline_read, status_write)
+            given += (held.keep(self.gate.follow()),) if job.followed else ()
             watch = Watch(limited(job, self.volume))
             hand_over(connection, message(wrapped(job, other_uid=False), job.env, job.cwd), given)
             held.close(*given)

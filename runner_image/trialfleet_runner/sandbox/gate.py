@@ -1,7 +1,8 @@
-"""The runner's end of another container: a socket in a folder that both see, over which one job is handed.
+"""The runner's end of another container: a socket in a folder that both see, over which a job is handed.
 
 The supervisor there (`pod/supervise.py`) is the first process of its container and connects before any other could
-exist. It gets the job as one message, with its descriptors: what is handed over cannot be opened by a name.
+exist. It gets the job as one message, with its descriptors: what is handed over cannot be opened by a name. That
+holds for the connection of a second job, too, which is one of the first one's descriptors.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Gate:
         fresh = path.with_name(f"{SOCKET}.new")
         fresh.unlink(missing_ok=True)
         self.path = path
+        self._next: socket.socket | None = None
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listening.bind(str(fresh))
         fresh.chmod(0o666)
@@ -38,10 +40,14 @@ class Gate:
         fresh.rename(path)  # whoever finds it can connect: before listen() it would be refused
 
     def supervisor(self, job: Job, wait_s: float = WAIT_S) -> socket.socket | None:
-        """The one connection; every later one is refused. None: `job.stop` was set while nobody came.
+        """The one connection, or the one that was handed over for this job; every later one is refused. None:
+        `job.stop` was set while nobody came.
 
         Raises `SandboxError` when nobody comes within `wait_s`, or somebody has been here before.
         """
+        if self._next is not None:
+            connection, self._next = self._next, None
+            return connection
         until = time.monotonic() + wait_s
         try:
             self._listening.settimeout(_LOOK_S)
@@ -59,9 +65,16 @@ class Gate:
             raise SandboxError(f"{self.path}: used before, or closed: {error}") from error
         raise SandboxError(f"{self.path}: its container did not start within {wait_s:.0f} s")
 
+    def follow(self) -> int:
+        """A descriptor to hand over with a job: the connection of the next one. The caller closes it."""
+        self._next, theirs = socket.socketpair()
+        return theirs.detach()
+
     def close(self) -> None:
         """Let nobody in any more; who waits is hung up on."""
         self._listening.close()
+        if self._next is not None:
+            self._next.close()
 
 
 def message(argv: tuple[str, ...], env: dict[str, str], cwd: str) -> bytes:

@@ -43,6 +43,7 @@ class Job:
     on_output: Callable[[bytes], None] | None = None  # each chunk of stdout, from a thread of the sandbox
     extra_time_s: Callable[[], float] = field(default=lambda: 0.0)  # throttled time so far: added to the budget
     stop: threading.Event = field(default_factory=threading.Event)  # set by another thread: end the program now
+    followed: bool = False  # another job comes after it, for a place that else ends with its first
 
 
 @dataclass(frozen=True)

@@ -167,11 +167,16 @@ def named(options: list[str]) -> dict[str, str]:
     return dict(zip(options[::2], options[1::2], strict=True))
 
 
-def accounted(status: int) -> str:
-    """The record of an end: code and core seconds."""
-    code = os.waitstatus_to_exitcode(status)
+def core_s() -> float:
+    """Of all children that were collected."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return f"exit {code if code >= 0 else 128 - code} {used.ru_utime + used.ru_stime:.6f}"
+    return used.ru_utime + used.ru_stime
+
+
+def accounted(status: int, before_s: float = 0.0) -> str:
+    """The record of an end: code and core seconds, without those `before_s`."""
+    code = os.waitstatus_to_exitcode(status)
+    return f"exit {code if code >= 0 else 128 - code} {core_s() - before_s:.6f}"
 
 
 def run(given: list[str]) -> int:

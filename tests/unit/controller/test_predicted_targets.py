@@ -193,3 +193,15 @@ def test_a_ceiling_is_no_side_of_the_primary_contrast(tmp_path: Path) -> None:
 def test_globs_without_a_rule_are_refused(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="globs say when a rule is pushed"):
         load_campaign(campaign(tmp_path, "{inline: {source: targets, globs: [a]}}"))
+
+
+def test_a_pod_can_be_given_a_preflight(tmp_path: Path) -> None:
+    able = Identity(kind="claude-code", version="1", digest="0" * 64)
+    pods = 'backend: kubernetes\nkubernetes: {image: "runner:1"}\n'
+    path = campaign(tmp_path, "{inline: {source: preflight}}", pods)
+    path.write_text(path.read_text().replace("store: runs", "store: s3://bucket/runs"))
+    file = load_campaign(path)
+    assert file.spec.kubernetes is not None
+    check_deliveries(file, able)
+    with pytest.raises(OperatorError, match="a pre-flight"):
+        check_deliveries(file, able.model_copy(update={"lacks": ("preflight",)}))
