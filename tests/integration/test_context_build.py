@@ -159,10 +159,10 @@ def test_claude_code_writes_behind_the_gateway_and_its_cost_is_kept(lab: Lab, tm
     agent = ("--kind", "flat", "--agent", "claude-code", "--model", "claude-sonnet-4-6", "--timeout", "60")
     with scripted_messages() as provider:
         env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-ant-real", "HOME": str(tmp_path)}
-        env |= {"TRIALFLEET_CACHE": str(lab.cache.root)}
+        env |= {"TRIALFLEET_CACHE": str(lab.cache.root), "TRIALFLEET_ISOLATION": "bubblewrap"}
         provider.play(Say("Writing.", (("Write", write),), Usage(input=1000, output=200)), Say("Done."))
         (made,) = built(lab, *agent, "--out", str(tmp_path / "out"), env=env)
-        assert "Write one file, CLAUDE.md" in provider.main[0].strings()
+        assert "Write one file, CLAUDE.md" in provider.main[0].strings
         assert "sk-ant-real" not in json.dumps(made)
         provider.play(Fail(401))
         said = run(lab, *agent, "--seed", "1", "--out", str(tmp_path / "other"), code=2, env=env)
