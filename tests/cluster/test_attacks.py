@@ -275,7 +275,7 @@ def spare(uid, statuses):
     statuses[main] = os.waitpid(main, 0)[1]
 supervise.supervisor.kill_everything = spare
 supervise.main("agent")
-time.sleep(10)
+time.sleep(15)
 """
 
 
@@ -283,7 +283,7 @@ time.sleep(10)
 def test_nothing_outlives_the_agents_time(attacked: Site, spared: bool) -> None:
     careless = replace(COMMANDS, agent=("/opt/trialfleet/bin/python", "-I", "-S", "-c", SPARED))
     commands = careless if spared else COMMANDS
-    left = attacked.run(hostile.OUTLIVE, timeout_s=4, change=hear, commands=commands)
+    left = attacked.run(hostile.OUTLIVE, timeout_s=8, change=hear, commands=commands)
     assert verdict(left) == (Verdict.TIMED_OUT, Stop.TIMEOUT)
     assert left.end.scored is not None
     agent_s = left.end.scored.metrics.agent_s

@@ -246,7 +246,7 @@ def test_what_each_container_can_see_and_write(rig: Rig) -> None:
         ' test -z "$TRIALFLEET_GRANTS_URL"; test "$(id -u)" = 65532; touch /trialfleet/agent/ok; sleep 3'
     )
     runner = (
-        "for i in $(seq 100); do test -e /trialfleet/agent/ok && break; sleep 0.1; done;"
+        "for i in $(seq 600); do test -e /trialfleet/agent/ok && break; sleep 0.1; done;"
         " test -e /trialfleet/agent/ok && touch /trialfleet/score/x /trialfleet/score-gate/x /trialfleet/runner/x"
         ' && test -n "$TRIALFLEET_GRANTS_URL" && test -n "$TRIALFLEET_POD_UID" && test -n "$TRIALFLEET_NODE"'
     )
@@ -375,7 +375,8 @@ def test_a_quota_is_waited_for(rig: Rig, client: Client) -> None:
                 "1" in kubectl("get", "quota", "one", "-n", rig.namespace, "-o", "jsonpath={.status.hard}").stdout
             )
         )
-        backend = rig.backend(commands("sleep 2", "true", "true"))
+        first_stays = 'case "$(hostname)" in *-a1) sleep 6;; esac'
+        backend = rig.backend(commands(first_stays, "true", "true"))
         backend.launch(order(1))
         second = threading.Thread(target=backend.launch, args=(order(2),))
         second.start()
@@ -407,7 +408,8 @@ def test_what_the_client_is_asked_before_a_campaign(client: Client, namespace: s
 
 
 def test_the_next_controller_goes_on(rig: Rig, client: Client) -> None:
-    what = commands("sleep 8; exit 75", "sleep 60", "sleep 60")
+    # The first is still there when the second controller looks, however long that takes to come up.
+    what = commands('case "$(hostname)" in *-a1) sleep 16;; *) sleep 2;; esac; exit 75', "sleep 120", "sleep 120")
     first = rig.backend(what)
     first.launch(order())
     pod = runs(client, rig)

@@ -130,7 +130,7 @@ def test_another_command_is_never_denied(session: Session) -> None:
 def test_what_is_no_event_is_no_reason(tmp_path: Path) -> None:
     def ran(stdin: bytes, log: str) -> bytes:
         argv = [sys.executable, "-I", str(SCRIPT), "--workspace", str(tmp_path), "--log", log]
-        done = subprocess.run(argv, input=stdin, capture_output=True, check=True, timeout=20)
+        done = subprocess.run(argv, input=stdin, capture_output=True, check=True, timeout=100)
         return done.stdout
 
     event = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "pytest"}}

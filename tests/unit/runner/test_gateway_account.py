@@ -70,7 +70,7 @@ def test_a_second_request_waits_for_the_turn_that_the_first_may_give_back() -> N
     waiting.join(0.05)
     assert answers == []
     account.settle(first, None, answered=False)
-    waiting.join(5)
+    waiting.join(60)
     assert isinstance(answers[0], Admitted)
 
 
@@ -81,7 +81,7 @@ def test_closing_releases_whoever_waits() -> None:
     waiting = threading.Thread(target=lambda: answers.append(account.admit(asked())))
     waiting.start()
     account.close()
-    waiting.join(5)
+    waiting.join(60)
     assert isinstance(answers[0], Refused)
     assert answers[0].stop is None
 
