@@ -101,7 +101,7 @@ class Attempts:
         """`{ws}` in the tools' inputs is the workspace as the agent sees it."""
         attempt = next(self.numbers)
         agent = AgentSpec.model_validate(
-            {"kind": "claude-code", "model": MODEL, "max_turns": 10, "timeout_s": 60, **spec}
+            {"kind": "claude-code", "model": MODEL, "max_turns": 10, "timeout_s": 180, **spec}
         )
         given = {
             "ANTHROPIC_BASE_URL": self.provider.url,

@@ -22,7 +22,7 @@ from trialfleet_runner.testrun import mounts_of
 
 MODEL = "claude-sonnet-4-6"
 KEY = "sk-ant-the-real-key-0123456789"
-TIMEOUT_S = 20.0
+TIMEOUT_S = 200.0  # a busy machine takes twenty for what takes two elsewhere
 PORT = 8080  # of the gateway, inside a sandbox
 
 
@@ -52,6 +52,7 @@ class Rig:
     max_turns: int = 10
     timeout_s: float = TIMEOUT_S
     max_retries: int = 2
+    idle_timeout_s: float = 60
     sandbox: Sandbox | None = None
 
     def __post_init__(self) -> None:
@@ -104,7 +105,7 @@ class Rig:
         self.provider.play(*script)
         record = self.attempt / "record"
         with Gateway(
-            Upstream(self.provider.url, KEY, idle_timeout_s=5),
+            Upstream(self.provider.url, KEY, idle_timeout_s=self.idle_timeout_s),
             record=record,
             listen=self.attempt / "gateway.sock" if self.isolated else None,
             budget=self.budget,

@@ -23,7 +23,7 @@ from claude_attempts import (
     repair,
 )
 from lab import Lab
-from scripted_messages import Break, Fail, Hang, Say, Usage, scripted_messages
+from scripted_messages import Break, Fail, Hang, Reply, Say, Usage, scripted_messages
 
 from trialfleet_runner.conditions import Condition
 from trialfleet_runner.contract import Coverage, HaltScope, Loss, LossClass, Scored, Stop, Verdict
@@ -213,7 +213,7 @@ def test_what_is_watched_for_is_nowhere_in_the_agents_reach(attempts: Attempts) 
     )
     search = bash(f"grep -rslE 'table of [v]ouchers|kept in the [f]older' {everywhere}; true")
     assert attempts.lab.condition("flat_llm").forbidden == {"rival": (RIVAL_LINE,)}
-    ran = attempts.run([Say("", (search,)), Say("Done.")], "flat_llm", timeout_s=120)
+    ran = attempts.run([Say("", (search,)), Say("Done.")], "flat_llm")
     assert "/workspace/CLAUDE.md" in ran.main[1].strings
     assert scored(ran).verdict is Verdict.FAILED
     found = [line for line in ran.main[1].strings.splitlines() if line.startswith("/")]
@@ -243,9 +243,13 @@ def test_the_trials_money_ends_it_and_what_it_did_is_scored(attempts: Attempts) 
     assert 0.4 < (end.metrics.cost_usd or 0) <= 0.7
 
 
+@pytest.mark.timeout(600)
 def test_a_time_out_is_scored_and_keeps_what_was_counted(attempts: Attempts) -> None:
     script = [Say("", (read(),), Usage(100, 20)), Say("", (edit(),), Usage(50, 30)), Hang(after_words=True)]
-    ran = attempts.run(script, timeout_s=8)
+    for timeout_s in (8, 30, 120):  # a busy machine may not have come to the answer that hangs
+        ran = attempts.run(script, timeout_s=timeout_s)
+        if len(ran.main) == 3:
+            break
     end, claimed = scored(ran), ran.claimed()
     assert (end.verdict, end.stop, end.tests_passed) == (Verdict.TIMED_OUT, Stop.TIMEOUT, True)
     # the answer that was cut had announced 10 and 1 when it began
@@ -258,18 +262,23 @@ def test_a_time_out_is_scored_and_keeps_what_was_counted(attempts: Attempts) -> 
 # --- the provider ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.timeout(600)
 def test_throttled_time_is_recorded_and_not_the_agents(attempts: Attempts) -> None:
-    """The whole takes longer than the agent's time, and without the wait it does not."""
-    script = [
-        Fail(429, "rate_limit_error", retry_after="5"),
-        Say("", (read(),)),
-        Say("", (edit(), bash("sleep 4"))),
-    ]
-    ran = attempts.run(script, timeout_s=8)
-    end = scored(ran)
+    """The whole takes longer than the agent's time, and without the wait it does not: on a busy machine with
+    more of all three."""
+    for scale in (1, 3, 9):
+        script: list[Reply] = [
+            Fail(429, "rate_limit_error", retry_after=str(5 * scale)),
+            Say("", (read(),)),
+            Say("", (edit(), bash(f"sleep {4 * scale}"))),
+        ]
+        ran = attempts.run(script, timeout_s=8 * scale)
+        end = scored(ran)
+        if end.stop is not Stop.TIMEOUT:
+            break
     assert (end.verdict, end.stop) == (Verdict.PASSED, Stop.FINISHED)
-    assert 4.9 < (end.metrics.throttled_s or 0) < 8
-    assert (end.metrics.agent_s or 0) > 8
+    assert 4.9 * scale < (end.metrics.throttled_s or 0) < (end.metrics.agent_s or 0) - 4 * scale
+    assert (end.metrics.agent_s or 0) > 8 * scale
     assert ran.left.patch is not None
     assert ran.left.patch.throttled_s == end.metrics.throttled_s
 
@@ -317,8 +326,11 @@ def test_a_program_that_is_killed_by_itself_is_scored(attempts: Attempts) -> Non
 
 def test_a_program_that_the_provider_left_and_that_then_dies_is_lost(attempts: Attempts) -> None:
     """While the program waits to ask again, something kills it: nobody can say what it would have done."""
-    killer = bash("(sleep 3; kill -9 $PPID) >/dev/null 2>&1 & true")
-    ran = attempts.run([Say("", (killer,)), *[Fail(529, "overloaded_error", retry_after="30")] * 3])
+    for nap in (3, 12, 25):  # a busy machine may not have come to the first refusal after three seconds
+        killer = bash(f"(sleep {nap}; kill -9 $PPID) >/dev/null 2>&1 & true")
+        ran = attempts.run([Say("", (killer,)), *[Fail(529, "overloaded_error", retry_after="30")] * 3])
+        if len(ran.main) > 1:
+            break
     loss = lost(ran)
     assert (loss.loss, loss.halt) == (LossClass.PROVIDER, HaltScope.NONE)
     assert "529" in loss.message
