@@ -77,7 +77,7 @@ class Browser:
 def post(address: str, body: dict[str, Any]) -> Any:
     head = {"Content-Type": "application/json"}
     request = urllib.request.Request(address, json.dumps(body).encode(), head, method="POST")
-    with urllib.request.urlopen(request, timeout=60) as answer:
+    with urllib.request.urlopen(request, timeout=200) as answer:
         return json.loads(answer.read())["value"]
 
 

@@ -152,11 +152,11 @@ def test_one_shard_that_cannot_go_on_stops_all_and_says_why(site: Site) -> None:
 
 def test_an_interruption_reaches_every_shard(site: Site) -> None:
     endings: list[Ending] = []
-    thread = Thread(target=lambda: endings.append(site.drive(in_threads, "sleep=60")))
+    thread = Thread(target=lambda: endings.append(site.drive(in_threads, "sleep=250")))
     thread.start()
     wait_for(lambda: site.executions() == 4)
     site.interrupt.ask()
-    thread.join(60)
+    thread.join(120)
     assert endings == [Ending.INTERRUPTED]
     site.interrupt = Interrupt()
     assert site.drive(in_threads, "sleep=0") is Ending.COMPLETE
@@ -320,6 +320,8 @@ def test_prometheus_sees_what_is_documented(site: Site, ray: Any, metrics_port: 
             lambda: summed(scraped(metrics_port)[1], "trialfleet_events_total", "event").get("finished") == 16
         )
         wait_for(lambda: summed(scraped(metrics_port)[1], "trialfleet_trials", "state").get("measured") == 16)
+        wait_for(lambda: summed(scraped(metrics_port)[1], "trialfleet_attempts_running") == {"": 0.0})
+        wait_for(lambda: summed(scraped(metrics_port)[1], "trialfleet_spent_usd") == {"": 48.0})
         text, samples = scraped(metrics_port)
     driver.end()
 

@@ -99,12 +99,12 @@ def test_nothing_that_the_look_does_is_there_when_the_turn_begins(lab: Lab, bake
 
 
 def test_a_look_that_never_ends_leaves_the_rest_of_the_time_to_the_turn(lab: Lab, baked: Path) -> None:
-    grants = granted(lab, shell("trap '' TERM; sleep 60", FIX, timeout_s=4.5))
+    grants = granted(lab, shell("trap '' TERM; sleep 60", FIX, timeout_s=12))
     with pod(grants, baked=baked) as running:
         assert running.wait() == (0, 0, 0)
     end, _ = scored(lab, grants)
     assert (end.verdict, end.stop) == (Verdict.PASSED, Stop.FINISHED)
-    assert 1.5 <= (end.metrics.preflight_s or 0) < 4
+    assert 4 <= (end.metrics.preflight_s or 0) < 12
 
 
 def test_an_agent_container_killed_during_the_look_was_out_of_memory(lab: Lab, baked: Path) -> None:
@@ -153,7 +153,7 @@ def test_each_job_has_its_own_input_output_and_account() -> None:
         first = sandbox.run(replace(job(root, burn, "a", followed=True), stdin=b"one\n"))
         assert process.poll() is None
         second = sandbox.run(replace(job(root, "read line; echo second $line; exit 7", "b"), stdin=b"two\n"))
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         said = [(root / name).read_text() for name in ("a.out", "b.out")]
     assert said == ["first one\n", "second two\n"]
     assert (first.code, second.code, first.cause, second.cause) == (0, 7, "itself", "itself")
@@ -166,7 +166,7 @@ def test_a_container_whose_job_is_not_followed_takes_no_second() -> None:
         process = supervisor(root, "agent")
         sandbox = ContainerSandbox(gate, root, gone_is_memory=True)
         ended: Exit = sandbox.run(job(root, "true", "a"))
-        assert (ended.code, process.wait(20)) == (0, 0)
+        assert (ended.code, process.wait(60)) == (0, 0)
         with pytest.raises(SandboxError, match="used before"):
             sandbox.run(job(root, "true", "b"))
 
@@ -177,4 +177,4 @@ def test_a_supervisor_that_waits_for_a_second_job_goes_with_its_runner() -> None
         ContainerSandbox(gate, root, gone_is_memory=True).run(job(root, "true", "a", followed=True))
         assert process.poll() is None
         gate.close()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0

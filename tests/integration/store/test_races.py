@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -65,18 +66,24 @@ def test_processes_that_race_have_one_winner(place: Place) -> None:
 def test_readers_never_see_half_a_value(store: Store) -> None:
     values = [bytes([letter]) * 200_000 for letter in b"ab"]
     store.put("live", values[0])
-    done = threading.Event()
+    enough = threading.Event()
 
-    def overwrite() -> None:
-        for turn in range(40):
+    def overwrite() -> int:
+        for turn in itertools.count():
             store.put("live", values[turn % 2])
-        done.set()
+            if turn >= 40 and enough.is_set():
+                return turn
+        raise AssertionError
 
     with ThreadPoolExecutor(1) as pool:
         writer = pool.submit(overwrite)
-        reads = 0
-        while not done.is_set() and not writer.done():
-            assert store.get("live") in values
-            reads += 1
-        writer.result()
-    assert reads > 3
+        try:
+            reads = 0
+            while reads <= 3 or not writer.done():
+                assert store.get("live") in values
+                reads += 1
+                if reads > 3:
+                    enough.set()
+        finally:
+            enough.set()
+        assert writer.result() >= 40

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.integration.store.places import BUCKETS, QUICK, SIGNING, Place, bucket_at
+from tests.integration.store.places import BUCKETS, SIGNING, Place, bucket_at
 from trialfleet_runner import grants
 from trialfleet_runner.contract import GetGrant
 from trialfleet_runner.errors import OperatorError
@@ -35,7 +35,7 @@ def test_wrong_credentials_are_named(place: Place, monkeypatch: pytest.MonkeyPat
         assert store.bucket in str(error.value)  # type: ignore[attr-defined]
         assert "wrong-and-not-shown" not in str(error.value)
     with pytest.raises(grants.GrantRefused):
-        grants.create(store.grant_put("a", expires_s=60), b"", patience=QUICK)
+        grants.create(store.grant_put("a", expires_s=60), b"")
 
 
 def test_no_credentials(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
