@@ -7,8 +7,10 @@ among the objects, and no attempt is granted it.
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,12 +24,14 @@ from trialfleet_runner.context.naming import fitting, globs_of, naming, neutral
 from trialfleet_runner.contract import ConditionOrder, PredictedTarget, Prediction, TaskOrder
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.objects import Objects
+from trialfleet_runner.removal import remove
 from trialfleet_runner.sources import git
 from trialfleet_runner.sources.materialise import materialise
 from trialfleet_runner.strip import strip
 from trialfleet_runner.task import GitSource
 from trialfleet_runner.taskfile import LoadedTask
 from trialfleet_runner.trees import pack
+from trialfleet_targets.cache import UNUSED_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,7 +129,20 @@ def past_of(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path]) -> P
     tree, _ = strip(trees.pre_fix, task.repo.strip_extra)
     folder = cache.targets / "trees" / f"{sha256(pack(tree))}.git"
     folder.parent.mkdir(exist_ok=True)
-    return Past(git.orphan(tree, folder), None, history=False)
+    git.orphan(tree, folder)
+    with suppress(OSError):
+        os.utime(folder)  # used: `sweep_trees` leaves it
+    return Past(folder, None, history=False)
+
+
+def sweep_trees(targets: Path, *, now: float) -> int:
+    """Remove the trees without a past that were not used for 30 days, and what killed makers left. `now`: Unix
+    seconds. How many went."""
+    found = [path for path in (targets / "trees").glob("*") if path.is_dir() and not path.is_symlink()]
+    old = [path for path in found if path.stat().st_mtime < now - UNUSED_S]
+    for path in old:
+        remove(path)
+    return len(old)
 
 
 def _and_beside(ranked: Sequence[str], source: Sequence[str]) -> tuple[str, ...]:

@@ -34,8 +34,9 @@ DEAD_STORE_WRITES_S = 3600.0
 def gc(
     campaign: str | None, store: str | None, with_cache: bool, results: bool, older_than: float | None, yes: bool
 ) -> None:
-    """Remove what nothing needs: scratch folders of dead runners; of CAMPAIGN, the grants of finished trials, its
-    pods whose attempts have ended (their owner, too, once all trials have), and unfinished writes.
+    """Remove what nothing needs: scratch folders of dead runners; indexes of predicted targets that were not used
+    for 30 days; of CAMPAIGN, the grants of finished trials, its pods whose attempts have ended (their owner, too,
+    once all trials have), and unfinished writes.
 
     Results are touched by --results and --older-than alone, and only with --yes.
     """
@@ -51,6 +52,7 @@ def gc(
     for folder in ray:
         shutil.rmtree(folder, ignore_errors=True)
     click.echo(f"Ray: {len(ray)} folders of dead sessions removed")
+    _sweep_targets()
     if campaign is not None:
         _collect(campaign, store)
     if with_cache:
@@ -154,6 +156,19 @@ def _pods(ledger: Ledger, plan: Plan, *, finished: int) -> None:
     click.echo(f"{plan.campaign}: {deleted} pods of ended attempts removed")
     if finished >= effective_reps(plan, ledger.amendments()) * len(plan.cells):
         _owner(plan)
+
+
+def _sweep_targets() -> None:
+    """Neither numpy nor a grammar is needed for it."""
+    from trialfleet_controller.targets import sweep_trees
+    from trialfleet_targets.cache import cache_folder, sweep
+
+    folder, now = cache_folder(), time.time()
+    files, size = sweep(folder, now=now)
+    trees = sweep_trees(folder, now=now)
+    click.echo(
+        f"targets: {files} indexes ({size / 2**20:.1f} MiB) and {trees} trees, unused, removed from {folder}"
+    )
 
 
 def _dead_ray_folders() -> Iterator[Path]:

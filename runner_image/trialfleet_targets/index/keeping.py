@@ -42,7 +42,9 @@ def index_at(
     )
     path = folder / f"{commit}{_SUFFIX}" if folder else None
     kept = _loaded(path, say) if path else None
-    if kept is not None and set(methods) <= set(kept.methods):
+    if kept is not None and path and set(methods) <= set(kept.methods):
+        with suppress(OSError):
+            os.utime(path)  # used: the ones that are not go first
         return kept
     wanted = sorted({*methods, *(kept.methods if kept is not None else ())})
     older = kept or (_newest(folder) if folder else None)
