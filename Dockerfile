@@ -97,6 +97,8 @@ WORKDIR /tmp
 CMD ["trialfleet", "--help"]
 
 FROM base AS runner
+# pydantic looks through every installed package for plugins of its own, of which there are none
+ENV PYDANTIC_DISABLE_PLUGINS=__all__
 COPY --from=agents /opt/trialfleet-agents /opt/trialfleet-agents
 COPY --from=environments /opt/trialfleet-environments /opt/trialfleet-environments
 COPY --from=runner-home /opt/trialfleet /opt/trialfleet

@@ -168,3 +168,14 @@ def test_a_volume_is_full_at_its_share_whatever_lay_there_before(tmp_path: Path)
     assert [mount.source for mount in watched.mounts] == [tmp_path]
     assert limited(job(mounts=mounts, disk_bytes=1_000_000), tmp_path).disk_bytes == 0
     assert limited(job(mounts=mounts, memory_bytes=1), tmp_path).memory_bytes is None
+
+
+# --- looking for it -----------------------------------------------------------------------------------------
+
+
+def test_looks_for_a_gate_are_soon_at_first_and_rare_on_a_node_that_is_slow() -> None:
+    looks, waited = 0, 0.0
+    while waited < 60.0:
+        looks, waited = looks + 1, waited + supervise.pause(waited)
+        assert supervise.pause(waited) <= min(1.0, 0.05 + waited / 8)
+    assert looks < 100, "twelve hundred of a fixed rhythm took as long as the attempt's own start"
