@@ -16,8 +16,9 @@ from trialfleet_analysis.tables.columns import numbers, some, texts
 from trialfleet_runner.conditions import Condition
 from trialfleet_runner.contract import Coverage, Stop, Verdict
 
-ChannelName = Literal["files", "inline", "hook"]
+ChannelName = Literal["files", "inline", "hook", "rules"]
 CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
+_FIRINGS = {"hook": "hook_firings", "rules": "rule_firings"}
 Unit = Literal["count", "s", "usd", "share"]
 
 
@@ -121,8 +122,8 @@ class BlockResult:
 class Channel:
     """One delivery of a condition, and whether the canary saw it reach the model.
 
-    `unknown`: agents without a model, or claims that could not be made. `reached + not_reached + unknown` is the
-    number of measured trials.
+    `silent`: nothing was pushed there, since the agent touched nothing that the hook or the rule is about.
+    `unknown`: agents without a model, or claims that could not be made. The four add up to the measured trials.
     """
 
     condition: str
@@ -130,6 +131,7 @@ class Channel:
     declared: bool
     reached: int
     not_reached: int
+    silent: int
     unknown: int
 
 
@@ -212,20 +214,33 @@ def block_results(used: pa.Table) -> tuple[BlockResult, ...]:
     )
 
 
+def declares(condition: Condition, channel: ChannelName) -> bool:
+    """Inline text that is pushed as a rule goes by that channel alone."""
+    if condition.inline is not None and channel in ("inline", "rules"):
+        return (condition.inline.channel == "rules") == (channel == "rules")
+    return channel != "rules" and getattr(condition, channel) is not None
+
+
 def channels(conditions: Mapping[str, Condition], used: pa.Table) -> tuple[Channel, ...]:
-    """Three per condition. A claim about a channel that was not declared says that it stayed empty."""
+    """One per condition and channel. A claim about a channel that was not declared says that it stayed empty."""
     names = list(conditions)
     measured = some(used, among(used, "verdict", list(Verdict)))
     condition = codes(measured, "condition", names)
-    found: list[Channel] = []
-    for n, (name, composed) in enumerate(conditions.items()):
-        mine = some(measured, condition == n)
-        for channel in CHANNELS:
-            reached, missed = truths(mine, f"reached_{channel}").sum(), denied(mine, f"reached_{channel}").sum()
-            unknown = mine.num_rows - reached - missed
-            declared = getattr(composed, channel) is not None
-            found.append(Channel(name, channel, declared, int(reached), int(missed), int(unknown)))
-    return tuple(found)
+    return tuple(
+        _channel(name, channel, some(measured, condition == n), declared=declares(composed, channel))
+        for n, (name, composed) in enumerate(conditions.items())
+        for channel in CHANNELS
+    )
+
+
+def _channel(condition: str, channel: ChannelName, mine: pa.Table, *, declared: bool) -> Channel:
+    reached, missed = truths(mine, f"reached_{channel}"), denied(mine, f"reached_{channel}")
+    silent = np.zeros(mine.num_rows, np.bool_)
+    if declared and channel in _FIRINGS:
+        silent = (numbers(mine, _FIRINGS[channel]) == 0) & ~reached & ~missed
+    seen, unseen, pushed_nothing = (int(each.sum()) for each in (reached, missed, silent))
+    unknown = mine.num_rows - seen - unseen - pushed_nothing
+    return Channel(condition, channel, declared, seen, unseen, pushed_nothing, unknown)
 
 
 def inline_texts(conditions: Mapping[str, Condition], used: pa.Table) -> tuple[InlineText, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +31,17 @@ class Source:
         """Beside the campaign in a directory store, else in the working directory."""
         opened = self.open()
         name = f"{self.campaign}-report"
-        return opened.root / name if isinstance(opened, DirectoryStore) else Path(name)
+        return plain(opened.root) / name if isinstance(opened, DirectoryStore) else Path(name)
+
+
+def plain(path: Path) -> Path:
+    """`path` without `..`, where that names the same place: after a symbolic link it may not.
+
+    >>> plain(Path("/a/no-such-folder/../runs")).as_posix()
+    '/a/runs'
+    """
+    short = Path(os.path.normpath(path))
+    return short if short.resolve() == path.resolve() else path
 
 
 def find_source(campaign: str, store: str | None) -> Source:

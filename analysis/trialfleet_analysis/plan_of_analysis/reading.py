@@ -10,17 +10,15 @@ import pyarrow as pa
 from trialfleet_analysis.estimates import Integers
 from trialfleet_analysis.ledger import Frame
 from trialfleet_analysis.plan_of_analysis.columns import Columns, Scheme
-from trialfleet_analysis.process import MEASURES
+from trialfleet_analysis.process import CHANNELS, MEASURES, declares
 from trialfleet_analysis.tables import TaskRow
 from trialfleet_analysis.tables.arrays import Bools, among, codes, denied, integers, truths
 from trialfleet_analysis.tables.columns import numbers, some
 from trialfleet_runner.campaign import PlannedTask
-from trialfleet_runner.conditions import Condition
 from trialfleet_runner.contract import Metrics, Stop, Verdict
 from trialfleet_runner.errors import OperatorError
 
 BUDGET_STOPS = (Stop.MAX_TURNS, Stop.TIMEOUT, Stop.COST)
-CHANNELS = ("files", "inline", "hook")
 
 
 def scheme_of(frame: Frame, tasks: Sequence[TaskRow], compared: Sequence[str], *, monitored: bool) -> Scheme:
@@ -97,13 +95,9 @@ def _undelivered(used: pa.Table, condition: Integers, scheme: Scheme) -> Bools:
     """A delivery that the condition declares was claimed not to have reached the model."""
     found = np.zeros(condition.shape, dtype=np.bool_)
     for channel in CHANNELS:
-        declares = np.array([_declares(scheme.composed[name], channel) for name in scheme.conditions], np.bool_)
-        found |= declares[condition] & denied(used, f"reached_{channel}")
+        declared = np.array([declares(scheme.composed[name], channel) for name in scheme.conditions], np.bool_)
+        found |= declared[condition] & denied(used, f"reached_{channel}")
     return found
-
-
-def _declares(condition: Condition, channel: str) -> bool:
-    return getattr(condition, channel) is not None
 
 
 def _coverage(task: PlannedTask) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 
 from tests.integration.store.places import BUCKETS, SIGNING, Place
 from tests.unit.analysis import ledger_fixture as made
+from trialfleet_analysis.power_command import power as power_command
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_controller.commands.pull import pull as pull_command
 from trialfleet_runner.store import bulk
@@ -179,6 +181,21 @@ def test_wrong_credentials_are_explained_by_boto3(place: Place, monkeypatch: pyt
     store = open_store(place.fresh().url, endpoint=place.endpoint)
     with pytest.raises(OperatorError, match="may not"):
         list(store.get_many([f"a/{number}" for number in range(70)]))
+
+
+@BUCKETS
+def test_a_pilot_in_a_bucket_plans_as_its_copy_does(
+    place: Place, source: DirectoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = copied(source, bucket(place))
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", place.endpoint or "")
+    said: list[str] = []
+    for pilot in (str(source.root / "demo"), f"{store.url}/demo"):
+        argv = ["--pilot", pilot, "--budget", "400", "--cost-task", "20", "--json"]
+        planned = CliRunner().invoke(power_command, argv, catch_exceptions=False)
+        said.append(planned.stdout)
+    assert said[0] == said[1]
+    assert json.loads(said[0])["pilot"]["tasks"]
 
 
 def bucket(place: Place) -> S3Store:

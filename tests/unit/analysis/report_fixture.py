@@ -12,6 +12,7 @@ from trialfleet_analysis.estimates import EffectiveInterval, Interval
 from trialfleet_analysis.intervals import PooledInterval, clopper_pearson, wilson
 from trialfleet_analysis.losses import LossCount, LossMessage, LossRate
 from trialfleet_analysis.process import (
+    CHANNELS,
     MEASURES,
     BlockResult,
     Channel,
@@ -103,9 +104,11 @@ def made(
         core_seconds=CoreSeconds(50, 0.5, 2.2, 0.9, 3.6, 3.7),
         blocks=tuple(BlockResult(n, draw.randint(0, len(cells)), len(cells), 0) for n in range(reps)),
         channels=tuple(
-            Channel(name, channel, True, 50, draw.choice([0, 0, 3]), 0)
+            Channel(name, channel, True, 50, draw.choice([0, 0, 3]), 2 * (channel == "hook"), 0)
+            if channel != "rules"
+            else Channel(name, channel, False, 0, 0, 0, 50)
             for name in of_conditions
-            for channel in ("files", "inline", "hook")
+            for channel in CHANNELS
         ),
         inline=(InlineText(of_conditions[-1], 40, 10, 4, 412.0, ("o200k",)),),
         quarantined=(Refused("q" * 26, of_tasks[0], of_conditions[0], 1, "b", "its SHA-256 differs"),),

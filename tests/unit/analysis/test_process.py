@@ -8,7 +8,9 @@ import pytest
 
 from tests.unit.analysis.ledger_fixture import MID_RUN, Fate, plan, read, write
 from trialfleet_analysis.report.document import Report
-from trialfleet_runner.contract import Delivery, Metrics, Stop, Trial, Verdict
+from trialfleet_analysis.report.markdown import to_markdown
+from trialfleet_runner.conditions import Condition
+from trialfleet_runner.contract import Delivery, InlineSpec, Metrics, Stop, Trial, Verdict
 
 
 def value(report: Report, measure: str, condition: str = "none") -> float | None:
@@ -106,3 +108,30 @@ def test_deliveries_that_did_not_arrive_are_said(tmp_path: Path) -> None:
     assert (hook.declared, hook.reached, hook.not_reached, hook.unknown) == (True, 6, 4, 0)
     assert any("hook delivery was not seen to reach the model in 4 trials" in c for c in report.cautions)
     assert any("none: undeclared files reached" in c for c in report.cautions)
+
+
+def test_a_rule_is_a_channel_of_its_own_and_silence_is_no_failure(tmp_path: Path) -> None:
+    """The rule that fires in reps 2 and 3 and reaches the model in 3; the hook that never fires."""
+    rule = InlineSpec(source="nearest", channel="rules", globs=("src/**",))
+    composed = {"ruled": Condition(files="tree", hook="on_read", inline=rule), "none": Condition()}
+
+    def fate(trial: Trial) -> Fate:
+        if trial.condition == "none":
+            return Fate(delivery=Delivery(reached_model={}))
+        reached: dict[str, bool | None] = {"files": True}
+        if trial.rep > 1:
+            reached["rules"] = trial.rep == 3
+        fired = Metrics(hook_firings=0, rule_firings=int(trial.rep > 1))
+        return Fate(delivery=Delivery(reached_model=reached), metrics=fired)
+
+    report = read(write(tmp_path, plan(("a",), composed, reps=4), fate))
+    found = {c.channel: (c.declared, c.reached, c.not_reached, c.silent, c.unknown) for c in report.channels[:4]}
+    assert found == {
+        "files": (True, 4, 0, 0, 0),
+        "inline": (False, 0, 0, 0, 4),
+        "hook": (True, 0, 0, 4, 0),
+        "rules": (True, 1, 1, 2, 0),
+    }
+    row = next(line for line in to_markdown(report).splitlines() if line.startswith("| ruled | 4 / 0"))
+    assert [cell.strip() for cell in row.split("|")[2:6]] == ["4 / 0", "–", "silent in 4", "1 / 1 (silent in 2)"]
+    assert any("the rules delivery was not seen to reach the model in 1 trial" in c for c in report.cautions)

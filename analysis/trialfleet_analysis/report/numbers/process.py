@@ -108,7 +108,8 @@ def delivery(report: Report) -> Section:
         "delivery",
         "Delivery",
         "Whether each declared delivery was seen in what reached the model: trials seen / not seen; agents "
-        "without a model are not counted. A hook that never fired counts as not seen.",
+        "without a model are not counted. Silent: trials in which the hook or the rule pushed nothing, since the "
+        "agent touched nothing that it is about.",
         full(_delivery(report)),
     )
 
@@ -127,6 +128,7 @@ def _delivery(report: Report) -> Table:
         "Files",
         "Inline text",
         "Hook",
+        "Rule",
         Words("Inline coverage"),
         "Inline tokens, median",
         "Cut at the cap",
@@ -144,6 +146,7 @@ def _inline(text: InlineText | None) -> tuple[Cell, Cell, Cell]:
 def _channel(channel: Channel) -> Value:
     if not channel.declared:
         return Value(f"undeclared: {channel.reached:,}", alarm=True) if channel.reached else Value(NOTHING)
+    silent = f"silent in {channel.silent:,}" if channel.silent else None
     if channel.reached == channel.not_reached == 0:
-        return Value("no model")
-    return Value(f"{channel.reached:,} / {channel.not_reached:,}", alarm=channel.not_reached > 0)
+        return Value(silent or "no model")
+    return Value(f"{channel.reached:,} / {channel.not_reached:,}", silent, alarm=channel.not_reached > 0)
