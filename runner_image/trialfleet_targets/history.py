@@ -25,7 +25,8 @@ def history(
     kept, ends = kept if kept is not None else Kept(), repository.shallow_ends
     walk = ("rev-list", f"--max-count={max_commits}", "--end-of-options", commit, "--")
     keys = {sha: _key(sha, sha in ends) for sha in repository.git(*walk).decode().split()}
-    found = {sha: one for sha, key in keys.items() if (one := _decoded(kept.get(key))) is not None}
+    known = kept.get_many(keys.values())
+    found = {sha: _decoded(known[key]) for sha, key in keys.items() if key in known}
     fresh = {one.sha: one for one in _read(repository, [sha for sha in keys if sha not in found])}
     fresh = {sha: _without_changes(one) if sha in ends else one for sha, one in fresh.items()}
     kept.put({keys[sha]: _encoded(one) for sha, one in fresh.items()})
@@ -87,9 +88,7 @@ def _encoded(one: PastCommit) -> bytes:
     return json.dumps(row, separators=(",", ":")).encode()
 
 
-def _decoded(data: bytes | None) -> PastCommit | None:
-    if data is None:
-        return None
+def _decoded(data: bytes) -> PastCommit:
     sha, time, subject, body, changed, added, deleted, merge = json.loads(data)
     return PastCommit(sha, time, subject, body, tuple(changed), tuple(added), tuple(deleted), merge)
 

@@ -48,7 +48,8 @@ def build(snapshot: Snapshot, *, methods: Sequence[str] = ("default",), previous
         "notes": list(snapshot.notes),
         "methods": sorted(methods),
     }
-    return Index(*unpacked(packed(head, values)))
+    data = packed(head, values)
+    return Index(*unpacked(data, trusted=True), file=data)
 
 
 def _edges(snapshot: Snapshot) -> dict[str, Value]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -19,10 +19,12 @@ from trialfleet_targets.snapshot import PastCommit
 @dataclass(frozen=True, eq=False)
 class Index:
     """One commit of one repository. `head`: what is not an array: commit, time, notes. `values`: arrays and words,
-    of the index itself and, below "<method>.", of each method's `prepare`."""
+    of the index itself and, below "<method>.", of each method's `prepare`. `file`: both, where it
+    is at hand."""
 
     head: Mapping[str, Any]
     values: Stored
+    file: bytes | None = field(default=None, repr=False)
 
     @property
     def commit(self) -> str:
@@ -113,7 +115,7 @@ class Index:
 
     def packed(self) -> bytes:
         """The file. The same commit gives the same bytes, however the index came about."""
-        return packed(self.head, self.values)
+        return self.file if self.file is not None else packed(self.head, self.values)
 
     def _words(self, name: str) -> list[str]:
         return tables.words(self.values, name)
