@@ -99,7 +99,9 @@ def test_blocks_in_launch_order(tmp_path: Path) -> None:
 
 def test_deliveries_that_did_not_arrive_are_said(tmp_path: Path) -> None:
     def fate(trial: Trial) -> Fate:
-        reached = {"files": True, "hook": trial.rep > 1} if trial.condition == "intent_layer" else {"files": True}
+        reached: dict[str, bool | None] = {"files": True}
+        if trial.condition == "intent_layer":
+            reached["hook"] = trial.rep > 1
         return Fate(delivery=Delivery(reached_model=reached))
 
     report = read(write(tmp_path, plan(), fate))
