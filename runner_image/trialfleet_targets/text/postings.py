@@ -126,14 +126,15 @@ def build(documents: Sequence[Document], fields: Sequence[str], *, kept: Posting
     words.update(kept.vocabulary if kept is not None else ())
     vocabulary = sorted(words)
     number = {word: at for at, word in enumerate(vocabulary)}
+    moves = None if kept is None else _moves(kept, number, position)
     built: dict[str, FieldPostings] = {}
     for field in fields:
         own, at, counts = triples[field]
         terms = np.fromiter((number[word] for word in own), dtype=np.int32, count=len(own))
-        if kept is not None:
+        if kept is not None and moves is not None:
             terms, at, counts = (
                 np.concatenate(pair)
-                for pair in zip((terms, at, counts), _moved(kept, field, number, position), strict=True)
+                for pair in zip((terms, at, counts), _moved(kept.fields[field], *moves), strict=True)
             )
         built[field] = _by_term(terms, at, counts, len(vocabulary))
     versions |= older
@@ -158,7 +159,7 @@ def without(postings: Postings, names: set[str]) -> Postings:
         versions=[v for name, v in zip(postings.names, postings.versions, strict=True) if name not in names],
         vocabulary=[word for word, stays in zip(postings.vocabulary, used.tolist(), strict=True) if stays],
         fields={
-            name: _by_term(renumbered[of_term], at, counts, int(used.sum()))
+            name: _in_order(renumbered[of_term], at, counts, int(used.sum()))
             for name, (of_term, at, counts) in left.items()
         },
     )
@@ -180,14 +181,22 @@ def _triples(
     return words, np.repeat(places, sizes), np.asarray(counts, dtype=np.int32)
 
 
-def _moved(
-    kept: Postings, field: str, number: Mapping[str, int], position: Mapping[str, int]
-) -> tuple[Ints, Ints, Ints]:
-    """The kept postings of a field, in the numbers of another vocabulary and another list of documents."""
-    one = kept.fields[field]
+def _moves(kept: Postings, number: Mapping[str, int], position: Mapping[str, int]) -> tuple[Ints, Ints]:
+    """Numbers of the kept terms and documents in another vocabulary and another list of documents."""
     terms = np.fromiter((number[word] for word in kept.vocabulary), np.int32, count=len(kept.vocabulary))
     places = np.fromiter((position[name] for name in kept.names), np.int32, count=len(kept.names))
+    return terms, places
+
+
+def _moved(one: FieldPostings, terms: Ints, places: Ints) -> tuple[Ints, Ints, Ints]:
+    """A kept field's postings in those numbers."""
     return np.repeat(terms, np.diff(one.starts)), places[one.documents], one.counts
+
+
+def _in_order(terms: Ints, documents: Ints, counts: Ints, vocabulary: int) -> FieldPostings:
+    """`_by_term` of what is in the order of terms, and of documents within each."""
+    ends = np.cumsum(np.bincount(terms, minlength=vocabulary), dtype=np.int64)
+    return FieldPostings(np.concatenate((np.zeros(1, np.int64), ends)), documents, counts)
 
 
 def _by_term(terms: Ints, documents: Ints, counts: Ints, vocabulary: int) -> FieldPostings:
