@@ -353,11 +353,15 @@ def test_pods_that_cannot_start(
     until_there(lambda: gone(client, rig, rig.name()))
 
 
-def test_a_program_that_is_not_in_the_image(rig: Rig) -> None:
-    backend = rig.backend(Commands(("/no/such/program",), shell("sleep 2"), shell("sleep 2")))
+@pytest.mark.parametrize("missing", names.CONTAINERS)
+def test_a_program_that_is_not_in_the_image(rig: Rig, missing: str) -> None:
+    """Told at once: the others would run for a minute."""
+    programs = {name: shell("sleep 60") for name in names.CONTAINERS} | {missing: ("/no/such/program",)}
+    backend = rig.backend(Commands(**programs))
     backend.launch(order())
-    found = loss_of(ends(backend)[1])
+    found = loss_of(ends(backend, within_s=50)[1])
     assert (found.loss, found.halt) == (LossClass.SETUP, HaltScope.TASK), found.message
+    assert f"the {missing} did not start" in found.message
 
 
 def test_a_quota_is_waited_for(rig: Rig, client: Client) -> None:
