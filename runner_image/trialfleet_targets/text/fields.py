@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from trialfleet_targets.facts import Definition, DefinitionKind, FileFacts
+from trialfleet_targets.facts import Definition, DefinitionKind, FileFacts, Language
 from trialfleet_targets.snapshot import SourceFile
 from trialfleet_targets.text.postings import Document, Postings, build, without
 from trialfleet_targets.text.tokens import Tokenizer
+
+METHODS_ARE_SYMBOLS = frozenset({Language.GO, Language.JAVA})
 
 
 def path(file: SourceFile) -> Iterable[str]:
@@ -17,8 +19,13 @@ def path(file: SourceFile) -> Iterable[str]:
 
 
 def symbols(file: SourceFile) -> Iterable[str]:
-    """Names that the file exports at its top level."""
-    return (one.name for one in _top_level(file.facts) if one.exported)
+    """Names that the file exports at its top level; in Go and Java, where Clarté lists them, methods too."""
+    methods_too = file.facts.language in METHODS_ARE_SYMBOLS
+    return (
+        one.name
+        for one in file.facts.definitions
+        if one.exported and (_is_top_level(one) or (methods_too and one.kind is DefinitionKind.METHOD))
+    )
 
 
 def definitions(file: SourceFile) -> Iterable[str]:
@@ -81,4 +88,8 @@ def prepare(
 
 
 def _top_level(facts: FileFacts) -> Iterable[Definition]:
-    return (one for one in facts.definitions if not one.owner and one.kind is not DefinitionKind.METHOD)
+    return (one for one in facts.definitions if _is_top_level(one))
+
+
+def _is_top_level(one: Definition) -> bool:
+    return not one.owner and one.kind is not DefinitionKind.METHOD

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from trialfleet_targets.facts import Definition, DefinitionKind, FileFacts, Import, Language
 from trialfleet_targets.snapshot import SourceFile
@@ -35,6 +36,16 @@ def test_each_field_takes_its_words() -> None:
     assert counted("methods") == {"refresh": 1}
     assert counted("imports") == {"db": 1, "pool": 2, "open": 1, "connect": 1, "left": 1, "pad": 1}
     assert counted("content") == {"const": 1, "answer": 1, "clock": 1}
+
+
+@pytest.mark.parametrize(("language", "methods"), [(one, one in ("go", "java")) for one in Language])
+def test_exported_methods_are_symbols_in_go_and_java(language: Language, methods: bool) -> None:
+    hidden = Definition("tick", DefinitionKind.METHOD, 11, 12, owner="SessionGuard")
+    nested = Definition("Inner", DefinitionKind.CLASS, 13, 14, owner="SessionGuard", exported=True)
+    facts = replace(FACTS, language=language, definitions=(*FACTS.definitions, hidden, nested))
+    found = set(fields.symbols(replace(FILE, facts=facts)))
+    assert found == ({"SessionGuard", "refresh"} if methods else {"SessionGuard"})
+    assert set(fields.definitions(replace(FILE, facts=facts))) == {"SessionGuard", "internalClock"}
 
 
 def files(*pairs: tuple[str, str]) -> dict[str, SourceFile]:
