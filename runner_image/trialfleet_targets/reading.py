@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from trialfleet_targets.errors import TargetsError
@@ -94,8 +95,8 @@ class _Sorting:
 
     def take(self, entry: Entry, missing: frozenset[str]) -> Entry | None:
         """The entry when it is source."""
-        path = PurePosixPath(entry.path)
-        source = path.suffix in LANGUAGES
+        name = posixpath.basename(entry.path)  # pathlib takes ten times as long, and there are many
+        source = posixpath.splitext(name)[1] in LANGUAGES
         why = _unusable(entry, missing)
         if why:
             self.submodules += entry.submodule
@@ -105,7 +106,7 @@ class _Sorting:
         if source:
             return entry
         self.other_paths.append(entry.path)
-        if path.name in CONFIGURATION or (path.name.startswith("tsconfig") and path.suffix == ".json"):
+        if name in CONFIGURATION or (name.startswith("tsconfig") and name.endswith(".json")):
             self.configuration[entry.path] = entry.blob
         return None
 

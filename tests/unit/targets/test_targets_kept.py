@@ -115,3 +115,15 @@ def test_printed_text_cannot_steer_a_terminal(text: str) -> None:
     assert not any(ord(character) < 32 or 127 <= ord(character) < 160 for character in shown)
     shown.encode()  # no lone surrogate
     assert len(shown) <= 500 or any(ord(character) < 32 for character in text)
+
+
+def test_many_at_once_are_what_each_is_alone(tmp_path: Path) -> None:
+    path = tmp_path / "kept.sqlite"
+    keys = [key_of("a", str(n)) for n in range(1200)]
+    Kept(path).put({key: b"v" * n for n, key in enumerate(keys)})
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE kept SET value = ? WHERE key = ?", (b"spoilt", keys[7]))
+    again = Kept(path)
+    found = again.get_many([*keys, b"none"])
+    assert found == {key: value for key in keys if (value := again.get(key)) is not None}
+    assert len(found) == 1199
