@@ -81,7 +81,7 @@ class ContainerSandbox:
             os.set_blocking(status, False)
             out, out_write = held.pipe()
             err, err_write = held.pipe()
-            given = (held.keep(stdin_of(job)), out_write, err_write, lifeline_read, status_write)
+            given: tuple[int, ...] = (held.keep(stdin_of(job)), out_write, err_write, lifeline_read, status_write)
             given += (held.keep(self.gate.follow()),) if job.followed else ()
             watch = Watch(limited(job, self.volume))
             hand_over(connection, message(wrapped(job, other_uid=False), job.env, job.cwd), given)
