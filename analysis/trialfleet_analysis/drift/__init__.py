@@ -3,6 +3,9 @@
 Blocks in random order keep time from aligning with a condition; retries, queues and a busy cluster can undo that.
 These tests say whether they did. They are diagnostics: passing them proves nothing, and with few reps they see
 only gross drift. The comparison within task × block holds under any drift.
+
+Each takes a campaign's table of trials, of which it uses the rows in complete blocks of primary tasks, or a list
+of `DriftTrial`.
 """
 
 from trialfleet_analysis.drift.autocorrelation import autocorrelation

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
 
 import numpy as np
 
 from trialfleet_analysis.continuous.resampling import batches
-from trialfleet_analysis.drift.trials import DriftTrial, order_of, planned
+from trialfleet_analysis.drift.trials import DriftTrial, Trials, as_trials, order_of, planned
 from trialfleet_analysis.estimates import TIES, Floats, Test, floats, whole
 
 
-def autocorrelation(trials: Sequence[DriftTrial], *, resamples: int = 2_000, seed: int = 0) -> Test:
+def autocorrelation(trials: Trials, *, resamples: int = 2_000, seed: int = 0) -> Test:
     """Is a rep more like the rep before it than like the others of its cell?
 
     Measured trials of a task × condition in order of start (planned order if a start is unknown), passes as 1:
@@ -31,7 +30,7 @@ def autocorrelation(trials: Sequence[DriftTrial], *, resamples: int = 2_000, see
     budget, method = int(whole(resamples, "resamples")), "lag_1_autocorrelation"
     if budget < 1:
         raise ValueError("resamples: at least 1 is wanted")
-    ran = [trial for trial in trials if trial.passed is not None]
+    ran = [trial for trial in as_trials(trials) if trial.passed is not None]
     if not ran:
         return Test(None, None, method, n_informative=0, reason="nothing was measured")
     series = [of for of in _series(ran) if of.size > 2 and 0 < of.sum() < of.size]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from trialfleet_analysis.continuous.ranks import doubled_midranks
-from trialfleet_analysis.drift.trials import DriftTrial
+from trialfleet_analysis.drift.trials import DriftTrial, Trials, as_trials
 from trialfleet_analysis.estimates import Floats, Test, floats
 
 
@@ -24,7 +24,7 @@ class BalanceTest(Test):
     contiguous: tuple[str, ...] = ()
 
 
-def balance(trials: Sequence[DriftTrial]) -> BalanceTest:
+def balance(trials: Trials) -> BalanceTest:
     """Did every condition run at the same hours?
 
     Kruskal-Wallis test of the start times over conditions: H with mid-ranks and correction for ties, against χ²
@@ -38,7 +38,7 @@ def balance(trials: Sequence[DriftTrial]) -> BalanceTest:
     >>> balance(shifts).contiguous, round(balance(shifts).p_value, 3)
     (('a', 'b'), 0.021)
     """
-    starts = _starts(trials)
+    starts = _starts(as_trials(trials))
     n, method = sum(of.size for _, of in starts), "kruskal_wallis"
     if len(starts) < 2:
         return BalanceTest(None, None, method, n_informative=n, reason="fewer than two conditions started")

@@ -9,7 +9,7 @@ from operator import attrgetter
 import numpy as np
 
 from trialfleet_analysis.comparisons import cochran_mantel_haenszel
-from trialfleet_analysis.drift.trials import DriftTrial, Key, order_of, planned
+from trialfleet_analysis.drift.trials import DriftTrial, Key, Trials, as_trials, order_of, planned
 from trialfleet_analysis.estimates import Integers, Test
 
 
@@ -20,7 +20,7 @@ class HalvesTest(Test):
     difference: float | None = None
 
 
-def order_effect(trials: Sequence[DriftTrial]) -> HalvesTest:
+def order_effect(trials: Trials) -> HalvesTest:
     """Does the second half of the campaign pass more, or less, than the first?
 
     Measured trials are halved at the median start (in planned order if a start is unknown), and the pass rates of
@@ -33,11 +33,11 @@ def order_effect(trials: Sequence[DriftTrial]) -> HalvesTest:
     >>> found.statistic, found.difference
     (7.0, 1.0)
     """
-    ran = [trial for trial in trials if trial.passed is not None]
+    ran = [trial for trial in as_trials(trials) if trial.passed is not None]
     return _halves(ran, order_of(ran), attrgetter("task", "condition"), attrgetter("passed"), "order_effect")
 
 
-def loss_drift(trials: Sequence[DriftTrial]) -> HalvesTest:
+def loss_drift(trials: Trials) -> HalvesTest:
     """Were more trials lost in the second half of the campaign than in the first?
 
     All trials, halved in planned order (block, position), since a lost one may never have started; loss rates of
@@ -49,7 +49,7 @@ def loss_drift(trials: Sequence[DriftTrial]) -> HalvesTest:
     >>> loss_drift(storm).difference
     0.5
     """
-    return _halves(trials, planned, attrgetter("condition"), attrgetter("lost"), "loss_drift")
+    return _halves(as_trials(trials), planned, attrgetter("condition"), attrgetter("lost"), "loss_drift")
 
 
 def _halves(

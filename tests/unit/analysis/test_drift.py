@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from tests.unit.analysis import ledger_fixture as made
 from tests.unit.analysis.exact_tables import stratified_chi_square
 from trialfleet_analysis.drift import DriftTrial, autocorrelation, balance, loss_drift, order_effect
+from trialfleet_analysis.drift.trials import as_trials
+from trialfleet_analysis.report.make import make_report
+from trialfleet_analysis.tables.read import open_campaign
 
 CONDITIONS = ("none", "flat_llm", "intent_layer")
 
@@ -183,3 +188,32 @@ def test_refusals() -> None:
         DriftTrial("t", "none", 0, 0, float("nan"), True, False)
     with pytest.raises(ValueError, match="resamples"):
         autocorrelation([], resamples=0)
+
+
+def test_the_trials_table_gives_what_the_report_says(tmp_path: Path) -> None:
+    store = made.write(tmp_path, made.lifelike_plan(reps=6), made.lifelike(3))
+    name = "preamble-vs-pull"
+    checks = {check.name: check.test for check in make_report(store, name, now=made.NOW).analysis.drift}
+    table = open_campaign(store, name).trials
+    for test, said in (
+        (order_effect(table), checks["order_effect"]),
+        (balance(table), checks["balance"]),
+        (loss_drift(table), checks["loss_drift"]),
+    ):
+        assert (test.p_value, test.statistic, test.reason) == (said.p_value, said.statistic, said.reason)
+    assert checks["loss_drift"].p_value is not None
+    assert autocorrelation(table, resamples=199).statistic == checks["autocorrelation"].statistic
+
+
+def test_only_rows_that_rates_are_made_of_are_taken(tmp_path: Path) -> None:
+    store = made.write(tmp_path, made.lifelike_plan(reps=6), made.lifelike(3))
+    campaign = open_campaign(store, "preamble-vs-pull")
+    uses = {task.task: task.use for task in campaign.tasks}
+    rows = [row for row in campaign.rows if row.in_blocks and uses[row.task] == "primary"]
+    assert 0 < len(rows) < len(campaign.rows)
+    wanted = [
+        DriftTrial(r.task, r.condition, r.block, r.position, r.started_at, r.passed, r.first_run_missing)
+        for r in rows
+    ]
+    assert as_trials(campaign.trials) == wanted
+    assert as_trials(wanted) is wanted
