@@ -242,7 +242,7 @@ def test_ctrl_c_exits_130_and_resume_goes_on(finished: Path, shop: Path) -> None
         assert time.monotonic() < end
         time.sleep(0.1)
     os.killpg(process.pid, signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=150)
     assert process.returncode == 130, output
     assert "`trialfleet resume` goes on from here" in output
     assert "Traceback" not in output

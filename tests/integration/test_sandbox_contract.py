@@ -240,8 +240,13 @@ def test_throttled_time_is_added_to_the_budget(bench: Bench) -> None:
 
 def test_another_thread_stops_it(bench: Bench) -> None:
     stop = threading.Event()
-    threading.Timer(0.3, stop.set).start()
-    ended = bench.shell("sleep 60", stop=stop, timeout_s=60)
+
+    def stop_it() -> None:
+        until((bench.work / "begun").exists, 60)
+        stop.set()
+
+    threading.Thread(target=stop_it).start()
+    ended = bench.shell("touch begun; sleep 60", stop=stop, timeout_s=60)
     assert ended.cause == "stopped"
     assert ended.wall_s < 30
 
