@@ -20,6 +20,7 @@ import pytest
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 TOKEN = secrets.token_hex(32)
+STARTED = "Ray runtime started"
 
 
 def environment(home: str, **more: str) -> dict[str, str]:
@@ -37,16 +38,13 @@ def home() -> Iterator[str]:
         yield folder
 
 
-@pytest.fixture
-def address(home: str) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("", 0))
-        port = free.getsockname()[1]
+def head_of(home: str, folder: str, port: int) -> tuple[subprocess.Popen[str], str]:
+    """A head of a cluster, and what it said until it had started, or failed to."""
     head = subprocess.Popen(
         [
             str(Path(sys.executable).with_name("ray")), "start", "--head", f"--port={port}", "--num-cpus=1",
             "--include-dashboard=false", "--object-store-memory=80000000", "--disable-usage-stats", "--block",
-            f"--temp-dir={home}/r",
+            f"--temp-dir={home}/{folder}",
         ],
         env=environment(home, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=TOKEN),
         stdout=subprocess.PIPE,
@@ -57,10 +55,25 @@ def address(home: str) -> Iterator[str]:
     said = ""
     for line in head.stdout:
         said += line
-        if "Ray runtime started" in line:
+        if STARTED in line:
             break
+    return head, said
+
+
+@pytest.fixture
+def address(home: str) -> Iterator[str]:
+    said = ""
+    for folder in "rst":  # on a busy machine a start takes longer than Ray's own patience, which nothing sets
+        with socket.socket() as free:
+            free.bind(("", 0))
+            port = free.getsockname()[1]
+        head, said = head_of(home, folder, port)
+        if STARTED in said:
+            break
+        head.communicate()
     else:
         pytest.fail(f"no head: {said}")
+    assert head.stdout is not None
     node = re.search(r"Local node IP\D*(\d+(?:\.\d+){3})", re.sub(r"\x1b\[\d+m", "", said))
     assert node is not None, said
     yield f"{node[1]}:{port}"
