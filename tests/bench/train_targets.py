@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,9 @@ from trialfleet_targets.text.postings import Stored
 
 Floats = npt.NDArray[np.float64]
 RIDGE = 0.01
-FOLDS = 6
-OFF: frozenset[str] = frozenset()  # features that did not help
+OFF = frozenset(PARTS["names"])  # features that did not help
 ABSTAINS_BELOW = 0.5  # more likely wrong than right
+BINS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 
 
 @dataclass(frozen=True)
@@ -108,11 +109,11 @@ def learnt(rows: Sequence[Asked]) -> dict[str, Any]:
     """What `weights.json` holds. The confidence is fitted on commits of repositories that were left out."""
     repositories = sorted({row.case.repository for row in rows})
     scored: list[tuple[Asked, Floats]] = []
-    for left_out in range(FOLDS):
-        out = set(repositories[left_out::FOLDS])
-        weights = fit([row for row in rows if row.case.repository not in out])
-        scored += [(row, row.values @ weights) for row in rows if row.case.repository in out]
+    for left_out in repositories:
+        weights = fit([row for row in rows if row.case.repository != left_out])
+        scored += [(row, row.values @ weights) for row in rows if row.case.repository == left_out]
     report(scored)
+    reliability(scored)
     weights = fit(rows)
     return {
         "trained": {
@@ -126,8 +127,12 @@ def learnt(rows: Sequence[Asked]) -> dict[str, Any]:
 
 
 def ablations(rows: Sequence[Asked]) -> dict[str, dict[str, float]]:
-    """By part, the weights that are learnt without it; the bench holds them against all of them."""
-    return {part: _named(fit(rows, without=frozenset(names))) for part, names in PARTS.items()}
+    """By part that is on, the weights that are learnt without it; the bench holds them against all of them."""
+    return {
+        part: _named(fit(rows, without=frozenset(names)))
+        for part, names in PARTS.items()
+        if not OFF.issuperset(names)
+    }
 
 
 def _named(weights: Floats) -> dict[str, float]:
@@ -160,30 +165,50 @@ def fit(rows: Sequence[Asked], *, without: frozenset[str] = frozenset()) -> Floa
 
 def confidence(scored: Sequence[tuple[Asked, Floats]]) -> dict[str, float]:
     """Logistic regression of a hit among the first five."""
-    inputs: list[tuple[float, float, float, float]] = []
-    hits: list[bool] = []
-    for row, scores in scored:
-        order = np.argsort(-scores, kind="stable")
-        mass = float(softmax(scores)[order[:5]].sum())
-        inputs.append(
-            (
-                1.0,
-                log_odds(mass),
-                float(row.values[order[0], NAMES.index("cover")]),
-                float(np.log1p(row.candidates)),
-            )
-        )
-        hits.append(bool(row.true[order[:5]].any()))
-    design, sign = np.array(inputs), np.where(hits, 1.0, -1.0)
-
-    def loss(weights: Floats) -> float:
-        return float(np.logaddexp(0, -sign * (design @ weights)).mean() + 1e-4 * weights[1:] @ weights[1:])
-
-    found = minimize(loss, np.zeros(design.shape[1]), method="L-BFGS-B").x
+    found = _logistic(*_outcomes(scored))
     names = ("intercept", "mass", "cover", "files")
     return dict(zip(names, (round(float(one), 4) for one in found), strict=True)) | {
         "abstains_below": ABSTAINS_BELOW
     }
+
+
+def reliability(scored: Sequence[tuple[Asked, Floats]]) -> None:
+    """What confidences say and how often it is so, each fitted without the repository that it is asked about."""
+    owners = np.array([row.case.repository for row, _ in scored])
+    inputs, hits = _outcomes(scored)
+    said = np.zeros(len(hits))
+    for name in sorted(set(owners.tolist())):
+        own = owners == name
+        said[own] = 1 / (1 + np.exp(-inputs[own] @ _logistic(inputs[~own], hits[~own])))
+    for low, high in pairwise(BINS):
+        own = (said >= low) & (said < high)
+        if own.any():
+            print(
+                f"{low:.2f} to {high:.2f}  n {own.sum()} said {said[own].mean():.3f} found {hits[own].mean():.3f}"
+            )
+    print(f"Brier score {np.mean((said - hits) ** 2):.3f}", flush=True)
+
+
+def _outcomes(scored: Sequence[tuple[Asked, Floats]]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Of each commit what its confidence is made of, (commit, input), and whether the first five had a hit."""
+    inputs: list[tuple[float, float, float, float]] = []
+    hits: list[bool] = []
+    for row, scores in scored:
+        order = np.argsort(-scores, kind="stable")
+        mass = log_odds(float(softmax(scores)[order[:5]].sum()))
+        cover = float(row.values[order[0], NAMES.index("cover")])
+        inputs.append((1.0, mass, cover, float(np.log1p(row.candidates))))
+        hits.append(bool(row.true[order[:5]].any()))
+    return np.array(inputs), np.array(hits)
+
+
+def _logistic(inputs: Floats, hits: npt.NDArray[np.bool_]) -> Floats:
+    sign = np.where(hits, 1.0, -1.0)
+
+    def loss(weights: Floats) -> float:
+        return float(np.logaddexp(0, -sign * (inputs @ weights)).mean() + 1e-4 * weights[1:] @ weights[1:])
+
+    return np.asarray(minimize(loss, np.zeros(inputs.shape[1]), method="L-BFGS-B").x, dtype=np.float64)
 
 
 def report(scored: Sequence[tuple[Asked, Floats]]) -> None:

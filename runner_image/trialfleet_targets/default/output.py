@@ -29,7 +29,7 @@ _NOTHING = re.compile(
     | Ran\ \d+\ tests?\ in\ .*
     | FAILED\ \((?:failures|errors).*
     # jest and vitest
-    | (?:Test\ Suites|Test\ Files|Tests|Snapshots|Time|Start\ at|Duration)(?::|\ \ ).*
+    | (?:Test\ Suites|Test\ Files|Tests|Snapshots|Time|Start\ at|Duration)(?::\s|\ \ )\s*\d.*
     | Ran\ all\ test\ suites.*
     | RUN\ +v\d.*
     | [✓✔√]\ .*
@@ -70,7 +70,7 @@ _AROUND = (
     re.compile(r"^\[ERROR\]\s+|\s{0,9}<<< (?:FAILURE|ERROR)!$"),
     re.compile(r"^(?:org\.opentest4j\.AssertionFailedError|java\.lang\.AssertionError):\s*"),
     re.compile(r"^(?:Error Trace|Error|Test|Messages):\t+"),
-    re.compile(r"^(?:\$\s+)?(?:python3? -m )?(?:py\.test|pytest)(?=\s+(?:-|\S*/|\S+\.py|\S+::))"),
+    re.compile(r"^(?:\$\s+)?python3? -m (?:py\.test|pytest)\b|^\$\s+(?:py\.test|pytest)\b"),
     re.compile(r"^\$\s+(?:npx |pnpm |yarn |npm (?:run )?)?(?:jest|vitest|go test|cargo test|mvn test)\b"),
     re.compile(r"(?<=\S)\s{1,9}[.FEsxX]{1,200}\s{1,80}\[\s*\d+%\]$"),
 )

@@ -39,6 +39,7 @@ FAILED tests/test_session.py::test_renew - assert 2 == 1
 ========================= 1 failed, 2 passed in 0.12s ==========================
 """
 UNITTEST = """
+$ python -m pytest tests/test_session.py
 ======================================================================
 FAIL: test_renew (tests.test_session.Renewal)
 ----------------------------------------------------------------------
@@ -126,7 +127,7 @@ org.opentest4j.AssertionFailedError: expected: <1> but was: <2>
                 "tests/test_session.py::test_renew - assert 2 == 1",
             ],
         ),
-        (UNITTEST, ["test_renew (tests.test_session.Renewal)", "AssertionError: 2 != 1"]),
+        (UNITTEST, ["tests/test_session.py", "test_renew (tests.test_session.Renewal)", "AssertionError: 2 != 1"]),
         (JEST, ["src/session.test.ts", "renews the cookie", "at Object.toBe (src/session.test.ts:4:20)"]),
         (VITEST, ["renews the cookie 3ms", "src/session.test.ts > renews the cookie", "src/session.ts:3:4"]),
         (GO, ["session_test.go:12: expected 200, got 404", "TestRenew"]),
@@ -155,6 +156,7 @@ def test_only_what_is_of_this_failure_stays(output: str, left: list[str]) -> Non
         "pytest crashes when a fixture fails",
         "fix: jest matchers\n\nTests pass again, and the FAIL state is kept:\n- running twice\n> as quoted\n",
         "Collect all items\n\nFailures of the runner are shown in 3 tests.\n\nE is a constant",
+        "Show options\n\npytest --help renders them.\nTests: two handlers on one address\nTime: it takes long",
         "=== RUN TestX",
         "PASS\nok\n",
     ],
