@@ -229,7 +229,7 @@ class RustResolver(Resolver):
     def _read_modules(self) -> None:
         for path, facts in self.facts.items():
             for imported in facts.imports:
-                if imported.module.startswith("./"):
+                if imported.names and imported.module.startswith("./"):
                     file = join(folder_of(path), imported.module)
                     if file is not None and file in self.facts:
                         self.declared.setdefault(path, {})[imported.names[0][1]] = file

@@ -67,6 +67,13 @@ OTHERS = st.dictionaries(
 )
 
 
+def test_a_rust_import_of_a_file_without_a_name_leads_nowhere() -> None:
+    """No parser gives one, but facts that were kept may be anything."""
+    here = FileFacts(Language.RUST, imports=(Import("./b.rs"),))
+    files = {path: SourceFile(path, "", facts, "") for path, facts in {"a.rs": here, "b.rs": here}.items()}
+    assert all(edge.source != edge.target for edge in edges(files, {}))
+
+
 @settings(max_examples=80, deadline=None)
 @given(facts=st.dictionaries(PATHS, FACTS, max_size=8), others=OTHERS, order=st.randoms(use_true_random=False))
 def test_whatever_files_say_edges_stay_among_them(
