@@ -31,6 +31,7 @@ from trialfleet_targets.default.features import NAMES, PARTS, Knowledge
 from trialfleet_targets.default.prepare import prepare
 from trialfleet_targets.default.weights import log_odds, softmax
 from trialfleet_targets.evaluation.cases import ALL_COMMITS, Case, cases
+from trialfleet_targets.evaluation.metrics import paired
 from trialfleet_targets.evaluation.parsing import learn, rows
 from trialfleet_targets.history import MAX_COMMITS, history
 from trialfleet_targets.kept import Kept
@@ -63,6 +64,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--commits", type=int, default=split()["commits_per_train_repository"])
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--ablate", action="store_true", help="what each part brings, by language")
     chosen = parser.parse_args(arguments)
     for repository in listed("train", chosen.folder):
         if not chosen.only or repository.name in chosen.only:
@@ -72,10 +74,10 @@ def main(arguments: Sequence[str]) -> int:
                 found = list(asked(repository, chosen.commits, chosen.cache))
                 kept.write_bytes(pickle.dumps(found))
                 print(f"{repository.name}: {len(found)} commits, {time.perf_counter() - began:.0f} s", flush=True)
+    features = [one for path in sorted(chosen.cache.glob("*.features")) for one in pickle.loads(path.read_bytes())]
+    if chosen.ablate:
+        by_language(features)
     if chosen.out:
-        features = [
-            one for path in sorted(chosen.cache.glob("*.features")) for one in pickle.loads(path.read_bytes())
-        ]
         chosen.out.write_text(json.dumps(learnt(features), indent=1) + "\n", "utf-8")
         ABLATIONS.write_text(json.dumps(ablations(features), indent=1) + "\n", "utf-8")
     return 0
@@ -107,23 +109,57 @@ def asked(listed: Listed, most: int, cache: Path) -> Iterable[Asked]:
 
 def learnt(rows: Sequence[Asked]) -> dict[str, Any]:
     """What `weights.json` holds. The confidence is fitted on commits of repositories that were left out."""
-    repositories = sorted({row.case.repository for row in rows})
-    scored: list[tuple[Asked, Floats]] = []
-    for left_out in repositories:
-        weights = fit([row for row in rows if row.case.repository != left_out])
-        scored += [(row, row.values @ weights) for row in rows if row.case.repository == left_out]
+    scored = left_out(rows)
     report(scored)
     reliability(scored)
     weights = fit(rows)
     return {
         "trained": {
-            "repositories": repositories,
+            "repositories": sorted({row.case.repository for row in rows}),
             "commits": len(rows),
             "ridge": RIDGE,
         },
         "weights": _named(weights),
         "confidence": confidence(scored),
     }
+
+
+def left_out(rows: Sequence[Asked], *, without: frozenset[str] = frozenset()) -> list[tuple[Asked, Floats]]:
+    """Scores of each commit's candidates, with weights of all repositories but its own; by repository."""
+    scored: list[tuple[Asked, Floats]] = []
+    for repository in sorted({row.case.repository for row in rows}):
+        weights = fit([row for row in rows if row.case.repository != repository], without=without)
+        scored += [(row, row.values @ weights) for row in rows if row.case.repository == repository]
+    return scored
+
+
+def by_language(rows: Sequence[Asked]) -> None:
+    """What each part brings where: a part that helps on no language is to be off."""
+    whole = left_out(rows)
+    languages = [row.case.language for row, _ in whole]
+    for part, names in PARTS.items():
+        if OFF.issuperset(names):
+            continue
+        less = left_out(rows, without=frozenset(names))
+        said = [f"all {_gain(whole, less)}"]
+        for language in sorted(set(languages)):
+            own = [at for at, one in enumerate(languages) if one == language]
+            said.append(f"{language} {_gain([whole[at] for at in own], [less[at] for at in own])}")
+        print(f"{part:10}", "; ".join(said), flush=True)
+
+
+def _gain(ones: Sequence[tuple[Asked, Floats]], others: Sequence[tuple[Asked, Floats]]) -> str:
+    """Of MRR."""
+    found = paired(
+        *(list(map(_reciprocal, scored)) for scored in (ones, others)), [r.case.repository for r, _ in ones]
+    )
+    return f"{found.mean:+.3f} ({found.low:+.3f} to {found.high:+.3f})"
+
+
+def _reciprocal(scored: tuple[Asked, Floats]) -> float:
+    row, scores = scored
+    at = first(row.true, scores)
+    return 1 / at if at else 0.0
 
 
 def ablations(rows: Sequence[Asked]) -> dict[str, dict[str, float]]:
