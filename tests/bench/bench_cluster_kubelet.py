@@ -15,9 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tests.bench.figure import Figure
 from tests.cluster import simulated_rig
-from tests.cluster.minimal import Minimal, minimal
+from tests.cluster.minimal import TASK, Minimal, minimal
 from trialfleet_controller import epochs
 from trialfleet_controller.campaigns import from_file
 from trialfleet_controller.dispatcher import Dispatcher
@@ -35,6 +37,11 @@ AT_ONCE = int(os.environ.get("TRIALFLEET_BENCH_PODS", "80"))
 ALONE = 7
 ROUNDS = 2  # of AT_ONCE
 LABEL = "trialfleet.dev/bare"
+TEST = "tests/test_regressions.py::test_nothing"
+REPORTS = (
+    "import sys; open(sys.argv[1], 'w').write('<testsuite><testcase classname=\"tests.test_regressions\" '"
+    "'name=\"test_nothing\"><failure/></testcase></testsuite>')"
+)
 Json = dict[str, Any]
 
 
@@ -43,22 +50,41 @@ def measure() -> list[Figure]:
         missing = f"{simulated_rig.MISSING}, and the runner's image in $TRIALFLEET_TEST_IMAGE"
         return [Figure("real kubelet", None, "", note=missing)]
     with tempfile.TemporaryDirectory() as folder, minimal(Path(folder)) as place:
-        alone = _campaign(place, "alone", reps=ALONE, width=1)
-        many = _campaign(place, "many", reps=ROUNDS * AT_ONCE, width=AT_ONCE)
+        task = str(_tests_nothing(place.folder))
+        alone = _campaign(place, "alone", tasks=[str(TASK)], reps=ALONE, width=1)
+        many = _campaign(place, "many", tasks=[task], reps=ROUNDS * AT_ONCE, width=AT_ONCE)
+        tested = _campaign(place, "tested", tasks=[str(TASK)], reps=ROUNDS * AT_ONCE, width=AT_ONCE)
         client = _Unbound.connect(threads=16)
         bare_s, _ = _bare(client, place.namespace, alone, count=ALONE, width=1)
         overhead_s = statistics.median(_overheads(*_drive(place, alone, client)[:2]))
         _, bare_took_s = _bare(client, place.namespace, many, count=ROUNDS * AT_ONCE, width=AT_ONCE)
-        _, _, took_s = _drive(place, many, client)
-    pods, bare = 60 * ROUNDS * AT_ONCE / took_s, 60 * ROUNDS * AT_ONCE / bare_took_s
+        took_s = _drive(place, many, client)[2]
+        tested_took_s = _drive(place, tested, client)[2]
+    pods, bare, with_tests = (60 * ROUNDS * AT_ONCE / seconds for seconds in (took_s, bare_took_s, tested_took_s))
     return [
         Figure("a pod that runs `true`", statistics.median(bare_s), "s", note=f"median of {ALONE}, one at a time"),
         Figure("an attempt without agent and tests", overhead_s, "s", note=f"median of {ALONE}, one at a time"),
         Figure("  of the bare pod's time", overhead_s / statistics.median(bare_s), "×", goal=1.7),
         Figure(f"bare pods, {AT_ONCE} at once", bare, "/min"),
-        Figure(f"attempts of `nop`, {AT_ONCE} at once", pods, "/min"),
+        Figure(f"attempts of `nop`, {AT_ONCE} at once", pods, "/min", note="their tests only write a report"),
         Figure("  of the bare pods' rate", pods / bare, "×", floor=0.25),
+        Figure("  the same with pytest and a real suite", with_tests / bare, "×", note=f"{with_tests:.1f} /min"),
     ]
+
+
+def _tests_nothing(folder: Path) -> Path:
+    """The quick-start task with its repository and its environment, whose tests take no time of their own."""
+    file = yaml.safe_load(TASK.read_text())
+    (task,) = file["tasks"]
+    environment = task["environment"]
+    lock = os.path.relpath(TASK.parent / environment["lock"], folder.resolve())
+    command = ["python", "-I", "-S", "-c", REPORTS, "{junit}"]
+    task |= {"prompt_source": "issue", "issue": "Nothing is wrong.", "fail_to_pass": [TEST], "pass_to_pass": []}
+    task["environment"] = {**environment, "lock": lock, "test_command": command}
+    file["repo"] = {"url": file["repo"]["url"]}
+    path = folder / "nothing.yaml"
+    path.write_text(yaml.safe_dump(file))
+    return path
 
 
 class _Unbound(Client):
@@ -72,10 +98,10 @@ class _Unbound(Client):
         return super().create_pod(namespace, pod)
 
 
-def _campaign(place: Minimal, name: str, *, reps: int, width: int) -> Path:
+def _campaign(place: Minimal, name: str, *, tasks: list[str], reps: int, width: int) -> Path:
     limits = {"cpu": 1, "memory": "512Mi", "disk": "128Mi", "parallel": width}
     kubernetes = {"max_pending": width, "creates_per_s": 1000, "creates_burst": width}
-    path = place.campaign(campaign=name, reps=reps, limits=limits, kubernetes=kubernetes)
+    path = place.campaign(campaign=name, tasks=tasks, reps=reps, limits=limits, kubernetes=kubernetes)
     frozen = place.trialfleet("plan", str(path), "--freeze")
     assert frozen.code == 0, frozen.err
     return path.rename(path.with_name(f"{name}.yaml"))
