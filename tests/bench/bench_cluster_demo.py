@@ -51,7 +51,7 @@ def _campaign(place: Minimal) -> Path:
     demo = yaml.safe_load(DEMO.read_text())
     kept = {key: demo[key] for key in ("seed", "conditions", "agent", "primary")}
     tasks = [str((DEMO.parent / task).resolve()) for task in demo["tasks"]]
-    limits = {**demo["limits"], "cpu": 0.25}
+    limits = {**demo["limits"], "cpu": 0.25, "parallel": 8}
     return place.campaign(**kept, campaign="demo", tasks=tasks, limits=limits, reps=REPS).rename(
         place.folder / "demo.yaml"
     )

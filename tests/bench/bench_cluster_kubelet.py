@@ -37,11 +37,19 @@ AT_ONCE = int(os.environ.get("TRIALFLEET_BENCH_PODS", "80"))
 ALONE = 7
 ROUNDS = 2  # of AT_ONCE
 LABEL = "trialfleet.dev/bare"
-TEST = "tests/test_regressions.py::test_nothing"
-REPORTS = (
-    "import sys; open(sys.argv[1], 'w').write('<testsuite><testcase classname=\"tests.test_regressions\" '"
-    "'name=\"test_nothing\"><failure/></testcase></testsuite>')"
-)
+TEST = "tests/test_regressions.py::test_aligned"
+CHECKS = """
+import sys
+import sqlparse
+try:
+    sqlparse.format("case when a then begin b end else c end", reindent_aligned=True)
+    found = ""
+except Exception:
+    found = "<failure/>"
+with open(sys.argv[1], "w") as file:
+    file.write('<testsuite><testcase classname="tests.test_regressions" name="test_aligned">'
+               f"{found}</testcase></testsuite>")
+"""
 Json = dict[str, Any]
 
 
@@ -50,7 +58,7 @@ def measure() -> list[Figure]:
         missing = f"{simulated_rig.MISSING}, and the runner's image in $TRIALFLEET_TEST_IMAGE"
         return [Figure("real kubelet", None, "", note=missing)]
     with tempfile.TemporaryDirectory() as folder, minimal(Path(folder)) as place:
-        task = str(_tests_nothing(place.folder))
+        task = str(_one_line_of_tests(place.folder))
         alone = _campaign(place, "alone", tasks=[str(TASK)], reps=ALONE, width=1)
         many = _campaign(place, "many", tasks=[task], reps=ROUNDS * AT_ONCE, width=AT_ONCE)
         tested = _campaign(place, "tested", tasks=[str(TASK)], reps=ROUNDS * AT_ONCE, width=AT_ONCE)
@@ -66,23 +74,28 @@ def measure() -> list[Figure]:
         Figure("an attempt without agent and tests", overhead_s, "s", note=f"median of {ALONE}, one at a time"),
         Figure("  of the bare pod's time", overhead_s / statistics.median(bare_s), "×", goal=1.7),
         Figure(f"bare pods, {AT_ONCE} at once", bare, "/min"),
-        Figure(f"attempts of `nop`, {AT_ONCE} at once", pods, "/min", note="their tests only write a report"),
+        Figure(f"attempts of `nop`, {AT_ONCE} at once", pods, "/min", note="one line of tests, without pytest"),
         Figure("  of the bare pods' rate", pods / bare, "×", floor=0.25),
         Figure("  the same with pytest and a real suite", with_tests / bare, "×", note=f"{with_tests:.1f} /min"),
     ]
 
 
-def _tests_nothing(folder: Path) -> Path:
-    """The quick-start task with its repository and its environment, whose tests take no time of their own."""
+def _one_line_of_tests(folder: Path) -> Path:
+    """The quick-start task with its repository and its environment, whose tests are one call without pytest."""
     file = yaml.safe_load(TASK.read_text())
     (task,) = file["tasks"]
     environment = task["environment"]
     lock = os.path.relpath(TASK.parent / environment["lock"], folder.resolve())
-    command = ["python", "-I", "-S", "-c", REPORTS, "{junit}"]
-    task |= {"prompt_source": "issue", "issue": "Nothing is wrong.", "fail_to_pass": [TEST], "pass_to_pass": []}
+    command = ["python", "-S", "-c", CHECKS, "{junit}"]
+    task |= {
+        "prompt_source": "issue",
+        "issue": "Aligned formatting crashes on a CASE whose END an inner block has taken.",
+        "fail_to_pass": [TEST],
+        "pass_to_pass": [],
+    }
     task["environment"] = {**environment, "lock": lock, "test_command": command}
     file["repo"] = {"url": file["repo"]["url"]}
-    path = folder / "nothing.yaml"
+    path = folder / "one-line.yaml"
     path.write_text(yaml.safe_dump(file))
     return path
 
