@@ -39,6 +39,10 @@ class Breaker:
     def answered(self) -> Breaker:
         return replace(self, width=min(self.full, self.width + 1), in_a_row=0)
 
+    def reassured(self) -> Breaker:
+        """A verdict elsewhere: the width is theirs to grow, so that each verdict adds one to the campaign's."""
+        return replace(self, in_a_row=0)
+
     def resized(self, full: int) -> Breaker:
         """Another full width: what was held back stays held back."""
         return replace(self, full=full, width=min(full, self.width) if self.width < self.full else full)

@@ -212,8 +212,10 @@ class Dispatcher:
         if lease.width != self._lease.width:
             detail = {"width": lease.width, "money_usd": lease.money_usd}
             self._note(Event(time.time(), Kind.LEASED, detail=detail))
-        self._lease = lease
-        self._lives.caution = self._lives.caution.resized(lease.width)
+        before, self._lease = self._lease, lease
+        self._lives.caution = self._lives.caution.resized(lease.width).heard(
+            before.elsewhere, lease.elsewhere, in_flight=self._book.busy, now=time.monotonic()
+        )
         self._book.purse = replace(self._book.purse, cap=lease.money_usd)
         self._book.queue.oldest_elsewhere = lease.oldest_open_block
         self._pace = self._pace.changed(lease.creates_per_s, burst=lease.creates_burst, now=time.monotonic())
@@ -227,6 +229,7 @@ class Dispatcher:
             ending=self._steering.ending,
             starved=self._starved,
             lease=self._lease,
+            answers=self._lives.caution.answers,
         )
 
     # --- interruption -------------------------------------------------------------------------------

@@ -35,13 +35,26 @@ class Activity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Answers:
+    """What ends of attempts have said of the model's provider: `lost` to it, `given` when there was a verdict.
+    Counted by a dispatcher since it began."""
+
+    lost: int = 0
+    given: int = 0
+
+    def __add__(self, more: Answers) -> Answers:
+        return Answers(self.lost + more.lost, self.given + more.given)
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
     """What a dispatcher may do, until the next one.
 
     `money_usd`: what all its trials may cost, what earlier controllers spent on them included; None: no cap.
     `oldest_open_block`: of the whole campaign, for `blocks_ahead`; an old value only holds back. None: it is the
     whole campaign itself, and ends when the money does; under a lease it reports `starved` and waits for another.
-    `ending`: set, nothing more starts.
+    `ending`: set, nothing more starts. `elsewhere`: what the other shards have heard of the provider, which is one
+    for all; None: not known.
     """
 
     width: int
@@ -50,6 +63,7 @@ class Lease:
     money_usd: float | None = None
     oldest_open_block: int | None = None
     ending: Ending | None = None
+    elsewhere: Answers | None = None
 
     @staticmethod
     def whole(plan: Plan) -> Lease:
@@ -78,6 +92,7 @@ class Report:
     losses: Mapping[LossClass, int] = field(default_factory=dict[LossClass, int])
     before: int = 0  # of its trials, those that were over when it began
     lease: Lease | None = None
+    answers: Answers = Answers()
 
 
 def shard_of(trial_id: str, shards: int, namespaces: int = 1) -> int:

@@ -22,7 +22,7 @@ from trialfleet_controller.dispatcher import Dispatcher
 from trialfleet_controller.ledger import Ledger
 from trialfleet_controller.machine import Liveness
 from trialfleet_controller.plan import trials
-from trialfleet_controller.shards import Activity, Ending, Lease, of_shard, oldest_open_block
+from trialfleet_controller.shards import Activity, Answers, Ending, Lease, of_shard, oldest_open_block
 from trialfleet_controller.steering import Interrupt, Rhythm
 from trialfleet_runner.campaign import Plan
 from trialfleet_runner.contract import LossClass, Start
@@ -456,6 +456,25 @@ def test_a_lease_changes_while_it_runs(site: Site) -> None:
     assert not thread.is_alive()
     assert 1 < site.cluster.most <= 8
     audit(site.root, plan)
+
+
+def test_trouble_with_the_provider_in_another_shard_holds_this_one_back(site: Site) -> None:
+    plan = fake_plan(tasks=2, reps=10, parallel=40)
+    site.cluster.usual = Fate(seconds=0.2)
+    interrupt, well = Interrupt(), Lease(width=4, oldest_open_block=9, elsewhere=Answers())
+    live = site.dispatcher(plan, lease=well, interrupt=interrupt)
+    thread = in_background(live.run)
+    wait_for(lambda: site.cluster.most == 4)
+    troubled = replace(well, elsewhere=Answers(lost=10))
+    live.lease(troubled)
+    wait_for(lambda: live.report().lease == troubled and not live.report().running)
+    launched = sum(site.cluster.launches.values())
+    time.sleep(0.5)
+    assert sum(site.cluster.launches.values()) == launched < 40
+    assert live.report().answers == Answers(given=launched)
+    interrupt.ask()
+    thread.join(60)
+    assert not thread.is_alive()
 
 
 def test_the_pace_of_a_lease_is_kept(site: Site) -> None:

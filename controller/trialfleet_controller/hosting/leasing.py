@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from trialfleet_controller.hosting.division import LIVE_PODS, width
-from trialfleet_controller.shards import Activity, Ending, Lease, Report, oldest_open_block
+from trialfleet_controller.shards import Activity, Answers, Ending, Lease, Report, oldest_open_block
 from trialfleet_runner.campaign import Plan
 
 # A shard that ends like this ends the campaign: the others would wait for its blocks without end.
@@ -76,10 +76,10 @@ class Leasing:
     def asked(self, shard: int, held: Lease | None, report: Report) -> tuple[Leasing, Lease]:
         """`held`: what the shard was leased last, as far as it has heard; None: nothing yet."""
         if not self._known(report):
-            return self, self._complete(self._holding(held))
+            return self, self._complete(shard, self._holding(held))
         said = self._claim(held) | self._claim(report.lease) | self._begun(report)
         heard = replace(self, holders={**self.holders, shard: Holder(report, said)})
-        lease = heard._complete(heard._share(shard) if heard.settled else self._holding(held))
+        lease = heard._complete(shard, heard._share(shard) if heard.settled else self._holding(held))
         claim = said | self._claim(lease)
         return replace(heard, holders={**heard.holders, shard: Holder(report, claim)}), lease
 
@@ -165,7 +165,7 @@ class Leasing:
         left = self.pool.money_usd - sum(map(self._committed, reports))
         return max(0, int(left / self.pool.trial_usd + 1e-9))
 
-    def _complete(self, lease: Lease) -> Lease:
+    def _complete(self, shard: int, lease: Lease) -> Lease:
         """With what does not depend on claims: an old block only holds back, and who is over starts nothing."""
         over = sum(report.activity is Activity.OVER for report in self.reports)
         drivers = max(1, self.shards - over)
@@ -176,7 +176,13 @@ class Leasing:
             creates_burst=max(1, self.pool.creates_burst // drivers),
             oldest_open_block=(oldest_open_block(self.reports) or 0) if self.settled else 0,
             ending=self.ending(),
+            elsewhere=self._elsewhere(shard),
         )
+
+    def _elsewhere(self, shard: int) -> Answers | None:
+        """Of the provider. None until all have spoken: what a new supervisor hears first is no news."""
+        others = [holder.report.answers for index, holder in self.holders.items() if index != shard]
+        return sum(others, Answers()) if self.settled else None
 
 
 def fill(amount: int, wanted: Sequence[int]) -> list[int]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from trialfleet_controller.events import Event
 from trialfleet_controller.hosting.leasing import Leasing, Pool, combined
 from trialfleet_controller.hosting.messages import Failure, Reply, Said, Summary
-from trialfleet_controller.shards import Activity, Ending, Report, oldest_open_block
+from trialfleet_controller.shards import Activity, Answers, Ending, Report, oldest_open_block
 from trialfleet_controller.tally import Counts
 from trialfleet_runner.contract import LossClass
 
@@ -98,6 +98,7 @@ def added(reports: Iterable[Report]) -> Report:
         conditions=conditions,
         losses=dict(losses),
         before=sum(report.before for report in every),
+        answers=sum((report.answers for report in every), Answers()),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from trialfleet_controller.breaker import Breaker, Health, Outage
 from trialfleet_controller.caution import Caution
 from trialfleet_controller.money import Purse
+from trialfleet_controller.shards import Answers
 from trialfleet_runner.contract import Delivery, HaltScope, Loss, LossClass, Metrics, Scored, Stop, Verdict
 
 
@@ -39,6 +40,27 @@ def test_another_width_does_not_lift_what_is_held_back() -> None:
     assert Breaker.closed(8).resized(64).width == 64
     assert Breaker.closed(64).lost(64).resized(128).width == 32
     assert Breaker.closed(64).lost(64).resized(16).width == 16
+
+
+def test_trouble_that_other_shards_have_with_the_provider_holds_everybody_back() -> None:
+    mine = Caution(Breaker.closed(32))
+    assert mine.heard(None, Answers(lost=7), in_flight=32, now=0) == mine, "how it was before is no news"
+    held = mine.heard(Answers(lost=7), Answers(lost=9), in_flight=32, now=100)
+    assert (held.breaker.width, held.not_before) == (8, 100), "no pause yet"
+    held = held.heard(Answers(lost=9), Answers(lost=10), in_flight=8, now=100)
+    assert (held.breaker.width, held.not_before) == (4, 105), "the third in a row"
+    better = held.heard(Answers(lost=10), Answers(lost=10, given=3), in_flight=4, now=200)
+    assert (better.breaker.width, better.breaker.in_a_row) == (4, 0), "each verdict widens the campaign once"
+    assert better.heard(Answers(lost=10), Answers(), in_flight=4, now=300) == better, "a shard began anew"
+
+
+def test_a_shard_tells_what_it_has_heard_of_the_provider() -> None:
+    told = Caution(Breaker.closed(32)).measured("task")
+    for loss in (LossClass.PROVIDER, LossClass.EVICTED, LossClass.PROVIDER):
+        told = told.lost("task", loss_of(loss), in_flight=9, working=8, now=0, back_off_s=1)
+    assert told.answers == Answers(lost=2, given=1)
+    passed_on = told.heard(Answers(), Answers(lost=5), in_flight=4, now=0)
+    assert passed_on.answers == told.answers, "what others said is not said again"
 
 
 def test_a_task_that_only_loses_is_halted_in_all_conditions() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from trialfleet_controller.hosting.division import LIVE_PODS
 from trialfleet_controller.hosting.leasing import Leasing, Pool, combined, fill
-from trialfleet_controller.shards import Activity, Ending, Lease, Report
+from trialfleet_controller.shards import Activity, Answers, Ending, Lease, Report
 
 WIDTH, CAP, TRIAL = 7, 23.0, 2.0
 POOL = Pool(WIDTH, money_usd=CAP, trial_usd=TRIAL, creates_per_s=10, creates_burst=20)
@@ -122,6 +122,15 @@ def test_an_outage_of_one_ends_all() -> None:
     leasing, leases = settle(POOL, report(ending=Ending.OUTAGE), report())
     assert leasing.ending() is Ending.OUTAGE
     assert leases[1].ending is Ending.OUTAGE
+
+
+def test_every_shard_hears_what_the_others_have_met_at_the_provider() -> None:
+    troubled, well = replace(report(), answers=Answers(4, 1)), replace(report(), answers=Answers(0, 6))
+    leasing, leases = settle(POOL, troubled, well, replace(report(), answers=Answers(1, 0)))
+    assert [lease.elsewhere for lease in leases] == [Answers(1, 6), Answers(5, 1), Answers(4, 7)]
+    _, lease = Leasing(POOL, 2).asked(0, leases[0], troubled)
+    assert lease.elsewhere is None, "a new supervisor has not heard them all"
+    assert leasing.ending() is None
 
 
 def test_the_create_rate_is_shared_by_those_who_are_not_over() -> None:
