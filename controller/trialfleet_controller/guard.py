@@ -11,8 +11,13 @@ import contextlib
 import os
 import shutil
 import signal
+import stat
 import sys
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` would double the start-up time
+    from collections.abc import Iterator
 
 VARIABLE = "TRIALFLEET_RAY_FOLDER"  # in the environment of Ray's daemons, hence of its workers and their runners
 LONGEST_S = 20.0
@@ -20,23 +25,36 @@ QUIET_S = 0.3  # as long as nothing is found: a dying parent may just have start
 
 
 def belongs(pid: str, folder: str) -> bool:
-    """Whether the process is of that Ray: by its environment, an option, or where its output goes (workers write
-    their title over the first two)."""
+    """Whether the process is of that Ray: by its environment, an option, or a file that it may write to (some put
+    their title over the first two, and send their output through pipes)."""
+    return any(
+        b"=" + os.fsencode(folder) in _read(f"/proc/{pid}/{name}") for name in ("environ", "cmdline")
+    ) or any(path.startswith(folder) for path in _written_files(pid))
+
+
+def _read(path: str) -> bytes:
+    """Empty when the process has gone."""
     try:
-        for name in ("environ", "cmdline"):
-            with open(f"/proc/{pid}/{name}", "rb") as file:  # noqa: PTH123 - start-up time counts
-                if b"=" + os.fsencode(folder) in file.read():
-                    return True
-        outputs = (os.readlink(f"/proc/{pid}/fd/{number}") for number in (1, 2))  # noqa: PTH115
-        return any(output.startswith(folder) for output in outputs)
+        with open(path, "rb") as file:  # noqa: PTH123 - start-up time counts
+            return file.read()
     except OSError:
-        return False
+        return b""
+
+
+def _written_files(pid: str) -> Iterator[str]:
+    """Whoever only reads Ray's logs is not of it."""
+    with contextlib.suppress(OSError):
+        for number in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
+            link = f"/proc/{pid}/fd/{number}"
+            with contextlib.suppress(OSError):
+                if os.lstat(link).st_mode & stat.S_IWUSR:
+                    yield os.readlink(link)  # noqa: PTH115
 
 
 def members(folder: str) -> list[int]:
-    """Processes of that Ray, this one apart."""
-    own = str(os.getpid())
-    pids = (name for name in os.listdir("/proc") if name.isdecimal() and name != own)  # noqa: PTH208
+    """Processes of that Ray; neither this one nor its parent, a controller that goes on has logs there."""
+    apart = {str(os.getpid()), str(os.getppid())}
+    pids = (name for name in os.listdir("/proc") if name.isdecimal() and name not in apart)  # noqa: PTH208
     return [int(pid) for pid in pids if belongs(pid, folder)]
 
 
@@ -51,8 +69,7 @@ def below(pids: list[int]) -> list[int]:
         found.append(pid)
         with contextlib.suppress(OSError):
             for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
-                with open(f"/proc/{pid}/task/{task}/children", "rb") as file:  # noqa: PTH123
-                    todo += [int(child) for child in file.read().split()]
+                todo += [int(child) for child in _read(f"/proc/{pid}/task/{task}/children").split()]
     return found
 
 

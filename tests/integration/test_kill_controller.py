@@ -15,6 +15,7 @@ import pytest
 from campaign_audit import audit, records, survivors
 from fake_campaign import CAMPAIGN, fake_plan
 
+from trialfleet_controller import guard
 from trialfleet_controller.amending import effective_reps
 from trialfleet_controller.fault import VARIABLE
 from trialfleet_controller.guard import members
@@ -24,6 +25,7 @@ from trialfleet_runner.contract import LossClass
 from trialfleet_runner.store.directory import DirectoryStore
 
 PROGRAM = Path(__file__).with_name("fake_campaign.py")
+STARTING = 300.0  # for a Ray, on a machine that starts several
 GOING = 60.0  # seconds that processes may take to go once their parent is dead, on a machine with much to do
 PATIENCE = ("--grace", "100")  # whatever needs less has not waited for it
 
@@ -225,24 +227,46 @@ def test_killed_again_and_again(controller: Controller) -> None:
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.timeout(3 * STARTING)
 @pytest.mark.parametrize("place", ["launch.after:2", "finish.before:1"])
 def test_killed_under_ray_nothing_survives(controller: Controller, place: str) -> None:
     process = controller.start("sleep=2", "--ray", crash=place)
-    output, _ = process.communicate(timeout=100)
+    output, _ = process.communicate(timeout=STARTING)
     assert process.returncode == -signal.SIGKILL, output
 
     def left() -> list[int]:
         return [*survivors(controller.folder), *ray_of(process.pid)]
 
-    wait_for(lambda: not left(), GOING, lambda: subprocess.check_output(["ps", "-efww"], text=True) + str(left()))
+    wait_for(lambda: not left(), GOING, lambda: subprocess.getoutput(f"ps -fww {' '.join(map(str, left()))}"))
     assert not list(RAY_PARENT.glob(f"{RAY_FOLDER}{process.pid}-*"))
     before = records(controller.root, CAMPAIGN)
     resumed = controller.start("sleep=0", "--ray")
-    resumed.communicate(timeout=100)
+    resumed.communicate(timeout=STARTING)
     assert resumed.returncode == 0
     audit(controller.root, PLAN, log=controller.log, before=before)
     assert not survivors(controller.folder)
     assert not ray_of(resumed.pid)
+
+
+@pytest.mark.parametrize("holds", ["TRIALFLEET_RAY_FOLDER={0} exec sleep 600", "exec sleep 600 7>{0}/log"])
+def test_what_the_guard_knows_a_process_of_its_ray_by(tmp_path: Path, holds: str) -> None:
+    """Some of Ray's daemons write over their environment and their command line, and their output is a pipe."""
+    folder = tmp_path / "ray"
+    folder.mkdir()
+    daemon = subprocess.Popen(
+        ["/bin/sh", "-c", holds.format(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    (folder / "raylet.out").touch()
+    with (folder / "raylet.out").open() as logs:
+        reader = subprocess.Popen(["sleep", "600"], stdin=logs)
+    wait_for(lambda: members(str(folder)) == [daemon.pid])
+    own = (folder / "core-driver.log").open("w")  # as a controller's that goes on
+    subprocess.run([sys.executable, "-I", "-S", guard.__file__, str(folder)], input=b"", check=True, timeout=100)
+    assert daemon.wait(timeout=0) == -signal.SIGKILL
+    assert reader.poll() is None
+    reader.kill()
+    own.close()
+    assert not folder.exists()
 
 
 def ray_of(pid: int) -> list[int]:
