@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from trialfleet_controller.classify import MESSAGE_LIMIT, Departure
 from trialfleet_controller.kube import names, reasons
-from trialfleet_controller.kube.pods import Condition, Container, Doing, Pod
+from trialfleet_controller.kube.pods import Condition, Container, Doing, Phase, Pod
 from trialfleet_controller.kube.words import last_words
 from trialfleet_runner.campaign import Graces
 from trialfleet_runner.contract import HaltScope, Loss, LossClass
@@ -129,7 +129,16 @@ def _by_pod_reason(pod: Pod) -> Loss | None:
     if pod.reason.startswith(reasons.REFUSED_BY_NODE):
         return _loss(LossClass.UNSCHEDULABLE, _told(pod, "its node refused it"))
     loss = reasons.POD_REASONS.get(pod.reason)
+    if loss is None and _refused_by_node(pod):
+        return _loss(LossClass.UNSCHEDULABLE, _told(pod, "its node refused it"))
     return None if loss is None else _loss(loss, _told(pod, "ended by the cluster"))
+
+
+def _refused_by_node(pod: Pod) -> bool:
+    """Kubelets have many reasons (`TopologyAffinityError`, `TaintToleration`…), and get more. What they have in
+    common: the pod has failed, and none of its containers has ever been made."""
+    begun = any(one.doing is not Doing.WAITING for one in pod.containers)
+    return pod.phase is Phase.FAILED and bool(pod.reason) and not begun
 
 
 def _by_container(pod: Pod) -> Loss | None:

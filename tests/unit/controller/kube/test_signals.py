@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.controller.kube.lab import GRACES, IMAGE_ID, TRIAL, raw_pod, status
 from trialfleet_controller.classify import Departure, classify
-from trialfleet_controller.kube import signals
+from trialfleet_controller.kube import reasons, signals
 from trialfleet_controller.kube.pods import parse
 from trialfleet_controller.kube.signals import Concern, Event, Finding, Gone, Stuck
 from trialfleet_controller.kube.words import LIMIT, last_words
@@ -103,6 +103,14 @@ OVER = [
         "UnexpectedAdmissionError",
     ),
     (
+        raw_pod(phase="Failed", containers=[], reason="TopologyAffinityError", message="Resources cannot be"),
+        LossClass.UNSCHEDULABLE,
+        "refused it on node node-1: TopologyAffinityError",
+    ),
+    (raw_pod(phase="Failed", containers=[], reason="SomethingNew"), LossClass.UNSCHEDULABLE, "refused it"),
+    (raw_pod(phase="Failed", containers=[], reason="Preempting"), LossClass.EVICTED, "Preempting"),
+    (raw_pod(phase="Failed", containers=[], reason="Shutdown"), LossClass.NODE_LOST, "Shutdown"),
+    (
         raw_pod(phase="Failed", reason="DeadlineExceeded", message="Pod was active on the node longer than"),
         LossClass.TERMINATED,
         "longer than",
@@ -119,6 +127,7 @@ OVER = [
     (ended("Error", 143), LossClass.TERMINATED, "told to stop"),
     (ended("Error", 137), LossClass.TERMINATED, "killed (SIGKILL)"),
     (ended("StartError", 128, message="exec: no such file or directory"), LossClass.SETUP, "did not start"),
+    (ended("ContainerCannotRun", 127, message="exec format error"), LossClass.SETUP, "did not start"),
     (raw_pod(phase="Failed", containers=[]), LossClass.RUNNER, "status is not known"),
 ]
 
@@ -185,6 +194,13 @@ def test_the_clusters_own_act_comes_before_the_exit_code_that_it_caused() -> Non
 STUCK = [
     (waiting("InvalidImageName", "couldn't parse image name"), LossClass.IMAGE_PULL, HaltScope.TASK, None),
     (waiting("ErrImageNeverPull"), LossClass.IMAGE_PULL, HaltScope.TASK, None),
+    (waiting("RunContainerError", "oci runtime error"), LossClass.SETUP, HaltScope.TASK, 120),
+    (waiting("ImageInspectError", "containerd: i/o timeout"), LossClass.IMAGE_PULL, HaltScope.NONE, 900),
+    (waiting("RegistryUnavailable", "503"), LossClass.IMAGE_PULL, HaltScope.NONE, 900),
+    (waiting("SignatureValidationFailed", "no signature"), LossClass.IMAGE_PULL, HaltScope.NONE, 900),
+    (waiting("ImagePullBackOff", "manifest unknown"), LossClass.IMAGE_PULL, HaltScope.TASK, 900),
+    (waiting("ImagePullBackOff", "401 unauthorized"), LossClass.IMAGE_PULL, HaltScope.TASK, 900),
+    (waiting("ImagePullBackOff", "repository does not exist"), LossClass.IMAGE_PULL, HaltScope.TASK, 900),
     (waiting("CreateContainerConfigError", 'secret "k" not found'), LossClass.SETUP, HaltScope.TASK, 120),
     (waiting("CreateContainerError", "context deadline exceeded"), LossClass.SETUP, HaltScope.TASK, 120),
     (waiting("CreateContainerConfigError", name="agent"), LossClass.SETUP, HaltScope.TASK, 120),
@@ -193,6 +209,16 @@ STUCK = [
     (waiting("ErrImagePull", "pull access denied"), LossClass.IMAGE_PULL, HaltScope.TASK, 900),
     (waiting("ErrImagePull", "pull QPS exceeded"), LossClass.SETUP, HaltScope.NONE, 1800),
     (waiting("SomethingNew"), LossClass.SETUP, HaltScope.NONE, 1800),
+]
+EXPLAINED = [
+    (
+        "ContainerCreating",
+        Event("FailedMount", 'MountVolume.SetUp failed: secret "model" not found'),
+        HaltScope.TASK,
+    ),
+    ("PodInitializing", Event("FailedMount", "timed out waiting for the condition"), HaltScope.NONE),
+    ("ContainerCreating", Event("FailedAttachVolume", "the volume is used by another node"), HaltScope.NONE),
+    ("", Event("FailedCreatePodSandBox", 'no runtime for "gvisor" is configured'), HaltScope.NONE),
 ]
 CLOCKS = {120: Concern.CONFIG, 900: Concern.IMAGE_PULL, 1800: Concern.PENDING}
 
@@ -208,6 +234,16 @@ def test_what_never_starts_and_when_that_is_said(
         finding = judged(raw, ages={CLOCKS[grace]: grace + 1.0})
     assert isinstance(finding, Stuck)
     assert (loss_of(finding).loss, loss_of(finding).halt) == (loss, halt)
+
+
+def test_every_word_of_the_tables_has_its_row() -> None:
+    """A reason that is added and never tried would be a guess."""
+    tried = repr(OVER) + repr(STUCK) + repr(EXPLAINED)
+    words = {*reasons.DISRUPTIONS, *reasons.POD_REASONS, *reasons.NO_STATUS, *reasons.NEVER_RAN}
+    words |= {*reasons.BAD_REFERENCE, *reasons.PULLING, *reasons.MISCONFIGURED, *reasons.CREATING}
+    words |= {reasons.OWN_DISK, reasons.VOLUME_LIMIT, reasons.OWN_PATIENCE, reasons.REFUSED_BY_NODE}
+    words |= {*reasons.NO_SUCH_IMAGE, *reasons.SANDBOX, *reasons.MOUNT}
+    assert sorted(word for word in words if word not in tried) == []
 
 
 def pending(reason: str, message: str = "") -> dict[str, Any]:
@@ -226,16 +262,9 @@ def test_unschedulable_and_gated_pods() -> None:
     assert judged(pending("SchedulingGated"), ages=LONG) is None, "a queue lets it go when its turn comes"
 
 
-@pytest.mark.parametrize(
-    ("event", "halt"),
-    [
-        (Event("FailedMount", 'MountVolume.SetUp failed: secret "model" not found'), HaltScope.TASK),
-        (Event("FailedMount", "timed out waiting for the condition"), HaltScope.NONE),
-        (Event("FailedCreatePodSandBox", 'no runtime for "gvisor" is configured'), HaltScope.NONE),
-    ],
-)
-def test_a_container_that_stays_creating_is_explained_by_events(event: Event, halt: HaltScope) -> None:
-    raw = waiting("ContainerCreating")
+@pytest.mark.parametrize(("why", "event", "halt"), EXPLAINED)
+def test_a_container_that_stays_creating_is_explained_by_events(why: str, event: Event, halt: HaltScope) -> None:
+    raw = waiting(why)
     late = {Concern.CREATING: 121.0, Concern.PENDING: 121.0}
     assert judged(raw, ages=late) is None, "a slow node is no reason"
     assert judged(raw, ages={Concern.CREATING: 119.0}, events=(event,)) is None
