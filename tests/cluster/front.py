@@ -55,10 +55,10 @@ def front(upstream: str, *, stored: tuple[str, ...] = (), conflict: tuple[str, .
     """Serves on a free port of loopback until the end of the block."""
     made = Front(upstream, stored, conflict)
 
-    class Handler(_Handler):
+    class Here(Handler):
         front = made
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Here) as server:
         server.daemon_threads = True
         made.address = f"http://127.0.0.1:{server.server_address[1]}"
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -68,7 +68,9 @@ def front(upstream: str, *, stored: tuple[str, ...] = (), conflict: tuple[str, .
             server.shutdown()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
+    """Every method comes to `do_GET`, every answer goes through `answer`."""
+
     front: Front
     protocol_version = "HTTP/1.1"
 
@@ -78,20 +80,20 @@ class _Handler(BaseHTTPRequestHandler):
         date = self.headers.get("X-Amz-Date") or parse_qs(query).get("X-Amz-Date", [""])[0]
         if date and self.front.too_skewed(date):
             self.front.count("skewed")
-            return self._answer(403, _SKEWED)
+            return self.answer(403, _SKEWED)
         if self.command != "PUT":
-            return self._answer(*self._forwarded(body))
+            return self.answer(*self._forwarded(body))
         first = self.front.first(path)
         if first and path.endswith(self.front.conflict):
             self.front.count("conflict")
-            return self._answer(409, _CONFLICT)
+            return self.answer(409, _CONFLICT)
         status, said, headers = self._forwarded(body)
         if first and path.endswith(self.front.stored) and status == 200:
             self.front.count("stored")
-            return self._answer(500, b"")
+            return self.answer(500, b"")
         if not first and status == 412:
             self.front.count("412 on retry")
-        return self._answer(status, said, headers)
+        return self.answer(status, said, headers)
 
     def do_PUT(self) -> None:
         self.do_GET()
@@ -121,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
         except (OSError, http.client.HTTPException):
             return 502, b"", {}
 
-    def _answer(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
+    def answer(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         headers = headers or {}
         self.send_response_only(status)
         for name, value in headers.items():

@@ -136,6 +136,7 @@ def _when_time_is_up(runner: Runner) -> None:
     """A thread that ends the process in time to be heard, when SIGTERM finds the main one waiting for a store that
     does not answer. Agent and tests end with us."""
     runner.stop.wait()
+    print("trialfleet runner: told to stop", file=sys.stderr, flush=True)  # `kubectl logs` shows when
     time.sleep(float(os.environ.get("TRIALFLEET_STOP_S", STOP_S)))
     words.leave(runner.last_resort(), words.termination_log())
     os._exit(STOPPED)
