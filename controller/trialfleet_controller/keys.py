@@ -22,6 +22,16 @@ def plan(campaign: str) -> str:
     return f"{campaign}/campaign.json"
 
 
+def is_plan(key: str) -> bool:
+    """Some campaign's.
+
+    >>> is_plan("demo/campaign.json"), is_plan("demo/looks/campaign.json")
+    (True, False)
+    """
+    campaign, _, rest = key.partition("/")
+    return rest == plan(campaign).partition("/")[2]
+
+
 def attempts(campaign: str, trial: str | None = None, attempt: int | None = None) -> str:
     """Prefix of all attempts, of a trial's, or of one attempt's files."""
     parts = [campaign, "attempts", *([] if trial is None else [trial])]

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import click
 
 from trialfleet_controller.disk import disk_room
+from trialfleet_controller.ledger import Ledger
 from trialfleet_controller.model import check_model, check_price
 from trialfleet_controller.prepare import Workshop, frozen_agent, identified, prepare
 from trialfleet_controller.spec import CampaignFile
@@ -49,6 +50,22 @@ def make_plan(file: CampaignFile, store: Store | None, mirror: tuple[str, ...], 
             identity,
             kubernetes,
         )
+
+
+def freeze(ledger: Ledger, made: Plan) -> tuple[Plan, bool]:
+    """As `Ledger.freeze`, with the plan's contexts in the store afterwards."""
+    plan, new = ledger.freeze(made)
+    if new:
+        contexts_in_place(plan, Objects(Cache.default().objects, ledger.store))
+    return plan, new
+
+
+def contexts_in_place(plan: Plan, objects: Objects) -> None:
+    """A collector of unused contexts may have run while the plan was made, and found nobody who names them: what
+    it took is brought back from this machine. It spares what a frozen plan names. `objects` must not have uploaded
+    yet: they remember what they did."""
+    named = {digest for cell in plan.cells for digest in (cell.condition.files, cell.condition.context) if digest}
+    objects.upload(sorted(named))
 
 
 def _place(

@@ -35,10 +35,10 @@ def _sizes(entries: Iterable[Entry]) -> dict[str, tuple[int, int]]:
     sums: dict[str, tuple[int, int]] = {}
     planned: set[str] = set()
     for entry in entries:
-        name, _, rest = entry.key.partition("/")
+        name = entry.key.partition("/")[0]
         files, total = sums.get(name, (0, 0))
         sums[name] = files + 1, total + entry.size
-        if rest == "campaign.json":
+        if keys.is_plan(entry.key):
             planned.add(name)
     return {name: sums[name] for name in sorted(planned)}
 

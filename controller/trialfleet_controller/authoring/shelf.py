@@ -15,6 +15,8 @@ from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.objects import ObjectError, Objects
 from trialfleet_runner.trees import Tree, TreeError, pack, read_folder, tree_digest, unpack, write_folder
 
+MANIFESTS = "_contexts/"
+
 
 def manifest_key(request: str) -> str:
     """Key in the store; no campaign is called so.
@@ -22,7 +24,7 @@ def manifest_key(request: str) -> str:
     >>> manifest_key("ab")
     '_contexts/ab.json'
     """
-    return f"_contexts/{request}.json"
+    return f"{MANIFESTS}{request}.json"
 
 
 @dataclass(frozen=True)

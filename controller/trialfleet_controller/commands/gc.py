@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trialfleet_runner.store.protocol import Store
 
 DEAD_STORE_WRITES_S = 3600.0
+CONTEXT_DAYS = 30.0
 
 
 @click.command("gc")
@@ -25,21 +26,33 @@ DEAD_STORE_WRITES_S = 3600.0
 @click.option("--cache", "with_cache", is_flag=True, help="Also empty the cache (environments, sources …).")
 @click.option("--results", is_flag=True, help="CAMPAIGN itself, with all its results. Needs --yes.")
 @click.option(
+    "--contexts", is_flag=True, help="Built contexts in --store that no campaign there names. Needs --yes."
+)
+@click.option(
     "--older-than",
     type=click.FloatRange(min=0),
     metavar="DAYS",
-    help="As --results, every such campaign in --store.",
+    help="As --results, every such campaign in --store. With --contexts: such contexts alone (default: 30).",
 )
-@click.option("--yes", is_flag=True, help="Delete the results; without it they are only listed.")
+@click.option("--yes", is_flag=True, help="Delete results or contexts; without it they are only listed.")
 def gc(
-    campaign: str | None, store: str | None, with_cache: bool, results: bool, older_than: float | None, yes: bool
+    campaign: str | None,
+    store: str | None,
+    with_cache: bool,
+    results: bool,
+    contexts: bool,
+    older_than: float | None,
+    yes: bool,
 ) -> None:
     """Remove what nothing needs: scratch folders of dead runners; indexes of predicted targets that were not used
     for 30 days; of CAMPAIGN, the grants of finished trials, its pods whose attempts have ended (their owner, too,
     once all trials have), and unfinished writes.
 
-    Results are touched by --results and --older-than alone, and only with --yes.
+    Results are touched by --results and --older-than alone, and only with --yes; contexts by --contexts alone.
     """
+    if contexts:
+        _contexts(campaign, store, CONTEXT_DAYS if older_than is None else older_than, results=results, yes=yes)
+        return
     _check(campaign, store, results=results, older_than=older_than)
     if results or older_than is not None:
         _results(campaign, store, older_than, yes=yes)
@@ -70,6 +83,38 @@ def _check(campaign: str | None, store: str | None, *, results: bool, older_than
             where="--older-than",
             hint="trialfleet gc --store s3://bucket/prefix --older-than 90",
         )
+
+
+def _contexts(campaign: str | None, store: str | None, days: float, *, results: bool, yes: bool) -> None:
+    """Built contexts that nobody names, listed, and with `yes` deleted."""
+    from trialfleet_controller.authoring.unused import remove, unused
+    from trialfleet_runner.errors import OperatorError
+    from trialfleet_runner.store.open import open_store
+
+    if store is None or campaign is not None or results:
+        raise OperatorError(
+            "of which store? Campaigns share its contexts",
+            where="--contexts",
+            hint="trialfleet gc --store s3://bucket/prefix --contexts",
+        )
+    if days < 1:
+        raise OperatorError(
+            "contexts younger than a day may be on their way into a plan", where="--older-than", hint="at least 1"
+        )
+    kept, now = open_store(store), time.time()
+    chosen = unused(kept, before=now - days * 86400)
+    for one in chosen:
+        made, age = one.manifest, (now - one.at) / 86400
+        what = f"{made.task} {made.kind}: {sum(made.tokens.values())} tokens, by {made.author.kind} "
+        what += f"{made.author.version}, written {age:.0f} days ago"
+        click.echo(what if yes else f"would remove {what}")
+    if not chosen:
+        click.echo("nothing to remove")
+    elif yes:
+        objects = remove(kept, chosen)
+        click.echo(f"{kept.url}: {len(chosen)} contexts and {objects} objects removed")
+    else:
+        click.echo("nothing was removed: say --yes, and who asks for such a context again has it written anew")
 
 
 def _results(campaign: str | None, store: str | None, older_than: float | None, *, yes: bool) -> None:

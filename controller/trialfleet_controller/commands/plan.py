@@ -41,12 +41,12 @@ def plan(
     found = find(campaign, store)
     ledger = Ledger(found.store, found.name)
     if found.file is not None:
-        from trialfleet_controller.making import make_plan
+        from trialfleet_controller import making
 
-        made = make_plan(found.file, found.store if freeze else None, mirror)
+        made = making.make_plan(found.file, found.store if freeze else None, mirror)
         reps = made.reps
         if freeze:
-            made, new = ledger.freeze(made)
+            made, new = making.freeze(ledger, made)
             click.echo(f"{'frozen' if new else 'was frozen already'}: {found.store.url}/{found.name}", err=True)
     else:
         made = ledger.plan()

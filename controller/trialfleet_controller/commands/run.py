@@ -40,7 +40,7 @@ def run(
     from trialfleet_controller.capacity import UNBOUNDED, local_slots
     from trialfleet_controller.driving import Hosts, drive, finish
     from trialfleet_controller.ledger import Ledger
-    from trialfleet_controller.making import make_plan
+    from trialfleet_controller.making import freeze, make_plan
 
     found = from_file(campaign_file, store)
     assert found.file is not None
@@ -54,7 +54,7 @@ def run(
         local_slots(limits.frozen(), limits.parallel or UNBOUNDED)  # a trial that cannot fit is refused first
     made = make_plan(found.file, found.store, mirror)
     ledger = Ledger(found.store, found.name)
-    plan, new = ledger.freeze(made)
+    plan, new = freeze(ledger, made)
     if not new:
         click.echo(f"{found.name} exists: going on with it", err=True)
     plan = plan.model_copy(update={"parallel": made.parallel, "kubernetes": made.kubernetes})

@@ -63,7 +63,7 @@ def submit(
     from trialfleet_controller.campaigns import from_file
     from trialfleet_controller.kube.client import Client
     from trialfleet_controller.ledger import Ledger
-    from trialfleet_controller.making import make_plan
+    from trialfleet_controller.making import freeze, make_plan
     from trialfleet_controller.operate import submit as submitting
     from trialfleet_controller.operate.job import Submission, job
     from trialfleet_runner.errors import OperatorError
@@ -84,7 +84,7 @@ def submit(
             where=found.file.where("backend"),
             hint="trialfleet run, or backend: kubernetes and a section kubernetes:",
         )
-    plan, new = Ledger(found.store, found.name).freeze(make_plan(found.file, found.store, mirror, submits=True))
+    plan, new = freeze(Ledger(found.store, found.name), make_plan(found.file, found.store, mirror, submits=True))
     click.echo(f"{'frozen' if new else 'was frozen already'}: {found.store.url}/{found.name}", err=True)
     store = found.file.spec.store_spec
     manifest = job(

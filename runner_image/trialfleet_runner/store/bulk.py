@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 
 from botocore.session import Session as BotocoreSession
 
+from trialfleet_runner.store.protocol import Entry
+
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
     from obstore.store import S3Credential
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from trialfleet_runner.store.signing import Signer
 
 Quick = Callable[[str], bytes | None]
-QuickListing = Callable[[str, str], Iterator[tuple[str, int, str]]]
+QuickListing = Callable[[str, str], Iterator[Entry]]
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/")
 _PAGE = 1000
 _ASK_AGAIN = timedelta(minutes=5)  # for credentials: a role's are renewed by boto3
@@ -65,8 +67,8 @@ class CutShortError(Exception):
 
 
 def quick_listing(client: S3Client, signer: Signer) -> QuickListing | None:
-    """A function from a folder and a key in it, both full, to all that follows that key: (key, size, tag), in
-    order. None where it cannot be used. It raises `CutShortError` where something went wrong, and at the first
+    """A function from a folder and a key in it, both full, to all that follows that key, in order, under full
+    keys. None where it cannot be used. It raises `CutShortError` where something went wrong, and at the first
     object that obstore may show under another name: it trims the slash of a folder's marker, which is empty."""
     bucket = _usable(client, signer)
     if bucket is None:
@@ -76,7 +78,7 @@ def quick_listing(client: S3Client, signer: Signer) -> QuickListing | None:
 
     pages: Any = obstore  # whose stubs leave the listing as Arrow unknown
 
-    def listed(folder: str, after: str) -> Iterator[tuple[str, int, str]]:
+    def listed(folder: str, after: str) -> Iterator[Entry]:
         last = after
         try:
             for page in pages.list(bucket, prefix=folder, offset=after, chunk_size=_PAGE):
@@ -85,7 +87,7 @@ def quick_listing(client: S3Client, signer: Signer) -> QuickListing | None:
                     if not (key.startswith(folder) and key > last and size and _PLAIN.issuperset(key)):
                         raise CutShortError(key)
                     last = key
-                    yield key, size, found["e_tag"] or ""
+                    yield Entry(key, size, found["e_tag"] or "", found["last_modified"].timestamp())
         except (BaseError, OSError) as error:
             raise CutShortError(last) from error
 

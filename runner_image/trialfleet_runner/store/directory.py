@@ -134,7 +134,7 @@ def _walk(root: Path, folders: tuple[str, ...], beginning: str) -> Iterator[Entr
         if status is None:
             yield from _walk(root, (*folders, sort_name[:-1]), "")
         else:
-            yield Entry(above + sort_name, status.st_size, _tag(status))
+            yield Entry(above + sort_name, status.st_size, _tag(status), status.st_mtime)
 
 
 def _tag(status: os.stat_result) -> str:

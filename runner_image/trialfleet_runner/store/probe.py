@@ -30,6 +30,7 @@ LEAST_FREE_BYTES = 2**30
 _PATIENCE = Patience(total_s=15)
 _LIVES_S = 300  # of the probe's grants
 _OTHERS_READ = stat.S_IROTH | stat.S_IXOTH
+_LIFECYCLE, _ROOM = "nothing expires", "has room"
 _GOOD_STORES = "use a store that honours If-None-Match: * (AWS S3, Ceph radosgw, versitygw, MinIO), or a directory"
 
 
@@ -72,8 +73,23 @@ def probe(store: Store, *, signatures: bool = True) -> ProbeReport:
     report = examine(store, signatures=signatures)
     if report.broken:
         reasons = "; ".join(f"{check.name}: {check.detail}" for check in report.broken)
-        raise OperatorError(f"{report.url} is refused as a store: {reasons}", hint=_GOOD_STORES)
+        raise OperatorError(f"{report.url} is refused as a store: {reasons}", hint=_way_out(report))
     return report
+
+
+def _way_out(report: ProbeReport) -> str:
+    """Another store is the answer to what a server is, not to how it is set up."""
+    match {check.name for check in report.broken}:
+        case names if names == {_LIFECYCLE}:
+            bucket = report.url.removeprefix("s3://").partition("/")[0]
+            return (
+                f"aws s3api get-bucket-lifecycle-configuration --bucket {bucket} shows it: take the rule off, give it "
+                "a Filter.Prefix that leaves the store out, or name another bucket"
+            )
+        case names if names == {_ROOM}:
+            return "make room there, or name another directory"
+        case _:
+            return _GOOD_STORES
 
 
 def examine(store: Store, *, signatures: bool = True) -> ProbeReport:
@@ -160,7 +176,7 @@ def _surroundings(store: Store) -> Iterator[Check]:
 
 def _directory(store: DirectoryStore) -> Iterator[Check]:
     free = shutil.disk_usage(store.root).free
-    yield _check("has room", free >= LEAST_FREE_BYTES, f"{free / 2**30:.1f} GiB free, 1 GiB is the least")
+    yield _check(_ROOM, free >= LEAST_FREE_BYTES, f"{free / 2**30:.1f} GiB free, 1 GiB is the least")
     closed = not store.root.stat().st_mode & _OTHERS_READ
     yield Check(
         name="closed to other users",
@@ -172,7 +188,7 @@ def _directory(store: DirectoryStore) -> Iterator[Check]:
 def _lifecycle(store: Store) -> Check:
     from trialfleet_runner.store.s3 import S3Store  # boto3 takes 0.45 s
 
-    name = "nothing expires"
+    name = _LIFECYCLE
     rules = store.expiry_rules() if isinstance(store, S3Store) else None
     if rules is None:
         return Check(name=name, holds=None, detail="the bucket's lifecycle rules cannot be read")

@@ -11,11 +11,13 @@ if TYPE_CHECKING:  # the records' models take a third of a second, and reading a
 
 class Entry(NamedTuple):
     """One listed key; `size` in bytes. `tag` is another one whenever the value was written anew: whoever keeps it
-    need not read the value again to know that it is the same. It says nothing in another store."""
+    need not read the value again to know that it is the same. It says nothing in another store. `at`: when it was
+    written, by the store's clock, seconds since the epoch; None: not known."""
 
     key: str
     size: int
     tag: str = ""
+    at: float | None = None
 
 
 class Store(Protocol):

@@ -164,18 +164,18 @@ class S3Store:
     def list(self, prefix: str) -> Iterator[Entry]:
         prefix_parts(prefix)
         above = self._above
-        for full, size, tag in self._listed(prefix):
+        for full, size, tag, at in self._listed(prefix):
             key = full[len(above) :]
             if is_key(key):  # other tools leave "folder/" markers
-                yield Entry(key, size, tag)
+                yield Entry(key, size, tag, at)
 
-    def _listed(self, prefix: str) -> Iterator[tuple[str, int, str]]:
+    def _listed(self, prefix: str) -> Iterator[Entry]:
         """The first keys by boto3; the rest of a longer folder by the faster reader, as far as it goes."""
         page = self._page(prefix, MaxKeys=_WORTH_IT)
         last = ""
         for item in _contents(page):
             yield item
-            last = item[0]
+            last = item.key
         quick = self._quick_listing(prefix) if last and page.get("IsTruncated") else None
         if quick:
             from trialfleet_runner.store.bulk import CutShortError
@@ -183,7 +183,7 @@ class S3Store:
             try:
                 for item in quick(self._above + prefix, last):
                     yield item
-                    last = item[0]
+                    last = item.key
                 return
             except CutShortError:
                 page = self._page(prefix, StartAfter=last)
@@ -299,9 +299,10 @@ class S3Store:
         )
 
 
-def _contents(page: ListObjectsV2OutputTypeDef) -> Iterator[tuple[str, int, str]]:
+def _contents(page: ListObjectsV2OutputTypeDef) -> Iterator[Entry]:
     for item in page.get("Contents", ()):
-        yield item.get("Key", ""), item.get("Size", 0), item.get("ETag", "")
+        at = item.get("LastModified")
+        yield Entry(item.get("Key", ""), item.get("Size", 0), item.get("ETag", ""), at.timestamp() if at else None)
 
 
 def _status(error: ClientError) -> int:

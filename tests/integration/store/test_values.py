@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -20,6 +21,15 @@ def test_a_created_value_is_read_and_listed(store: Store) -> None:
     assert store.create("c/outcomes/a.json", b"one")
     assert store.get("c/outcomes/a.json") == b"one"
     assert [(entry.key, entry.size) for entry in store.list("c/")] == [("c/outcomes/a.json", 3)]
+
+
+def test_a_listing_says_when_a_value_was_written(store: Store) -> None:
+    for n in range(110):  # beyond what is listed by the slower way
+        store.create(f"c/{n:03}", b"one")
+    now = time.time()
+    ages = [now - entry.at for entry in store.list("c/") if entry.at is not None]
+    assert len(ages) == 110
+    assert all(abs(age) < 600 for age in ages)
 
 
 def test_a_value_is_created_once(store: Store) -> None:
