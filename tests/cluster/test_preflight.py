@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +23,9 @@ pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "s3", "image"), 
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Minimal]:
     with minimal(tmp_path_factory.mktemp("operate")) as made:
         yield made
+
+
+IMAGES = "jsonpath={.items[*].status.images[*].names[*]}"
 
 
 def nothing_is_left(place: Minimal) -> None:
@@ -140,7 +144,45 @@ def test_no_permission(tmp_path: Path) -> None:
         ran = place.trialfleet("plan", str(place.campaign()))
         assert ran.code == 2
         assert "not allowed: create pods (to launch attempts)" in ran.err
-        assert "k8s/base" in ran.err
+        assert "is there such a namespace?" in ran.err  # who may do nothing cannot tell, and neither can we
+        assert "kubectl apply -k k8s/base" in ran.err
+        assert f"kubectl -n {place.namespace} create rolebinding trialfleet-controller-too" in ran.err
+
+
+def test_no_namespace_for_who_may_read_namespaces(place: Minimal) -> None:
+    ran = place.trialfleet(
+        "plan",
+        str(place.campaign(kubernetes={"namespaces": ["no-such-namespace"]})),
+        env={"KUBECONFIG": os.environ["KUBECONFIG"]},
+    )
+    assert ran.code == 2
+    assert "namespace no-such-namespace: there is no such namespace" in ran.err
+    assert "kubectl create namespace no-such-namespace" in ran.err
+
+
+def test_an_image_without_a_runner(place: Minimal) -> None:
+    """The one that every node has: it holds its pods' network."""
+    images = kubectl("get", "nodes", "-o", IMAGES).split()
+    pause = next((name for name in images if "/pause:" in name), None)
+    if pause is None:
+        pytest.skip("no node names the image of its sandboxes")
+    ran = place.trialfleet("plan", str(place.campaign(kubernetes={"image": pause})), "--freeze")
+    assert ran.code == 2, ran.out + ran.err
+    assert f"image {pause} has no runner" in ran.err
+    assert "build it with `trialfleet image build`" in ran.err
+    nothing_is_left(place)
+
+
+def test_a_shape_that_no_node_fits_is_said_by_who_may_read_nodes(place: Minimal) -> None:
+    limits = {"cpu": 4000, "memory": "512Mi", "disk": "512Mi", "parallel": 2}
+    file = place.campaign(limits=limits, kubernetes={"runtime_class": "no-such-class"})  # and no probe pod
+    ran = place.trialfleet("doctor", str(file), "--json", env={"KUBECONFIG": os.environ["KUBECONFIG"]})
+    found = {check["name"]: check for check in json.loads(ran.out)}["nodes"]
+    assert found["result"] == "warning"
+    assert re.fullmatch(
+        r"an attempt fits on none of \d+ nodes \(.*too little cpu.*\): it waits .*", found["found"]
+    )
+    assert "lower limits.cpu" in found["mend"]
 
 
 def test_a_rule_that_expires_commits(tmp_path: Path) -> None:
@@ -150,6 +192,7 @@ def test_a_rule_that_expires_commits(tmp_path: Path) -> None:
         ran = place.trialfleet("plan", str(place.campaign()), "--freeze")
         assert ran.code == 2
         assert "lifecycle rule sweep deletes commits" in ran.err
+        assert f"aws s3api get-bucket-lifecycle-configuration --bucket {place.bucket}" in ran.err
         nothing_is_left(place)
 
 

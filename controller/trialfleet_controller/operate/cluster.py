@@ -11,7 +11,7 @@ from trialfleet_controller.kube.client import Client
 from trialfleet_controller.kube.errors import ApiError, Forbidden, NotFound
 from trialfleet_controller.operate import refusals
 from trialfleet_controller.operate.listing import items
-from trialfleet_controller.operate.permissions import DRIVING, Need, lacking, missing
+from trialfleet_controller.operate.permissions import DRIVING, Need, missing
 from trialfleet_controller.operate.room import misfit, room
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
@@ -68,7 +68,7 @@ def permissions_check(client: Client, namespace: str, needs: Sequence[Need]) -> 
     except ApiError as error:
         return Check(name, "missing", str(error), "try again")
     if lack:
-        return Check(name, "missing", lacking(lack), "apply the Role of k8s/base and bind it to these credentials")
+        return refusals.not_allowed(namespace, lack, nothing_at_all=len(lack) == len(needs))
     return Check(name, "ok", f"all {len(needs)} that are needed")
 
 

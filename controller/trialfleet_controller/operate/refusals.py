@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from trialfleet_controller.checks import Check
 from trialfleet_controller.kube.errors import ApiError, Forbidden, NotFound, Throttled, Unreachable
+from trialfleet_controller.operate.permissions import Need, lacking
 
 _APPLY = "kubectl apply -k k8s/base makes the namespace with its labels, Role and policies"
 
@@ -43,6 +46,21 @@ def no_namespace(namespace: str) -> Check:
         "missing",
         "there is no such namespace",
         f"{_APPLY}; or kubectl create namespace {namespace}, or name another one in kubernetes.namespaces",
+    )
+
+
+def not_allowed(namespace: str, lack: Sequence[Need], *, nothing_at_all: bool) -> Check:
+    """`nothing_at_all`: as in a namespace that does not exist, which who may not read namespaces is not told."""
+    role = "trialfleet-submitter" if any(need.group for need in lack) else "trialfleet-controller"
+    bind = f"kubectl -n {namespace} create rolebinding {role}-too --role={role} --user=YOU"
+    if nothing_at_all:
+        found = f"nothing that is needed; is there such a namespace? {lacking(lack)}"
+        return Check(f"permissions in {namespace}", "missing", found, f"{_APPLY}; then {bind}")
+    return Check(
+        f"permissions in {namespace}",
+        "missing",
+        lacking(lack),
+        f"bind the Role of k8s/base to these credentials: {bind}",
     )
 
 
