@@ -62,6 +62,10 @@ PRESENT: dict[str, tuple[Callable[[], bool], str]] = {
         "the controller's image in $TRIALFLEET_TEST_CONTROLLER_IMAGE",
     ),
     "faults": (lambda: "TRIALFLEET_FAULT" in os.environ, "the command that kills servers in $TRIALFLEET_FAULT"),
+    "network": (
+        lambda: "TRIALFLEET_TEST_NETWORK" in os.environ and shutil.which("nft") is not None,
+        "nft, and in $TRIALFLEET_TEST_NETWORK a command that runs another in the node's network",
+    ),
     "faketime": (lambda: shutil.which("faketime") is not None, "faketime (apt install faketime)"),
     "chromium": (lambda: shutil.which("chromium") is not None, "Chromium"),
 }

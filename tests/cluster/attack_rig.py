@@ -187,14 +187,19 @@ def _departure(pods: KubernetesBackend) -> Departure:
     raise AssertionError(f"no end within {ENDS_S} s")
 
 
+def planned(place: Minimal, **kubernetes: Any) -> Site:
+    """By the program itself, with a probe pod. `kubernetes`: of the campaign file."""
+    secret = ("create", "secret", "generic", "model-keys", f"--from-literal=ANTHROPIC_API_KEY={KEY}")
+    kubectl(*secret, "-n", place.namespace)
+    path = place.campaign(campaign="attacks", kubernetes={"model_secret": "model-keys", **kubernetes})
+    ran = place.trialfleet("plan", str(path), "--freeze")
+    assert ran.code == 0, ran.err
+    store = from_file(path).store
+    return Site(place, Ledger(store, "attacks").plan(), store)
+
+
 @contextmanager
 def site(folder: Path) -> Generator[Site]:
-    """Planned by the program itself, with a probe pod, on the cluster and store of the environment."""
+    """On the cluster and store of the environment."""
     with minimal(folder) as place:
-        secret = ("create", "secret", "generic", "model-keys", f"--from-literal=ANTHROPIC_API_KEY={KEY}")
-        kubectl(*secret, "-n", place.namespace)
-        path = place.campaign(campaign="attacks", kubernetes={"model_secret": "model-keys"})
-        ran = place.trialfleet("plan", str(path), "--freeze")
-        assert ran.code == 0, ran.err
-        store = from_file(path).store
-        yield Site(place, Ledger(store, "attacks").plan(), store)
+        yield planned(place)

@@ -164,6 +164,36 @@ while not os.path.exists("/trialfleet/agent/go") and time.time() < until:
     time.sleep(0.1)
 """
 
+# What can be connected to, of JSON in argv[1]: name -> (host, port).
+TRY = r"""
+import json, socket, sys, threading
+reached = set()
+def reach(name, address):
+    try:
+        socket.create_connection(address, timeout=5).close()
+        reached.add(name)
+    except OSError:
+        pass
+tries = [threading.Thread(target=reach, args=(n, tuple(at))) for n, at in json.loads(sys.argv[1]).items()]
+for each in tries:
+    each.start()
+for each in tries:
+    each.join()
+print(json.dumps(sorted(reached)))
+"""
+
+# The same once it is let go by /trialfleet/agent/go.
+REACH = (
+    r"""
+import os, time
+os.mkdir("/trialfleet/agent/ready")
+until = time.time() + 60
+while not os.path.exists("/trialfleet/agent/go") and time.time() < until:
+    time.sleep(0.1)
+"""
+    + TRY
+)
+
 # Replaces the folders that the runner will read by links to what it alone can see.
 SWAP = r"""
 import os, time
