@@ -116,16 +116,23 @@ class ScriptedMessages:
 @contextmanager
 def scripted_messages() -> Iterator[ScriptedMessages]:
     played = ScriptedMessages()
+    with serving(played):
+        yield played
+
+
+@contextmanager
+def serving(played: ScriptedMessages, host: str = "127.0.0.1", port: int = 0) -> Iterator[None]:
+    """`port` 0: a free one."""
 
     class Handler(_Handler):
         scripted = played
 
-    server = _Server(("127.0.0.1", 0), Handler)
-    played.url = f"http://127.0.0.1:{server.server_address[1]}"
+    server = _Server((host, port), Handler)
+    played.url = f"http://{host}:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
-        yield played
+        yield
     finally:
         played.released.set()
         server.shutdown()

@@ -1,0 +1,284 @@
+"""Claude Code in pods, as the image has it, under the Roles of k8s/base: behind the runner's gateway, whose key is
+a Secret that the runner alone mounts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from tests.cluster import scripted_pod
+from tests.cluster.cluster import CHECKOUT, restricted_pod
+from tests.cluster.faults import until
+from tests.cluster.minimal import Minimal, client, kubectl, minimal
+from tests.integration import scripted_messages
+from trialfleet_controller import keys
+from trialfleet_controller.campaigns import from_file
+from trialfleet_controller.kube import names
+from trialfleet_controller.ledger import Ledger
+from trialfleet_controller.plan import trials
+from trialfleet_runner.bundle import Bundle, unpack
+from trialfleet_runner.contract import End, PreflightResult, Scored, Stop, Verdict
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.needs("cluster", "s3", "image"),
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+]
+
+KEY = "sk-planted-0123456789abcdef"
+MODEL = "claude-sonnet-4-6"
+TASK = "sqlparse-aligned-case-without-end"
+PROVIDER = "provider"
+LIMITS = {
+    "cpu": 0.6,
+    "memory": "1Gi",
+    "disk": "512Mi",
+    "parallel": 2,
+    "live_interval_s": 0.5,
+    "cost_usd": {"trial": 1, "campaign": 10},
+}
+TREE, LOOK = "intent_layer_preamble", "preflight"
+CONDITIONS = (TREE, LOOK)
+INLINE = "`token_index` finds by identity inside one group only"
+PUSHED = "A group's first and last token are its delimiters only in well-formed SQL"
+ROOT_LINE = "A non-validating SQL parser: text becomes tokens, tokens become statements"
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Left:
+    """`pods`, `objects` (as the API server has them) and `live` (`trialfleet logs`, by condition): what could be
+    seen while all agents waited for their last answer. `printed`: by `trialfleet run`; `words`: by the pods'
+    containers; `heard`: the provider's requests; `stored`: all of the bucket, unpacked, by key."""
+
+    pods: list[Json]
+    objects: str
+    live: Mapping[str, str]
+    printed: str
+    words: str
+    heard: list[Json]
+    ends: Mapping[str, End]
+    bundles: Mapping[str, Bundle]
+    stored: Mapping[str, bytes]
+
+    def scored(self, condition: str) -> Scored:
+        end = self.ends[condition]
+        assert end.scored is not None, end.loss
+        return end.scored
+
+    def looks(self) -> list[str]:
+        """All text of each request of a pre-flight."""
+        return [each["strings"] for each in self.heard if each["tools"] == ["Glob", "Read"]]
+
+    def turns(self) -> list[str]:
+        """Of each other request."""
+        return [each["strings"] for each in self.heard if each["tools"] != ["Glob", "Read"]]
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
+    with minimal(tmp_path_factory.mktemp("claude")) as place:
+        yield campaign(place)
+
+
+def campaign(place: Minimal) -> Left:
+    """Both conditions at once, looked at while their agents wait for the last answer."""
+    secret = ("create", "secret", "generic", "model-keys", f"--from-literal=ANTHROPIC_API_KEY={KEY}")
+    kubectl(*secret, "-n", place.namespace)
+    file = place.campaign(
+        campaign="claude",
+        conditions=list(CONDITIONS),
+        agent={"kind": "claude-code", "version": "2.1.197", "model": MODEL, "max_turns": 10, "timeout_s": 600},
+        limits=LIMITS,
+        kubernetes={"model_secret": "model-keys", "model_base_url": provider(place)},
+    )
+    with ExitStack() as stack:
+        running = stack.enter_context(started(place, "run", str(file), "--no-ray", "--no-report", "--json"))
+        until(lambda: running.poll() is not None or asked(place, f"held/{len(CONDITIONS)}"), within_s=300)
+        assert running.poll() is None, running.communicate()
+        live = {name: until(lambda name=name: arrived(place, file, name)) for name in CONDITIONS}
+        pods = json.loads(kubectl("get", "pods", "-l", names.TRIAL, "-n", place.namespace, "-o", "json"))["items"]
+        objects = kubectl("get", "pods,configmaps,events", "-n", place.namespace, "-o", "json")
+        followed = [stack.enter_context(following(place, pod["metadata"]["name"])) for pod in pods]
+        heard = asked(place, "heard")
+        asked(place, "release")
+        printed = "".join(running.communicate(timeout=300))
+        assert running.returncode == 0, printed
+        words = "".join(each.communicate(timeout=60)[0] for each in followed)
+    return Left(pods, objects, live, printed, words, heard, *results(file), stored(place.bucket))
+
+
+def provider(place: Minimal) -> str:
+    """The scripted provider's address, as pods see it, once it answers."""
+    files = [Path(scripted_pod.__file__), Path(scripted_messages.__file__)]
+    kubectl("create", "configmap", PROVIDER, *(f"--from-file={file}" for file in files), "-n", place.namespace)
+    made = restricted_pod(PROVIDER, os.environ["TRIALFLEET_TEST_IMAGE"], "python3", "-m", scripted_pod.__name__)
+    (container,) = made["spec"]["containers"]
+    container["workingDir"] = "/provider"
+    container["volumeMounts"].append({"name": PROVIDER, "mountPath": "/provider"})
+    items = [{"key": file.name, "path": str(file.relative_to(CHECKOUT))} for file in files]
+    made["spec"]["volumes"].append({"name": PROVIDER, "configMap": {"name": PROVIDER, "items": items}})
+    kubectl("create", "-n", place.namespace, "-f", "-", given=json.dumps(made))
+    until(lambda: answers(place))
+    address = kubectl("get", "pod", PROVIDER, "-n", place.namespace, "-o", "jsonpath={.status.podIP}")
+    return f"http://{address}:{scripted_pod.MESSAGES}"
+
+
+def answers(place: Minimal) -> bool:
+    try:
+        return asked(place, "held/0") is True
+    except AssertionError:
+        return False
+
+
+def asked(place: Minimal, what: str) -> Any:
+    """The provider's answer, through the API server."""
+    pod = f"/api/v1/namespaces/{place.namespace}/pods/{PROVIDER}:{scripted_pod.CONTROL}/proxy/{what}"
+    return json.loads(kubectl("get", "--raw", pod))
+
+
+@contextmanager
+def started(place: Minimal, *args: str) -> Generator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "trialfleet_runner.cli", *args],
+        cwd=place.folder,
+        env={**os.environ, "KUBECONFIG": str(place.kubeconfig)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def following(place: Minimal, pod: str) -> Generator[subprocess.Popen[str]]:
+    """What all containers of the pod print, until they end."""
+    argv = ("kubectl", "logs", "--follow", "--all-containers", pod, "-n", place.namespace)
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def arrived(place: Minimal, file: Path, condition: str) -> str | None:
+    """`trialfleet logs`, once the agent has come to what it does last."""
+    ran = place.trialfleet("logs", str(file), f"{TASK}/{condition}/0")
+    assert ran.code == 0, ran.err
+    return ran.out if "SEARCHED" in ran.out else None
+
+
+def results(file: Path) -> tuple[dict[str, End], dict[str, Bundle]]:
+    """Of the last attempts, by condition."""
+    ledger = Ledger(from_file(file).store, "claude")
+    ends, bundles = dict[str, End](), dict[str, Bundle]()
+    for trial in trials(ledger.plan()):
+        n = len(ledger.chain(trial.id))
+        attempt = ledger.attempt(trial.id, n)
+        assert attempt is not None
+        assert attempt.end is not None
+        raw = ledger.store.get(keys.attempt_file("claude", trial.id, n, "bundle.tar.zst"))
+        assert raw is not None
+        ends[trial.condition] = attempt.end
+        bundles[trial.condition] = unpack(raw, attempt.end.bundle)
+    return ends, bundles
+
+
+def stored(bucket: str) -> dict[str, bytes]:
+    s3 = client()
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket)
+    found = [item["Key"] for page in pages for item in page.get("Contents", ())]
+    return {key: plain(s3.get_object(Bucket=bucket, Key=key)["Body"].read()) for key in found}
+
+
+def plain(data: bytes) -> bytes:
+    """Taken out of zstandard, when it is in it; a tar lies open then."""
+    if not data.startswith(zstandard.FRAME_HEADER):
+        return data
+    return zstandard.ZstdDecompressor().decompressobj().decompress(data)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_the_agent_mends_the_program(left: Left, condition: str) -> None:
+    end = left.scored(condition)
+    assert (end.verdict, end.stop, end.tests_passed) == (Verdict.PASSED, Stop.FINISHED, True)
+    assert (end.metrics.files_changed, end.metrics.lines_added, end.metrics.lines_removed) == (1, 2, 1)
+    manifest = left.bundles[condition].manifest
+    assert manifest.isolation == "container"
+
+
+def test_turns_tokens_and_money_are_the_providers(left: Left) -> None:
+    metrics = left.scored(TREE).metrics
+    assert (metrics.turns, metrics.tool_calls, metrics.first_edit_turn) == (3, 3, 2)
+    tokens = (metrics.input_tokens, metrics.output_tokens, metrics.cache_read_tokens, metrics.cache_write_tokens)
+    assert tokens == (157, 61, 2300, 300)
+    assert metrics.cost_usd == pytest.approx((157 * 3 + 61 * 15 + 2300 * 0.3 + 300 * 3.75) / 1e6)
+    gateway = json.loads(left.bundles[TREE].files["gateway/report.json"])
+    assert (gateway["turns"], gateway["error_count"], gateway["undeclared"]) == (3, 0, [])
+
+
+def test_the_context_arrives(left: Left) -> None:
+    end = left.scored(TREE)
+    assert end.delivery.reached_model == {"files": True, "inline": True, "hook": True}
+    assert end.metrics.hook_firings == 1
+    told, other = ([each for each in left.turns() if (ROOT_LINE in each) == there] for there in (True, False))
+    assert len(told) == len(other) == 3
+    assert all(INLINE in each for each in told)
+    assert [PUSHED in each for each in sorted(told, key=len)] == [False, True, True], "with what was read"
+    assert not any(line in each for each in other for line in (INLINE, PUSHED))
+
+
+def test_a_look_comes_first_reads_only_and_is_counted_apart(left: Left) -> None:
+    end, looks = left.scored(LOOK), left.looks()
+    assert (end.delivery.preflight, end.delivery.reached_model) == (PreflightResult.FOUND, {"inline": True})
+    assert len(looks) == 2
+    metrics = end.metrics
+    assert (metrics.turns, metrics.preflight_turns) == (5, 2)
+    assert (metrics.input_tokens, metrics.preflight_input_tokens) == (257, 100)
+    assert (metrics.output_tokens, metrics.preflight_output_tokens) == (91, 30)
+    assert 0 < (metrics.preflight_cost_usd or 0) < (metrics.cost_usd or 0)
+    assert 0 < (metrics.preflight_s or 0) < (metrics.agent_s or 0)
+    kept = left.bundles[LOOK].files
+    assert kept["preflight/answer.txt"].decode() == scripted_pod.FOUND
+    assert "No such tool available: Write" in kept["preflight/stdout.log"].decode()
+    assert "in `_process_case`" in kept["prompt.txt"].decode()
+
+
+def test_the_key_is_the_providers_and_nobody_elses(left: Left) -> None:
+    """The agent, which looked for it, has a token of the gateway in its environment, and is told the key by the
+    provider's last answer: what it then prints is kept without."""
+    assert {each["key"] for each in left.heard} == {KEY}
+    for pod in left.pods:
+        mounts = {each["name"]: [m["name"] for m in each["volumeMounts"]] for each in pod["spec"]["containers"]}
+        assert [name for name, mounted in mounts.items() if "model-keys" in mounted] == ["runner"]
+    searched = [each for each in left.turns() if "SEARCHED" in each]
+    assert len(searched) == len(CONDITIONS)
+    for each in searched:
+        assert re.search(r"^ANTHROPIC_AUTH_TOKEN=tf-", each, re.MULTILINE)
+        assert re.search(r"^agent\nagent-gate\nSEARCHED$", each, re.MULTILINE), "a file that has the key"
+    for said in (left.objects, left.printed, left.words, *left.live.values(), *left.turns()):
+        assert KEY not in said
+    assert not [key for key, data in left.stored.items() if KEY.encode() in data]
+    redacted = [key for key, data in left.stored.items() if b"Done, with [redacted]" in data]
+    assert {name.rpartition("/")[2] for name in redacted} >= {"bundle.tar.zst"}
+
+
+def test_what_an_agent_has_printed_is_there_while_it_runs(left: Left) -> None:
+    for said in left.live.values():
+        assert "Mending." in said
+        assert "Done, with" not in said
