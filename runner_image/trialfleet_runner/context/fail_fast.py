@@ -31,7 +31,7 @@ REASON = (
     "Read its earlier output, make an edit, and then run it."
 )
 STDIN_BYTES = 16 * 2**20
-PATIENCE_S = 5
+PATIENCE_S = 8  # Claude Code waits ten, and counts the interpreter's start
 FILES = 200_000  # of a workspace that are looked at; with more, nothing is denied
 
 _TESTERS = {

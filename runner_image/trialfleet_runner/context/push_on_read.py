@@ -29,7 +29,7 @@ PATH_KEYS = ("file_path", "notebook_path", "path")
 SKIPPED = (".json", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".lock")
 RULES = "rules.json"
 STDIN_BYTES = 16 * 2**20
-PATIENCE_S = 5
+PATIENCE_S = 8  # Claude Code waits ten, and counts the interpreter's start
 
 
 def relative(path: str, cwd: str, workspace: str) -> str | None:
