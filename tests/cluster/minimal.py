@@ -38,13 +38,15 @@ class Ran:
 
 @dataclass
 class Minimal:
-    """`bucket`: an empty one. `kubeconfig`: of an account with the Roles named."""
+    """`bucket`: an empty one. `kubeconfig`: of an account with the Roles named. `inside`: a command that runs the
+    program where it is to run."""
 
     namespace: str
     bucket: str
     folder: Path
     kubeconfig: Path
     env: dict[str, str] = field(default_factory=dict[str, str])
+    inside: tuple[str, ...] = ()
 
     def campaign(self, **changed: Any) -> Path:
         """A campaign file of one quick-start task; `kubernetes` and `store` are merged, the rest is replaced."""
@@ -72,7 +74,7 @@ class Minimal:
 
     def trialfleet(self, *args: str, env: Mapping[str, str] | None = None, timeout_s: float = 280) -> Ran:
         ran = subprocess.run(
-            [sys.executable, "-m", "trialfleet_runner.cli", *args],
+            [*self.inside, sys.executable, "-m", "trialfleet_runner.cli", *args],
             cwd=self.folder,
             env={**os.environ, "KUBECONFIG": str(self.kubeconfig), **self.env, **(env or {})},
             capture_output=True,
@@ -127,8 +129,9 @@ def _bucket(name: str) -> Generator[None]:
         yield
     finally:
         for page in s3.get_paginator("list_objects_v2").paginate(Bucket=name):
-            for item in page.get("Contents", ()):
-                s3.delete_object(Bucket=name, Key=item["Key"])
+            there = [{"Key": item["Key"]} for item in page.get("Contents", ())]  # a page and a request: 1,000
+            if there:
+                s3.delete_objects(Bucket=name, Delete={"Objects": there, "Quiet": True})
         s3.delete_bucket(Bucket=name)
 
 
