@@ -1,4 +1,5 @@
-"""Lets tests here import the servers and rigs that lie beside them, and removes what their labs leave."""
+"""Lets tests here import the servers and rigs that lie beside them, removes what their labs leave, and sees that
+gates leave nothing."""
 
 from __future__ import annotations
 
@@ -17,10 +18,14 @@ def _no_scratch_is_left() -> Iterator[None]:
     """Of this process's labs, and of those that were killed. Workers of xdist end without their exit handlers."""
     from lab import SCRATCHES
 
+    from tests.integration.rig_pod import GATES
     from trialfleet_runner.removal import remove
 
     yield
-    for folder in Path("/var/tmp").glob(f"{SCRATCHES}*-*"):
-        pid = folder.name.removeprefix(SCRATCHES).partition("-")[0]
-        if pid.isdecimal() and (int(pid) == os.getpid() or not Path("/proc", pid).exists()):
-            remove(folder)
+    left = list(Path("/var/tmp").glob(f"{GATES}{os.getpid()}-*"))
+    for prefix in (SCRATCHES, GATES):
+        for folder in Path("/var/tmp").glob(f"{prefix}*-*"):
+            pid = folder.name.removeprefix(prefix).partition("-")[0]
+            if pid.isdecimal() and (int(pid) == os.getpid() or not Path("/proc", pid).exists()):
+                remove(folder)
+    assert not left, f"gates that nobody removed: {left}"

@@ -21,7 +21,7 @@ from trialfleet_runner.sandbox.gate import Gate
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
 
 SCRIPT = Path(supervise.__file__)
-
+GATES = "gate-"  # in /var/tmp, followed by the pid of their test process
 
 OWN_PIDS = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "--")  # root alone may
 
@@ -36,9 +36,9 @@ def supervisor(
 
 
 @contextmanager
-def gate_in(role: str) -> Generator[tuple[Path, Gate]]:
+def gate_in(role: str, above: Path = Path("/var/tmp")) -> Generator[tuple[Path, Gate]]:
     """A root with one open gate, at a path short enough for a socket."""
-    with tempfile.TemporaryDirectory(prefix="gate-", dir="/var/tmp") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{GATES}{os.getpid()}-", dir=above) as folder:
         gate = Gate(Path(folder) / f"{role}-gate")
         try:
             yield Path(folder), gate
@@ -48,17 +48,19 @@ def gate_in(role: str) -> Generator[tuple[Path, Gate]]:
 
 @dataclass(frozen=True)
 class ContainerEach:
-    """A container for every job: what a pod has one of. `first`: its supervisor is pid 1, as in a pod."""
+    """A container for every job: what a pod has one of. `first`: its supervisor is pid 1, as in a pod. `above`:
+    where its gates lie; whoever is killed leaves them there."""
 
     first: bool = False
     name: str = "container"
+    above: Path = Path("/var/tmp")
     warnings: tuple[str, ...] = ()
 
     def path_inside(self, path: Path, mounts: tuple[Mount, ...]) -> str:
         return str(path)
 
     def run(self, job: Job) -> Exit:
-        with gate_in("agent") as (root, gate):
+        with gate_in("agent", self.above) as (root, gate):
             process = supervisor(root, "agent", below=OWN_PIDS if self.first else ())
             try:
                 volume = next((mount.source for mount in job.mounts if mount.writable), root)

@@ -96,12 +96,12 @@ def ground() -> Iterator[Path]:
 
 @pytest.fixture(params=KINDS)
 def bench(request: pytest.FixtureRequest, ground: Path) -> Bench:
-    return Bench(sandbox_of(request.param), ground)
+    return Bench(sandbox_of(request.param, ground), ground)
 
 
-def sandbox_of(kind: str) -> Sandbox:
+def sandbox_of(kind: str, ground: Path) -> Sandbox:
     if kind.startswith("container"):
-        return ContainerEach(first=kind == "container-as-pid-1", name=kind)
+        return ContainerEach(first=kind == "container-as-pid-1", name=kind, above=ground)
     return choose(kind)
 
 
@@ -326,12 +326,11 @@ def test_nothing_survives_an_exception_of_the_caller(bench: Bench) -> None:
 CALLER = """
 import json, sys
 from pathlib import Path
-from tests.integration.rig_pod import ContainerEach
 from tests.integration.test_sandbox_contract import sandbox_of
 from trialfleet_runner.sandbox.protocol import Job, Mount
 name, root, script = sys.argv[1:]
 root = Path(root)
-sandbox = sandbox_of(name)
+sandbox = sandbox_of(name, root)
 mounts = (Mount(root / "work", "/workspace", writable=True),)
 sandbox.run(Job(argv=("sh", "-c", script), env={"PATH": "/usr/bin:/bin"},
     cwd=sandbox.path_inside(root / "work", mounts), mounts=mounts, stdout=root / "out", stderr=root / "err",
