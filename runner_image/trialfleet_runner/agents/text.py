@@ -8,7 +8,9 @@ from pathlib import Path, PurePosixPath
 
 DETAIL_CHARS = 500
 ANSWER_CHARS = 64_000
-LINE_BYTES = 32 * 2**20  # a longer line is not a message of any agent; it is skipped, never held whole
+# A longer line is not a message of any agent; it is skipped, never held whole: JSON may take thirty times its
+# length in memory, and the runner's container has 1 GiB.
+LINE_BYTES = 16 * 2**20
 
 # CSI, OSC (ended by BEL or ST), two-character escapes; then every control character but newline and tab.
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -~]?")

@@ -10,9 +10,8 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from trialfleet_runner.agents.protocol import LARGEST_COUNT, Parsed, Step
-from trialfleet_runner.agents.text import finite, lines, plain, relative
+from trialfleet_runner.agents.text import LINE_BYTES, finite, lines, plain, relative
 
-_DOCUMENT_BYTES = 64 * 2**20
 _KIND_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("edit", ("edit", "write", "replace", "patch", "insert", "create")),
     ("read", ("read", "view", "cat", "open")),
@@ -79,7 +78,7 @@ def _object(data: bytes) -> dict[str, Any] | None:
 
 def _atif(stdout: Path) -> dict[str, Any] | None:
     """The ATIF document that is all of stdout or its last line."""
-    if not stdout.is_file() or stdout.stat().st_size > _DOCUMENT_BYTES:
+    if not stdout.is_file() or stdout.stat().st_size > LINE_BYTES:
         return None
     data = stdout.read_bytes().strip()
     for candidate in (data, data.rpartition(b"\n")[2]):

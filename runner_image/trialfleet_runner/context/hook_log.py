@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 MAX_BYTES = 4 * 2**20
+_LATEST = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ def _firing(line: bytes) -> Firing | None:
     tool, path, node = fields.get("tool"), fields.get("path"), fields.get("node")
     well = (
         isinstance(at, int | float)
+        and abs(at) < _LATEST  # JSON's integers have no end, and floats do
         and isinstance(chars, int)
         and isinstance(tool, str)
         and isinstance(path, str | None)

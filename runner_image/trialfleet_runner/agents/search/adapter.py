@@ -22,6 +22,7 @@ _PROGRAM = Path(__file__).resolve().with_name("program")
 _HOOK = Path(__file__).resolve().parents[2] / "context" / "push_on_read.py"
 _TIME_SHARE = 0.95  # of the agent's time; the rest is for leaving the workspace in order
 _TOOLS = {"message": None, "hook": None, "read": "Read", "edit": "Edit", "run": "Bash"}
+_KINDS = tuple(_TOOLS)  # compared, not hashed: what stands there may be a list
 _STOPS = {"finished": Stop.FINISHED, "max_turns": Stop.MAX_TURNS}
 
 
@@ -134,7 +135,7 @@ def _event(line: bytes) -> dict[str, Any]:
 def _step(value: dict[str, Any]) -> Step | None:
     turn, at_s, kind = value.get("turn"), value.get("at_s"), value.get("kind")
     path, detail = value.get("path"), value.get("detail")
-    if type(turn) is not int or not 1 <= turn <= LARGEST_COUNT or kind not in _TOOLS:
+    if type(turn) is not int or not 1 <= turn <= LARGEST_COUNT or kind not in _KINDS:
         return None
     return Step(
         turn=turn,
