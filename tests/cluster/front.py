@@ -22,7 +22,8 @@ _SKEWED = b"<Error><Code>RequestTimeTooSkewed</Code></Error>"
 class Front:
     """`stored`: the first PUT of a key that ends so is carried out, and answered 500. `conflict`: it is answered
     409 and not carried out. `skew_s`: requests whose date is further from now than this are refused. `seen`: what
-    was done, and 412s at later tries; `skew`: the largest one, in seconds."""
+    was done, and 412s at later tries; `skew`: the largest one, in seconds;
+    `skew_of_grants`: of presigned requests, whose date is when they were signed."""
 
     upstream: str
     stored: tuple[str, ...] = ()
@@ -30,6 +31,7 @@ class Front:
     skew_s: float = 900
     address: str = ""
     skew: float = 0
+    skew_of_grants: float = 0
     seen: Counter[str] = field(default_factory=Counter[str])
     _tries: Counter[str] = field(default_factory=Counter[str])
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -43,10 +45,12 @@ class Front:
         with self._lock:
             self.seen[what] += 1
 
-    def too_skewed(self, date: str) -> bool:
+    def too_skewed(self, date: str, *, presigned: bool) -> bool:
         at = datetime.strptime(date, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
         with self._lock:
             self.skew = max(self.skew, at - time.time(), key=abs)
+            if presigned:
+                self.skew_of_grants = max(self.skew_of_grants, at - time.time(), key=abs)
         return abs(at - time.time()) > self.skew_s
 
 
@@ -77,8 +81,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path, _, query = self.path.partition("?")
-        date = self.headers.get("X-Amz-Date") or parse_qs(query).get("X-Amz-Date", [""])[0]
-        if date and self.front.too_skewed(date):
+        signed = parse_qs(query).get("X-Amz-Date", [""])[0]
+        date = self.headers.get("X-Amz-Date") or signed
+        if date and self.front.too_skewed(date, presigned=bool(signed)):
             self.front.count("skewed")
             return self.answer(403, _SKEWED)
         if self.command != "PUT":

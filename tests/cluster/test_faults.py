@@ -83,13 +83,14 @@ def test_answers_that_are_not_true(fast: Victim) -> None:
 @pytest.mark.needs("faketime")
 @pytest.mark.parametrize("skew_s", [300, -300])
 def test_a_controller_whose_clock_is_wrong(fast: Victim, skew_s: int) -> None:
-    """Its requests and the grants it signs are five minutes off; servers take fifteen."""
+    """Its requests are five minutes off; servers take fifteen. The grants it signs are the store's time."""
     with front(fast.rig.env["S3_ENDPOINT"]) as between:
         env = {"AWS_ENDPOINT_URL_S3": between.address, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
         fast.complete(fast.controller(under=("faketime", "-f", f"{skew_s:+}s"), env=env))
         outcomes, _ = fast.audited()
     assert all(outcome.scored is not None and outcome.attempts == 1 for outcome in outcomes)
     assert between.skew == pytest.approx(skew_s, abs=20)
+    assert 0 < abs(between.skew_of_grants) < abs(skew_s) / 2
     assert between.seen["skewed"] == 0
 
 

@@ -74,7 +74,10 @@ def test_doctor_names_every_finding(place: Minimal) -> None:
             ("no Secret no-such-secret", "kubectl create secret"),
         ),
         ({"store": {"pod_endpoint": "http://127.0.0.1:9"}}, ("not from pods", "store.pod_endpoint")),
-        ({"store": {"url": "s3://no-such-bucket-anywhere/x"}}, ("no bucket", "aws s3 mb")),
+        (
+            {"store": {"url": "s3://no-such-bucket-anywhere/x"}},
+            ("no bucket", "s3 mb s3://no-such-bucket-anywhere"),
+        ),
         (
             {"agent": {"kind": "claude-code", "options": {"binary": "/no/such"}}},
             ("agent claude-code", "image build"),

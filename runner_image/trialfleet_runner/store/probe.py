@@ -83,7 +83,7 @@ def _way_out(report: ProbeReport) -> str:
         case names if names == {_LIFECYCLE}:
             bucket = report.url.removeprefix("s3://").partition("/")[0]
             return (
-                f"aws s3api get-bucket-lifecycle-configuration --bucket {bucket} shows it: take the rule off, give "
+                f"aws s3api get-bucket-lifecycle-configuration --bucket {bucket} shows it: take it off, give "
                 "it a Filter.Prefix that leaves the store out, or name another bucket"
             )
         case names if names == {_ROOM}:

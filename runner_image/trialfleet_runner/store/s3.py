@@ -30,6 +30,7 @@ from botocore.exceptions import (
 from trialfleet_runner.contract import GetGrant, PutGrant
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.store.ahead import one_ahead
+from trialfleet_runner.store.clock import StoreClock
 from trialfleet_runner.store.keys import is_key, key_parts, prefix_parts
 from trialfleet_runner.store.lifecycle import expiring
 from trialfleet_runner.store.patience import Patience, is_transient
@@ -65,7 +66,9 @@ def open_s3(
     session = Session()
     at = endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     client = s3_client(session, at, addressing(path_style, at))
-    here = signer = Signer(client, bucket, session.get_credentials())
+    clock = StoreClock()
+    clock.listen(client)
+    here = signer = Signer(client, bucket, session.get_credentials(), clock.now)
     if grant_endpoint:
         there = s3_client(session, grant_endpoint, addressing(path_style, grant_endpoint))
         signer = dataclasses.replace(here, client=there)
@@ -268,7 +271,8 @@ class S3Store:
         if code == "NoSuchBucket":
             return OperatorError(
                 f"{self.url}: there is no bucket {self.bucket} at {self.endpoint}",
-                hint=f"make it (aws s3 mb s3://{self.bucket}), or mend the name or $AWS_ENDPOINT_URL_S3",
+                hint=f"make it (aws --endpoint-url {self.endpoint} s3 mb s3://{self.bucket}), or mend the name, "
+                "store.endpoint or $AWS_ENDPOINT_URL_S3",
             )
         if code == "RequestTimeTooSkewed":
             return OperatorError(

@@ -8,14 +8,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import parse_qs, quote, urlsplit
 
 from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.store.clock import StoreClock
 
 if TYPE_CHECKING:
     from botocore.credentials import Credentials
@@ -42,15 +43,17 @@ class Scope(NamedTuple):
 
 @dataclass(frozen=True)
 class Signer:
-    """Signs for one bucket as `client` addresses it. Address and region are asked of boto3, once."""
+    """Signs for one bucket as `client` addresses it. Address and region are asked of boto3, once. `clock`: the
+    store's time, UTC."""
 
     client: S3Client
     bucket: str
     credentials: Credentials | None
+    clock: Callable[[], datetime] = StoreClock().now
 
     def url(self, method: str, key: str, *, expires_s: float, headers: Mapping[str, str] | None = None) -> str:
         """Raises OperatorError when there are no credentials, or none that live so long."""
-        now = datetime.now(UTC)
+        now = self.clock()
         self._check_life(now, expires_s)
         return presign(
             method, self.scope, key, keys=self.keys(), at=now, expires_s=expires_s, headers=headers or {}
