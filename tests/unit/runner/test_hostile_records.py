@@ -20,22 +20,10 @@ from trialfleet_runner.context.hook_log import denials, read_hook_log
 
 Record = dict[str, object]
 
-ODD: tuple[object, ...] = (
-    None,
-    True,
-    0,
-    -1,
+ODD: list[object] = [
+    *json.loads(r'[null, true, 0, -1, Infinity, NaN, "", "\ud800", "\u0000", [], [[]], {}, {"a": [{}]}]'),
     10**400,
-    float("inf"),
-    float("nan"),
-    "",
-    "\ud800",
-    "\0",
-    [],
-    [[]],
-    {},
-    {"a": [{}]},
-)
+]
 FIRING: Record = {
     "at": 1.5,
     "tool": "Read",
