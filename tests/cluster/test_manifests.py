@@ -25,6 +25,7 @@ from tests.cluster.cluster import (
     restricted_pod,
 )
 from tests.cluster.policies import Peer, reached, reaches
+from tests.cluster.ray_schema import ray_clusters
 from trialfleet_controller.operate.permissions import DRIVING, SUBMITTING, Need
 
 pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
@@ -339,6 +340,20 @@ def test_rays_pods_are_admitted_and_run_as_the_controller(namespace: str) -> Non
             {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "ray"}, "spec": template["spec"]},
         )
         assert made["spec"]["serviceAccountName"] == "trialfleet-controller"
+
+
+def test_the_api_server_accepts_the_ray_cluster_and_nothing_misspelled(namespace: str) -> None:
+    with ray_clusters():
+        right, wrong = ray_cluster(), ray_cluster()
+        wrong["spec"]["headGroupSpec"]["rayStartParam"] = wrong["spec"]["headGroupSpec"].pop("rayStartParams")
+        dry = ("-n", namespace, "create", "--dry-run=server", "--validate=strict", "-f", "-")
+        for each in (right, wrong):
+            each["metadata"]["namespace"] = namespace
+        until = time.monotonic() + 60
+        while "created (server dry run)" not in (said := kubectl(*dry, stdin=right)).stdout:
+            assert "ensure CRDs are installed first" in said.stderr, said.stderr  # its discovery is behind
+            assert time.monotonic() < until, said.stderr
+        assert 'unknown field "spec.headGroupSpec.rayStartParam"' in kubectl(*dry, stdin=wrong).stderr
 
 
 def test_the_ray_cluster_is_of_the_locked_version() -> None:
