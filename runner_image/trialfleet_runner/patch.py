@@ -8,11 +8,12 @@ has a say, and what it commits, stashes or ignores makes no difference.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from trialfleet_runner.bundle import redacted
 from trialfleet_runner.cache import scratch
 from trialfleet_runner.exclusions import Exclusions, is_junk
 from trialfleet_runner.git import GitError, git, read_blobs
@@ -56,11 +57,14 @@ class Left:
     odd: tuple[str, ...]
 
 
-def diff(workspace: Path, template: Template, exclusions: Exclusions) -> Left:
-    """Compare the workspace, which an agent had for itself, with what it was given."""
+def diff(workspace: Path, template: Template, exclusions: Exclusions, *, secrets: Collection[str] = ()) -> Left:
+    """Compare the workspace, which an agent had for itself, with what it was given. Files whose names hold one of
+    the `secrets` stay behind: masked, two names may become one, and the diff would not apply."""
     found = survey(workspace, template.manifest)
     changes, excluded = _split(found.changes, exclusions)
-    kept, unfit = _fitting(changes, template)
+    telling = {path: masked for path in changes if (masked := _masked(path, secrets)) != path}
+    kept, unfit = _fitting({path: entry for path, entry in changes.items() if path not in telling}, template)
+    unfit += [f"{masked} (its name holds a secret)" for masked in telling.values()]
     return Left(
         diff=between(template, kept),
         changed=tuple(sorted(kept)),
@@ -127,6 +131,10 @@ def applied(tree: Tree, changes: Changes) -> dict[str, Entry]:
 def _split(changes: Changes, exclusions: Exclusions) -> tuple[dict[str, Entry | None], list[str]]:
     kept = {path: entry for path, entry in changes.items() if not exclusions.excludes(path)}
     return kept, [path for path in changes if path not in kept and not is_junk(path)]
+
+
+def _masked(path: str, secrets: Collection[str]) -> str:
+    return os.fsdecode(redacted(os.fsencode(path), secrets))
 
 
 def _result(template: Template, changes: Changes) -> Tree:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from trialfleet_runner.trees import Entry, Kind, TreeError, check_path
 MAX_FILE_BYTES = 8 * 2**20
 MAX_BYTES = 32 * 2**20
 MAX_CHANGES = 20_000
+MAX_FOLDERS = 200_000  # twice the files that a tree may have
 
 Changes = Mapping[str, Entry | None]  # None: removed
 Manifest = Mapping[str, tuple[str, int, str]]  # path -> kind, size, SHA-256
@@ -44,6 +45,7 @@ class _Walk:
         self.seen: set[str] = set()
         self.bytes = 0
         self.new = 0
+        self.folders = 0
 
     def walk(self) -> None:
         todo = [""] if os.path.isdir(self.root) and not os.path.islink(self.root) else []  # noqa: PTH112, PTH114
@@ -55,17 +57,20 @@ class _Walk:
                     continue
                 if stat.S_ISDIR(mode):
                     todo.append(path)
+                    self.folders += 1
                 else:
                     self._visit(path, mode)
-                if self.new > MAX_CHANGES:
-                    self.odd.add(f"(more than {MAX_CHANGES} new files: the rest was not looked at)")
+                if self.new > MAX_CHANGES or self.folders > MAX_FOLDERS:
+                    many = f"{MAX_CHANGES} new files" if self.new > MAX_CHANGES else f"{MAX_FOLDERS} folders"
+                    self.odd.add(f"(more than {many}: the rest was not looked at)")
                     todo.clear()
                     self.seen.update(self.manifest)
                     return
         for path in self.manifest.keys() - self.seen:
             self.changes[path] = None
 
-    def _children(self, folder: str) -> list[tuple[str, int]]:
+    def _children(self, folder: str) -> Iterator[tuple[str, int]]:
+        """One after the other: an empty file takes no room, so a folder may hold millions."""
         path = os.path.join(self.root, os.fsencode(folder))  # noqa: PTH118 - bytes: names need not be UTF-8
         try:
             try:
@@ -74,11 +79,11 @@ class _Walk:
                 os.chmod(path, 0o700)  # noqa: PTH101
                 scan = os.scandir(path)
             with scan:
-                return [(os.fsdecode(e.name), e.stat(follow_symlinks=False).st_mode) for e in scan]
+                for entry in scan:
+                    yield os.fsdecode(entry.name), entry.stat(follow_symlinks=False).st_mode
         except OSError as error:
             self.odd.add(f"{folder} ({error.strerror})")
             self.seen.update(p for p in self.manifest if p.startswith(folder + "/") or not folder)
-            return []
 
     def _visit(self, path: str, mode: int) -> None:
         known = self.manifest.get(path)

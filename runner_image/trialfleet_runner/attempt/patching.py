@@ -28,7 +28,7 @@ TRAJECTORY_CAP = 4 * 2**20
 def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun, *, secrets: Collection[str]) -> Patch:
     """Raises `Lost(contaminated)` when a declared delivery did not arrive, or an undeclared one did. An agent may
     have written the `secrets` that it was given into its files or its talk: they do not travel."""
-    left = diff(scratch.workspace, ready.given, ready.exclusions)
+    left = diff(scratch.workspace, ready.given, ready.exclusions, secrets=secrets)
     hook = read_hook_log(scratch.home / HOOK_LOG)
     denied = denials(scratch.home / FAIL_FAST_LOG) if grants.condition.fail_fast else None
     insisted = frozenset({"inline", "files"} if run.identity.loads_files else {"inline"})
@@ -47,7 +47,7 @@ def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun, *, s
         nonce=grants.intent_nonce,
         at=time.time(),
         diff=without(secrets, left.diff),
-        excluded=tuple(sorted(map(storable, {*left.excluded, *left.odd}))),
+        excluded=tuple(sorted(without(secrets, storable(path)) for path in {*left.excluded, *left.odd})),
         stop=run.stop,
         throttled_s=run.gateway.throttled_s if run.gateway else 0.0,
         metrics=measured(grants, run, left, hook, denied),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from trialfleet_runner.attempt.patching import without
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.exclusions import Exclusions
 from trialfleet_runner.patch import changes_of, diff
@@ -146,3 +147,19 @@ def test_links_that_no_patch_can_carry_are_named(template: Template, tmp_path: P
 
 def test_a_workspace_that_is_gone_has_lost_all_its_files(template: Template, tmp_path: Path) -> None:
     assert _round_trip(template, tmp_path / "ws") == (set(TREE), ())
+
+
+def test_names_that_hold_a_secret_stay_behind_and_the_masked_diff_applies(
+    template: Template, tmp_path: Path
+) -> None:
+    """Masked, two names may become one: no tree could hold what the diff then says."""
+    clone(template, tmp_path / "ws")
+    secret = "sk-12345678"
+    for name in (f"{secret}/x", f"folder/{secret}", "[redacted]", "kept"):
+        _write(tmp_path / "ws" / name, f"a {secret} of\n".encode())
+    exclusions = Exclusions.of(template.manifest, (), (".",))
+    left = diff(tmp_path / "ws", template, exclusions, secrets={secret})
+    changes = changes_of(without({secret}, left.diff), template, exclusions)
+    assert set(changes) == set(left.changed) == {"[redacted]", "kept"}
+    assert changes["kept"] == Entry(b"a [redacted] of\n")
+    assert left.odd == ("[redacted]/x (its name holds a secret)", "folder/[redacted] (its name holds a secret)")

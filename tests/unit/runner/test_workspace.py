@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -248,6 +249,33 @@ def test_too_many_new_files_end_the_walk(
     left = patch.diff(workspace, template, exclusions)
     assert len(left.changed) <= 51
     assert any("the rest was not looked at" in words for words in left.odd)
+
+
+def test_too_many_folders_end_the_walk(
+    template: Template, workspace: Path, exclusions: Exclusions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey, "MAX_FOLDERS", 50)
+    for number in range(60):
+        (workspace / f"many/{number}").mkdir(parents=True)
+    left = patch.diff(workspace, template, exclusions)
+    assert left.odd == ("(more than 50 folders: the rest was not looked at)",)
+
+
+def test_a_folder_of_very_many_files_is_not_held_in_memory(
+    template: Template, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey, "MAX_CHANGES", 50)
+    monkeypatch.setattr(survey, "MAX_FILE_BYTES", 1000)  # as much is set aside for each
+    (workspace / "many").mkdir()
+    for number in range(5000):
+        (workspace / f"many/{number}").write_text("")
+    tracemalloc.start()
+    try:
+        survey.survey(workspace, template.manifest)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100 * 5000 / 2  # a name and a mode take more than a hundred bytes
 
 
 def test_a_test_file_that_became_a_folder_stays_a_file(
