@@ -1,16 +1,40 @@
-"""Before and after a campaign, under the Roles of k8s/base: the image on nodes, and everything cleared away."""
+"""Before, beside and after a campaign, under the Roles of k8s/base: the image on nodes, campaigns cancelled and
+extended, and everything cleared away."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cluster.minimal import Minimal, client, kubectl, minimal
+from tests.cluster.cluster import kubectl as asked
+from tests.cluster.faults import until
+from tests.cluster.minimal import ROOT, Minimal, Ran, client, kubectl, minimal
+from tests.integration.campaign_audit import audit, records
+from trialfleet_controller.campaigns import from_file
+from trialfleet_controller.kube import names
+from trialfleet_controller.ledger import Ledger
+from trialfleet_controller.plan import trials
+from trialfleet_runner.contract import LossClass, Verdict
 
 pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "s3", "image"), pytest.mark.slow]
+
+NO_REPORT = ("--no-ray", "--no-report")
+# Runs until somebody makes the file.
+GATED = {
+    "kind": "command",
+    "options": {"argv": ["/bin/sh", "-c", "touch /tmp/begun; until [ -e /tmp/go ]; do sleep 0.1; done"]},
+    "timeout_s": 400,
+}
+LIMITS = {"cpu": 0.3, "memory": "256Mi", "disk": "256Mi", "parallel": 2}
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +53,85 @@ def real_node() -> str:
 
 def keys(place: Minimal) -> set[str]:
     return {item["Key"] for item in client().list_objects_v2(Bucket=place.bucket).get("Contents", ())}
+
+
+def ledger(file: Path) -> Ledger:
+    found = from_file(file)
+    return Ledger(found.store, found.name)
+
+
+@pytest.fixture(scope="module")
+def gated(place: Minimal) -> Callable[[str], Ledger]:
+    """Freezes a campaign of this name, three trials wide two, whose agents wait. The cluster is looked at once."""
+    file = place.campaign(campaign="gated", reps=3, agent=GATED, limits=LIMITS)
+    ran = place.trialfleet("plan", str(file), "--freeze")
+    assert ran.code == 0, ran.err
+    made = ledger(file)
+
+    def frozen(campaign: str) -> Ledger:
+        named = Ledger(made.store, campaign)
+        named.freeze(made.plan().model_copy(update={"campaign": campaign, "uid": secrets.token_hex(16)}))
+        return named
+
+    return frozen
+
+
+def by_url(place: Minimal, command: str, campaign: str, *options: str) -> Ran:
+    """From anywhere: the store's address and nothing of the cluster."""
+    env = {"AWS_ENDPOINT_URL_S3": os.environ["S3_ENDPOINT"], "KUBECONFIG": "/no/such/file"}
+    return place.trialfleet(command, url(place, campaign), *options, env=env)
+
+
+def url(place: Minimal, campaign: str) -> str:
+    return f"s3://{place.bucket}/runs/{campaign}"
+
+
+def standing(place: Minimal, campaign: str) -> dict[str, Any]:
+    return dict(json.loads(by_url(place, "status", campaign, "--json").out))
+
+
+@contextmanager
+def resumed(place: Minimal, campaign: str, *options: str) -> Generator[subprocess.Popen[str]]:
+    """A controller of its own, whose output is read at its end."""
+    program = subprocess.Popen(
+        [sys.executable, "-m", "trialfleet_runner.cli", "resume", url(place, campaign), *NO_REPORT, *options],
+        cwd=ROOT,
+        env={**os.environ, "KUBECONFIG": str(place.kubeconfig), "AWS_ENDPOINT_URL_S3": os.environ["S3_ENDPOINT"]},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield program
+    finally:
+        if program.poll() is None:
+            program.kill()
+            program.communicate()
+
+
+def pods(place: Minimal, kept: Ledger) -> dict[str, str]:
+    """The campaign's pods that are there, by trial."""
+    chosen = ("-n", place.namespace, "-l", names.selector(kept.plan().uid))
+    listed = json.loads(kubectl("get", "pods", *chosen, "-o", "json"))["items"]
+    return {pod["metadata"]["labels"][names.TRIAL]: pod["metadata"]["name"] for pod in listed}
+
+
+def inside(place: Minimal, pod: str, *argv: str) -> bool:
+    """Whether the command ended well in the agent's container."""
+    return asked("exec", pod, "-n", place.namespace, "-c", names.AGENT, "--", *argv).returncode == 0
+
+
+def both(place: Minimal, kept: Ledger, controller: subprocess.Popen[str]) -> dict[str, str]:
+    """Two pods by their trials, once their agents run."""
+
+    def at_work() -> dict[str, str] | None:
+        assert controller.poll() is None, controller.communicate()[0]
+        there = pods(place, kept).items()
+        running = {trial: pod for trial, pod in there if inside(place, pod, "test", "-e", "/tmp/begun")}
+        return running if len(running) == 2 else None
+
+    running: dict[str, str] = until(at_work)
+    return running
 
 
 def test_prepull_says_which_nodes_are_ready(place: Minimal) -> None:
@@ -87,3 +190,86 @@ def test_a_whole_store_by_age(place: Minimal, tmp_path: Path) -> None:
     assert "would remove aged" in old.out
     assert "runs/aged/campaign.json" in keys(place)
     assert place.trialfleet("gc", "--older-than", "1").code == 2
+
+
+def test_cancel_drains_and_cancel_now_stops(
+    place: Minimal, gated: Callable[[str], Ledger], tmp_path: Path
+) -> None:
+    """Both by the store alone; the controller lives, and obeys."""
+    log, kept = tmp_path / "controller.jsonl", gated("cancelled")
+    with resumed(place, "cancelled", "--log-json", str(log)) as controller:
+        finishing, stopped = (running := both(place, kept, controller))
+        said = by_url(place, "cancel", "cancelled").out
+        assert "cancelled is cancelled: nothing more starts, running attempts are finished" in said
+        until(lambda: "cancelled by" in log.read_text())
+        assert inside(place, running[finishing], "touch", "/tmp/go")
+        until(lambda: kept.outcome(finishing))
+        assert inside(place, running[stopped], "true"), "what runs is finished"
+        said = by_url(place, "cancel", "cancelled", "--now").out
+        assert "cancelled is cancelled: nothing more starts, running attempts are stopped" in said
+        printed, _ = controller.communicate(timeout=150)
+    assert controller.returncode == 0, printed
+    until(lambda: not pods(place, kept))
+    shown = standing(place, "cancelled")
+    assert (shown["state"], shown["terminal"], shown["losses"]) == ("cancelled", 2, {"cancelled": 1})
+
+    (never,) = {trial.id for trial in trials(kept.plan())} - {finishing, stopped}
+    measured, given_up = kept.outcome(finishing), kept.outcome(stopped)
+    assert measured is not None
+    assert measured.scored is not None
+    assert (measured.attempts, measured.losses, measured.scored.verdict) == (1, (), Verdict.FAILED)
+    assert given_up is not None
+    assert (given_up.attempts, given_up.losses, given_up.scored) == (1, (LossClass.CANCELLED,), None)
+    assert (kept.chain(never), kept.outcome(never)) == ((), None)
+
+    before = records(kept.store, "cancelled")
+    with resumed(place, "cancelled") as controller:
+        printed, _ = controller.communicate(timeout=150)
+    assert controller.returncode == 0, printed
+    assert "cancelled by" in printed
+    added = records(kept.store, "cancelled").items() - before.items()
+    assert all(key.startswith("cancelled/epochs/") for key, _ in added), "a cancelled campaign goes on"
+    assert not pods(place, kept)
+
+
+def test_cancel_now_of_a_campaign_whose_controller_died(place: Minimal, gated: Callable[[str], Ledger]) -> None:
+    kept = gated("orphaned")
+    with resumed(place, "orphaned") as controller:
+        running = both(place, kept, controller)
+        controller.kill()
+    before = records(kept.store, "orphaned")
+    alone = by_url(place, "cancel", "orphaned", "--now")
+    assert alone.code == 2
+    assert "no controller is there to stop them" in alone.err
+    assert "export KUBECONFIG" in alone.err
+    assert pods(place, kept).keys() == running.keys()
+    env = {"AWS_ENDPOINT_URL_S3": os.environ["S3_ENDPOINT"]}
+    ran = place.trialfleet("cancel", url(place, "orphaned"), "--now", env=env)
+    assert ran.code == 0, ran.err
+    until(lambda: not pods(place, kept))
+    for trial in trials(kept.plan()):
+        outcome = kept.outcome(trial.id)
+        assert (outcome is not None) == (trial.id in running)
+        assert outcome is None or outcome.losses == (LossClass.CANCELLED,)
+    assert before.items() <= records(kept.store, "orphaned").items()
+    assert standing(place, "orphaned")["state"] == "cancelled"
+
+
+def test_more_reps_of_a_finished_campaign_run_the_new_blocks_alone(place: Minimal) -> None:
+    file = place.campaign(campaign="extended", conditions=["none", "placebo"])
+    ran = place.trialfleet("run", str(file), *NO_REPORT)
+    assert ran.code == 0, ran.err
+    kept = ledger(file)
+    before = records(kept.store, "extended")
+    ran = place.trialfleet("resume", str(file), "--reps", "2", *NO_REPORT)
+    assert ran.code == 0, ran.err
+    assert "amended: 2 reps (after a look: the report says so)" in ran.err
+    now = records(kept.store, "extended")
+    assert before.items() <= now.items(), "a record of the first block was changed or lost"
+    new = {trial.id for trial in trials(kept.plan(), 2)} - {trial.id for trial in trials(kept.plan())}
+    grown = [key for key in now if key not in before and key.split("/")[1] not in ("epochs", "amendments")]
+    assert {key.split("/")[2].removesuffix(".json") for key in grown} == new
+    outcomes = audit(kept.store, kept.plan(), before=before, verdict=Verdict.FAILED, reps=2)
+    assert [outcome.attempts for outcome in outcomes] == [1] * 4
+    shown = standing(place, "extended")
+    assert (shown["terminal"], shown["reps"], shown["after_look"], shown["losses"]) == (4, 2, True, {})

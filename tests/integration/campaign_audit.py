@@ -48,10 +48,11 @@ def audit(
     log: Path | None = None,
     before: dict[str, bytes] | None = None,
     verdict: Verdict | None = None,
+    reps: int | None = None,
 ) -> list[Outcome]:
     """Outcomes in plan order, every one of them there and right. `log`: where runners noted each execution of the
     agent; `before`: records at some earlier moment, none of which may have changed; `verdict`: what all must have
-    measured, None: what feigned runners make of a trial's seed."""
+    measured, None: what feigned runners make of a trial's seed; `reps`: of an amendment."""
     store = _opened(at)
     ledger = Ledger(store, plan.campaign)
     now = records(store, plan.campaign)
@@ -59,7 +60,7 @@ def audit(
         assert now.get(key) == raw, f"{key} was changed"
     outcomes = []
     started: set[str] = set()
-    for trial in trials(ledger.plan()):
+    for trial in trials(ledger.plan(), reps):
         chain = ledger.chain(trial.id)
         outcome = ledger.outcome(trial.id)
         assert outcome is not None, f"{trial.id} was lost"

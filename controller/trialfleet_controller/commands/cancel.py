@@ -6,6 +6,8 @@ import getpass
 
 import click
 
+from trialfleet_runner.errors import OperatorError
+
 
 @click.command("cancel")
 @click.argument("campaign")
@@ -29,7 +31,11 @@ def cancel(campaign: str, store: str | None, now: bool) -> None:
     if cancelled.now and plan.kubernetes is not None:
         from trialfleet_controller.driving import stop_what_runs
 
-        stop_what_runs(ledger, plan, found.address)
+        try:
+            stop_what_runs(ledger, plan, found.address)
+        except OperatorError:
+            click.echo("no controller is there to stop them: its pods go on until this is mended", err=True)
+            raise
 
 
 def _user() -> str:
