@@ -23,7 +23,7 @@ from trialfleet_runner.context.delivery import Composed, with_text
 from trialfleet_runner.context.preflight import block
 from trialfleet_runner.contract import Grants, HaltScope, LossClass, Stop
 from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.sandbox.protocol import Exit, Job, Sandbox, SandboxError
+from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxError
 from trialfleet_runner.testrun import argv, selection
 
 if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway
@@ -91,7 +91,11 @@ def run_agent(
             if stop.is_set():
                 raise Lost(LossClass.TERMINATED, "the runner was told to stop before the agent started")
             begun(True)
-            return _run(_limited(job, grants, gateway, stop), place.sandbox, begun)
+            try:
+                return place.sandbox.run(_limited(job, grants, gateway, stop))
+            except SandboxError as error:
+                begun(before is not None and before.exit is not None)  # what a pre-flight took is spent
+                raise Lost(LossClass.SETUP, f"the sandbox failed: {error}") from error
 
         setup = _setup(grants, ready, place, fix=fix, gateway=gateway)
         if preflight_run.wanted(grants):
@@ -247,14 +251,6 @@ def _limited(job: Job, grants: Grants, gateway: Gateway | None, stop: threading.
         return job
     job = replace(job, extra_time_s=gateway.throttled_s)
     return replace(job, gateway=gateway.socket, gateway_port=PORT) if gateway.socket else job
-
-
-def _run(job: Job, sandbox: Sandbox, begun: Callable[[bool], None]) -> Exit:
-    try:
-        return sandbox.run(job)
-    except SandboxError as error:
-        begun(False)
-        raise Lost(LossClass.SETUP, f"the sandbox failed: {error}") from error
 
 
 def _setup(grants: Grants, ready: Ready, place: Place, *, fix: bytes | None, gateway: Gateway | None) -> Setup:

@@ -1,0 +1,61 @@
+"""An attempt whose pre-flight ran and whose agent then could not be started has spent: it is no free try."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.integration.lab import Lab, Told
+from trialfleet_runner.attempt.flow import Attempt
+from trialfleet_runner.attempt.scratch import folder_name, locked
+from trialfleet_runner.contract import AgentSpec, Limits, Loss, LossClass
+from trialfleet_runner.sandbox import choose
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, Sandbox, SandboxError
+
+LIMITS = Limits(memory_bytes=2**30, disk_bytes=2**28, stop_grace_s=0.2)
+NOTHING = AgentSpec(kind="command", timeout_s=60, options={"argv": ["/bin/true"]})
+
+
+@dataclass
+class Breaks:
+    """A sandbox that fails once it has run `after` jobs."""
+
+    inner: Sandbox
+    after: int
+    ran: int = field(default=0)
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.inner.warnings
+
+    def run(self, job: Job) -> Exit:
+        if self.ran == self.after:
+            raise SandboxError("no more")
+        self.ran += 1
+        return self.inner.run(job)
+
+    def path_inside(self, path: Path, mounts: tuple[Mount, ...]) -> str:
+        return self.inner.path_inside(path, mounts)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    return Lab(tmp_path_factory.mktemp("turns"))
+
+
+@pytest.mark.parametrize("jobs", [0, 1])
+def test_a_sandbox_that_breaks_after_the_look_loses_a_run(lab: Lab, jobs: int) -> None:
+    told = Told(targets=("shop/pricing/rules.py",))
+    grants = lab.grants(NOTHING, "preflight", attempt=jobs + 1, limits=LIMITS, told=told)
+    sandbox = Breaks(choose(), after=jobs)
+    with locked(lab.scratch, folder_name(grants)) as scratch:
+        result = Attempt(grants, scratch, sandbox, choose(), lab.cache, threading.Event()).run()
+    assert isinstance(result, Loss)
+    assert (result.loss, result.agent_started, sandbox.ran) == (LossClass.SETUP, jobs == 1, jobs)
