@@ -143,7 +143,9 @@ def drive(
 
 def stop_what_runs(ledger: Ledger, plan: Plan, address: StoreSpec) -> None:
     """Of a campaign that was cancelled at once: pods that outlived their controller are marked as lost and
-    stopped. A controller that lives does it itself."""
+    stopped. A controller that lives does it itself. Without any, no cluster is asked for."""
+    if not ledger.survey().open:
+        return
     with suppress(epochs.Driven):
         drive(ledger, plan, as_json=False, address=address, hosts=Hosts(use_ray=False))
 

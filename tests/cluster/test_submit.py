@@ -18,6 +18,7 @@ pytestmark = [
 ]
 
 ENDS_S = 240
+TRIAL = "sqlparse-aligned-case-without-end/none/0"
 
 
 def submit(place: Minimal, *options: str) -> tuple[int, str]:
@@ -85,6 +86,16 @@ def test_a_job_runs_the_campaign_and_everybody_reads_the_store(tmp_path: Path) -
         assert "has ended: Complete" in said
         by_url(place, "report", "--out", str(tmp_path / "report"))
         assert (tmp_path / "report" / "report.html").is_file()
+        assert "failed" in by_url(place, "show", TRIAL, "--part", "attempts")  # `nop` mends nothing
+        by_url(place, "logs", TRIAL)
+        pulled = tmp_path / "pulled"
+        by_url(place, "pull", str(pulled))
+        assert len(list(pulled.rglob("end.json"))) == len(list(pulled.rglob("bundle.tar.zst"))) == 1
+        assert not list(pulled.rglob("grants"))
+        offline = place.trialfleet("show", str(pulled / "submitted"), TRIAL, env={"AWS_ENDPOINT_URL_S3": ""})
+        assert offline.code == 0, offline.err
+        for options in ((), ("--now",)):
+            assert "submitted is cancelled" in by_url(place, "cancel", *options)
 
 
 def test_another_submission_under_the_same_name_is_refused(tmp_path: Path) -> None:
