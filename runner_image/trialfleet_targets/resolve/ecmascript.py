@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from trialfleet_targets.facts import Import
-from trialfleet_targets.resolve.configuration import json_table, rows, strings, table
+from trialfleet_targets.resolve.configuration import at, json_table, rows, strings, table
 from trialfleet_targets.resolve.names import WHOLE, Bound, Found, Resolver, ancestors, folder_of, join
+from trialfleet_targets.resolve.workspaces import Workspaces
 from trialfleet_targets.snapshot import SourceFile
 
 _SUFFIXES = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
@@ -21,6 +22,8 @@ _MEANT = {  # a specifier's suffix -> what it was written as
 }
 _BUILT = {"dist", "lib", "build", "out", "esm", "cjs", "es", "types", "mjs", "umd", "output"}
 _BUILT_SUFFIX = re.compile(r"\.(?:d\.[mc]?ts|[mc]?[jt]sx?)$")
+_DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
+_LOCAL = {"workspace", "link", "file", "portal"}
 _DEEPEST = 16  # of `extends` and of nested conditions
 
 
@@ -35,18 +38,23 @@ class _Paths:
 class EcmaScriptResolver(Resolver):
     def __init__(self, files: Mapping[str, SourceFile], others: Mapping[str, bytes]) -> None:
         super().__init__(files, others)
-        self.packages: dict[str, str] = {}  # name -> folder
+        named: dict[str, list[str]] = {}  # name -> folders, the outermost first
         self.manifests: dict[str, Mapping[str, Any]] = {}  # folder -> package.json
         self.configs: dict[str, dict[str, Mapping[str, Any]]] = {}  # folder -> name -> tsconfig
         for path in sorted(others, key=lambda path: (path.count("/"), path)):
             folder, _, name = path.rpartition("/")
             if name == "package.json":
                 self.manifests[folder] = json_table(others[path])
-                named = self.manifests[folder].get("name")
-                if isinstance(named, str) and named:
-                    self.packages.setdefault(named, folder)
+                own = self.manifests[folder].get("name")
+                if isinstance(own, str) and own:
+                    named.setdefault(own, []).append(folder)
             elif name.startswith(("tsconfig", "jsconfig")) and name.endswith(".json"):
                 self.configs.setdefault(folder, {})[name] = json_table(others[path])
+        workspaces = Workspaces(others, self.manifests) if any(map(_several, named.values())) else None
+        self.packages = {  # name -> folder; of several, that of a workspace
+            name: min(folders, key=workspaces.depth) if workspaces and _several(folders) else folders[0]
+            for name, folders in named.items()
+        }
         self._paths: dict[str, list[_Paths]] = {}
         self._resolved: dict[tuple[str, str], str] = {}
 
@@ -88,8 +96,9 @@ class EcmaScriptResolver(Resolver):
         if specifier.startswith("#"):
             return self._own_import(folder, specifier)
         for name in _package_names(specifier):
-            if name in self.packages:
-                file = self._in_package(self.packages[name], specifier[len(name) :].lstrip("/"))
+            package = self._package(folder, name)
+            if package is not None:
+                file = self._in_package(package, specifier[len(name) :].lstrip("/"))
                 if file:
                     return file
         if specifier.startswith(("@/", "~/")):  # the custom of bundlers, when no configuration says so
@@ -97,6 +106,28 @@ class EcmaScriptResolver(Resolver):
                 if above in self.manifests:
                     return self._relative(above, "src/" + specifier[2:]) or self._relative(above, specifier[2:])
         return ""
+
+    def _package(self, folder: str, name: str) -> str | None:
+        """The folder of the package that files in `folder` call so: as a package.json above them says, or whoever
+        has the name."""
+        for above in ancestors(folder):
+            for kind in _DEPENDENCIES:
+                said = at(self.manifests.get(above), kind, name)
+                found = self._local(above, said) if isinstance(said, str) else None
+                if found is not None:
+                    return found
+        return self.packages.get(name)
+
+    def _local(self, folder: str, said: str) -> str | None:
+        """What a dependency's version names in the repository; None when it is a version."""
+        protocol, _, rest = said.partition(":")
+        if protocol not in _LOCAL:
+            return None
+        if rest.startswith("."):
+            place = join(folder, rest)
+            return place if place in self.manifests else None
+        alias = rest.rpartition("@")[0] if protocol == "workspace" else ""
+        return self.packages.get(alias)
 
     def _at(self, base: str, depth: int = 0) -> str:
         """A file by its path without a suffix, with one, with that of what it is compiled to, or a folder's."""
@@ -235,6 +266,10 @@ class EcmaScriptResolver(Resolver):
         if folder_of(place) not in self.configs and join(folder, target) in self.configs:
             return join(folder, target) or "", "tsconfig.json"
         return folder_of(place), place.rpartition("/")[2]
+
+
+def _several(folders: Sequence[str]) -> bool:
+    return len(folders) > 1
 
 
 def _patterns(paths: Mapping[str, Any], base: str | None, folder: str) -> tuple[tuple[str, tuple[str, ...]], ...]:

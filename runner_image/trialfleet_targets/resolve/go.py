@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from trialfleet_targets.facts import Import
 from trialfleet_targets.languages.go import package_name
 from trialfleet_targets.resolve.names import WHOLE, Bound, Found, Resolver, folder_of, join
 from trialfleet_targets.snapshot import SourceFile
 
-_MODULE = re.compile(rb'^\s*module\s+"?([^\s"]+)"?\s*(?://.*)?$', re.MULTILINE)
-_REPLACED = re.compile(rb"^\s*(?:replace\s+)?(\S+)(?:\s+v\S+)?\s*=>\s*(\.{1,2}/\S*)\s*(?://.*)?$", re.MULTILINE)
+_MODULE = re.compile(r'module\s+"?([^\s"]+)"?\s*(?://.*)?')
+_REPLACED = re.compile(r"(?:replace\s+)?(\S+)(?:\s+v\S+)?\s*=>\s*(\.{1,2}/\S*)\s*(?://.*)?")
+_USE = re.compile(r'(?:use\s+)?"?([^\s"()]+)"?\s*(?://.*)?')
+_BLOCK = re.compile(r"(\w+)\s*\(\s*(?://.*)?")
+_LARGEST, _LONGEST_LINE = 2**18, 1000  # of what people and tools write
 _FOLDER = "folder:"
+_NEVER = 10_000  # deeper than any path
 
 
 class GoResolver(Resolver):
@@ -71,18 +75,58 @@ class GoResolver(Resolver):
         return declared[0] if declared else folder.rpartition("/")[2]
 
     def _modules(self) -> list[tuple[str, str]]:
-        """(Path of a module, its folder), the longest first."""
+        """(Path of a module, its folder), the longest first. Of several modules of one path, that of the outermost
+        workspace that uses one; then the outermost."""
+        lines = {path: _lines(data) for path, data in self.others.items() if _name(path) in ("go.mod", "go.work")}
         found: dict[str, str] = {}
-        for path in sorted(self.others):
-            if path.rpartition("/")[2] not in ("go.mod", "go.work"):
-                continue
-            data, base = self.others[path], folder_of(path)
-            for there, local in _REPLACED.findall(data):
-                folder = join(base, local.decode("utf-8", "replace"))
-                if folder is not None:
-                    found.setdefault(there.decode("utf-8", "replace"), folder)
-        for path in sorted(self.others):
-            named = _MODULE.search(self.others[path]) if path.rpartition("/")[2] == "go.mod" else None
+        for path in sorted(lines):
+            for line in lines[path]:
+                replaced = _REPLACED.fullmatch(line) if "=>" in line else None
+                folder = join(folder_of(path), replaced[2]) if replaced else None
+                if replaced and folder is not None:
+                    found.setdefault(replaced[1], folder)
+        used = _used(lines)
+        modules = [path for path in lines if _name(path) == "go.mod"]
+        for path in sorted(modules, key=lambda path: (-used.get(folder_of(path), _NEVER), -path.count("/"), path)):
+            named = next(filter(None, map(_MODULE.fullmatch, lines[path])), None)
             if named:
-                found[named[1].decode("utf-8", "replace")] = folder_of(path)
+                found[named[1]] = folder_of(path)  # the last one stays
         return sorted(found.items(), key=lambda item: (-len(item[0]), item))
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _lines(data: bytes) -> list[str]:
+    """Those that say something."""
+    lines = map(str.strip, data[:_LARGEST].decode("utf-8", "replace").split("\n"))
+    return [line for line in lines if line and len(line) <= _LONGEST_LINE]
+
+
+def _used(files: Mapping[str, list[str]]) -> dict[str, int]:
+    """Folder -> depth of the outermost go.work that uses it."""
+    found: dict[str, int] = {}
+    for path in sorted(files, key=lambda path: (path.count("/"), path)):
+        if _name(path) == "go.work":
+            for place in _uses(files[path]):
+                folder = join(folder_of(path), place)
+                if folder is not None and not place.startswith("/"):
+                    found.setdefault(folder, path.count("/"))
+    return found
+
+
+def _uses(lines: Iterable[str]) -> Iterator[str]:
+    """
+    >>> list(_uses(["use ./a", "use (", "./b // c", ")", "replace (", "./d", ")"]))
+    ['./a', './b']
+    """
+    block = ""
+    for line in lines:
+        opened = _BLOCK.fullmatch(line)
+        if opened or line.startswith(")"):
+            block = opened[1] if opened else ""
+        elif block == "use" or (not block and line.startswith("use")):
+            named = _USE.fullmatch(line)
+            if named and named[1] != "use":
+                yield named[1]

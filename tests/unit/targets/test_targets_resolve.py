@@ -53,7 +53,16 @@ FACTS = st.builds(
 )
 OTHERS = st.dictionaries(
     st.sampled_from(
-        ["package.json", "tsconfig.json", "go.mod", "Cargo.toml", "pyproject.toml", "a/package.json", "go.work"]
+        [
+            "package.json",
+            "tsconfig.json",
+            "go.mod",
+            "Cargo.toml",
+            "pyproject.toml",
+            "a/package.json",
+            "go.work",
+            "lerna.json",
+        ]
     ),
     st.one_of(
         st.binary(max_size=40),
@@ -61,7 +70,13 @@ OTHERS = st.dictionaries(
             [b'{"name": "a", "main": "../../x"}', b'{"extends": ".", "compilerOptions": {"paths": {"*": ["*"]}}}']
         ),
         st.sampled_from(
-            [b"module m\n", b"[package]\nname = 'a'\n[lib]\npath = '../..'\n", b"[tool]\npytest = 1\n"]
+            [
+                b"module m\n",
+                b"use a\n",
+                b'{"name": "a", "workspaces": ["*"]}',
+                b"[package]\nname = 'a'\n[lib]\npath = '../..'\n",
+                b"[tool]\npytest = 1\n",
+            ]
         ),
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.unit.targets.sources_fixture import edges_of, leads
@@ -114,6 +116,118 @@ def test_configuration_that_nobody_can_read_is_as_if_it_were_not_there(config: s
         "tsconfig.b.json": '{"extends": "./tsconfig"}',
     }
     assert leads(edges_of({**project, path: config}), "a.ts") == {"b.ts": ("b",)}
+
+
+PNPM = {
+    "pnpm-workspace.yaml": (
+        "# members\npackages:\n  - 'packages/*'   # all of them\n  - \"!**/fixtures/**\"\n  - apps/**\n"
+    ),
+    "package.json": '{"name": "root"}',
+    "packages/core/package.json": '{"name": "@acme/core", "main": "./src/index.ts"}',
+    "packages/core/src/index.ts": "export const core = 1\n",
+    "apps/web/package.json": '{"name": "web", "dependencies": {"@acme/core": "workspace:*"}}',
+    "apps/web/main.ts": "import { core } from '@acme/core'\n",
+}
+COPY = {
+    "a_copy/package.json": '{"name": "@acme/core", "main": "./src/index.ts"}',
+    "a_copy/src/index.ts": "export const core = 2\n",
+}
+MEANT, COPIED = {"packages/core/src/index.ts": ("core",)}, {"a_copy/src/index.ts": ("core",)}
+
+
+def test_a_package_of_a_pnpm_workspace_is_found_by_its_name() -> None:
+    assert leads(edges_of(PNPM), "apps/web/main.ts") == MEANT
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("pnpm-workspace.yaml", PNPM["pnpm-workspace.yaml"]),
+        ("pnpm-workspace.yaml", "packages: ['apps/*', \"packages/**\"] # two\ncatalog:\n  - a_copy\n"),
+        (
+            "pnpm-workspace.yaml",
+            "onlyBuiltDependencies:\n- a_copy\npackages:\n- ./packages/co*/\n\n# and\n- apps/web\n",
+        ),
+        ("pnpm-workspace.yaml", "packages: [\n  apps/*,\n  packages/*,\n]\n"),
+        ("package.json", '{"workspaces": ["packages/*"]}'),
+        ("package.json", '{"workspaces": {"packages": ["**", "!a_copy"]}}'),
+        ("lerna.json", '{"packages": ["packages/core"]}'),
+    ],
+)
+def test_of_two_packages_of_one_name_the_member_is_meant(path: str, text: str) -> None:
+    project = {**PNPM, **COPY, "pnpm-workspace.yaml": "", path: text}
+    assert leads(edges_of(project), "apps/web/main.ts") == MEANT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "packages:\n  - *all\n",
+        "packages:\n  - ../packages/*\n  - /packages/*\n  - packages/../packages/*\n",
+        "packages: packages/*\n",
+        "packages:\n  - 'packages/*'\n  - '!packages/core'\n",
+        "\0\xff packages",
+        "a: &a [x, x]\nb: &b [*a, *a]\npackages: *b\n",
+    ],
+)
+def test_without_a_member_the_outermost_is(text: str) -> None:
+    assert leads(edges_of({**PNPM, **COPY, "pnpm-workspace.yaml": text}), "apps/web/main.ts") == COPIED
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("link:../../a_copy", COPIED),
+        ("file:../../a_copy/", COPIED),
+        ("portal:../../a_copy", COPIED),
+        ("workspace:../../a_copy", COPIED),
+        ("workspace:^1.2.0", MEANT),
+        ("link:../../../../etc", MEANT),
+        ("link:/a_copy", MEANT),
+        ("npm:elsewhere@1", MEANT),
+    ],
+)
+def test_a_dependency_may_name_a_folder(said: str, found: dict[str, tuple[str, ...]]) -> None:
+    web = f'{{"name": "web", "devDependencies": {{"@acme/core": "{said}"}}}}'
+    assert leads(edges_of({**PNPM, **COPY, "apps/web/package.json": web}), "apps/web/main.ts") == found
+
+
+def test_a_dependency_may_have_a_name_of_its_own() -> None:
+    web = '{"name": "web", "dependencies": {"heart": "workspace:@acme/core@*", "@acme/none": "workspace:gone@*"}}'
+    main = "import { core } from 'heart'\nimport 'heart/src/index'\nimport '@acme/none'\n"
+    assert (
+        leads(edges_of({**PNPM, "apps/web/package.json": web, "apps/web/main.ts": main}), "apps/web/main.ts")
+        == MEANT
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "filler"),
+    [
+        ("pnpm-workspace.yaml", "packages:\n - '**/*a*a*a*a*a*a*b'\n - \"" + "*a" * 100 + 'b"\n'),
+        ("pnpm-workspace.yaml", "packages: [" + "a, " * 50 + "\n"),
+        ("pnpm-workspace.yaml", "packages:\n" + " - '**/**/**/**/x'\n" * 200),
+        ("pnpm-workspace.yaml", "- '"),
+        ("pnpm-workspace.yaml", "packages:" + " " * 1000),
+        ("tsconfig.json", "/*"),
+        ("tsconfig.json", '"\\'),
+        ("package.json", '{"workspaces": ["a/**"], /*'),
+        ("package.json", ", "),
+    ],
+)
+def test_a_megabyte_of_anything_is_read_at_once(path: str, filler: str) -> None:
+    copies = {
+        f"{above}{n}/{name}": text for n in range(50) for above, (name, text) in _parts(COPY, "a" * 80 + "/x")
+    }
+    began = time.process_time()
+    found = edges_of({**PNPM, **COPY, **copies, path: filler * (2**20 // len(filler))})
+    assert leads(found, "apps/web/main.ts")
+    assert time.process_time() - began < 5
+
+
+def _parts(project: dict[str, str], above: str) -> list[tuple[str, tuple[str, str]]]:
+    return [(above, (path.partition("/")[2], text)) for path, text in project.items()]
 
 
 def test_circular_extends_end() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.unit.targets.sources_fixture import edges_of, leads
@@ -93,6 +95,51 @@ def test_garbage_in_go_mod_does_not_stop_the_rest(garbage: str) -> None:
         }
     )
     assert leads(found, "sub/b.go") == {"sub/a/a.go": ("F",)}
+
+
+TWICE = {
+    "a_copy/go.mod": "module example.com/lib\n",
+    "a_copy/x/x.go": "package x\n\nfunc X() {}\n",
+    "modules/lib/go.mod": "module example.com/lib\n",
+    "modules/lib/x/x.go": "package x\n\nfunc X() {}\n",
+    "modules/app/go.mod": "module example.com/app\n\nrequire example.com/lib v0.0.0\n",
+    "modules/app/a.go": 'package app\n\nimport "example.com/lib/x"\n\nfunc A() { x.X() }\n',
+}
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        'go 1.22\n\nuse (\n\t./modules/app // the program\n\t"./modules/lib"\n)\n',
+        "use ./modules/lib\n",
+        "use modules/lib/ // a comment\nuse ../outside\nuse (\n",
+        "use(\n./modules/lib)\n)\nuse\nuse ./modules/lib\n",
+    ],
+)
+def test_of_two_modules_of_one_name_that_of_the_workspace_is_meant(work: str) -> None:
+    assert leads(edges_of({**TWICE, "go.work": work}), "modules/app/a.go") == {"modules/lib/x/x.go": ("X",)}
+
+
+@pytest.mark.parametrize("work", [None, "", "use ../../a\n", "use (\n./modules/none\n)\n", "\0use ./modules/lib"])
+def test_without_one_the_outermost_is(work: str | None) -> None:
+    project = TWICE if work is None else {**TWICE, "go.work": work}
+    assert leads(edges_of(project), "modules/app/a.go") == {"a_copy/x/x.go": ("X",)}
+
+
+def test_an_outer_workspace_says_more_than_one_among_test_data() -> None:
+    works = {"go.work": "use ./modules/lib\n", "a_copy/go.work": "use .\n"}
+    assert leads(edges_of({**TWICE, **works}), "modules/app/a.go") == {"modules/lib/x/x.go": ("X",)}
+
+
+@pytest.mark.parametrize("name", ["go.mod", "go.work"])
+@pytest.mark.parametrize(
+    "filler", ["\n", " ", "\t\n", "a", "use ", "a =>", "=> ./", "replace a ", "module", "use (\n"]
+)
+def test_a_megabyte_of_anything_is_read_at_once(name: str, filler: str) -> None:
+    """Blank lines took time that grew with their square: minutes for a hundred kilobytes."""
+    began = time.process_time()
+    assert leads(edges_of({**TWICE, name: filler * (2**20 // len(filler))}), "modules/app/a.go")
+    assert time.process_time() - began < 5
 
 
 def test_before_modules_the_path_says_host_owner_repository() -> None:
