@@ -32,7 +32,8 @@ class Attempts(Records):
         return self._read(keys.outcome(self.campaign, trial), Outcome)
 
     def chain(self, trial: str) -> tuple[Attempt, ...]:
-        """All attempts of a trial, in order. One listing says which records there are to read."""
+        """All attempts of a trial, in order. One listing says which records there are to read. It is no moment: an
+        attempt that another follows has its end, listed or not."""
         listed = (entry.key for entry in self.store.list(keys.attempts(self.campaign, trial)))
         there = {(key.attempt, key.name) for key in map(self._parsed, listed) if key is not None}
         chain: list[Attempt] = []
@@ -40,14 +41,16 @@ class Attempts(Records):
             intent = self._read(self._key(trial, n, "intent.json"), Intent)
             if intent is None:
                 break
-            chain.append(self._listed(Attempt(intent), {name for number, name in there if number == n}))
+            names = {name for number, name in there if number == n}
+            followed = (n + 1, "intent.json") in there
+            chain.append(self._listed(Attempt(intent), names, ended=followed or "end.json" in names))
         return tuple(chain)
 
     def _parsed(self, key: str) -> keys.AttemptKey | None:
         return keys.parse_attempt(self.campaign, key)
 
-    def _listed(self, attempt: Attempt, names: set[str]) -> Attempt:
-        if "end.json" not in names:
+    def _listed(self, attempt: Attempt, names: set[str], *, ended: bool) -> Attempt:
+        if not ended:
             start = self._start(attempt) if "start.json" in names else None
             return replace(attempt, start=start, patched="patch.json" in names)
         found = self.refresh(attempt)
