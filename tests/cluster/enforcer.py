@@ -233,7 +233,7 @@ def enforced(namespace: str, addresses: Sequence[str]) -> Generator[Enforcer]:
 
 def node(*command: str) -> str:
     """What a command printed in the node's network."""
-    ran = subprocess.run([*_network(), *command], capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run([*network_command(), *command], capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 
@@ -242,7 +242,7 @@ def node(*command: str) -> str:
 def _inside(*command: str) -> Generator[subprocess.Popen[str]]:
     """A program in the node's network that ends with its input."""
     with subprocess.Popen(
-        [*_network(), *command],
+        [*network_command(), *command],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -255,8 +255,9 @@ def _inside(*command: str) -> Generator[subprocess.Popen[str]]:
             process.wait(60)
 
 
-def _network() -> list[str]:
-    return os.environ["TRIALFLEET_TEST_NETWORK"].split()
+def network_command() -> tuple[str, ...]:
+    """What runs its arguments in the node's network."""
+    return tuple(os.environ["TRIALFLEET_TEST_NETWORK"].split())
 
 
 @contextmanager

@@ -187,7 +187,7 @@ REACH = (
     r"""
 import os, time
 os.mkdir("/trialfleet/agent/ready")
-until = time.time() + 60
+until = time.time() + 150
 while not os.path.exists("/trialfleet/agent/go") and time.time() < until:
     time.sleep(0.1)
 """

@@ -180,7 +180,12 @@ def _network(probed: Probed, kube: KubernetesSpec) -> Check:
     report = probed.report
     if report.network == "enforced":
         tried = len([one for one in report.canary if one.answer != "unresolved"])
-        return Check("network", "ok", f"enforced: none of {tried} forbidden addresses answers")
+        found = f"enforced: none of {tried} forbidden addresses answers"
+        late = [one.address for one in report.canary if one.at_first]
+        if not late:
+            return Check("network", "ok", found)
+        found = f"{found}; at first {', '.join(late)} did: pods are cut off only some time after their start"
+        return Check("network", "warning", found, "a network plugin that cuts pods off before they start")
     reached = [one.address for one in report.canary if one.answer == "connected"]
     found = (
         f"unenforced: a pod reaches {', '.join(reached)}, so agents would" if reached else "nothing could be tried"

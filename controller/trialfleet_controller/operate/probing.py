@@ -33,7 +33,12 @@ Json = dict[str, Any]
 METADATA = "169.254.169.254:80"  # a cloud's credentials, if nothing forbids it
 API = "$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT)"  # the kubelet fills it in
 _PEER_PORT = 8421
-_PEER = f"import socket, time; s = socket.create_server(('', {_PEER_PORT})); time.sleep(600)"
+_LISTENS = "listening"
+_PEER = (
+    f"import socket, time; s = socket.create_server(('', {_PEER_PORT})); "
+    f"print({_LISTENS!r}, flush=True); time.sleep(600)"
+)
+_CUT_S = 10  # until a pod's network is cut; many plug-ins do it only after its start
 _LOOK_S = 0.5
 _EVENTS_S = 2.0
 _EXAMINES_S = 120  # beside the image's pull: the store's patience is most of it
@@ -59,7 +64,7 @@ def probe_cluster(
     namespace, name = kube.namespaces[0], f"trialfleet-probe-{secrets.token_hex(4)}"
     deadline_s = int(kube.graces.image_pull_s) + _EXAMINES_S
     with _granted(store, deadline_s) as grants, _pod(client, namespace, _peer(kube, name, deadline_s)) as peer:
-        met = _until(client, kube, peer, lambda pod: pod.container("probe").doing is Doing.RUNNING, say)
+        met = _until(client, kube, peer, lambda pod: _listens(client, namespace, pod), say)
         address = met["status"]["podIP"]
         env = _env(client, kube, agent, f"{address}:{_PEER_PORT}") | grants
         with _pod(client, namespace, probe_pod(kube, name=name, env=env, deadline_s=deadline_s)) as probe:
@@ -76,6 +81,15 @@ def _peer(kube: KubernetesSpec, name: str, deadline_s: int) -> Json:
     return pod
 
 
+def _listens(client: Client, namespace: str, peer: Pod) -> bool:
+    """A container that runs may not have come to it yet, and be taken for one that is cut off."""
+    if peer.container("probe").doing is not Doing.RUNNING:
+        return False
+    with suppress(ApiError):  # asked again
+        return _LISTENS in client.pod_log(namespace, peer.name, container="probe", lines=1, limit_bytes=_LOG_BYTES)
+    return False
+
+
 def _env(client: Client, kube: KubernetesSpec, agent: AgentSpec, peer: str) -> dict[str, str]:
     canary = [API, METADATA, peer]
     server = urlsplit(client.host)
@@ -84,6 +98,7 @@ def _env(client: Client, kube: KubernetesSpec, agent: AgentSpec, peer: str) -> d
     return {
         "TRIALFLEET_PROBE_AGENT": agent.model_dump_json(),
         "TRIALFLEET_CANARY": " ".join(canary),
+        "TRIALFLEET_CANARY_S": str(0 if kube.allow_unenforced_network else _CUT_S),
         **shape.model_env(kube),
     }
 

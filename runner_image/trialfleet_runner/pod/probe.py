@@ -8,8 +8,10 @@ import re
 import shutil
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -30,16 +32,19 @@ from trialfleet_runner.store.protocol import StoreError
 
 LIMIT = 4096  # bytes of a termination message
 CONNECT_S = 3.0
+AGAIN_S = 0.5
 MOST_THREADS = 4096
 DETAIL_CHARS = 120
 _PATIENCE = Patience(total_s=20)  # somebody waits for the report
 
 
 class Reached(Frozen):
-    """One address of the canary. `unresolved`: its name means nothing here, which proves nothing."""
+    """One address of the canary. `unresolved`: its name means nothing here, which proves nothing. `at_first`: it
+    was reached, and is not any more."""
 
     address: str
     answer: Literal["refused", "timeout", "connected", "unresolved"]
+    at_first: bool = False
 
 
 class ProbeReport(Frozen):
@@ -71,10 +76,11 @@ def main() -> int:
 
 def examine() -> ProbeReport:
     """Looks at what the environment names: $TRIALFLEET_PROBE_AGENT (an agent's JSON), $TRIALFLEET_GRANTS_URL (of
-    `ProbeGrants`), $TRIALFLEET_CANARY (host:port, separated by spaces or commas)."""
+    `ProbeGrants`), $TRIALFLEET_CANARY (host:port, separated by spaces or commas) for $TRIALFLEET_CANARY_S."""
     agent, agent_error = _agent(os.environ.get("TRIALFLEET_PROBE_AGENT"))
     checks, store_error = _store(os.environ.get("TRIALFLEET_GRANTS_URL"))
-    canary = reached(tuple(re.split(r"[,\s]+", os.environ.get("TRIALFLEET_CANARY", "").strip())))
+    addresses = re.split(r"[,\s]+", os.environ.get("TRIALFLEET_CANARY", "").strip())
+    canary = reached(tuple(addresses), patience_s=float(os.environ.get("TRIALFLEET_CANARY_S", "0")))
     return ProbeReport(
         versions=versions(),
         uv=shutil.which("uv") is not None,
@@ -90,13 +96,14 @@ def examine() -> ProbeReport:
     )
 
 
-def reached(addresses: tuple[str, ...]) -> tuple[Reached, ...]:
-    """Try them all at once."""
+def reached(addresses: tuple[str, ...], *, patience_s: float = 0.0) -> tuple[Reached, ...]:
+    """Try them all at once. What answers is tried again for `patience_s`: plug-ins that follow the API server cut
+    a pod off only when they have heard of its address."""
     named = tuple(filter(None, addresses))
     if not named:
         return ()
     with ThreadPoolExecutor(len(named)) as pool:
-        return tuple(pool.map(_reach, named))
+        return tuple(pool.map(partial(_reach_until_cut, patience_s), named))
 
 
 def verdict(canary: tuple[Reached, ...]) -> Literal["enforced", "unenforced"] | None:
@@ -200,6 +207,15 @@ def _store(url: str | None) -> tuple[tuple[Check, ...], str | None]:
     except (StoreError, OperatorError) as error:
         return tuple(found), str(error)
     return tuple(found), None
+
+
+def _reach_until_cut(patience_s: float, address: str) -> Reached:
+    until = time.monotonic() + patience_s
+    found = first = _reach(address)
+    while found.answer == "connected" and time.monotonic() < until:
+        time.sleep(AGAIN_S)
+        found = _reach(address)
+    return found.model_copy(update={"at_first": first.answer == "connected" != found.answer})
 
 
 def _reach(address: str) -> Reached:

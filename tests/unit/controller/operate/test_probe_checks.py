@@ -71,6 +71,15 @@ def test_an_unenforced_network_may_be_allowed() -> None:
     assert missing(allowed, network="unenforced") == {}
 
 
+def test_a_network_that_is_cut_late_is_said() -> None:
+    late = Reached(address="10.0.0.1:443", answer="timeout", at_first=True)
+    probed = Probed(GOOD.model_copy(update={"canary": (late,)}), "sha256:1", "node")
+    checks = {check.name: check for check in probe_checks(probed, KUBE, AgentSpec(kind="nop"), {})}
+    network = checks["network"]
+    assert network.result == "warning", "nothing to allow: it is enforced"
+    assert "at first 10.0.0.1:443 did" in network.found
+
+
 def test_a_secret_that_is_there_and_lacks_the_key_is_named() -> None:
     kube = KUBE.model_copy(update={"model_secret": "mine"})
     found, mend = missing(kube, model_error="no key for the model provider anthropic")["credentials"]
