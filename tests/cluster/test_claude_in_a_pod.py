@@ -154,7 +154,11 @@ def started(place: Minimal, *args: str) -> Generator[subprocess.Popen[str]]:
     with subprocess.Popen(
         [sys.executable, "-m", "trialfleet_runner.cli", *args],
         cwd=place.folder,
-        env={**os.environ, "KUBECONFIG": str(place.kubeconfig)},
+        env={
+            **os.environ,
+            "KUBECONFIG": str(place.kubeconfig),
+            "TRIALFLEET_CLAUDE": "/no/such",
+        },  # it is the image's
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -6,9 +6,11 @@ What is done in the namespace is done under its Roles, never as admin.
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -293,6 +295,22 @@ def test_on_kind_pods_reach_the_store_beside_them(kind_policies: list[Raw]) -> N
     assert not reaches(kind_policies, TRIAL, "trialfleet", STORE, 443), "the base's placeholder is gone"
     assert not reaches(kind_policies, TRIAL, "trialfleet", Peer("172.18.0.2"), 6443)
     assert reaches(kind_policies, CONTROLLER_POD, "trialfleet", Peer("172.18.0.2"), 6443)
+
+
+def test_the_overlay_in_the_docs_opens_what_it_names(tmp_path: Path) -> None:
+    """As a user would write it down, but for where the base lies."""
+    page = (CHECKOUT / "docs/how-to/run-on-kubernetes.md").read_text()
+    told = page.partition("# my-cluster/kustomization.yaml\n")[2].partition("```")[0]
+    base = os.path.relpath(CHECKOUT / "k8s/base", tmp_path.resolve())
+    (tmp_path / "kustomization.yaml").write_text(told.replace("../k8s/base", base))
+    policies = [each for each in rendered(str(tmp_path)) if each["kind"] == "NetworkPolicy"]
+    opened = {
+        peer: [
+            who for who in (TRIAL, CONTROLLER_POD) if reaches(policies, who, "trialfleet", Peer(peer[0]), peer[1])
+        ]
+        for peer in (("10.1.2.9", 7480), ("10.1.3.7", 4000), ("10.0.0.1", 6443), ("10.1.3.8", 4000))
+    }
+    assert list(opened.values()) == [[TRIAL, CONTROLLER_POD], [TRIAL], [CONTROLLER_POD], []]
 
 
 # --- the overlays ---------------------------------------------------------------------------------------
