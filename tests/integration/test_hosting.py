@@ -16,7 +16,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, ClassVar
 from urllib.request import urlopen
 
 import psutil
@@ -25,7 +25,7 @@ from campaign_audit import audit
 from fake_campaign import CAMPAIGN, fake_plan
 from fake_site import Processes
 
-from trialfleet_controller import epochs
+from trialfleet_controller import epochs, keys
 from trialfleet_controller.events import Event, Kind
 from trialfleet_controller.hosting import on_ray, threads
 from trialfleet_controller.hosting.division import Shard
@@ -45,6 +45,8 @@ from trialfleet_controller.tally import Tally
 from trialfleet_runner.campaign import Plan, RetrySpec
 from trialfleet_runner.contract import AgentSpec
 from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.store.directory import DirectoryStore
+from trialfleet_runner.store.protocol import Entry, Store
 
 FAST = Rhythm(poll_s=0.05, steer_s=0.1, watch_s=0.1, wind_down_s=5, back_off_s=0.001)
 SECRET = "hush-hush-hush"
@@ -170,6 +172,41 @@ def test_two_shards_spend_no_more_than_the_campaign_has(site: Site) -> None:
     site.plan = site.plan.model_copy(update={"limits": limits, "cost_usd_campaign": 9.0, "agent": agent})
     assert site.drive(in_threads, "cost=1") is Ending.OUT_OF_MONEY
     assert site.executions() == 8  # after seven, two dollars are left: one more trial
+
+
+class Listed(DirectoryStore):
+    """Remembers what was listed."""
+
+    prefixes: ClassVar[list[str]] = []
+
+    def list(self, prefix: str) -> Iterator[Entry]:
+        self.prefixes.append(prefix)
+        return super().list(prefix)
+
+
+class Watched(Processes):
+    def store(self) -> Store:
+        return Listed(self.root)
+
+
+@pytest.mark.parametrize("cap", [None, 100.0])
+def test_what_the_past_has_cost_is_read_where_there_is_a_cap(site: Site, cap: float | None) -> None:
+    """Else a resume would begin with the chain of every trial that took a second attempt."""
+    limits = site.plan.limits.model_copy(update={"cost_usd": 2.0})
+    agent = AgentSpec(kind="nop", model="a-model")
+    site.plan = site.plan.model_copy(update={"limits": limits, "cost_usd_campaign": cap, "agent": agent})
+    assert site.drive(in_threads, "midloss=terminated:1") is Ending.COMPLETE
+    Listed.prefixes.clear()
+    campaign = Campaign(Pool.of(site.plan), 1)
+    (job,) = site.jobs(Watched(site.root, "sleep=0"), epoch=0, shards=1)
+    host = Host(replace(job, pulse=epochs.Pulse(enabled=False)), campaign.exchange)
+    host.start()
+    try:
+        wait_for(lambda: campaign.summary(0).ending is Ending.COMPLETE)
+    finally:
+        host.close()
+    chains = {prefix for prefix in Listed.prefixes if prefix.startswith(keys.attempts(CAMPAIGN))}
+    assert len([prefix for prefix in chains if prefix.endswith("/")]) == (0 if cap is None else 16)
 
 
 def holds_back(host: Host) -> bool:

@@ -6,11 +6,12 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Protocol
 
+from trialfleet_controller.amending import effective_cost
 from trialfleet_controller.backend import Backend
 from trialfleet_controller.dispatcher import Dispatcher
 from trialfleet_controller.epochs import Deputy, Pulse
@@ -21,13 +22,12 @@ from trialfleet_controller.ledger import Ledger
 from trialfleet_controller.plan import trials
 from trialfleet_controller.shards import Activity, Ending, Lease, Report
 from trialfleet_controller.steering import Interrupt, Rhythm
-from trialfleet_runner.campaign import Plan
+from trialfleet_runner.campaign import Amendment, Plan
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.store.protocol import Store, StoreError
 
 EVENTS = 5_000  # kept while the supervisor does not answer
 EVENTS_AT_ONCE = 500
-NOTHING = Lease(0, money_usd=0.0, oldest_open_block=0)
 
 
 class Site(Protocol):
@@ -62,6 +62,12 @@ class Job:
     rhythm: Rhythm = field(default_factory=Rhythm)
     pace: Pace = field(default_factory=Pace)
     pulse: Pulse = field(default_factory=Pulse)
+
+
+def nothing(plan: Plan, amendments: Sequence[Amendment]) -> Lease:
+    """Until the supervisor has spoken. Where there is no cap, what the past has cost need not be read."""
+    capped = effective_cost(plan, amendments) is not None
+    return Lease(0, money_usd=0.0 if capped else None, oldest_open_block=0)
 
 
 class Host:
@@ -139,7 +145,7 @@ class Host:
             ledger,
             job.site.backend(plan, job.shard, self._tell),
             Deputy(store, job.campaign, job.epoch, job.pulse),
-            lease=self._held or NOTHING,
+            lease=self._held or nothing(plan, ledger.amendments()),
             interrupt=self._interrupt,
             tell=self._tell,
             note=self._note,
