@@ -136,6 +136,12 @@ def _baked(there: Mapping[str, str], kube: KubernetesSpec, needed: Mapping[str, 
     )
 
 
+def _installing(agent: AgentSpec) -> str:
+    """The option that brings it; a program of kind command comes with the base."""
+    version = f"@{agent.version}" if agent.version else ""
+    return {"command": "--base IMAGE ", "claude-code": f"--agents claude-code{version} "}.get(agent.kind, "")
+
+
 def _agent(probed: Probed, kube: KubernetesSpec, agent: AgentSpec) -> Check:
     name, found = f"agent {agent.kind}", probed.report.agent
     if found is None:
@@ -143,7 +149,7 @@ def _agent(probed: Probed, kube: KubernetesSpec, agent: AgentSpec) -> Check:
             name,
             "missing",
             f"in image {kube.image}: {probed.report.agent_error}",
-            "trialfleet image build with this agent and version, and name the new image in kubernetes.image",
+            f"trialfleet image build {_installing(agent)}…, and name the new image in kubernetes.image",
         )
     return Check(name, "ok", f"version {found.version} in the image")
 

@@ -66,6 +66,23 @@ def test_findings(changed: dict[str, Any], name: str, found: str, mend: str) -> 
     assert mend in (way or "")
 
 
+@pytest.mark.parametrize(
+    ("agent", "option"),
+    [
+        ({"kind": "claude-code", "version": "2.1.190"}, "image build --agents claude-code@2.1.190 …"),
+        ({"kind": "claude-code"}, "image build --agents claude-code …"),
+        ({"kind": "command", "version": "mine"}, "image build --base IMAGE …"),
+    ],
+)
+def test_an_agent_that_the_image_lacks_is_built_in_by_the_option_that_is_named(
+    agent: dict[str, str], option: str
+) -> None:
+    probed = Probed(GOOD.model_copy(update={"agent": None, "agent_error": "none"}), "sha256:1", "node")
+    checks = probe_checks(probed, KUBE, AgentSpec.model_validate(agent), {"e" * 32: []})
+    (lacking,) = (check for check in checks if check.result == "missing")
+    assert option in (lacking.mend or "")
+
+
 def test_an_unenforced_network_may_be_allowed() -> None:
     allowed = KUBE.model_copy(update={"allow_unenforced_network": True})
     assert missing(allowed, network="unenforced") == {}
