@@ -36,7 +36,7 @@ pytestmark = [
     pytest.mark.cluster,
     pytest.mark.needs("cluster", "s3", "image"),
     pytest.mark.slow,
-    pytest.mark.timeout(420),
+    pytest.mark.timeout(600),
 ]
 
 TERMINATED = 143
@@ -164,7 +164,7 @@ def campaign(place: Minimal, front: Front) -> Path:
         reps=len(HOLDS),
         agent={"kind": "command", "options": {"argv": ["/bin/bash", "-c", script]}, "timeout_s": 400},
         limits={
-            "cpu": 0.2,
+            "cpu": 0.15,
             "memory": "256Mi",
             "disk": "256Mi",
             "parallel": 8,
