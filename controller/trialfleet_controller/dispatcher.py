@@ -191,7 +191,7 @@ class Dispatcher:
     def _starved(self) -> bool:
         """Whether only the money keeps it from going on."""
         idle = not self._book.busy and not self._errands.busy and not self._recovery.under_way
-        return idle and self._book.queue.open > 0 and not self._book.purse.allows(0)
+        return idle and self._book.broke
 
     def _starve(self) -> None:
         if self._starved and self._lease.oldest_open_block is None:

@@ -49,12 +49,15 @@ class Queue:
         return self._in_order()
 
     def take_again(self, wanted: Callable[[Planned], bool]) -> Planned | None:
+        """As `again_if`, and it waits no more."""
+        trial = self.again_if(wanted)
+        if trial is not None:
+            self._again.remove(trial)
+        return trial
+
+    def again_if(self, wanted: Callable[[Planned], bool]) -> Planned | None:
         """The first waiting retry that is `wanted`."""
-        for trial in self._again:
-            if trial.task not in self._halted and wanted(trial):
-                self._again.remove(trial)
-                return trial
-        return None
+        return next((trial for trial in self._again if trial.task not in self._halted and wanted(trial)), None)
 
     def hold(self, trial: Planned) -> None:
         """It has attempts already: never taken in plan order, only by `again`."""

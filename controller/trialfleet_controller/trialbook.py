@@ -123,11 +123,17 @@ class Trialbook:
 
     def take(self) -> Opened | None:
         """The next trial that may start and can be paid: scoring alone costs nothing, and reserves nothing."""
-        if self.purse.allows(self.reserved):
-            trial = self.queue.take()
-        else:
-            trial = self.queue.take_again(lambda trial: self._open[trial.id][0].scores_only)
+        paid = self.purse.allows(self.reserved)
+        trial = self.queue.take() if paid else self.queue.take_again(self._scores_only)
         return None if trial is None else self.get(trial.id) or Opened(trial)
+
+    @property
+    def broke(self) -> bool:
+        """Trials are open, and none of them can be paid."""
+        return not self.purse.allows(0) and self.queue.open > 0 and self.queue.again_if(self._scores_only) is None
+
+    def _scores_only(self, trial: Planned) -> bool:
+        return self._open[trial.id][0].scores_only
 
     def charged(self, opened: Opened) -> Opened:
         """The whole chain's cost at once, as a resume will see it: a verdict tells what a lost run had cost."""

@@ -45,12 +45,13 @@ OTHER_IMAGE = LossRecord(
 
 @dataclass(frozen=True)
 class Fate:
-    """What becomes of an attempt. `silent`: it dies without an end; `refused`: the store refuses its end, which
-    becomes its last words; `mistaken`: those speak of another attempt; `unplanned`: what ran is not what the plan
-    has, and the place says so."""
+    """What becomes of an attempt. `patched`: its patch is there when it is lost; `silent`: it dies without an end;
+    `refused`: the store refuses its end, which becomes its last words; `mistaken`: those speak of another attempt;
+    `unplanned`: what ran is not what the plan has, and the place says so."""
 
     seconds: float = 0.0
     loss: LossClass | None = None
+    patched: bool = False
     silent: bool = False
     refused: bool = False
     mistaken: bool = False
@@ -137,7 +138,9 @@ class Cluster:
         if grants.prior_patch is None:
             self.executions[grants.trial.id] += 1
         if fate.loss is not None:
-            loss = LossRecord(loss=fate.loss, message="as asked", agent_started=True)
+            if fate.patched:
+                self.store.create(self._key(grants, "patch.json"), canonical_json(self._patch(grants)))
+            loss = LossRecord(loss=fate.loss, message="as asked", agent_started=True, patched=fate.patched)
             self._end(grants, loss=loss)
             return Departure(code=0)
         self.store.create(self._key(grants, "patch.json"), canonical_json(self._patch(grants)))

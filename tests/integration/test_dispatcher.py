@@ -503,6 +503,24 @@ def test_who_has_spent_its_share_waits_for_more(site: Site) -> None:
     assert sum(site.cluster.executions.values()) == 4
 
 
+def test_who_still_has_a_patch_to_score_has_not_run_out_of_money(site: Site) -> None:
+    """Scoring costs nothing, and the supervisor ends a campaign whose shards can do nothing more."""
+    plan = fake_plan(tasks=1, reps=1)
+    limits = plan.limits.model_copy(update={"cost_usd": 1.0})
+    agent = plan.agent.model_copy(update={"model": "some-model"})
+    plan = plan.model_copy(update={"limits": limits, "agent": agent})
+    site.cluster.fates[1] = Fate(loss=LossClass.STORE, patched=True)
+    interrupt, lease = Interrupt(), Lease(width=4, money_usd=1, oldest_open_block=0)
+    patient = replace(FAST, back_off_s=0.25)
+    live = site.dispatcher(plan, lease=lease, interrupt=interrupt, rhythm=patient)
+    thread = in_background(live.run)
+    wait_for(lambda: live.report().starved)
+    assert sorted(attempt.n for attempt in site.cluster.launches) == [1, 2]
+    interrupt.ask()
+    thread.join(60)
+    assert not thread.is_alive()
+
+
 def test_shards_share_a_campaign(site: Site) -> None:
     """Three dispatchers and somebody who passes on what they report: as the campaign's supervisor does."""
     plan = fake_plan(tasks=3, reps=12, parallel=30)
