@@ -104,20 +104,20 @@ def campaign(place: Minimal) -> Left:
         limits=LIMITS,
         kubernetes={"model_secret": "model-keys", "model_base_url": provider(place)},
     )
+    said = place.folder / "said"
     with ExitStack() as stack:
-        running = stack.enter_context(started(place, "run", str(file), "--no-ray", "--no-report", "--json"))
+        running = stack.enter_context(started(place, said, "run", str(file), "--no-ray", "--no-report", "--json"))
         until(lambda: running.poll() is not None or asked(place, f"held/{len(CONDITIONS)}"), within_s=300)
-        assert running.poll() is None, running.communicate()
+        assert running.poll() is None, said.read_text()
         live = {name: until(lambda name=name: arrived(place, file, name)) for name in CONDITIONS}
         pods = json.loads(kubectl("get", "pods", "-l", names.TRIAL, "-n", place.namespace, "-o", "json"))["items"]
         objects = kubectl("get", "pods,configmaps,events", "-n", place.namespace, "-o", "json")
         followed = [stack.enter_context(following(place, pod["metadata"]["name"])) for pod in pods]
         heard = asked(place, "heard")
         asked(place, "release")
-        printed = "".join(running.communicate(timeout=300))
-        assert running.returncode == 0, printed
+        assert running.wait(timeout=300) == 0, said.read_text()
         words = "".join(each.communicate(timeout=60)[0] for each in followed)
-    return Left(pods, objects, live, printed, words, heard, *results(file), stored(place.bucket))
+    return Left(pods, objects, live, said.read_text(), words, heard, *results(file), stored(place.bucket))
 
 
 def provider(place: Minimal) -> str:
@@ -150,19 +150,15 @@ def asked(place: Minimal, what: str) -> Any:
 
 
 @contextmanager
-def started(place: Minimal, *args: str) -> Generator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        [sys.executable, "-m", "trialfleet_runner.cli", *args],
-        cwd=place.folder,
-        env={
-            **os.environ,
-            "KUBECONFIG": str(place.kubeconfig),
-            "TRIALFLEET_CLAUDE": "/no/such",
-        },  # it is the image's
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+def started(place: Minimal, said: Path, *args: str) -> Generator[subprocess.Popen[bytes]]:
+    """`trialfleet` on a machine that has no Claude Code: the image's is the one that counts. `said`: what it
+    prints; nobody empties a pipe meanwhile."""
+    env = {**os.environ, "KUBECONFIG": str(place.kubeconfig), "TRIALFLEET_CLAUDE": "/no/such"}
+    argv = [sys.executable, "-m", "trialfleet_runner.cli", *args]
+    with (
+        said.open("wb") as out,
+        subprocess.Popen(argv, cwd=place.folder, env=env, stdout=out, stderr=subprocess.STDOUT) as process,
+    ):
         try:
             yield process
         finally:
