@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PLAIN_EVERY_S = 10.0
 JSON_EVERY_S = 1.0
+TABLE_EVERY_S = 0.25
 
 
 class View(Protocol):
@@ -85,12 +86,12 @@ def line(tally: Tally, elapsed_s: float) -> str:
     return ", ".join(parts)
 
 
-class _Lines(ABC):
-    """Something now and then, when the tally has changed, and at the end."""
+class _Paced(ABC):
+    """Draws the tally now and then, and as it was last at the end."""
 
     def __init__(self, clock: Callable[[], float], every_s: float) -> None:
         self._clock, self._began, self._every_s = clock, clock(), every_s
-        self._next, self._last = clock(), ""
+        self._next = clock()
         self._tally: Tally | None = None
 
     def __enter__(self) -> Self:
@@ -100,19 +101,28 @@ class _Lines(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._tally is not None:
-            self._show(self._tally)
+            self._draw(self._tally, self._clock() - self._began)
 
     def show(self, tally: Tally) -> None:
         self._tally = tally
         if self._clock() >= self._next:
             self._next = self._clock() + self._every_s
-            self._show(tally)
+            self._draw(tally, self._clock() - self._began)
 
-    def _show(self, tally: Tally) -> None:
+    @abstractmethod
+    def _draw(self, tally: Tally, elapsed_s: float) -> None: ...
+
+
+class _Lines(_Paced):
+    """A line when the tally has changed."""
+
+    _last = ""
+
+    def _draw(self, tally: Tally, elapsed_s: float) -> None:
         state = f"{tally.conditions} {tally.losses}"
         if state != self._last:
             self._last = state
-            click.echo(self._line(tally, self._clock() - self._began))
+            click.echo(self._line(tally, elapsed_s))
 
     @abstractmethod
     def _line(self, tally: Tally, elapsed_s: float) -> str: ...
@@ -162,15 +172,14 @@ def _plain(counts: Counts) -> dict[str, int]:
     }
 
 
-class LiveTable:
+class LiveTable(_Paced):
     """Counts per condition, redrawn four times a second."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock, self._began = clock, clock()
+        super().__init__(clock, TABLE_EVERY_S)
         self._live: Live | None = None
-        self._next = clock()
 
-    def __enter__(self) -> LiveTable:
+    def __enter__(self) -> Self:
         from rich.live import Live
 
         self._live = Live(auto_refresh=False)
@@ -180,13 +189,13 @@ class LiveTable:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        super().__exit__(kind, error, trace)
         if self._live is not None:
             self._live.stop()
 
-    def show(self, tally: Tally) -> None:
-        if self._live is not None and (self._clock() >= self._next or _over(tally)):
-            self._next = self._clock() + 0.25
-            self._live.update(self._table(tally), refresh=True)
+    def _draw(self, tally: Tally, elapsed_s: float) -> None:
+        if self._live is not None:
+            self._live.update(_table(tally, elapsed_s), refresh=True)
 
     def tell(self, message: str) -> None:
         from rich.text import Text
@@ -194,28 +203,25 @@ class LiveTable:
         if self._live is not None:
             self._live.console.print(Text(message))
 
-    def _table(self, tally: Tally) -> Table:
-        from rich import box
-        from rich.table import Table
 
-        table = Table(box=box.SIMPLE_HEAD, caption=self._caption(tally), caption_justify="left")
-        table.add_column("condition")
-        for name in ("done", "of", "running", "attempts lost", "abandoned"):
-            table.add_column(name, justify="right")
-        for condition, counts in tally.conditions.items():
-            table.add_row(condition, *_row(counts))
-        return table
+def _table(tally: Tally, elapsed_s: float) -> Table:
+    from rich import box
+    from rich.table import Table
 
-    def _caption(self, tally: Tally) -> str:
-        losses = ", ".join(f"{loss.value} {count}" for loss, count in tally.losses.most_common())
-        return line(tally, self._clock() - self._began) + (f"\nlost: {losses}" if losses else "")
+    table = Table(box=box.SIMPLE_HEAD, caption=_caption(tally, elapsed_s), caption_justify="left")
+    table.add_column("condition")
+    for name in ("done", "of", "running", "attempts lost", "abandoned"):
+        table.add_column(name, justify="right")
+    for condition, counts in tally.conditions.items():
+        table.add_row(condition, *_row(counts))
+    return table
+
+
+def _caption(tally: Tally, elapsed_s: float) -> str:
+    losses = ", ".join(f"{loss.value} {count}" for loss, count in tally.losses.most_common())
+    return line(tally, elapsed_s) + (f"\nlost: {losses}" if losses else "")
 
 
 def _row(counts: Counts) -> tuple[str, ...]:
     numbers = (counts.terminal, counts.planned, counts.running, counts.lost_attempts, counts.abandoned)
     return tuple(str(number) for number in numbers)
-
-
-def _over(tally: Tally) -> bool:
-    total = tally.total()
-    return total.terminal >= total.planned

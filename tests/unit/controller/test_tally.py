@@ -8,7 +8,7 @@ import pytest
 
 from trialfleet_controller.plan import Planned
 from trialfleet_controller.progress import JsonLines, LiveTable, PlainLines, left_s, line, view
-from trialfleet_controller.tally import Tally
+from trialfleet_controller.tally import Counts, Tally
 from trialfleet_runner.contract import Delivery, LossClass, Metrics, Outcome, Scored, Stop, Verdict
 
 TRIALS = [
@@ -103,3 +103,12 @@ def test_the_view_fits_the_output() -> None:
     assert isinstance(view(as_json=True, terminal=True), JsonLines)
     assert isinstance(view(as_json=False, terminal=True), LiveTable)
     assert isinstance(view(as_json=False, terminal=False), PlainLines)
+
+
+def test_the_last_table_is_of_the_last_tally(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    with LiveTable(clock) as shown:
+        shown.show(Tally({"none": Counts(planned=40, measured=1)}))
+        shown.show(Tally({"none": Counts(planned=40, measured=23)}))
+    said = capsys.readouterr().out
+    assert "23/40 trials" in said
