@@ -21,7 +21,7 @@ from trialfleet_runner import environment
 from trialfleet_runner.contract import AgentSpec
 from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.interpreters import find_interpreter
-from trialfleet_runner.pod.probe import LIMIT, ProbeReport, Reached
+from trialfleet_runner.pod.probe import LIMIT, ProbeReport, Reached, reached, verdict
 from trialfleet_runner.sandbox.gate import Gate
 from trialfleet_runner.sandbox.supervised import SUPERVISOR
 from trialfleet_runner.store.directory import DirectoryStore
@@ -187,27 +187,27 @@ def test_a_canary_that_connects_sings(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening, socket.create_server(("127.0.0.1", 0)) as other:
         closed = f"127.0.0.1:{other.getsockname()[1]}"
         other.close()
-        reached = f"127.0.0.1:{listening.getsockname()[1]}"
-        report, _ = probed(tmp_path, TRIALFLEET_CANARY=f"{closed}, {reached} no.such.name.invalid:80")
+        answering = f"127.0.0.1:{listening.getsockname()[1]}"
+        report, _ = probed(tmp_path, TRIALFLEET_CANARY=f"{closed}, {answering} no.such.name.invalid:80")
         cut, _ = probed(tmp_path, TRIALFLEET_CANARY=closed)
         nothing, _ = probed(tmp_path, TRIALFLEET_CANARY="no.such.name.invalid:80")
     assert {one.address: one.answer for one in report.canary} == {
         closed: "refused",
-        reached: "connected",
+        answering: "connected",
         "no.such.name.invalid:80": "unresolved",
     }
     assert (report.network, cut.network, nothing.network) == ("unenforced", "enforced", None)
 
 
-def test_a_canary_that_is_cut_off_late_waits_for_it(tmp_path: Path) -> None:
+def test_a_canary_that_is_cut_off_late_waits_for_it() -> None:
     """The address answers once, and never again."""
     with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
         address = f"127.0.0.1:{listening.getsockname()[1]}"
         once = pool.submit(lambda: (listening.accept()[0].close(), listening.close()))
-        report, _ = probed(tmp_path, TRIALFLEET_CANARY=address, TRIALFLEET_CANARY_S="60")
+        canary = reached((address,), patience_s=60)
         once.result()
-    assert report.canary == (Reached(address=address, answer="refused", at_first=True),)
-    assert report.network == "enforced"
+    assert canary == (Reached(address=address, answer="refused", at_first=True),)
+    assert verdict(canary) == "enforced"
 
 
 def test_a_canary_that_is_never_cut_off_gives_up(tmp_path: Path) -> None:
