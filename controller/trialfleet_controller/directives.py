@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trialfleet_controller import keys
 from trialfleet_controller.records import Records
-from trialfleet_runner.campaign import Amendment, Cancel, Halt
+from trialfleet_runner.campaign import Amendment, Cancel, Halt, Look
 
 
 class Directives(Records):
@@ -32,6 +32,25 @@ class Directives(Records):
 
     def looks(self) -> int:
         return len(self._numbers("looks"))
+
+    def look(self, *, planned: int, terminal: int, complete_blocks: int, by: str) -> None:
+        """Somebody saw results before all were in. One record per state seen: looking twice at the same numbers is
+        one look."""
+
+        def record(number: int) -> Look:
+            return Look(
+                number=number,
+                at=self._clock(),
+                planned=planned,
+                terminal=terminal,
+                complete_blocks=complete_blocks,
+                by=by,
+            )
+
+        found = self._numbers("looks")
+        newest = self._read(found[-1], Look) if found else None
+        if newest is None or newest.terminal != terminal:
+            self._append("looks", "look", record)
 
     def halts(self) -> tuple[Halt, ...]:
         """Those in force: a lifted one is history."""

@@ -16,13 +16,14 @@ def trial_id(store: Store, campaign: str, wanted: str) -> str:
 
 
 def _named(store: Store, campaign: str, wanted: str) -> str:
+    from trialfleet_controller.amending import effective_reps
     from trialfleet_controller.ledger import Ledger
     from trialfleet_controller.plan import trials
 
     task, condition, rep = (*wanted.split("/"), "", "")[:3]
     ledger = Ledger(store, campaign)
-    reps = max([ledger.plan().reps, *(amended.reps or 0 for amended in ledger.amendments())])
-    for trial in trials(ledger.plan(), reps):
+    plan = ledger.plan()
+    for trial in trials(plan, effective_reps(plan, ledger.amendments())):
         if (trial.task, trial.condition, str(trial.rep)) == (task, condition, rep):
             return trial.id
     raise OperatorError(f"no trial {wanted!r}", where="TRIAL", hint="write TASK/CONDITION/REP; reps count from 0")

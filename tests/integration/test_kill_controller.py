@@ -39,9 +39,7 @@ PLACES += ["intent.after:3", "launch.after:2", "launch.after:4", "outcome.before
 WRITERS = {
     "amendment": "from trialfleet_controller.amending import amend\namend(ledger, reps=3)",
     "cancel": "ledger.cancel(now=True, by='test')",
-    "look": "from trialfleet_controller.looks import record_look\n"
-    "from trialfleet_controller.standing import read_standing\n"
-    "record_look(ledger.store, ledger.campaign, read_standing(ledger.store, ledger.campaign), now=1.0)",
+    "look": "ledger.look(planned=12, terminal=3, complete_blocks=0, by='test')",
 }
 OPEN = """
 import sys

@@ -18,7 +18,6 @@ from trialfleet_controller.amending import amend, effective_cost
 from trialfleet_controller.dispatcher import Dispatcher
 from trialfleet_controller.driving import finish
 from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.looks import record_look
 from trialfleet_controller.plan import trials
 from trialfleet_controller.process_backend import ProcessBackend
 from trialfleet_controller.shards import Ending
@@ -383,5 +382,10 @@ def test_status_counts_complete_blocks_and_records_looks(site: Site) -> None:
     complete = [o for o in outcomes if o.trial.block < standing.complete_blocks]
     assert sum(c.interim_measured for c in standing.conditions.values()) == len(complete)
     for _ in range(2):
-        record_look(site.ledger.store, CAMPAIGN, standing, now=1.0)
+        site.ledger.look(
+            planned=standing.planned,
+            terminal=standing.terminal,
+            complete_blocks=standing.complete_blocks,
+            by="test",
+        )
     assert site.ledger.looks() == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 
 import click
@@ -34,9 +33,14 @@ def status(campaign: str, store: str | None, watch: bool, every: float, as_json:
         return watching(found.store, found.name, Screen.here(as_json=as_json), every_s=every)
     standing = read_standing(found.store, found.name)
     if standing.terminal < standing.planned and standing.complete_blocks:
-        from trialfleet_controller.looks import record_look
+        from trialfleet_controller.directives import Directives
 
-        record_look(found.store, found.name, standing, now=time.time())
+        Directives(found.store, found.name).look(
+            planned=standing.planned,
+            terminal=standing.terminal,
+            complete_blocks=standing.complete_blocks,
+            by="status",
+        )
     click.echo(json.dumps(standing.as_json(), indent=1) if as_json else "\n".join(lines(standing)))
     return None
 
