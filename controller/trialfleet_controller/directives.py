@@ -49,7 +49,7 @@ class Directives(Records):
 
         found = self._numbers("looks")
         newest = self._read(found[-1], Look) if found else None
-        if newest is None or newest.terminal != terminal:
+        if newest is None or (newest.terminal, newest.complete_blocks) != (terminal, complete_blocks):
             self._append("looks", "look", record)
 
     def halts(self) -> tuple[Halt, ...]:

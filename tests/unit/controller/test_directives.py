@@ -23,3 +23,11 @@ def test_a_lifted_halt_stays_lifted_whatever_the_clocks_say(tmp_path: Path, cloc
     ledger.amend(reps=None, after_look=False, lifts=(halt.number,))
     assert ledger.halt_known("task", epoch=1), "what the first controller began was lost before the lift"
     assert not ledger.halt_known("task", epoch=2), "what was begun since may halt again"
+
+
+def test_the_same_numbers_seen_twice_are_one_look(tmp_path: Path) -> None:
+    """A task that is halted leaves the blocks: then the same trials make other numbers."""
+    ledger = Ledger(DirectoryStore(tmp_path), "campaign")
+    for terminal, blocks in ((3, 1), (3, 1), (3, 2), (4, 2), (4, 2)):
+        ledger.look(planned=9, terminal=terminal, complete_blocks=blocks, by="test")
+    assert ledger.looks() == 3
