@@ -1,4 +1,5 @@
-"""A controller that takes up a campaign of 10,000 measured and 1,000 running trials, and then has nothing to do.
+"""A controller that takes up a campaign of 10,000 measured and 1,000 running trials; and one that has nothing more
+to do, on a Ray of its own as in use: its processes, and apart from them Ray's daemons and two actors without work.
 
 $TRIALFLEET_BENCH_MEASURED (10000) and $TRIALFLEET_BENCH_RUNNING (1000) choose smaller sizes. The listings that a
 resume reads hold as many keys as they would; of measured trials only what it reads is there: grants and outcomes.
@@ -8,12 +9,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from subprocess import Popen
+from contextlib import suppress
 
 import psutil
 
 from tests.bench.figure import Figure
+from tests.bench.hosted_campaign import title
 from tests.cluster import simulated_rig
 from tests.cluster.simulated.wire import Api
 from tests.cluster.simulated_campaign import CONDITIONS, simulated_plan
@@ -38,6 +41,8 @@ TASKS = 5
 THREADS = 16
 PATIENCE_S = 300
 IDLE_S = 30
+SETTLE_S, CALM = 5, 5
+OWN, NOTHING = ("driver", "guard.py", "Campaign", "ShardDispatcher"), "Idle"  # the rest is Ray's
 
 
 def measure() -> list[Figure]:
@@ -59,12 +64,45 @@ def measure() -> list[Figure]:
         )
         first_s = _first_new_pod(rig, begun) - began
         _await_pods(rig, RUNNING + NEW)
-        idle = _idle_share(controller)
+        controller.kill()
+        controller.wait()
+        hosted = rig.start(
+            "tests.bench.hosted_campaign",
+            rig.store,
+            rig.node,
+            rig.namespace,
+            *_size(plan),
+            "--name",
+            "resume",
+            "--unwatched",
+        )
+        shares = _idle_shares(hosted.pid)
     note = f"{MEASURED:,} measured, {RUNNING:,} running; from the process's start"
     return [
         Figure("resume: first new pod", first_s, "s", goal=15, note=note),
-        Figure("idle controller", 100 * idle, "% of a core", goal=2, note=f"{RUNNING + NEW:,} running pods"),
+        *_idle_figures(shares),
     ]
+
+
+def _idle_figures(shares: dict[str, float]) -> list[Figure]:
+    """`shares`: of a core in percent, by kind of process."""
+    own = {kind: share for kind, share in shares.items() if kind in OWN}
+    daemons = {kind: share for kind, share in shares.items() if kind not in (*OWN, NOTHING)}
+    pods, whole, floor = f"{RUNNING + NEW:,} running pods", sum(own.values()), shares.get(NOTHING, 0)
+    return [
+        Figure("idle controller above two idle actors", whole - floor, "% of a core", goal=2, note=pods),
+        Figure("its processes", whole, "% of a core", note=_spelt(own)),
+        Figure("two idle actors", floor, "% of a core"),
+        Figure("Ray's daemons", sum(daemons.values()), "% of a core", note=_spelt(daemons)),
+    ]
+
+
+def _spelt(shares: dict[str, float]) -> str:
+    """
+    >>> _spelt({"raylet": 1.234, "gcs_server": 2.0})
+    'gcs_server 2.00, raylet 1.23'
+    """
+    return ", ".join(f"{kind} {share:.2f}" for kind, share in sorted(shares.items()))
 
 
 def _size(plan: Plan) -> tuple[str, ...]:
@@ -138,11 +176,45 @@ def _first_new_pod(rig: Rig, begun: set[str]) -> float:
     raise AssertionError("no new pod")
 
 
-def _idle_share(controller: Popen[str]) -> float:
-    """Of a core, once all records have been read."""
-    process = psutil.Process(controller.pid)
-    while process.cpu_percent(interval=5) > 20:
-        pass
-    before = sum(process.cpu_times()[:2])
+def _idle_shares(pid: int) -> dict[str, float]:
+    """Of a core in percent, by kind of process: the driver and all below it, once all records have been read."""
+    until = time.monotonic() + PATIENCE_S
+    while "Campaign" not in (before := _core_s(pid)) or "ShardDispatcher" not in before:
+        assert time.monotonic() < until, f"no actors among {', '.join(before)}"
+        time.sleep(1)
+    calm = 0
+    while calm < CALM:  # on a busy machine it rests in between, too, before it has read anything
+        before = _core_s(pid)
+        time.sleep(SETTLE_S)
+        after = _core_s(pid)
+        calm = calm + 1 if sum(after[kind] - before[kind] for kind in OWN) < 0.1 * SETTLE_S else 0
+        assert time.monotonic() < until, "the controller does not come to rest"
+    before, began = _core_s(pid), time.monotonic()
     time.sleep(IDLE_S)
-    return (sum(process.cpu_times()[:2]) - before) / IDLE_S
+    after, took = _core_s(pid), time.monotonic() - began
+    return {kind: 100 * max(0.0, spent - before[kind]) / took for kind, spent in after.items()}
+
+
+def _core_s(pid: int) -> dict[str, float]:
+    """What every kind of process has used."""
+    driver = psutil.Process(pid)
+    sums = defaultdict[str, float](float, driver=sum(driver.cpu_times()[:2]))
+    for process in driver.children(recursive=True):
+        with suppress(psutil.Error):
+            sums[_kind(title(process))] += sum(process.cpu_times()[:2])
+    return sums
+
+
+def _kind(words: str) -> str:
+    """
+    >>> _kind("ray::Campaign.run"), _kind("/x/ray/core/src/ray/raylet/raylet --with=worker.py"), _kind("")
+    ('Campaign', 'raylet', '')
+    >>> _kind("/x/python -u /x/ray/_private/log_monitor.py --session-dir=/y")
+    'log_monitor.py'
+    """
+    if words.startswith("ray::"):
+        return words.removeprefix("ray::").split(".")[0].split(" ")[0]
+    program, *more = words.split(" ")
+    if "python" in program.rpartition("/")[2]:
+        program = next((word for word in more if word.endswith(".py")), program)
+    return program.rpartition("/")[2]

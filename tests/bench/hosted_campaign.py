@@ -1,5 +1,6 @@
 """A campaign of simulated pods driven by actors of Ray, beside two actors that do nothing: `python -m
-tests.bench.hosted_campaign STORE NODE NAMESPACE [options]`. Prints the memory of both pairs as JSON, in MB.
+tests.bench.hosted_campaign STORE NODE NAMESPACE [options]`. Prints the memory of both pairs as JSON, in MB. With
+`--unwatched` nobody looks at their memory: that takes more than they do.
 """
 
 from __future__ import annotations
@@ -55,13 +56,12 @@ class Memory:
 
 def _pss_mb(*titles: str) -> float:
     """Of the processes whose titles begin so; 0 unless there are two."""
-    found = [
-        process for process in psutil.Process().children(recursive=True) if _title(process).startswith(titles)
-    ]
+    found = [process for process in psutil.Process().children(recursive=True) if title(process).startswith(titles)]
     return sum(process.memory_full_info().pss for process in found) / 2**20 if len(found) == 2 else 0.0
 
 
-def _title(process: psutil.Process) -> str:
+def title(process: psutil.Process) -> str:
+    """Its command line; Ray's actors call themselves `ray::` and their class. Empty once it has gone."""
     try:
         return " ".join(process.cmdline())
     except psutil.Error:
@@ -69,7 +69,9 @@ def _title(process: psutil.Process) -> str:
 
 
 def main() -> None:
-    options = arguments("hosted").parse_args()
+    parser = arguments("hosted")
+    parser.add_argument("--unwatched", action="store_true", help="do not look at memory")
+    options = parser.parse_args()
     plan = asked_plan(options)
     store = open_store(options.store)
     plan, _ = Ledger(store, plan.campaign).freeze(plan)
@@ -79,7 +81,8 @@ def main() -> None:
     try:
         idle = [private.ray.remote(num_cpus=0.1)(Idle).remote() for _ in range(2)]
         private.ray.get([actor.begun.remote() for actor in idle])
-        threading.Thread(target=memory.follow, daemon=True).start()
+        if not options.unwatched:
+            threading.Thread(target=memory.follow, daemon=True).start()
 
         @contextmanager
         def place(name: str, pool: Pool, jobs: Sequence[Job]) -> Generator[Supervisor]:
