@@ -176,6 +176,23 @@ def test_an_image_without_a_runner(place: Minimal) -> None:
     nothing_is_left(place)
 
 
+def test_an_image_is_not_pulled_ahead_where_no_attempt_could_run(place: Minimal, tmp_path: Path) -> None:
+    """The same findings as planning has, and no traceback."""
+    admin, away = {"KUBECONFIG": os.environ["KUBECONFIG"]}, tmp_path / "away"
+    away.write_text(re.sub(r'("server": "https://)[^"]*', r"\g<1>127.0.0.1:9", place.kubeconfig.read_text()))
+    nowhere, class_ = {"namespaces": ["no-such-namespace"]}, {"runtime_class": "no-such-class"}
+    for changed, env, words in (
+        (nowhere, {}, "cannot create resource"),
+        (nowhere, admin, "there is no such namespace"),
+        (class_, {}, "kubectl get runtimeclass"),
+        ({}, {"KUBECONFIG": str(away)}, "kubectl version"),
+    ):
+        file = place.campaign(kubernetes=changed)
+        ran = place.trialfleet("prepull", str(file), "--node", "any", env=env)
+        assert ran.code == 2, ran.err
+        assert words in ran.err
+
+
 def test_a_shape_that_no_node_fits_is_said_by_who_may_read_nodes(place: Minimal) -> None:
     limits = {"cpu": 4000, "memory": "512Mi", "disk": "512Mi", "parallel": 2}
     file = place.campaign(limits=limits, kubernetes={"runtime_class": "no-such-class"})  # and no probe pod
