@@ -56,10 +56,15 @@ def named(text: str) -> set[str]:
     return {name for span in _SPAN.findall(text) for name in _NAME.findall(span)}
 
 
-def words(tree: Tree) -> dict[str, set[str]]:
+def words(tree: Tree) -> dict[str, frozenset[str]]:
     """Per Python file every identifier in it."""
-    sources = {path: entry.data.decode(errors="replace") for path, entry in tree.items() if path.endswith(".py")}
-    return {path: set(_NAME.findall(text)) for path, text in sources.items()}
+    return {path: names(entry.data) for path, entry in tree.items() if path.endswith(".py")}
+
+
+@cache
+def names(data: bytes) -> frozenset[str]:
+    """Trees of one project have most files in common."""
+    return frozenset(_NAME.findall(data.decode(errors="replace")))
 
 
 def added_lines(trees: Trees, files: tuple[str, ...]) -> Iterator[str]:
