@@ -72,9 +72,9 @@ class Backend(Protocol):
         is to be signed again."""
         ...
 
-    def adopt(self, attempt: AttemptId, start: Start) -> bool:
-        """Track an attempt that an earlier controller launched. True: `poll` will tell when it is over. False: it
-        is not known here, or not yet."""
+    def adopt(self, attempt: AttemptId, start: Start | None) -> bool:
+        """Track an attempt that an earlier controller launched; without a `start`, one that may still wait for its
+        place. True: `poll` will tell when it is over. False: it is not known here, or not yet."""
         ...
 
     def poll(self, timeout_s: float) -> list[Finished]:

@@ -95,8 +95,7 @@ class Lives:
             self._watch(opened)
 
     def _adopted(self, opened: Opened) -> bool:
-        start = opened.last.start
-        adopted = start is not None and self._backend.adopt(opened.id, start)
+        adopted = self._backend.adopt(opened.id, opened.last.start)
         if adopted:
             self._runs(opened, At.RUNNING)
         return adopted
@@ -185,6 +184,10 @@ class Lives:
                 self._conclude(opened, step)
             case Watch():
                 self._take_over(opened)
+            case Place() if self._adopted(opened):
+                pass  # launched before, and without a place until now
+            case Place() if self._steering.cancelled_now:
+                self._watch(opened)  # it gets an end all the same: what was launched of it unseen finds it
             case Intend() | Place():
                 self._say(Kind.RETRIED, opened, {})
                 self._book.wait(opened)

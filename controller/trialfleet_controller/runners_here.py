@@ -32,7 +32,7 @@ class RunnersHere:
     def detachable(self) -> bool:
         return False
 
-    def adopt(self, attempt: AttemptId, start: Start) -> bool:
+    def adopt(self, attempt: AttemptId, start: Start | None) -> bool:
         return False  # its process is another's child: only the lock on its folder tells
 
     def settled(self, attempt: AttemptId) -> None:

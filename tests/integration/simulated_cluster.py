@@ -65,6 +65,7 @@ class Cluster:
     store: Store
     fates: dict[int, Fate] = field(default_factory=dict[int, Fate])
     usual: Fate = Fate()
+    full: bool = False  # what is launched waits for a node
     launches: Counter[AttemptId] = field(default_factory=Counter[AttemptId])
     executions: Counter[str] = field(default_factory=Counter[str])
     order: list[AttemptId] = field(default_factory=list[AttemptId])
@@ -77,6 +78,7 @@ class Cluster:
         self._lock = threading.Lock()
         self._due: list[tuple[float, int, AttemptId]] = []
         self._numbers = itertools.count()
+        self._waiting: list[Grants] = []
         self._open = True
         threading.Thread(target=self._live, daemon=True).start()
 
@@ -89,11 +91,24 @@ class Cluster:
                 return None
             self.living[order.id] = grants
             self.most = max(self.most, len(self.living))
+            if self.full:
+                return self._waiting.append(grants)
+        return self._begin(grants)
+
+    def place(self) -> None:
+        """There are nodes for all."""
+        with self._lock:
+            self.full, waiting = False, list(self._waiting)
+        for grants in waiting:
+            self._begin(grants)
+
+    def _begin(self, grants: Grants) -> None:
+        attempt = AttemptId(grants.trial.id, grants.attempt)
         if not self.store.create(self._key(grants, "start.json"), canonical_json(self._start(grants))):
-            return self._leave(order.id, Departure(code=3))
+            return self._leave(attempt, Departure(code=3))
         with self._lock:
             due = time.monotonic() + self._fate(grants).seconds
-            heapq.heappush(self._due, (due, next(self._numbers), order.id))
+            heapq.heappush(self._due, (due, next(self._numbers), attempt))
         return None
 
     def kill(self, attempt: AttemptId) -> None:
@@ -203,9 +218,10 @@ class ClusterBackend:
         self._mine.add(order.id)
         self.cluster.launch(order)
 
-    def adopt(self, attempt: AttemptId, start: Start) -> bool:
+    def adopt(self, attempt: AttemptId, start: Start | None) -> bool:
         self.asked.add(attempt)
-        if not self._adopts:
+        known = start is not None or attempt in self.cluster.living or attempt in self.cluster.gone
+        if not self._adopts or not known:
             return False
         self.adopted.append(attempt)
         self._mine.add(attempt)

@@ -183,7 +183,7 @@ def test_an_end_that_nobody_could_write_is_not_lost_with_the_first_look(site: Si
     """The next controller's backend does not know these runners at first; when it does, their last words count."""
 
     class Late(ClusterBackend):
-        def adopt(self, attempt: AttemptId, start: Start) -> bool:
+        def adopt(self, attempt: AttemptId, start: Start | None) -> bool:
             known = attempt in self.asked
             self.asked.add(attempt)
             return known and super().adopt(attempt, start)
@@ -260,6 +260,41 @@ def test_cancel_now_stops_what_an_earlier_controller_left_running(site: Site) ->
     assert not site.cluster.living
     outcomes = list(site.ledger.outcomes([trial.id for trial in trials(plan)]))
     assert [outcome.abandoned for outcome in outcomes] == [LossClass.CANCELLED] * 8
+
+
+def leave_pending(site: Site, plan: Plan) -> None:
+    """A controller is interrupted while pods of its attempts wait for a node."""
+    site.cluster.usual, site.cluster.full = Fate(seconds=3600), True
+    site.leave_running(plan, plan.parallel)
+
+
+@pytest.mark.parametrize("adopts", [True, False])
+def test_cancel_now_stops_what_has_not_begun(site: Site, adopts: bool) -> None:
+    """Nobody else would: its pod would run, and cost, once there is a node for it."""
+    plan = fake_plan(tasks=2, reps=4, parallel=8)
+    leave_pending(site, plan)
+    site.ledger.cancel(now=True, by="test")
+    assert site.dispatcher(plan, backend=ClusterBackend(site.cluster, adopts=adopts)).run() is Ending.CANCELLED
+    assert not site.cluster.living
+    outcomes = list(site.ledger.outcomes([trial.id for trial in trials(plan)]))
+    assert [outcome.abandoned for outcome in outcomes] == [LossClass.CANCELLED] * 8
+
+
+def test_a_cancelled_campaign_waits_for_what_was_launched_before(site: Site) -> None:
+    plan = fake_plan(tasks=2, reps=2, parallel=8)
+    leave_pending(site, plan)
+    site.ledger.cancel(now=False, by="test")
+    backend = ClusterBackend(site.cluster)
+    ending: list[Ending] = []
+    live = site.dispatcher(plan, backend=backend)
+    thread = in_background(lambda: ending.append(live.run()))
+    wait_for(lambda: len(backend.adopted) == 8)
+    site.cluster.place()
+    site.cluster.hasten()
+    thread.join(60)
+    assert ending == [Ending.CANCELLED]
+    assert all(outcome.attempts == 1 for outcome in audit(site.root, plan))
+    assert set(site.cluster.launches.values()) == {1}
 
 
 def test_a_runner_that_is_gone_before_its_launch_was_noted(site: Site) -> None:

@@ -178,13 +178,13 @@ class KubernetesBackend:
                 self._changed.notify_all()
         return pod
 
-    def adopt(self, attempt: AttemptId, start: Start) -> bool:
+    def adopt(self, attempt: AttemptId, start: Start | None) -> bool:
         """False before the first listing too: nobody can say yet whether the pod is there."""
         self._raise_failure()
         name = names.pod(self._plan.uid, *attempt)
         with self._changed:
             pod = self._tracker.known(name)
-            if pod is None or pod.uid != start.pod or self._over.get(attempt) == pod.uid:
+            if pod is None or self._over.get(attempt) == pod.uid or (start is not None and pod.uid != start.pod):
                 return False
             self._tracker.expect(attempt, name)
             self._tracker.created(name, pod, now=time.monotonic())

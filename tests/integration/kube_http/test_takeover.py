@@ -77,6 +77,8 @@ def test_the_next_controller_adopts_what_runs(api: Api, opened: Open) -> None:
     assert second.adopt(order(0).id, started(0, uids[0]))
     assert not second.adopt(order(1).id, started(1, "another's pod"))
     assert not second.adopt(order(2).id, started(2, "no pod at all"))
+    assert second.adopt(order(1).id, None), "a pod may wait for its place when its controller is killed"
+    assert not second.adopt(order(2).id, None)
     assert second.alive(started(0, uids[0])) is Liveness.ALIVE
     assert second.alive(started(1, "another's pod")) is Liveness.GONE
     assert second.alive(started(2, "no pod at all")) is Liveness.GONE
