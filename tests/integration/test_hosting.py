@@ -245,6 +245,27 @@ def test_a_dispatcher_that_hears_nothing_starts_nothing(site: Site) -> None:
     audit(site.root, site.plan, log=site.log)
 
 
+def test_while_attempts_run_and_nothing_changes_little_is_said(site: Site) -> None:
+    campaign, said = Campaign(Pool.of(site.plan), 1), list[Said]()
+
+    def exchange(message: Said) -> Reply:
+        said.append(message)
+        return campaign.exchange(message)
+
+    processes = Processes(site.root, f"sleep=3600,log={site.log}")
+    Ledger(processes.store(), CAMPAIGN).freeze(site.plan)
+    (job,) = site.jobs(processes, epoch=0, shards=1)
+    host = Host(replace(job, pace=Pace(talk_s=0.1), pulse=epochs.Pulse(enabled=False)), exchange)
+    host.start()
+    try:
+        wait_for(lambda: len(said) > 8 and said[-1].report.running == said[-8].report.running > 0)
+        before = len(said)
+        time.sleep(4)
+        assert len(said) - before < 20, "ten in a second, while there is news"
+    finally:
+        host.close()
+
+
 def test_a_bug_in_the_talk_is_said(site: Site) -> None:
     """The next message carries the traceback, and what is idle starts nothing more."""
     said: list[Said] = []

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from trialfleet_controller.epochs import Driver
 from trialfleet_controller.events import Event, Kind, Note
+from trialfleet_controller.hosting.cadence import Cadence
 from trialfleet_controller.hosting.messages import Summary, Supervisor, Unanswered
 from trialfleet_controller.progress import View
 from trialfleet_controller.shards import Ending, Report
@@ -36,10 +37,12 @@ def follow(
     traceback of a bug, `RuntimeError`."""
     silent: tuple[int, ...] = ()
     failed_at: float | None = None
+    cadence, last = Cadence.of(every_s), Summary(Report())
     while True:
         driver.beat()
+        interrupts = interrupt.asked + interrupt.now
         try:
-            summary = supervisor.summary(interrupt.asked + interrupt.now)
+            summary = supervisor.summary(interrupts)
         except Unanswered:
             sleep(every_s)
             continue
@@ -54,7 +57,13 @@ def follow(
                 raise summary.failure.raised()
         elif summary.ending is not None:
             return summary.ending
-        sleep(every_s)
+        still = summary == last and summary.report.running > 0 and failed_at is None
+        cadence, last = cadence.after(news=not still), summary
+        slept = 0.0
+        while slept < cadence.wait_s and interrupts == interrupt.asked + interrupt.now:  # a Ctrl-C goes on at once
+            sleep(every_s)
+            slept += every_s
+            driver.beat()
 
 
 def _log(summary: Summary, view: View, note: Note) -> None:

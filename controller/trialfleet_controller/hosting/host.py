@@ -16,6 +16,7 @@ from trialfleet_controller.backend import Backend
 from trialfleet_controller.dispatcher import Dispatcher
 from trialfleet_controller.epochs import Deputy, Pulse
 from trialfleet_controller.events import Event, Kind, Note, ignore
+from trialfleet_controller.hosting.cadence import Cadence
 from trialfleet_controller.hosting.division import Shard
 from trialfleet_controller.hosting.messages import Failure, Reply, Said, Unanswered
 from trialfleet_controller.ledger import Ledger
@@ -41,8 +42,8 @@ class Site(Protocol):
 
 @dataclass(frozen=True)
 class Pace:
-    """Seconds. `talk_s`: between two messages to the supervisor; `silence_s`: without an answer for so long,
-    nothing more starts."""
+    """Seconds. `talk_s`: between two messages to the supervisor, at least; `silence_s`: without an answer for so
+    long, nothing more starts."""
 
     talk_s: float = 0.5
     silence_s: float = 60.0
@@ -95,6 +96,7 @@ class Host:
             threading.Thread(target=self._talk, name="talk", daemon=True),
         ]
         self._leave = threading.Event()
+        self._news = threading.Event()  # to be said soon
 
     def start(self) -> None:
         for thread in self._threads:
@@ -105,6 +107,7 @@ class Host:
         self._interrupt.ask()
         self._threads[0].join()
         self._leave.set()
+        self._news.set()
         self._threads[1].join()
 
     def report(self) -> Report:
@@ -123,6 +126,7 @@ class Host:
             self._fail(Failure("store", str(error)))
         except Exception:
             self._fail(Failure("bug", traceback.format_exc()))
+        self._news.set()
 
     def _fail(self, failure: Failure) -> None:
         self._failure, self._ended = failure, Ending.INTERRUPTED
@@ -163,35 +167,42 @@ class Host:
             self._events.append(event)
         else:
             self._missed += 1
+        self._news.set()
         self._also(event)
 
     # --- talking ------------------------------------------------------------------------------------
 
     def _talk(self) -> None:
-        answered = time.monotonic()
-        while not self._leave.wait(self._job.pace.talk_s):
+        pace, answered = self._job.pace, time.monotonic()
+        cadence = Cadence.of(pace.talk_s)
+        talk: tuple[Said | None, Reply | None] = (None, None)
+        while not self._leave.wait(pace.talk_s):
+            self._news.wait(cadence.wait_s - pace.talk_s)
+            self._news.clear()
             try:
-                self._obey(self._say())
+                before, talk = talk, self._say()
+                cadence = cadence.after(news=talk != before or not self.report().running)
                 answered = time.monotonic()
             except Unanswered:
-                if time.monotonic() - answered > self._job.pace.silence_s:
+                cadence = cadence.after(news=True)
+                if time.monotonic() - answered > pace.silence_s:
                     self._hold_back()
             except Exception:  # said as soon as it can be; nothing starts meanwhile
                 self._fail(Failure("bug", traceback.format_exc()))
                 self._interrupt.asked = True
 
-    def _say(self) -> Reply:
+    def _say(self) -> tuple[Said, Reply]:
         ended, failure = self._ended, self._failure  # before the report: what is over has its last one
         events = [self._events[i] for i in range(min(len(self._events), EVENTS_AT_ONCE))]
         missed, report = self._missed, self.report()
         self._watch(report)
-        reply = self._exchange(
-            Said(self._job.shard.index, self._held, report, ended, failure, events, missed - self._missed_told)
-        )
+        said = Said(self._job.shard.index, self._held, report, ended, failure, events, missed - self._missed_told)
+        reply = self._exchange(said)
         for _ in events:
             self._events.popleft()
         self._missed_told = missed
-        return reply
+        self._obey(reply)
+        return said, reply
 
     def _obey(self, reply: Reply) -> None:
         self._interrupt.asked |= reply.interrupts > 0

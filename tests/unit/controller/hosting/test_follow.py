@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -79,3 +79,35 @@ def test_a_failure_waits_for_the_others_and_not_for_ever(
             clock=clock,
         )
     assert clock.now == raised_at
+
+
+@dataclass
+class Calm:
+    """A supervisor of attempts that go on, until it is told to stop. `asked`: when it was."""
+
+    clock: Clock
+    asked: list[float] = field(default_factory=list[float])
+
+    def exchange(self, said: Said) -> Reply:
+        raise NotImplementedError
+
+    def summary(self, interrupts: int) -> Summary:
+        self.asked.append(self.clock.now)
+        return Summary(Report(running=9), ending=Ending.INTERRUPTED if interrupts else None)
+
+
+def test_while_nothing_changes_it_asks_seldom_and_passes_an_interruption_on_at_once(tmp_path: Path) -> None:
+    clock, interrupt = Clock(), Interrupt()
+    calm, driver = Calm(clock), Driver(DirectoryStore(tmp_path), "campaign", 0, Pulse(enabled=False))
+
+    def sleep(seconds: float) -> None:
+        clock.sleep(seconds)
+        interrupt.asked = clock.now >= 102.5
+
+    with view(as_json=False, terminal=False) as shown:
+        ending = follow(
+            calm, driver, interrupt, shown, ignore, empty=Tally({}), every_s=0.5, sleep=sleep, clock=clock
+        )
+    assert ending is Ending.INTERRUPTED
+    assert clock.now == 102.5
+    assert 45 < len(calm.asked) < 60
