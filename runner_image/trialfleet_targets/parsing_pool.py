@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import subprocess
@@ -90,7 +91,7 @@ class _Worker:
         """Killed and reaped."""
         self.alive = False
         self._process.kill()
-        with self._process:  # closes both pipes
+        with contextlib.suppress(BrokenPipeError), self._process:  # closes both pipes, and what is unsent is lost
             pass
 
     def _answer(self, timeout_s: float) -> bytes:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from trialfleet_targets.encoding import decoded
 from trialfleet_targets.parsing_pool import CRASHED, TIMED_OUT, parse_all
@@ -61,12 +64,15 @@ def test_a_file_that_takes_too_long_is_given_up() -> None:
     assert workers() == []
 
 
-def test_a_parser_that_dies_costs_one_file() -> None:
+@pytest.mark.parametrize("size", [0, 700_000])
+def test_a_parser_that_dies_costs_one_file(size: int) -> None:
     def files() -> Iterator[tuple[str, bytes]]:
         yield "before.py", CODE
         (pid,) = workers()
         os.kill(pid, signal.SIGKILL)
-        yield "during.py", CODE
+        while Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z":
+            time.sleep(0.01)
+        yield "during.py", CODE + b"#" * size
         yield "after.py", CODE
 
     answers = parse_all(files(), processes=1)
