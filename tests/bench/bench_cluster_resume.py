@@ -90,9 +90,8 @@ def _idle_figures(shares: dict[str, float]) -> list[Figure]:
     daemons = {kind: share for kind, share in shares.items() if kind not in (*OWN, NOTHING)}
     pods, whole, floor = f"{RUNNING + NEW:,} running pods", sum(own.values()), shares.get(NOTHING, 0)
     return [
-        Figure("idle controller above two idle actors", whole - floor, "% of a core", goal=2, note=pods),
-        Figure("its processes", whole, "% of a core", note=_spelt(own)),
-        Figure("two idle actors", floor, "% of a core"),
+        Figure("idle controller", whole, "% of a core", goal=2, note=f"{pods}: {_spelt(own)}"),
+        Figure("less two idle actors", whole - floor, "% of a core"),
         Figure("Ray's daemons", sum(daemons.values()), "% of a core", note=_spelt(daemons)),
     ]
 
