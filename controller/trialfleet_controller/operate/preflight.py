@@ -12,6 +12,7 @@ from trialfleet_controller.operate.cluster import cluster_checks, permissions_ch
 from trialfleet_controller.operate.permissions import SUBMITTING
 from trialfleet_controller.operate.probing import Probed, probe_cluster
 from trialfleet_controller.operate.target import Target, of_file
+from trialfleet_controller.operate.waiting import secret_made
 from trialfleet_controller.orders import grants_expire_s
 from trialfleet_controller.spec import CampaignFile
 from trialfleet_runner.agents.protocol import Identity
@@ -158,7 +159,7 @@ def _model(probed: Probed, kube: KubernetesSpec) -> Check:
     error, secret = probed.report.model_error, kube.model_secret
     if error is None:
         return Check("credentials", "ok", "all that the agent needs")
-    make = f"kubectl create secret generic {secret or 'model-keys'} --from-literal=ANTHROPIC_API_KEY=…"
+    make = secret_made(secret or "model-keys")
     if secret is None:
         return Check("credentials", "missing", error, f"{make}; and kubernetes: {{model_secret: model-keys}}")
     return Check("credentials", "missing", f"{error} in Secret {secret}", make)

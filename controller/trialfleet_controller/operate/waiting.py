@@ -60,6 +60,11 @@ def _container(container: Container, kube: KubernetesSpec) -> Trouble | None:
     return None
 
 
+def secret_made(name: str) -> str:
+    """How an operator makes the Secret of the model's key, which never stands in a command line."""
+    return f"kubectl create secret generic {name} --from-env-file=<(env | grep ^ANTHROPIC_API_KEY=)"
+
+
 def _mount(events: Iterable[Mapping[str, Any]], kube: KubernetesSpec) -> Trouble | None:
     """A Secret that is not there is seen nowhere but in the pod's events."""
     told = [str(event.get("message", "")) for event in events if event.get("reason") == "FailedMount"]
@@ -68,8 +73,7 @@ def _mount(events: Iterable[Mapping[str, Any]], kube: KubernetesSpec) -> Trouble
         if secret:
             return Trouble(
                 f"there is no Secret {secret[1]}",
-                f"kubectl create secret generic {secret[1]} --from-literal=ANTHROPIC_API_KEY=… (or mend "
-                "kubernetes.model_secret)",
+                f"{secret_made(secret[1])} (or mend kubernetes.model_secret)",
             )
     if told:
         return Trouble(f"a volume cannot be mounted: {told[-1]}", "mend it", kube.graces.config_error_s)
