@@ -12,6 +12,7 @@ from trialfleet_runner.contract import AgentSpec, Frozen, Sha256, Stop
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
 
 LARGEST_COUNT = 2**53  # what every reader of a table can hold
+MAX_STEPS = 100_000  # kept of a trajectory; an agent may print millions. All are counted
 
 
 Lack = Literal["rules", "fail_fast", "preflight"]

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from trialfleet_runner.agents.protocol import LARGEST_COUNT, Parsed, Step
+from trialfleet_runner.agents.protocol import LARGEST_COUNT, MAX_STEPS, Parsed, Step
 from trialfleet_runner.agents.text import LINE_BYTES, finite, lines, plain, relative
 
 _KIND_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -30,20 +30,23 @@ def read_trajectory(stdout: Path, workspace: Path) -> Parsed:
     if document is not None:
         return _from_atif(document, workspace)
     steps: list[Step] = []
-    malformed = 0
+    turns: set[int] = set()
+    calls = malformed = 0
     for line in lines(stdout):
         found = _object(line)
         if found is None or "kind" not in found or "turn" not in found:
             continue
         try:
-            steps.append(_clean(Step.model_validate(found), workspace))
+            step = _clean(Step.model_validate(found), workspace)
         except ValidationError:
             malformed += 1
+            continue
+        turns.add(step.turn)
+        calls += step.kind not in ("message", "hook")
+        _keep(steps, step)
     if not steps:
         return Parsed(malformed_lines=malformed)
-    calls = sum(step.kind not in ("message", "hook") for step in steps)
-    turns = len({step.turn for step in steps})
-    return Parsed(steps=tuple(steps), turns=turns, tool_calls=calls, malformed_lines=malformed)
+    return Parsed(steps=tuple(steps), turns=len(turns), tool_calls=calls, malformed_lines=malformed)
 
 
 def tool_kind(name: str) -> str:
@@ -54,6 +57,11 @@ def tool_kind(name: str) -> str:
     """
     lowered = name.lower()
     return next((kind for kind, words in _KIND_WORDS if any(word in lowered for word in words)), "other")
+
+
+def _keep(steps: list[Step], step: Step) -> None:
+    if len(steps) < MAX_STEPS:
+        steps.append(step)
 
 
 def _clean(step: Step, workspace: Path) -> Step:
@@ -91,7 +99,7 @@ def _atif(stdout: Path) -> dict[str, Any] | None:
 def _from_atif(document: dict[str, Any], workspace: Path) -> Parsed:
     """ATIF 1.0-1.8: one agent step is one turn; its tool calls are steps of ours. Bad parts are skipped."""
     steps: list[Step] = []
-    turn = malformed = 0
+    turn = calls = malformed = 0
     start: float | None = None
     for entry in _dicts(document.get("steps")):
         at = _seconds(entry.get("timestamp"))
@@ -100,17 +108,18 @@ def _from_atif(document: dict[str, Any], workspace: Path) -> Parsed:
             continue
         turn += 1
         at_s = None if at is None or start is None else max(0.0, at - start)
-        steps.append(Step(turn=turn, at_s=at_s, kind="message", detail=plain(str(entry.get("message") or ""))))
+        _keep(steps, Step(turn=turn, at_s=at_s, kind="message", detail=plain(str(entry.get("message") or ""))))
         for call in _dicts(entry.get("tool_calls")):
             try:
-                steps.append(_clean(_call(call, turn, at_s), workspace))
+                _keep(steps, _clean(_call(call, turn, at_s), workspace))
+                calls += 1
             except ValidationError:
                 malformed += 1
     totals = document.get("final_metrics")
     return Parsed(
         steps=tuple(steps),
         turns=turn,
-        tool_calls=sum(step.kind != "message" for step in steps),
+        tool_calls=calls,
         malformed_lines=malformed,
         **_totals(cast("dict[str, Any]", totals) if isinstance(totals, dict) else {}),
     )

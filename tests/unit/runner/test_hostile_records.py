@@ -12,6 +12,7 @@ import pytest
 
 from trialfleet_runner import junit
 from trialfleet_runner.agents.claude_code.parse import parse_stream
+from trialfleet_runner.agents.protocol import Parsed
 from trialfleet_runner.agents.search import Search
 from trialfleet_runner.agents.text import LINE_BYTES, lines
 from trialfleet_runner.agents.trajectory import read_trajectory
@@ -112,6 +113,38 @@ def test_a_time_that_no_float_holds_is_no_firing(tmp_path: Path) -> None:
 def test_a_kind_that_is_no_text_is_malformed(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_text(json.dumps({"turn": 1, "kind": ["read"]}))
     assert Search().parse(tmp_path, None, tmp_path).malformed_lines == 1
+
+
+READERS: dict[str, Callable[[Path], Parsed]] = {
+    "trialfleet_runner.agents.claude_code.parse": lambda folder: parse_stream(folder, None, folder),
+    "trialfleet_runner.agents.search.adapter": lambda folder: Search().parse(folder, None, folder),
+    "trialfleet_runner.agents.trajectory": lambda folder: read_trajectory(folder / "stdout", folder),
+}
+
+
+@pytest.mark.parametrize("atif", [False, True])
+@pytest.mark.parametrize("module", READERS)
+def test_all_steps_are_counted_and_not_all_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, atif: bool
+) -> None:
+    read = READERS[module]
+    uses = [(BLOCK | {"id": f"u{n}"}, FAILED | {"tool_use_id": f"u{n}"}, STEP | {"turn": n + 1}) for n in range(9)]
+    messages = [
+        line
+        for n, (block, failed, step) in enumerate(uses)
+        for line in (
+            said("assistant", MESSAGE | {"id": f"m{n}", "content": [block]}),
+            said("user", {"content": [failed]}),
+            step,
+        )
+    ]
+    document = {"schema_version": "ATIF-1", "steps": [ENTRY] * 9}
+    (tmp_path / "stdout").write_text("".join(f"{json.dumps(one)}\n" for one in ([document] if atif else messages)))
+    whole = read(tmp_path)
+    monkeypatch.setattr(f"{module}.MAX_STEPS", 4)
+    cut = read(tmp_path)
+    assert cut.steps == whole.steps[:4]
+    assert cut.model_copy(update={"steps": whole.steps}) == whole
 
 
 def peak_bytes(does: Callable[[], object]) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from trialfleet_runner.agents.protocol import Parsed, Step
+from trialfleet_runner.agents.protocol import MAX_STEPS, Parsed, Step
 from trialfleet_runner.agents.surroundings import stop_of
 from trialfleet_runner.agents.text import ANSWER_CHARS, finite, lines, plain, relative
 from trialfleet_runner.contract import Stop
@@ -100,7 +100,8 @@ class _Reader:
                 if use in self.step_of:
                     continue
                 self.step_of[use] = len(self.steps)
-            self.steps.append(step)
+            if len(self.steps) < MAX_STEPS:
+                self.steps.append(step)
 
     def _step(self, block: dict[str, Any], turn: int, at_s: float | None) -> Step | None:
         if block.get("type") == "text" and isinstance(block.get("text"), str):
@@ -123,7 +124,7 @@ class _Reader:
         """An edit or a read that failed did not happen."""
         for block in objects(message.get("content")):
             place = self.step_of.get(str(block.get("tool_use_id")))
-            if place is None or block.get("is_error") is not True:
+            if place is None or place >= len(self.steps) or block.get("is_error") is not True:
                 continue
             if self.steps[place].kind in ("edit", "read"):
                 words = f"failed: {_words(block.get('content'))}"

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from trialfleet_runner.agents.protocol import LARGEST_COUNT, Identity, Parsed, Setup, Step
+from trialfleet_runner.agents.protocol import LARGEST_COUNT, MAX_STEPS, Identity, Parsed, Setup, Step
 from trialfleet_runner.agents.surroundings import environment, inside, stop_of, with_mount
 from trialfleet_runner.agents.text import ANSWER_CHARS, finite, lines, plain
 from trialfleet_runner.canonical import digest, sha256
@@ -65,7 +65,7 @@ class Search:
         """The transcript's steps. A last line that was cut short counts as malformed; so does a forged one."""
         steps: list[Step] = []
         stop: Stop | None = None
-        malformed = 0
+        turns = calls = malformed = 0
         answer: str | None = None
         for line in lines(record / "stdout"):
             value = _event(line)
@@ -73,14 +73,17 @@ class Search:
             if step is None:
                 malformed += 1
             else:
-                steps.append(step)
+                if len(steps) < MAX_STEPS:
+                    steps.append(step)
+                turns = max(turns, step.turn if step.kind in ("read", "run") else 0)
+                calls += step.kind in ("read", "edit", "run")
                 stop = _STOPS.get(str(value.get("stop"))) or stop
                 if isinstance(value.get("answer"), str):
                     answer = plain(value["answer"], ANSWER_CHARS)
         return Parsed(
             steps=tuple(steps),
-            turns=max((step.turn for step in steps if step.kind in ("read", "run")), default=0),
-            tool_calls=sum(step.kind in ("read", "edit", "run") for step in steps),
+            turns=turns,
+            tool_calls=calls,
             stop=stop or stop_of(exit),
             malformed_lines=malformed,
             answer=answer,
