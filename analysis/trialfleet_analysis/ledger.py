@@ -231,12 +231,14 @@ def _open_ends(store: Store, campaign: str, terminal: set[str]) -> Iterator[End]
 
 
 class AttemptRecords:
-    """Intent, start, patch and end of some attempts, read together."""
+    """Intent, start, patch and end of some attempts, and the intents that follow them, read together."""
 
     def __init__(self, store: Store, campaign: str, attempts: Sequence[tuple[str, int]]) -> None:
         self._store, self._campaign = store, campaign
         names = ("intent", "start", "patch", "end")
-        self._raw = dict(store.get_many([self._key(*attempt, name) for attempt in attempts for name in names]))
+        wanted = {self._key(*attempt, name) for attempt in attempts for name in names}
+        wanted |= {self._key(trial, number + 1, "intent") for trial, number in attempts}
+        self._raw = dict(store.get_many(sorted(wanted)))
 
     def raw(self, trial: str, number: int, name: str) -> bytes | None:
         return self._raw.get(self._key(trial, number, name))
@@ -246,7 +248,10 @@ class AttemptRecords:
         return None if raw is None else parsed(self._store, model, self._key(trial, number, name), raw)
 
     def patched(self, trial: str, number: int) -> bool:
-        return self.raw(trial, number, "patch") is not None
+        """Whether its patch was there in time: one that came after the next intent is not what that one scores."""
+        following = self.one(Intent, trial, number + 1, "intent")
+        late = following is not None and not following.score_only
+        return self.raw(trial, number, "patch") is not None and not late
 
     def score_only(self, trial: str, number: int) -> bool:
         intent = self.one(Intent, trial, number, "intent")

@@ -41,6 +41,8 @@ class Attempts(Records):
             intent = self._read(self._key(trial, n, "intent.json"), Intent)
             if intent is None:
                 break
+            if chain and not intent.score_only:
+                chain[-1] = replace(chain[-1], patched=False)  # what has come since then is too late to be scored
             names = {name for number, name in there if number == n}
             followed = (n + 1, "intent.json") in there
             chain.append(self._listed(Attempt(intent), names, ended=followed or "end.json" in names))

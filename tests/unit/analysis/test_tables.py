@@ -99,6 +99,15 @@ def test_lost_attempts_of_unfinished_trials_are_rows_without_a_cell(tmp_path: Pa
     assert campaign.attempts.num_rows == campaign.trials.num_rows + 1
 
 
+@pytest.mark.parametrize(("score_only", "stage"), [(True, "after_patch"), (False, "mid_run")])
+def test_a_patch_counts_unless_it_came_after_the_next_intent(tmp_path: Path, score_only: bool, stage: str) -> None:
+    store = made.write(tmp_path, PLAN, lambda trial: None if trial == TRIALS_OF_PLAN[-1] else Fate())
+    made.write_loss(store, "demo", TRIALS_OF_PLAN[-1], 1, made.MID_RUN, patched=True, by="runner")
+    made.write_loss(store, "demo", TRIALS_OF_PLAN[-1], 2, made.BEFORE_AGENT, score_only=score_only)
+    first, _ = open_campaign(store, "demo").attempts.to_pylist()[-2:]
+    assert (first["attempt"], first["stage"]) == (1, stage)
+
+
 def test_an_empty_campaign_has_empty_tables(tmp_path: Path) -> None:
     campaign = open_campaign(made.write_plan(tmp_path, PLAN), "demo")
     assert (campaign.trials.num_rows, campaign.attempts.num_rows, campaign.blocks) == (0, 0, 0)

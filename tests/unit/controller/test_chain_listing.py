@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trialfleet_controller import keys
 from trialfleet_controller.fold import Attempt, Intend, progress
 from trialfleet_controller.ledger import Ledger
 from trialfleet_controller.lifecycle import Budgets, Phase
-from trialfleet_runner.contract import Loss, LossClass
+from trialfleet_runner.canonical import canonical_json
+from trialfleet_runner.contract import End, Loss, LossClass
+from trialfleet_runner.stages import Stage
 from trialfleet_runner.store.directory import DirectoryStore
 from trialfleet_runner.store.protocol import Entry
 
@@ -44,3 +47,19 @@ def test_an_attempt_that_another_follows_has_its_end(tmp_path: Path) -> None:
     chain = Ledger(store, "campaign").chain(TRIAL)
     assert [attempt.end is None for attempt in chain] == [False, True]
     assert progress(chain, Budgets()).phase is Phase.RUNNING
+
+
+def test_a_patch_that_arrives_after_the_next_intent_is_too_late(tmp_path: Path) -> None:
+    """Its runner had given up the store, and said so; then the store carried out what it had been asked."""
+    ledger = another(tmp_path)
+    first = ledger.intend(TRIAL, Intend(1, None, None), epoch=1)
+    assert first is not None
+    loss = Loss(loss=LossClass.STORE, message="no answer", agent_started=True)
+    end = End(trial=TRIAL, attempt=1, nonce=first.intent.nonce, at=1, by="runner", loss=loss)
+    ledger.store.create(keys.attempt_file("campaign", TRIAL, 1, "end.json"), canonical_json(end))
+    (lost,) = ledger.chain(TRIAL)
+    assert ledger.intend(TRIAL, Intend(2, lost.end_sha256, None), epoch=1) is not None
+    ledger.store.create(keys.attempt_file("campaign", TRIAL, 1, "patch.json"), b"{}")
+    now = progress(ledger.chain(TRIAL), Budgets())
+    assert now.phase is Phase.RUNNING
+    assert [one.stage for one in now.losses] == [Stage.MID_RUN]
