@@ -56,7 +56,7 @@ def applied_base(folder: Path, prefix: str) -> Iterator[str]:
     with fresh_namespace(prefix) as name:
         base = os.path.relpath(CHECKOUT / "k8s/base", folder.resolve())
         (folder / "kustomization.yaml").write_text(f"namespace: {name}\nresources: [{base}]\n")
-        done(kubectl("apply", "-k", str(folder)))
+        done(kubectl("apply", "--server-side", "-k", str(folder)))
         yield name
 
 

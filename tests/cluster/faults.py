@@ -139,7 +139,7 @@ def _as_controller(namespace: str, folder: Path) -> Path:
     """A kubeconfig with the Role of k8s/base, not an administrator's: those skip what a restarted server has not
     read yet."""
     for file in ("accounts.yaml", "roles.yaml"):
-        done(kubectl("apply", "-n", namespace, "-f", str(ROOT / "k8s/base" / file)))
+        done(kubectl("apply", "--server-side", "-n", namespace, "-f", str(ROOT / "k8s/base" / file)))
     role, account = "--role=trialfleet-controller", f"--serviceaccount={namespace}:trialfleet-controller"
     done(kubectl("create", "rolebinding", "tested", "-n", namespace, role, account))
     config = json.loads(done(kubectl("config", "view", "--raw", "--minify", "-o", "json")))

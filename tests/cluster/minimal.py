@@ -101,7 +101,7 @@ def minimal(folder: Path, *, roles: tuple[str, ...] = ("trialfleet-controller",)
     name = f"operate-{secrets.token_hex(4)}"
     with _bucket(name), _namespace(name):
         for file in ("accounts.yaml", "roles.yaml"):
-            kubectl("apply", "-n", name, "-f", str(BASE / file))
+            kubectl("apply", "--server-side", "-n", name, "-f", str(BASE / file))
         kubectl("create", "serviceaccount", "operator", "-n", name)
         for role in roles:
             kubectl(

@@ -108,7 +108,7 @@ def apply_base(namespace: str, folder: Path) -> None:
     base = os.path.relpath(CHECKOUT / "k8s/base", folder.resolve())
     overlay = {"namespace": namespace, "resources": [base], "patches": patches}
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
-    done(asked("apply", "-k", str(folder)))
+    done(asked("apply", "--server-side", "-k", str(folder)))
 
 
 @contextmanager

@@ -69,7 +69,7 @@ def namespace() -> Iterator[str]:
 def client(namespace: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """As the controller that k8s/base describes: it may do no more than its Role says."""
     for file in ("accounts.yaml", "roles.yaml"):
-        done(kubectl("apply", "-n", namespace, "-f", str(BASE / file)))
+        done(kubectl("apply", "--server-side", "-n", namespace, "-f", str(BASE / file)))
     who, name = f"--serviceaccount={namespace}:{ACCOUNT}", f"--role={ACCOUNT}"
     done(kubectl("create", "rolebinding", "tested", "-n", namespace, name, who))
     config = json.loads(done(kubectl("config", "view", "--raw", "--minify", "-o", "json")))

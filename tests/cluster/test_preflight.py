@@ -148,7 +148,7 @@ def test_no_permission(tmp_path: Path) -> None:
         assert ran.code == 2
         assert "not allowed: create pods (to launch attempts)" in ran.err
         assert "is there such a namespace?" in ran.err  # who may do nothing cannot tell, and neither can we
-        assert "kubectl apply -k k8s/base" in ran.err
+        assert "kubectl apply --server-side -k k8s/base" in ran.err
         assert f"kubectl -n {place.namespace} create rolebinding trialfleet-controller-too" in ran.err
 
 

@@ -112,7 +112,7 @@ def refusal(error: ApiError, namespace: str, doing: str) -> OperatorError:
         return OperatorError(
             f"the namespace is not there: {error.message}",
             where=f"kubernetes: namespaces: {namespace}",
-            hint=f"kubectl create namespace {namespace}, or kubectl apply -k k8s/base",
+            hint=f"kubectl create namespace {namespace}, or kubectl apply --server-side -k k8s/base",
         )
     if isinstance(error, Forbidden):
         return OperatorError(

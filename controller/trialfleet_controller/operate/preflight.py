@@ -203,8 +203,8 @@ def _network(probed: Probed, kube: KubernetesSpec) -> Check:
         "network",
         "missing",
         found,
-        "kubectl apply -k k8s/base, on a network plugin that enforces policies (Calico, Cilium); or accept it: "
-        "kubernetes: {allow_unenforced_network: true}, which every bundle then says",
+        "kubectl apply --server-side -k k8s/base, on a network plugin that enforces policies (Calico, Cilium); or "
+        "accept it: kubernetes: {allow_unenforced_network: true}, which every bundle then says",
     )
 
 

@@ -8,7 +8,7 @@ from trialfleet_controller.checks import Check
 from trialfleet_controller.kube.errors import ApiError, Forbidden, NotFound, Throttled, Unreachable
 from trialfleet_controller.operate.permissions import Need, lacking
 
-_APPLY = "kubectl apply -k k8s/base makes the namespace with its labels, Role and policies"
+_APPLY = "kubectl apply --server-side -k k8s/base makes the namespace with its labels, Role and policies"
 
 # Of a refused pod: words of the server's message, and the way out. The first that is found counts.
 _POD_REFUSALS = (
