@@ -22,6 +22,7 @@ from tests.integration.rig_pod import ContainerEach
 from trialfleet_runner.sandbox import choose
 from trialfleet_runner.sandbox.processes import disown, kill_adopted, owned, read
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, Sandbox, SandboxError
+from trialfleet_runner.sandbox.supervised import SUPERVISOR
 
 KINDS = [
     pytest.param("bubblewrap", marks=pytest.mark.needs("bubblewrap")),
@@ -230,6 +231,31 @@ def test_time_out_terminates_first_and_then_kills(bench: Bench) -> None:
     stubborn = bench.shell(f"trap '' TERM; {loop}", timeout_s=0.3, grace_s=0.5, extra_time_s=not_before(ready))
     assert (stubborn.cause, stubborn.code) == ("timeout", 137)
     assert stubborn.wall_s >= 0.8
+
+
+def test_two_orders_that_a_supervisor_finds_at_once_are_both_obeyed(tmp_path: Path) -> None:
+    """On a busy machine it may have no turn between SIGTERM's order and SIGKILL's."""
+    lifeline_read, lifeline = os.pipe()
+    stubborn = ["sh", "-c", "trap '' TERM; touch ready; exec sleep 300"]
+    with (tmp_path / "status").open("wb") as status:
+        told = ["--lifeline", str(lifeline_read), "--status", str(status.fileno()), "--cwd", str(tmp_path), "--"]
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(SUPERVISOR), *told, *stubborn],
+            pass_fds=[lifeline_read, status.fileno()],
+        )
+    os.close(lifeline_read)
+    try:
+        assert until((tmp_path / "ready").exists, 60)
+        process.send_signal(signal.SIGSTOP)
+        assert os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1])
+        os.write(lifeline, b"T")
+        os.write(lifeline, b"K")
+        process.send_signal(signal.SIGCONT)
+        assert process.wait(60) == 0
+    finally:
+        os.close(lifeline)
+        process.wait()
+    assert "exit 137 " in (tmp_path / "status").read_text()
 
 
 def test_throttled_time_is_added_to_the_budget(bench: Bench) -> None:
