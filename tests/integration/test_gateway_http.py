@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from loopback import reserved_port
 from scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage, scripted_messages
 
 from trialfleet_runner.contract import Stop
@@ -149,20 +150,32 @@ def test_the_agents_own_bytes_reach_the_provider_with_the_real_key(
 
 
 def test_a_stream_passes_as_it_comes(tmp_path: Path, provider: ScriptedMessages) -> None:
-    """The first words arrive while the provider is still silent about the rest."""
+    """The first words arrive while the provider is still silent about the rest, which is given up at last."""
     provider.play(Hang(after_words=True))
-    with opened(tmp_path, provider.url, idle_timeout_s=3) as gateway:
+    with opened(tmp_path, provider.url) as gateway:
         connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=60)
         connection.request("POST", "/v1/messages", json.dumps(body(stream=True)), {"x-api-key": gateway.token})
         answer = connection.getresponse()
         assert b"message_start" in answer.read1()
         assert gateway.report().error_count == 0, "the provider has not been given up yet"
+        provider.released.set()
         with pytest.raises(http.client.IncompleteRead):  # the cut stays visible to the agent
             answer.read()
         connection.close()
     report = gateway.report()
     assert (report.turns, report.error_count) == (0, 1)
     assert report.provider_error is not None
+
+
+def test_a_provider_that_is_silent_for_too_long_is_given_up(tmp_path: Path, provider: ScriptedMessages) -> None:
+    provider.play(Hang(after_words=True))
+    with opened(tmp_path, provider.url, idle_timeout_s=1) as gateway:
+        with pytest.raises(http.client.IncompleteRead):
+            ask(gateway, body(stream=True))
+        assert not provider.released.is_set()
+    report = gateway.report()
+    assert (report.turns, report.error_count) == (0, 1)
+    assert "the stream broke" in (report.provider_error or "")
 
 
 def test_retry_after_and_status_pass_back(tmp_path: Path, provider: ScriptedMessages) -> None:
@@ -181,9 +194,7 @@ def test_a_redirect_is_not_followed(tmp_path: Path, provider: ScriptedMessages) 
 
 
 def test_a_provider_that_is_not_there(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    with opened(tmp_path, f"http://127.0.0.1:{port}") as gateway:
+    with reserved_port() as port, opened(tmp_path, f"http://127.0.0.1:{port}") as gateway:
         assert ask(gateway, body())[0] == 502
     assert "no answer" in (gateway.report().provider_error or "")
 
@@ -391,11 +402,6 @@ def forward(listen: Path, port: int, *argv: str) -> subprocess.Popen[str]:
     )
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
-
-
 CLIENT = """
 import http.client, json, sys, threading
 port, token, count = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
@@ -418,8 +424,7 @@ def test_many_connections_pass_the_forwarder_from_a_deep_folder(
 ) -> None:
     deep = tmp_path / ("d" * 100)
     deep.mkdir()
-    with opened(tmp_path, provider.url, listen=deep / "gateway.sock") as gateway:
-        port = free_port()
+    with reserved_port() as port, opened(tmp_path, provider.url, listen=deep / "gateway.sock") as gateway:
         program = forward(
             deep / "gateway.sock", port, sys.executable, "-c", CLIENT, str(port), gateway.token, "40"
         )
@@ -432,18 +437,20 @@ def test_many_connections_pass_the_forwarder_from_a_deep_folder(
 
 def test_the_forwarder_passes_signals_and_codes_on(tmp_path: Path) -> None:
     script = "trap 'echo told; exit 3' TERM; echo ready; while :; do sleep 0.05; done"
-    program = forward(tmp_path / "none.sock", free_port(), "bash", "-c", script)
-    assert program.stdout is not None
-    assert program.stdout.readline() == "ready\n"
-    program.terminate()
-    assert program.communicate(timeout=60)[0] == "told\n"
+    with reserved_port() as port:
+        program = forward(tmp_path / "none.sock", port, "bash", "-c", script)
+        assert program.stdout is not None
+        assert program.stdout.readline() == "ready\n"
+        program.terminate()
+        assert program.communicate(timeout=60)[0] == "told\n"
     assert program.returncode == 3
 
 
 @pytest.mark.parametrize(("argv", "code"), [(("bash", "-c", "kill -9 $$"), 137), (("/nonexistent",), 127)])
 def test_the_forwarder_says_how_its_program_ended(tmp_path: Path, argv: tuple[str, ...], code: int) -> None:
-    program = forward(tmp_path / "none.sock", free_port(), *argv)
-    program.communicate(timeout=60)
+    with reserved_port() as port:
+        program = forward(tmp_path / "none.sock", port, *argv)
+        program.communicate(timeout=60)
     assert program.returncode == code
 
 
@@ -464,17 +471,17 @@ def test_half_closed_connections_still_get_their_answer(tmp_path: Path) -> None:
             connection.sendall(data[::-1])
 
     threading.Thread(target=echo, daemon=True).start()
-    port = free_port()
-    client = f"""
-import socket
-s = socket.create_connection(("127.0.0.1", {port}))
+    client = """
+import socket, sys
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
 s.sendall(b"abc" * 100000)
 s.shutdown(socket.SHUT_WR)
 data = b""
 while piece := s.recv(65536): data += piece
 print(len(data), data[:3])
 """
-    program = forward(path, port, sys.executable, "-c", client)
-    out, _ = program.communicate(timeout=60)
+    with reserved_port() as port:
+        program = forward(path, port, sys.executable, "-c", client, str(port))
+        out, _ = program.communicate(timeout=60)
     listening.close()
     assert out.strip() == "300000 b'cba'"
