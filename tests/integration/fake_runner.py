@@ -1,7 +1,7 @@
 """A runner program that keeps the contract and does no work: `fake_runner.py BEHAVIOUR GRANTS`.
 
 Only the standard library, so that one run costs little. BEHAVIOUR is words joined by commas:
-`sleep=S` the agent takes S seconds, `slow=S` instead for odd seeds;
+`sleep=S` the agent takes S seconds, `slow=S` instead for odd seeds, of which the others wait for one to begin;
 `log=FILE` where one line per execution of the agent is appended;
 `kill=PLACE:N` SIGKILL itself at PLACE (begin, start, patch, bundle, end) of attempts up to N;
 `loss=CLASS:N` end attempts up to N with that loss before the agent, `midloss=CLASS:N` after it started;
@@ -130,8 +130,10 @@ class Fake:
             with Path(log).open("a") as file:
                 file.write(f"{self.id} {self.n}\n")
         with contextlib.suppress(InterruptedError):
-            slow = "slow" if "slow" in self.words and self.grants["trial"]["seed"] % 2 else "sleep"
-            time.sleep(float(self.words.get(slow) or 0))
+            slow = "slow" in self.words and self.grants["trial"]["seed"] % 2
+            while "slow" in self.words and not slow and len(Path(log or "").read_text().splitlines()) < 2:
+                time.sleep(0.01)
+            time.sleep(float(self.words.get("slow" if slow else "sleep") or 0))
 
     def patch(self) -> dict[str, Any]:
         return {
