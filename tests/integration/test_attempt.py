@@ -107,8 +107,12 @@ def test_an_agent_that_crashes_is_scored(lab: Lab) -> None:
 
 
 def test_a_fix_that_comes_too_late_stays_timed_out(lab: Lab) -> None:
-    script = "sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py; sleep 60"
-    left = lab.run(lab.grants(shell(script, timeout_s=5), limits=Limits(stop_grace_s=0.2)))
+    script = "sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py; echo fixed; sleep 250"
+    for attempt, timeout_s in enumerate((5, 60), start=1):  # a busy machine may not have come to the fix
+        grants = lab.grants(shell(script, timeout_s=timeout_s), attempt=attempt, limits=Limits(stop_grace_s=0.2))
+        left = lab.run(grants)
+        if left.bundle.files["agent/stdout.log"] == b"fixed\n":
+            break
     assert left.end.scored is not None
     assert left.end.scored.tests_passed
     assert (left.end.scored.verdict, left.end.scored.stop) == (Verdict.TIMED_OUT, Stop.TIMEOUT)

@@ -246,9 +246,9 @@ def test_the_trials_money_ends_it_and_what_it_did_is_scored(attempts: Attempts) 
 @pytest.mark.timeout(600)
 def test_a_time_out_is_scored_and_keeps_what_was_counted(attempts: Attempts) -> None:
     script = [Say("", (read(),), Usage(100, 20)), Say("", (edit(),), Usage(50, 30)), Hang(after_words=True)]
-    for timeout_s in (8, 30, 120):  # a busy machine may not have come to the answer that hangs
+    for timeout_s in (8, 30, 120):  # a busy machine may not have come to the words of the answer that hangs
         ran = attempts.run(script, timeout_s=timeout_s)
-        if len(ran.main) == 3:
+        if "Let me think" in ran.left.bundle.files["gateway/model.jsonl"].decode():
             break
     end, claimed = scored(ran), ran.claimed()
     assert (end.verdict, end.stop, end.tests_passed) == (Verdict.TIMED_OUT, Stop.TIMEOUT, True)
@@ -329,7 +329,7 @@ def test_a_program_that_the_provider_left_and_that_then_dies_is_lost(attempts: A
     for nap in (3, 12, 25):  # a busy machine may not have come to the first refusal after three seconds
         killer = bash(f"(sleep {nap}; kill -9 $PPID) >/dev/null 2>&1 & true")
         ran = attempts.run([Say("", (killer,)), *[Fail(529, "overloaded_error", retry_after="30")] * 3])
-        if len(ran.main) > 1:
+        if report(ran)["error_count"]:
             break
     loss = lost(ran)
     assert (loss.loss, loss.halt) == (LossClass.PROVIDER, HaltScope.NONE)
