@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import time
 import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -33,16 +34,28 @@ class Browser:
     address: str
 
     def look_at(self, page: Path, *, width: int = 1280, dark: bool = False) -> None:
-        """Loads it anew, as a screen of that width and that preference would."""
+        """Loads it anew, as a screen of that width and that preference would. What pages before it said and asked
+        for is forgotten."""
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.tell("Emulation.setDeviceMetricsOverride", size)
         self.tell("Emulation.setEmulatedMedia", {"features": [scheme]})
+        self.console()
+        self.requested()
         self._post("url", {"url": page.as_uri()})
 
     def run(self, script: str) -> Any:
         """What the script returns; it runs beside the page, not as part of it."""
         return self._post("execute/sync", {"script": script, "args": []})
+
+    def wait_for(self, condition: str) -> None:
+        """Until the script's expression is true: what a page does on events comes after the script that caused
+        them. Raises `TimeoutError`."""
+        end = time.monotonic() + 60
+        while not self.run(f"return Boolean({condition})"):
+            if time.monotonic() > end:
+                raise TimeoutError(condition)
+            time.sleep(0.02)
 
     def tell(self, command: str, parameters: dict[str, Any]) -> Any:
         """One command of the developer tools' protocol."""

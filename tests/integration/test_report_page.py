@@ -123,8 +123,8 @@ def test_the_scheme_is_the_systems_until_one_is_chosen(window: Browser, pages: d
 def test_a_count_leads_to_its_trials_and_these_to_their_command(window: Browser, pages: dict[str, Path]) -> None:
     window.look_at(pages["demo"])
     window.run("document.querySelector('a.count').click()")
-    opened = "return document.querySelector(location.hash).closest('details').open"
-    assert window.run(opened) is True
+    window.wait_for("location.hash && document.querySelector(location.hash).closest('details').open")
+    window.wait_for("document.querySelector(`${location.hash} .ids button`)")
     button = "document.querySelector(`${location.hash} .ids button`)"
     trial = window.run(f"return {button}.textContent")
     assert re.fullmatch(r"[a-z2-7]{26}", trial)
