@@ -17,9 +17,17 @@ import boto3
 import yaml
 from botocore.config import Config
 
+from tests.cluster.cluster import kubectl as asked
+from trialfleet_controller.kube import names
+
 ROOT = Path(__file__).parents[2]
 BASE = ROOT / "k8s" / "base"
 TASK = ROOT / "tasks" / "quickstart" / "tasks" / "sqlparse.yaml"  # its environment is in the image for tests
+GATED: dict[str, Any] = {  # an agent that runs until `Minimal.let_go`
+    "kind": "command",
+    "options": {"argv": ["/bin/sh", "-c", "touch /tmp/begun; until [ -e /tmp/go ]; do sleep 0.1; done"]},
+    "timeout_s": 400,
+}
 
 
 def kubectl(*args: str, given: str | None = None) -> str:
@@ -84,6 +92,36 @@ class Minimal:
         )
         return Ran(ran.returncode, ran.stdout, ran.stderr)
 
+    @contextmanager
+    def controller(self, *args: str, env: Mapping[str, str] | None = None) -> Generator[subprocess.Popen[str]]:
+        """`trialfleet` beside the test, as it drives a campaign: its output is read at its end."""
+        program = subprocess.Popen(
+            [sys.executable, "-m", "trialfleet_runner.cli", *args, "--no-ray", "--no-report"],
+            cwd=ROOT,
+            env={**os.environ, "KUBECONFIG": str(self.kubeconfig), **(env or {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        try:
+            yield program
+        finally:
+            if program.poll() is None:
+                program.kill()
+                program.communicate()
+
+    def inside_agent(self, pod: str, *argv: str) -> bool:
+        """Whether the command ended well in the agent's container of this pod."""
+        return asked("exec", pod, "-n", self.namespace, "-c", names.AGENT, "--", *argv).returncode == 0
+
+    def begun(self, pod: str) -> bool:
+        """Whether its `GATED` agent runs."""
+        return self.inside_agent(pod, "test", "-e", "/tmp/begun")
+
+    def let_go(self, pod: str) -> None:
+        """Its `GATED` agent ends, and may take along the process that told it so: its exit code says nothing."""
+        self.inside_agent(pod, "touch", "/tmp/go")
+
 
 def store(bucket: str) -> dict[str, str]:
     """As a campaign file says it."""
@@ -91,9 +129,12 @@ def store(bucket: str) -> dict[str, str]:
     return {"url": f"s3://{bucket}/runs", **{name: value for name, value in ends.items() if value}}
 
 
-def client() -> Any:
+def client(endpoint: str | None = None) -> Any:
+    """Of the test's store, as this machine reaches it, unless told otherwise."""
     config = Config(s3={"addressing_style": "path"}, request_checksum_calculation="when_required")
-    return boto3.client("s3", endpoint_url=os.environ["S3_ENDPOINT"], region_name="us-east-1", config=config)
+    return boto3.client(
+        "s3", endpoint_url=endpoint or os.environ["S3_ENDPOINT"], region_name="us-east-1", config=config
+    )
 
 
 @contextmanager

@@ -7,17 +7,15 @@ import json
 import os
 import secrets
 import subprocess
-import sys
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cluster.cluster import kubectl as asked
 from tests.cluster.faults import until
-from tests.cluster.minimal import ROOT, Minimal, Ran, client, kubectl, minimal
+from tests.cluster.minimal import GATED, Minimal, Ran, client, kubectl, minimal
 from tests.integration.campaign_audit import audit, records
 from trialfleet_controller.campaigns import from_file
 from trialfleet_controller.kube import names
@@ -28,12 +26,6 @@ from trialfleet_runner.contract import LossClass, Verdict
 pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "s3", "image"), pytest.mark.slow]
 
 NO_REPORT = ("--no-ray", "--no-report")
-# Runs until somebody makes the file.
-GATED = {
-    "kind": "command",
-    "options": {"argv": ["/bin/sh", "-c", "touch /tmp/begun; until [ -e /tmp/go ]; do sleep 0.1; done"]},
-    "timeout_s": 400,
-}
 LIMITS = {"cpu": 0.3, "memory": "256Mi", "disk": "256Mi", "parallel": 2}
 
 
@@ -90,23 +82,9 @@ def standing(place: Minimal, campaign: str) -> dict[str, Any]:
     return dict(json.loads(by_url(place, "status", campaign, "--json").out))
 
 
-@contextmanager
-def resumed(place: Minimal, campaign: str, *options: str) -> Generator[subprocess.Popen[str]]:
-    """A controller of its own, whose output is read at its end."""
-    program = subprocess.Popen(
-        [sys.executable, "-m", "trialfleet_runner.cli", "resume", url(place, campaign), *NO_REPORT, *options],
-        cwd=ROOT,
-        env={**os.environ, "KUBECONFIG": str(place.kubeconfig), "AWS_ENDPOINT_URL_S3": os.environ["S3_ENDPOINT"]},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        yield program
-    finally:
-        if program.poll() is None:
-            program.kill()
-            program.communicate()
+def resumed(place: Minimal, campaign: str, *options: str) -> AbstractContextManager[subprocess.Popen[str]]:
+    env = {"AWS_ENDPOINT_URL_S3": os.environ["S3_ENDPOINT"]}
+    return place.controller("resume", url(place, campaign), *options, env=env)
 
 
 def pods(place: Minimal, kept: Ledger) -> dict[str, str]:
@@ -116,18 +94,13 @@ def pods(place: Minimal, kept: Ledger) -> dict[str, str]:
     return {pod["metadata"]["labels"][names.TRIAL]: pod["metadata"]["name"] for pod in listed}
 
 
-def inside(place: Minimal, pod: str, *argv: str) -> bool:
-    """Whether the command ended well in the agent's container."""
-    return asked("exec", pod, "-n", place.namespace, "-c", names.AGENT, "--", *argv).returncode == 0
-
-
 def both(place: Minimal, kept: Ledger, controller: subprocess.Popen[str]) -> dict[str, str]:
     """Two pods by their trials, once their agents run."""
 
     def at_work() -> dict[str, str] | None:
         assert controller.poll() is None, controller.communicate()[0]
         there = pods(place, kept).items()
-        running = {trial: pod for trial, pod in there if inside(place, pod, "test", "-e", "/tmp/begun")}
+        running = {trial: pod for trial, pod in there if place.begun(pod)}
         return running if len(running) == 2 else None
 
     running: dict[str, str] = until(at_work)
@@ -202,9 +175,9 @@ def test_cancel_drains_and_cancel_now_stops(
         said = by_url(place, "cancel", "cancelled").out
         assert "cancelled is cancelled: nothing more starts, running attempts are finished" in said
         until(lambda: "cancelled by" in log.read_text())
-        assert inside(place, running[finishing], "touch", "/tmp/go")
+        place.let_go(running[finishing])
         until(lambda: kept.outcome(finishing))
-        assert inside(place, running[stopped], "true"), "what runs is finished"
+        assert place.inside_agent(running[stopped], "true"), "what runs is finished"
         said = by_url(place, "cancel", "cancelled", "--now").out
         assert "cancelled is cancelled: nothing more starts, running attempts are stopped" in said
         printed, _ = controller.communicate(timeout=150)

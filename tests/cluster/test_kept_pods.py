@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +10,11 @@ import pytest
 
 from tests.cluster.cluster import kubectl as asked
 from tests.cluster.faults import until
-from tests.cluster.minimal import Minimal, kubectl, minimal
+from tests.cluster.minimal import GATED, Minimal, kubectl, minimal
 from trialfleet_controller.kube import names
 
 pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "s3", "image"), pytest.mark.slow]
 
-# The first attempts wait to be stopped.
-WAITS = {
-    "kind": "command",
-    "options": {"argv": ["/bin/sh", "-c", "touch /tmp/begun; until [ -e /tmp/go ]; do sleep 0.1; done"]},
-    "timeout_s": 400,
-}
 REPS = 2
 
 
@@ -38,17 +29,9 @@ def pods(place: Minimal) -> dict[tuple[str, str], dict[str, Any]]:
 def all_at_work(place: Minimal, attempt: str) -> list[str]:
     """The names of all trials' pods of this attempt, once their agents run."""
 
-    def runs(name: str) -> bool:
-        return (
-            asked(
-                "exec", name, "-n", place.namespace, "-c", names.AGENT, "--", "test", "-e", "/tmp/begun"
-            ).returncode
-            == 0
-        )
-
     def found() -> list[str] | None:
         there = [pod["metadata"]["name"] for (_, n), pod in pods(place).items() if n == attempt]
-        return there if len(there) == REPS and all(map(runs, there)) else None
+        return there if len(there) == REPS and all(map(place.begun, there)) else None
 
     running: list[str] = until(found)
     return running
@@ -56,25 +39,14 @@ def all_at_work(place: Minimal, attempt: str) -> list[str]:
 
 def test_the_newest_failed_pods_stay_until_they_are_cleared_away(tmp_path: Path) -> None:
     with minimal(tmp_path) as place:
-        file = place.campaign(campaign="kept", reps=REPS, agent=WAITS)
-        argv = ("run", str(file), "--no-ray", "--no-report", "--keep-failed", "1")
-        controller = subprocess.Popen(
-            [sys.executable, "-m", "trialfleet_runner.cli", *argv],
-            env={**os.environ, "KUBECONFIG": str(place.kubeconfig)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        try:
+        file = place.campaign(campaign="kept", reps=REPS, agent=GATED)
+        with place.controller("run", str(file), "--keep-failed", "1") as controller:
             for name in all_at_work(place, "1"):
-                kubectl("exec", name, "-n", place.namespace, "-c", names.RUNNER, "--", "/bin/sh", "-c", "kill 1")
+                # A runner that ends may take along the shell that told it so.
+                asked("exec", name, "-n", place.namespace, "-c", names.RUNNER, "--", "/bin/sh", "-c", "kill 1")
             for name in all_at_work(place, "2"):
-                kubectl("exec", name, "-n", place.namespace, "-c", names.AGENT, "--", "touch", "/tmp/go")
+                place.let_go(name)
             printed, _ = controller.communicate(timeout=240)
-        finally:
-            if controller.poll() is None:
-                controller.kill()
-                controller.communicate()
         assert controller.returncode == 0, printed
 
         def only_one() -> bool:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -145,7 +144,7 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Struck]:
     folder = tmp_path_factory.mktemp("stops")
     with minimal(folder) as place, held_front(place) as front, watched(place, folder) as pods:
         file = campaign(place, front)
-        with running(place, file) as controller:
+        with place.controller("run", str(file)) as controller:
             trials = strike(place, front, controller)
             printed, _ = controller.communicate(timeout=240)
         assert controller.returncode == 0, printed
@@ -153,6 +152,8 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Struck]:
         ledger = Ledger(found.store, found.name)
         outcomes = audit(ledger.store, ledger.plan(), verdict=Verdict.FAILED)
         by_trial = {outcome.trial.id: outcome for outcome in outcomes}
+        firsts = [names.pod(ledger.plan().uid, trial, 1) for trial in trials.values()]
+        until(lambda: all(runner_is_over(statuses(pods).get(pod, {})) for pod in firsts))
         yield Struck(ledger, trials, by_trial, statuses(pods), front.seen())
 
 
@@ -197,25 +198,6 @@ def strike(place: Minimal, front: Front, controller: subprocess.Popen[str]) -> d
 
 
 @contextmanager
-def running(place: Minimal, file: Path) -> Generator[subprocess.Popen[str]]:
-    """A controller under the Role of k8s/base."""
-    program = subprocess.Popen(
-        [sys.executable, "-m", "trialfleet_runner.cli", "run", str(file), "--no-ray", "--no-report"],
-        cwd=CHECKOUT,
-        env={**os.environ, "KUBECONFIG": str(place.kubeconfig)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        yield program
-    finally:
-        if program.poll() is None:
-            program.kill()
-            program.communicate()
-
-
-@contextmanager
 def held_front(place: Minimal) -> Generator[Front]:
     """In a pod of the test's image: pods reach it in every cluster."""
     sources = {name: (CHECKOUT / "tests/cluster" / name).read_text() for name in ("front.py", "held_front.py")}
@@ -226,6 +208,8 @@ def held_front(place: Minimal) -> Generator[Front]:
     (main,) = pod["spec"]["containers"]
     main["env"] = [{"name": "PYTHONPATH", "value": "/code"}]
     main["volumeMounts"].append({"name": "code", "mountPath": "/code/tests/cluster"})
+    # Ready means that it listens: a forwarding ends with the first connection that is refused.
+    main["startupProbe"] = {"tcpSocket": {"port": PORT}, "periodSeconds": 1, "failureThreshold": 120}
     pod["spec"]["volumes"].append({"name": "code", "configMap": {"name": "front"}})
     for made in (code, pod):
         done(kubectl("create", "-n", place.namespace, "-f", "-", stdin=made))
@@ -271,14 +255,21 @@ def watched(place: Minimal, folder: Path) -> Generator[Path]:
 
 
 def statuses(file: Path) -> dict[str, Raw]:
-    """Of every pod, the last that was said of it with containers."""
+    """Of every pod, the last that was said of it with containers. Half an object: it is being written."""
     decoder, text, at = json.JSONDecoder(), file.read_text(), 0
     found: dict[str, Raw] = {}
-    while (start := text.find("{", at)) >= 0:
-        pod, at = decoder.raw_decode(text, start)
-        if "containerStatuses" in pod["status"]:
-            found[pod["metadata"]["name"]] = pod["status"]
+    with suppress(json.JSONDecodeError):
+        while (start := text.find("{", at)) >= 0:
+            pod, at = decoder.raw_decode(text, start)
+            if "containerStatuses" in pod["status"]:
+                found[pod["metadata"]["name"]] = pod["status"]
     return found
+
+
+def runner_is_over(status: Raw) -> bool:
+    """Whether a pod's status says so."""
+    containers = status.get("containerStatuses", ())
+    return any(one["name"] == names.RUNNER and "terminated" in one["state"] for one in containers)
 
 
 # --- each phase -------------------------------------------------------------------------------------

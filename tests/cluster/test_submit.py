@@ -6,26 +6,31 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cluster.minimal import Minimal, kubectl, minimal
+from tests.cluster.faults import until
+from tests.cluster.minimal import GATED, Minimal, kubectl, minimal
+from trialfleet_controller.kube import names
 
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.needs("cluster", "s3", "image", "controller-image"),
     pytest.mark.slow,
+    pytest.mark.timeout(600),
 ]
 
 ENDS_S = 240
 TRIAL = "sqlparse-aligned-case-without-end/none/0"
 
 
-def submit(place: Minimal, *options: str) -> tuple[int, str]:
+def submit(place: Minimal, *options: str, **changed: Any) -> tuple[int, str]:
+    """`changed`: of the campaign file."""
     env = [word for pair in _cluster_env() for word in ("--env", pair)]
     ran = place.trialfleet(
         "submit",
-        str(place.campaign(campaign="submitted")),
+        str(place.campaign(campaign="submitted", **changed)),
         "--controller-image",
         os.environ["TRIALFLEET_TEST_CONTROLLER_IMAGE"],
         *env,
@@ -58,22 +63,29 @@ def controller_said(place: Minimal) -> str:
     return kubectl("logs", "-n", place.namespace, "-l", selector, "--tail=60", "--all-containers")
 
 
+def at_work(place: Minimal) -> str | None:
+    """The only trial's pod, once its agent runs."""
+    listed = kubectl("get", "pods", "-n", place.namespace, "-l", names.TRIAL, "-o", "name").split()
+    return next((pod for pod in listed if place.begun(pod)), None)
+
+
 def test_a_job_runs_the_campaign_and_everybody_reads_the_store(tmp_path: Path) -> None:
     with minimal(tmp_path, roles=("trialfleet-controller", "trialfleet-submitter")) as place:
         store_secret(place)
-        code, said = submit(place)
+        code, said = submit(place, agent=GATED)
         assert code == 0, said
         assert ": submitted" in said
         assert "is running on" in said
-        code, said = submit(place)  # the same again is the same Job
+        code, said = submit(place, agent=GATED)  # the same again is the same Job
         assert code == 0, said
         assert ": there already" in said
         jobs = kubectl("get", "jobs", "-n", place.namespace, "-o", "name").split()
         assert len(jobs) == 1
+        place.let_go(until(lambda: at_work(place), within_s=ENDS_S))
 
-        until = time.monotonic() + ENDS_S
+        end = time.monotonic() + ENDS_S
         while (standing := json.loads(by_url(place, "status", "--json")))["state"] != "complete":
-            assert time.monotonic() < until, f"{standing}\n{controller_said(place)}"
+            assert time.monotonic() < end, f"{standing}\n{controller_said(place)}"
             time.sleep(2)
         assert standing["terminal"] == standing["planned"] == 1
         assert standing["losses"] == {}
@@ -81,12 +93,12 @@ def test_a_job_runs_the_campaign_and_everybody_reads_the_store(tmp_path: Path) -
         kubectl("wait", "-n", place.namespace, "--for=condition=complete", *jobs, "--timeout=90s")
         spec = kubectl("get", "-n", place.namespace, *jobs, "-o", "json")
         assert os.environ["AWS_SECRET_ACCESS_KEY"] not in spec
-        code, said = submit(place)  # it has ended, and says what to do about it
+        code, said = submit(place, agent=GATED)  # it has ended, and says what to do about it
         assert code == 2
         assert "has ended: Complete" in said
         by_url(place, "report", "--out", str(tmp_path / "report"))
         assert (tmp_path / "report" / "report.html").is_file()
-        assert "failed" in by_url(place, "show", TRIAL, "--part", "attempts")  # `nop` mends nothing
+        assert "failed" in by_url(place, "show", TRIAL, "--part", "attempts")  # the agent mends nothing
         by_url(place, "logs", TRIAL)
         pulled = tmp_path / "pulled"
         by_url(place, "pull", str(pulled))
