@@ -57,7 +57,17 @@ def applied_base(folder: Path, prefix: str) -> Iterator[str]:
         base = os.path.relpath(CHECKOUT / "k8s/base", folder.resolve())
         (folder / "kustomization.yaml").write_text(f"namespace: {name}\nresources: [{base}]\n")
         done(kubectl("apply", "--server-side", "-k", str(folder)))
+        await_quota(name)
         yield name
+
+
+def await_quota(namespace: str, timeout_s: float = 120) -> None:
+    """Returns once the cluster counts what there is: until then a quota refuses nothing."""
+    until = time.monotonic() + timeout_s
+    counted = ("-n", namespace, "get", "resourcequotas", "-o", "jsonpath={.items[*].status.hard}")
+    while not done(kubectl(*counted)):
+        assert time.monotonic() < until, f"nobody counts in {namespace}"
+        time.sleep(0.1)
 
 
 def ended(namespace: str, pod: str, timeout_s: float = 120) -> str:
