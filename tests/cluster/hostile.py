@@ -159,7 +159,7 @@ with open(".git/config", "a") as file:
     file.write(f'[filter "leak"]\n\tclean = "{leak}"\n\tsmudge = "{leak}"\n\trequired = true\n')
     file.write(f'[diff "leak"]\n\ttextconv = "{leak}"\n\tcommand = "{leak}"\n[core]\n\tfsmonitor = "{leak}"\n')
 os.mkdir("/trialfleet/agent/ready")
-until = time.time() + 60
+until = time.time() + 150
 while not os.path.exists("/trialfleet/agent/go") and time.time() < until:
     time.sleep(0.1)
 """
@@ -203,7 +203,7 @@ os.symlink("/proc/self", "workspace")
 os.rename("home", "gone")
 os.symlink("/trialfleet/keys", "home")
 os.mkdir("ready")
-until = time.time() + 60
+until = time.time() + 150
 while not os.path.exists("/trialfleet/agent/go") and time.time() < until:
     time.sleep(0.1)
 """
@@ -317,13 +317,15 @@ held = b"x" * (int(sys.argv[1]) * 2**20)
 print(json.dumps(len(held)))
 """
 
-# Forks for as long as the kernel lets it, in every process.
+# Forks for as long as the kernel lets it, in every process. The first comes to the bound almost alone: with a
+# thousand that fork beside it, its time may be over before.
 BOMB = r"""
 import json, os, time
 first = os.getpid()
 while True:
     try:
-        os.fork()
+        if os.fork() == 0:
+            time.sleep(1)
     except OSError as error:
         if os.getpid() == first:
             print(json.dumps(error.strerror), flush=True)

@@ -153,7 +153,7 @@ def through_the_runner(attacked: Site, *scripts: str) -> tuple[Callable[[str], N
 def test_links_pipes_and_git_settings_in_the_workspace_give_nothing_away(attacked: Site) -> None:
     at = "/trialfleet/agent/workspace"
     follow, said = through_the_runner(attacked, f"cat {at}/sqlparse/planted.py", f"git -C {at} diff")
-    left = attacked.run(hostile.PLANT, meanwhile=follow)
+    left = attacked.run(hostile.PLANT, timeout_s=180, meanwhile=follow)
     assert [left.grants_url in each for each in said] == [True, True], "control: who follows them gives it away"
     assert verdict(left) == (Verdict.FAILED, Stop.FINISHED)
     assert "X-Amz-Signature" not in left.everything()
@@ -167,7 +167,7 @@ def test_links_pipes_and_git_settings_in_the_workspace_give_nothing_away(attacke
 def test_folders_swapped_for_links_give_nothing_away(attacked: Site) -> None:
     at = "/trialfleet/agent"
     follow, said = through_the_runner(attacked, f"cat {at}/workspace/environ", f"cat {at}/home/ANTHROPIC_API_KEY")
-    left = attacked.run(hostile.SWAP, meanwhile=follow)
+    left = attacked.run(hostile.SWAP, timeout_s=180, meanwhile=follow)
     assert left.grants_url in said[0]
     assert KEY in said[1]
     assert verdict(left) == (Verdict.FAILED, Stop.FINISHED)
@@ -347,7 +347,8 @@ def test_too_much_memory_is_the_agents_verdict(
 
 def test_a_fork_bomb_ends_with_its_time_and_the_runner_commits(attacked: Site) -> None:
     """The bound is the kubelet's (podPidsLimit). No control: a bomb without one would end the node."""
-    left = attacked.run(hostile.BOMB, timeout_s=20, limits=LIMITS.model_copy(update={"memory_bytes": 2**30}))
+    limits = LIMITS.model_copy(update={"memory_bytes": 2**30, "cpu": 0.5})
+    left = attacked.run(hostile.BOMB, timeout_s=30, limits=limits)
     assert verdict(left) == (Verdict.TIMED_OUT, Stop.TIMEOUT)
     assert left.report == "Resource temporarily unavailable", "control: it came as far as the bound"
     assert left.terminated("runner")["exitCode"] == 0
