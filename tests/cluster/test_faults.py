@@ -34,6 +34,7 @@ def fast() -> Iterator[Victim]:
 # --- the controller ---------------------------------------------------------------------------------
 
 
+@pytest.mark.timeout(900)  # twenty controllers, one after the other
 def test_the_controller_is_killed_at_each_step_of_one_campaign() -> None:
     """Each kills its process the first time that it is reached; the next one goes on from there."""
     faults = ("--fault", "killed=0.15", "--fault", "torn=0.1", "--patch", "--run-s", "0.5")
