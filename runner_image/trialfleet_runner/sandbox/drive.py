@@ -152,8 +152,12 @@ def _until_exit(
 
 def _drain(selector: selectors.BaseSelector, pumps: _Pumps) -> None:
     """What is still in the pipes. Everyone who could write is dead, so this ends; the clock is for a
-    descriptor that was passed out of the sandbox over a socket."""
+    descriptor that was passed out of the sandbox over a socket. However late it is, the pipes are read once:
+    this process may have been held up, and a chunk is all that a pipe holds."""
     until = time.monotonic() + DRAIN_S
-    while not pumps.done and time.monotonic() < until:
+    while not pumps.done:
+        late = time.monotonic() >= until
         for key, _ in selector.select(TICK_S):
             pumps.move(key.data)
+        if late:
+            return

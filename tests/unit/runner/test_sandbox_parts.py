@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from trialfleet_runner.sandbox import bubblewrap, processes
+from trialfleet_runner.sandbox import bubblewrap, drive, processes
 from trialfleet_runner.sandbox.bubblewrap import Bubblewrap, arguments
 from trialfleet_runner.sandbox.descriptors import Descriptors
 from trialfleet_runner.sandbox.interpreter import interpreter_mounts, site_packages
@@ -40,6 +40,37 @@ def job(tmp_path: Path, **changes: object) -> Job:
         timeout_s=10,
     )
     return replace(made, **changes)  # type: ignore[arg-type]
+
+
+# --- output -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Dying:
+    """A program whose last words come while it is being ended."""
+
+    stdout: int
+
+    def root(self) -> int | None:
+        return None
+
+    def terminate(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+    def settle(self) -> None:
+        os.write(self.stdout, b"last words\n")
+
+
+def test_last_words_are_read_by_whoever_was_held_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All the time that it had for them has passed before its first look."""
+    monkeypatch.setattr(drive, "DRAIN_S", 0.0)
+    with Descriptors() as held:
+        (out, words), (err, _), (ended, end) = held.pipe(), held.pipe(), held.pipe()
+        held.close(end)
+        mine = job(tmp_path)
+        drive.drive(mine, drive.Outer(out, err, ended), _Dying(words), Watch(mine))
+    assert mine.stdout.read_bytes() == b"last words\n"
 
 
 # --- limits -----------------------------------------------------------------------------------------
