@@ -22,6 +22,7 @@ from tests.integration.lab import SOURCE, Lab, write
 from trialfleet_runner import workspace
 from trialfleet_runner.canonical import canonical_json
 from trialfleet_runner.contract import AgentSpec, Grants
+from trialfleet_runner.removal import remove
 
 FIX = SOURCE.replace("{hundred}", "100").splitlines()[9].strip()
 HIDDEN = "assert total([100.0], discount=10) == 90.0"
@@ -234,19 +235,20 @@ def test_two_attempts_at_once_of_other_users_do_not_see_each_other(
 @pytest.mark.needs("bubblewrap")
 def test_control_with_history_git_gives_the_fix_away(tmp_path: Path) -> None:
     """What is planted lies where every attempt on this workspace begins: it is nobody else's."""
-    lab = Lab(tmp_path, task=ISSUE, hidden=True, files={"shop/history.py": ""})
+    lab = Lab(tmp_path, task=ISSUE, hidden=True, files={"shop/history.py": f"# {tmp_path}\n"})
     order = lab.planned.order
     grants = lab.grants(AgentSpec(kind="nop"))
     lab.run(grants)  # builds the templates
-    own = workspace.template_of(order.workspace, None, cache=lab.cache) / "tree" / ".git"
+    template = workspace.template_of(order.workspace, None, cache=lab.cache)
+    own = template / "tree" / ".git"
     blob = write(lab.root, {"blob": SOURCE.replace("{hundred}", "100")}) / "blob"
     argv = ["git", f"--git-dir={own}", "hash-object", "-w", str(blob)]
-    planted = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+    subprocess.run(argv, check=True, capture_output=True)
     (lab.root / "store" / "lab").rename(lab.root / "store" / "before")
     try:
         assert "git:fix" in searched(lab, ["/"])
     finally:
-        (own / "objects" / planted[:2] / planted[2:]).unlink()
+        remove(template)
 
 
 @pytest.mark.needs("bubblewrap")
