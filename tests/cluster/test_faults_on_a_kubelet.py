@@ -151,6 +151,14 @@ def run(place: Minimal) -> Iterator[Any]:
                 program.communicate()
 
 
+def until_stored(what: dict[str, str]) -> str:
+    """Shell words that end once the object is there: no kubelet lets anybody into the pod."""
+    s3 = client(os.environ.get("S3_ENDPOINT_PODS"))
+    url = s3.generate_presigned_url("get_object", Params=what)
+    ask = "import sys, urllib.request as r; r.urlopen(sys.argv[1])"
+    return f'until python -c "{ask}" "{url}" 2>/dev/null; do sleep 0.5; done'
+
+
 def evict(namespace: str, name: str) -> None:
     head = {"name": name, "namespace": namespace}
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": head}
@@ -165,8 +173,8 @@ def test_servers_and_pods_are_killed_under_eight_trials(run: Any, place: Minimal
     restarted, and the attempt would be lost for a reason of its own."""
     struck: Campaign = run("sleep 12", conditions=["none", "placebo"], reps=4)
     first = struck.start("run")
-    until(lambda: len(struck.at_work()) >= 2)
-    (deleted, its_pod), (evicted, other_pod), *_ = struck.at_work().items()
+    working = until(lambda: there if len(there := struck.at_work()) >= 2 else None)
+    (deleted, its_pod), (evicted, other_pod), *_ = working.items()
     done(kubectl("delete", "pod", its_pod, "-n", place.namespace, "--wait=false"))
     evict(place.namespace, other_pod)
     inflict("radosgw", "60")
@@ -219,11 +227,13 @@ def test_a_node_that_was_lost_ends_its_trial_too_late(run: Any, place: Minimal) 
     """The kubelet is dead past the time-out of nodes while its containers live: the attempt is lost, the trial is
     measured again, and the end that comes late changes nothing. A second node is there, as a cluster whose nodes
     are all lost gives up none of them."""
-    struck: Campaign = run('case "$(hostname)" in *-a1) sleep 100;; esac')
+    go = {"Bucket": place.bucket, "Key": "go"}
+    struck: Campaign = run(f'case "$(hostname)" in *-a1) {until_stored(go)};; esac')
     controller = struck.start("run")
     struck.begun(controller)
     with rig(), during("kubelet", 115):
         lost_at = until(lambda: struck.written(1, "end.json"), within_s=110)
+        client().put_object(**go)
         late_at = until(lambda: struck.written(1, "bundle.tar.zst"), within_s=110)
         before = struck.records()
     assert lost_at <= late_at
