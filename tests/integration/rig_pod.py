@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,13 @@ def supervisor(
     argv = [*below, sys.executable, "-I", "-S", str(SCRIPT), role]
     told = {"PATH": os.environ["PATH"], "TRIALFLEET_ROOT": str(root), **(env or {})}
     return subprocess.Popen(argv, env=told, start_new_session=True)
+
+
+def inside(supervisor: subprocess.Popen[bytes]) -> bool:
+    """Whether it has come in at its gate. From then on it leaves SIGTERM to its runner."""
+    lines = Path(f"/proc/{supervisor.pid}/status").read_text().splitlines()
+    (ignored,) = (line.split()[1] for line in lines if line.startswith("SigIgn:"))
+    return bool(int(ignored, 16) >> (signal.SIGTERM - 1) & 1)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.lab import TRIAL, Lab, Left
-from tests.integration.rig_pod import PodRun, bake, pod
+from tests.integration.rig_pod import PodRun, bake, inside, pod
 from tests.integration.test_sandbox_contract import seconds_token, tokens_alive, until
 from trialfleet_runner.canonical import sha256
 from trialfleet_runner.contract import AgentSpec, Grants, HaltScope, Limits, LossClass, Stop, Verdict
@@ -245,13 +245,16 @@ def test_nobody_comes_in_through_a_gate_twice(lab: Lab, baked: Path, tmp_path: P
     """Within the agent's own container the score's gate cannot even be seen; here it can, and is still waiting."""
     script = tmp_path / "knock.py"
     script.write_text(KNOCK)
+    wait = f"until [ -e {tmp_path}/knock ]; do sleep 0.1; done"
     agent = AgentSpec(
         kind="command",
         timeout_s=60,
-        options={"argv": ["/bin/sh", "-c", f"ROOT=$(cd ../..; pwd) python {script}"]},
+        options={"argv": ["/bin/sh", "-c", f"{wait}; ROOT=$(cd ../..; pwd) python {script}"]},
     )
     grants = granted(lab, agent)
     with pod(grants, baked=baked) as running:
+        comes(lambda: inside(running.score))  # else it is the agent who comes in
+        (tmp_path / "knock").touch()
         assert running.wait()[0] == 0
     found = left(lab, grants, 0)
     assert found.end.scored is not None

@@ -112,6 +112,11 @@ def pod_folder() -> Iterator[Path]:
         yield root
 
 
+def executed(pid: int) -> bool:
+    """In the midst of it a process has no environment yet, and nobody but root may look."""
+    return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
+
+
 @pytest.mark.needs("root")
 def test_no_process_of_its_user_reads_a_supervisor(pod_folder: Path) -> None:
     python = str(find_interpreter(("3.11", "3.12", "3.13"), for_other_uid=True).path)
@@ -123,6 +128,7 @@ def test_no_process_of_its_user_reads_a_supervisor(pod_folder: Path) -> None:
         subprocess.Popen(["sleep", "250"], user=NOBODY, env=env) as open_one,
     ):
         try:
+            assert until(lambda: executed(supervisor.pid) and executed(open_one.pid), 60)
             assert until(lambda: Path(f"/proc/{supervisor.pid}/environ").stat().st_uid == 0, 60)
             seen = {
                 process.pid: subprocess.run(

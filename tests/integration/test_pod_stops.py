@@ -12,7 +12,7 @@ import pytest
 
 from tests.integration.faulty_store import FaultyStore, faulty_store
 from tests.integration.lab import TRIAL, Lab, Left
-from tests.integration.rig_pod import PodRun, bake, pod, supervisor
+from tests.integration.rig_pod import PodRun, bake, inside, pod, supervisor
 from tests.integration.test_sandbox_contract import seconds_token, tokens_alive, until
 from trialfleet_runner.canonical import sha256
 from trialfleet_runner.contract import (
@@ -31,7 +31,6 @@ LIMITS = Limits(memory_bytes=2**30, disk_bytes=2**28, stop_grace_s=0.2)
 NUMBERS = count(1)
 SOON = {"TRIALFLEET_STOP_S": "1"}
 TERMINATED = 143
-SLOW_TESTS = "echo 'import time; time.sleep(60)' >> shop/pricing/rules.py"
 
 
 def shell(script: str) -> AgentSpec:
@@ -115,6 +114,7 @@ def test_while_the_agent_runs(lab: Lab, baked: Path) -> None:
     grants = granted(lab, shell(f"trap '' TERM; touch begun; setsid sleep {token} & sleep {token}"))
     with pod(grants, baked=baked) as running:
         assert until(lambda: len(tokens_alive(f"sleep\0{token}")) == 2, 60)
+        assert until(lambda: inside(running.score), 60)
         assert terminated(running) == (TERMINATED, 0, 0)
         said = running.said
     assert tokens_alive(token) == []
@@ -135,11 +135,13 @@ def test_while_the_patch_is_written(lab: Lab, baked: Path, faulty: FaultyStore) 
 
 
 def test_while_the_tests_run(lab: Lab, baked: Path) -> None:
-    grants = granted(lab, shell(SLOW_TESTS))
+    token = seconds_token()
+    sleeper = f'import subprocess; subprocess.run(["sleep", "{token}"])'
+    grants = granted(lab, shell(f"echo '{sleeper}' >> shop/pricing/rules.py"))
     with pod(grants, baked=baked) as running:
-        assert until(lambda: (running.root / "runner/tests/stdout").exists(), 60)
-        time.sleep(0.3)
+        assert until(lambda: len(tokens_alive(f"sleep\0{token}")) == 1, 60)
         assert terminated(running) == (TERMINATED, 0, 0)
+    assert tokens_alive(token) == []
     loss = loss_of(lab, grants)
     assert (loss.loss, loss.patched) == (LossClass.TERMINATED, True)
 

@@ -43,6 +43,7 @@ def test_a_pod_that_disappears_without_a_word(api: Api, opened: Open) -> None:
     backend = opened()
     backend.launch(order())
     api.report(name_of(backend), "Running", *running())
+    eventually(lambda: backend.working == 1)  # seen, or it is "never seen"
     api.remove(name_of(backend))
     (one,) = finished(backend)
     loss = classify(one.departure, started=True, patched=False)
