@@ -207,6 +207,7 @@ def test_a_truncated_bundle_is_said_and_not_shown(finished: Path, shop: Path) ->
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_under_ray_with_json_lines(finished: Path, shop: Path) -> None:
     write(shop, "ray.yaml", CAMPAIGN | {"campaign": "ray", "agent": {"kind": "nop"}, "reps": 1})
     ran = subprocess.run(
@@ -214,7 +215,7 @@ def test_under_ray_with_json_lines(finished: Path, shop: Path) -> None:
         cwd=shop,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=400,
     )
     assert ran.returncode == 0, ran.stderr
     events = [json.loads(line) for line in ran.stdout.splitlines()]

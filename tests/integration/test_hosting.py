@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import signal
 import socket
@@ -11,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
@@ -32,7 +34,7 @@ from trialfleet_controller.hosting.division import Shard
 from trialfleet_controller.hosting.follow import follow
 from trialfleet_controller.hosting.host import Host, Job, Pace
 from trialfleet_controller.hosting.leasing import Pool
-from trialfleet_controller.hosting.messages import Reply, Said, Unanswered
+from trialfleet_controller.hosting.messages import Reply, Said, Supervisor, Unanswered
 from trialfleet_controller.hosting.place import Place
 from trialfleet_controller.hosting.supervisor import Campaign
 from trialfleet_controller.ledger import Ledger
@@ -297,9 +299,12 @@ def test_a_bug_in_the_talk_is_said(site: Site) -> None:
 
 @pytest.fixture(scope="module")
 def metrics_port() -> int:
-    with socket.socket() as free:
-        free.bind(("", 0))
-        return int(free.getsockname()[1])
+    """None of those that systems hand out by themselves: seconds pass until Ray's exporter takes it."""
+    while True:
+        port = random.randrange(20_000, 30_000)
+        with socket.socket() as free, suppress(OSError):
+            free.bind(("", port))
+            return port
 
 
 @pytest.fixture(scope="module")
@@ -321,8 +326,17 @@ def actors(ray: Any, site: Site, epoch: int = 1) -> dict[str, dict[str, Any]]:
     return {found["Name"].removeprefix(start): found for found in every if found["Name"].startswith(start)}
 
 
+def ending_of(supervisor: Supervisor) -> Ending | None:
+    """None also while its actor does not answer: on a busy machine it takes long to begin."""
+    try:
+        return supervisor.summary(0).ending
+    except Unanswered:
+        return None
+
+
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_node_with_another_version_is_said(site: Site, ray: Any, tmp_path: Path) -> None:
     """What the command line knows and the node does not cannot even be read there."""
     (tmp_path / "newer.py").write_text("from fake_site import Processes\nclass Newer(Processes): ...\n")
@@ -335,7 +349,7 @@ def test_a_node_with_another_version_is_said(site: Site, ray: Any, tmp_path: Pat
             on_ray.hosted(ray, tmp_path.name, Pool.of(site.plan), jobs) as supervisor,
             pytest.raises(OperatorError, match="No module named 'newer'"),
         ):
-            wait_for(lambda: supervisor.summary(0).ending is not None)
+            wait_for(lambda: ending_of(supervisor) is not None)
     finally:
         sys.path.remove(str(tmp_path))
 
@@ -344,8 +358,9 @@ Sample = tuple[str, dict[str, str], float]
 
 
 def scraped(port: int) -> tuple[str, list[Sample]]:
-    """All that the port says, and what of it is ours: names, labels and values."""
-    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as response:
+    """All that the port says, and what of it is ours: names, labels and values. Nothing while nobody listens."""
+    text = ""
+    with suppress(OSError), urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as response:
         text = response.read().decode()
     ours = re.findall(r"^ray_(trialfleet_\w+){(.*)} (\S+)$", text, re.MULTILINE)
     return text, [(name, dict(re.findall(r'(\w+)="([^"]*)"', labels)), float(v)) for name, labels, v in ours]
@@ -360,8 +375,22 @@ def summed(samples: list[Sample], name: str, by: str | None = None) -> dict[str,
     return {key: float(value) for key, value in sums.items()}
 
 
+def told_by(samples: list[Sample]) -> dict[str, dict[str, float]]:
+    """All that is exact once a campaign is over; how often widths were leased is not."""
+    events = summed(samples, "trialfleet_events_total", "event")
+    return {
+        "trials": summed(samples, "trialfleet_trials", "state"),
+        "running": summed(samples, "trialfleet_attempts_running"),
+        "lost": summed(samples, "trialfleet_attempts_lost", "loss"),
+        "spent": summed(samples, "trialfleet_spent_usd"),
+        "launches": summed(samples, "trialfleet_launch_seconds_count"),
+        "events": {event: count for event, count in events.items() if event != "leased"},
+    }
+
+
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_prometheus_sees_what_is_documented(site: Site, ray: Any, metrics_port: int) -> None:
     """Every trial is lost once and costs a dollar of at most two each time; what was lost may have cost all."""
     limits = site.plan.limits.model_copy(update={"cost_usd": 2.0})
@@ -372,17 +401,22 @@ def test_prometheus_sees_what_is_documented(site: Site, ray: Any, metrics_port: 
     ledger.freeze(site.plan)
     driver = epochs.claim(ledger.store, CAMPAIGN, epochs.Pulse())
     jobs = site.jobs(processes, driver.number)
+    told = {
+        "trials": {"measured": 16.0, "abandoned": 0.0, "running": 0.0, "waiting": 0.0},
+        "running": {"": 0.0},
+        "lost": {"terminated": 16.0},
+        "spent": {"": 16 * 1.0 + 16 * 2.0},
+        "launches": {"": 32.0},
+        "events": {"launched": 32.0, "lost": 16.0, "retried": 16.0, "finished": 16.0},
+    }
     with on_ray.hosted(ray, site.folder.name, Pool.of(site.plan), jobs) as supervisor:
-        wait_for(lambda: supervisor.summary(0).ending is Ending.COMPLETE)
-        # Ray's processes hand on what they have every ten seconds
-        wait_for(
-            lambda: summed(scraped(metrics_port)[1], "trialfleet_events_total", "event").get("finished") == 16
-        )
-        wait_for(lambda: summed(scraped(metrics_port)[1], "trialfleet_trials", "state").get("measured") == 16)
-        wait_for(lambda: summed(scraped(metrics_port)[1], "trialfleet_attempts_running") == {"": 0.0})
-        wait_for(lambda: summed(scraped(metrics_port)[1], "trialfleet_spent_usd") == {"": 48.0})
+        wait_for(lambda: ending_of(supervisor) is Ending.COMPLETE)
+        # Each of Ray's processes hands on what it has every ten seconds, and its exporter begins when it can.
+        with suppress(AssertionError):
+            wait_for(lambda: told_by(scraped(metrics_port)[1]) == told)
         text, samples = scraped(metrics_port)
     driver.end()
+    assert told_by(samples) == told
 
     table = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()
     documented = set(re.findall(r"^\| `(trialfleet_\w+)`", table, re.MULTILINE))
@@ -391,16 +425,6 @@ def test_prometheus_sees_what_is_documented(site: Site, ray: Any, metrics_port: 
         (CAMPAIGN, "0", ""),
         (CAMPAIGN, "1", ""),
     }
-    states = {"measured": 16.0, "abandoned": 0.0, "running": 0.0, "waiting": 0.0}
-    assert summed(samples, "trialfleet_trials", "state") == states
-    assert summed(samples, "trialfleet_attempts_running") == {"": 0.0}
-    assert summed(samples, "trialfleet_attempts_lost", "loss") == {"terminated": 16.0}
-    assert summed(samples, "trialfleet_spent_usd") == {"": 16 * 1.0 + 16 * 2.0}
-    assert summed(samples, "trialfleet_launch_seconds_count") == {"": 32.0}
-    events = summed(samples, "trialfleet_events_total", "event")
-    events.pop("leased")
-    assert events == {"launched": 32.0, "lost": 16.0, "retried": 16.0, "finished": 16.0}
-
     assert not {word for _, labels, _ in samples for word in labels.values() if re.search("pass|fail", word)}
     assert SECRET not in text
     assert RAY_TOKEN.read_text().strip() not in text
@@ -408,6 +432,7 @@ def test_prometheus_sees_what_is_documented(site: Site, ray: Any, metrics_port: 
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "killed", [("dispatcher-0",), ("campaign",), ("dispatcher-0", "campaign")], ids=" and ".join
 )
@@ -432,6 +457,7 @@ def test_killed_actors_come_back_alone_and_every_trial_counts_once(
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_actors_end_with_a_killed_command_line_though_their_ray_lives_on(site: Site, ray: Any) -> None:
     program = Path(__file__).with_name("drives_on_ray.py")
     address = ray.get_runtime_context().gcs_address

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import signal
 import socket
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-pytestmark = [pytest.mark.ray, pytest.mark.slow]
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(900)]
 
 TOKEN = secrets.token_hex(32)
 STARTED = "Ray runtime started"
@@ -77,14 +76,16 @@ def address(home: str) -> Iterator[str]:
     node = re.search(r"Local node IP\D*(\d+(?:\.\d+){3})", re.sub(r"\x1b\[\d+m", "", said))
     assert node is not None, said
     yield f"{node[1]}:{port}"
-    every = [head.pid, *(process.pid for process in psutil.Process(head.pid).children(recursive=True))]
-    head.send_signal(signal.SIGTERM)
+    below = psutil.Process(head.pid).children(recursive=True)
+    head.terminate()
     with suppress(subprocess.TimeoutExpired):
         head.wait(30)
-    for process in every:
-        with suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
+    head.kill()
+    for process in below:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
     head.wait()
+    psutil.wait_procs(below, timeout=60)  # what still goes may write into the folder that is removed next
     head.stdout.close()
 
 

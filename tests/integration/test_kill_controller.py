@@ -260,7 +260,7 @@ def test_what_the_guard_knows_a_process_of_its_ray_by(tmp_path: Path, holds: str
     wait_for(lambda: members(str(folder)) == [daemon.pid])
     own = (folder / "core-driver.log").open("w")  # as a controller's that goes on
     subprocess.run([sys.executable, "-I", "-S", guard.__file__, str(folder)], input=b"", check=True, timeout=100)
-    assert daemon.wait(timeout=0) == -signal.SIGKILL
+    assert daemon.wait(timeout=GOING) == -signal.SIGKILL  # it has given up its files before it can be waited for
     assert reader.poll() is None
     reader.kill()
     own.close()
@@ -303,11 +303,12 @@ def test_a_second_controller_is_refused_while_the_first_lives(controller: Contro
     audit(controller.root, PLAN, log=controller.log)
 
 
+@pytest.mark.timeout(3 * STARTING)
 @pytest.mark.parametrize("ray", [False, pytest.param(True, marks=[pytest.mark.ray, pytest.mark.slow])])
 def test_ctrl_c_stops_the_children_and_can_be_resumed(controller: Controller, ray: bool) -> None:
     options = [*PATIENCE, *(["--ray"] if ray else [])]
     process = controller.start("sleep=250", *options)
-    wait_for(lambda: len(controller.log.read_text().splitlines()) == 2, 120)
+    wait_for(lambda: len(controller.log.read_text().splitlines()) == 2, STARTING)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everyone in the foreground
     output, _ = process.communicate(timeout=90)
     assert (process.returncode, output.split()[-1]) == (130, "interrupted"), output

@@ -110,6 +110,13 @@ def started(bench: Bench, trial: Planned) -> bool:
     return attempt is not None and attempt.start is not None
 
 
+def runs(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def test_an_attempt_runs_and_is_told_once(backend: Backend, bench: Bench) -> None:
     trial, order = bench.order(0, "pass")
     backend.launch(order)
@@ -188,7 +195,7 @@ def test_what_a_runner_leaves_in_its_session_is_killed(backend: Backend, bench: 
     backend.launch(order)
     finish(backend)
     pid = int((tmp_path / "pid").read_text())
-    wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    wait_for(lambda: not runs(pid))
 
 
 def test_close_leaves_nothing(root: Path, bench: Bench) -> None:

@@ -18,7 +18,7 @@ from trialfleet_runner.store.keys import TEMPORARY
 ROUNDS = 40
 
 # A writer prefixes every value with its SHA-256. `how` is a store's create, a grant's, or (the control) what a
-# store must not do: O_EXCL and write.
+# store must not do: O_EXCL and write, on a disk so slow that most kills strike while it does.
 KILL_WRITERS = """
 import hashlib, itertools, os, pathlib, random, signal, sys, time
 from trialfleet_runner import grants
@@ -29,8 +29,10 @@ store.create("c/first", hashlib.sha256(b"").hexdigest().encode())
 
 def naive(key, data):
     with open(root / key, "xb", buffering=0) as file:
-        for at in range(0, len(data), 4096):
-            file.write(data[at:at + 4096])
+        part = len(data) // 16 + 1
+        for at in range(0, len(data), part):
+            file.write(data[at:at + part])
+            time.sleep(0.001)
 
 create = {
     "store": store.create,
