@@ -78,7 +78,7 @@ def loss_of(left: Left) -> Loss:
 
 
 def until(there: Path) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 150
     while not there.exists():
         assert time.monotonic() < end, f"{there} never came"
         time.sleep(0.01)
@@ -96,7 +96,7 @@ EOF
 
 def waiting(scratch: Path) -> Path:
     """What whoever waits has made, and waits to be without."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 150
     while not (
         found := [path for place in ("workspace", "score/checkout") for path in scratch.glob(f"*/{place}/here")]
     ):
@@ -286,12 +286,12 @@ def test_a_set_up_that_never_ends_is_a_loss_before_the_agent(lab: Lab, blocked: 
 
 
 def test_sigterm_during_the_set_up_is_a_loss_before_the_agent(lab: Lab, blocked: Blocked) -> None:
-    limits = blocked.grants.limits.model_copy(update={"setup_timeout_s": 60})
+    limits = blocked.grants.limits.model_copy(update={"setup_timeout_s": 240})
     with blocked.lock:
         process = lab.start(blocked.grants.model_copy(update={"limits": limits}), env=blocked.env)
         until(record(lab, blocked.grants, "start.json"))
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=50)  # it waits for nothing
+        _, errors = process.communicate(timeout=120)  # it waits for nothing
     loss = loss_of(Left(lab, blocked.grants.attempt, process.returncode, errors.decode()))
     assert process.returncode == 143
     assert (loss.loss, loss.agent_started, loss.patched) == (LossClass.TERMINATED, False, False)

@@ -49,7 +49,7 @@ class Planted:
                 mounts=given,
                 stdout=out,
                 stderr=self.root / "err",
-                timeout_s=60,
+                timeout_s=200,
                 stdin=None,
             )
         )

@@ -213,10 +213,10 @@ def test_two_attempts_at_once_of_other_users_do_not_see_each_other(
 ) -> None:
     monkeypatch.setenv("TRIALFLEET_ISOLATION", "uid")
     lab = Lab(tmp_path)
-    kept = "echo kept-secret | tee $HOME/note note; sleep 120"
+    kept = "echo kept-secret | tee $HOME/note note; sleep 250"
     first = lab.start(lab.grants(AgentSpec(kind="command", options={"argv": ["/bin/sh", "-c", kept]}), attempt=1))
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 150
         while not (found := list(lab.scratch.glob("*/workspace/note"))):
             assert first.poll() is None
             assert time.monotonic() < until
