@@ -11,7 +11,7 @@ MESSAGE_LIMIT = 2000  # characters of a runner's last words that travel into the
 
 _ASKED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 _UNANSWERED = 75  # EX_TEMPFAIL: the runner's word for a store that did not answer
-_ANOTHERS = 3  # the runner's word for an attempt that another runner holds or has claimed
+_ANOTHERS = 3  # the runner's word for an attempt that another runner has claimed
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 
 

@@ -3,6 +3,7 @@
 Only the standard library, so that one run costs little. BEHAVIOUR is words joined by commas:
 `sleep=S` the agent takes S seconds, `slow=S` instead for odd seeds, of which the others wait for one to begin;
 `log=FILE` where one line per execution of the agent is appended;
+`ponder=S` take S seconds from holding its folder to claiming the attempt;
 `kill=PLACE:N` SIGKILL itself at PLACE (begin, start, patch, bundle, end) of attempts up to N;
 `loss=CLASS:N` end attempts up to N with that loss before the agent, `midloss=CLASS:N` after it started;
 `halt=SCOPE` the losses halt; `torn` the bundle is not what the end says; `crash` end with a traceback;
@@ -50,6 +51,7 @@ class Fake:
     def __init__(self, behaviour: str, grants: dict[str, Any]) -> None:
         self.words = dict((*word.split("=", 1), "")[:2] for word in behaviour.split(","))
         self.grants = grants
+        self.holds = False
         self.id, self.n = grants["trial"]["id"], grants["attempt"]
         self.nonce = grants["intent_nonce"]
         root = os.environ.get("TRIALFLEET_SCRATCH", f"/var/tmp/trialfleet-{os.getuid()}")
@@ -78,18 +80,32 @@ class Fake:
 
     def run(self) -> int:
         signal.signal(signal.SIGTERM, signal.SIG_IGN if "deaf" in self.words else self.told_to_stop)
-        self.scratch.mkdir(parents=True, exist_ok=True)
-        lock = os.open(self.scratch / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return 0
+        while not self.lock():
+            time.sleep(0.02)
+        self.holds = True
+        time.sleep(float(self.words.get("ponder") or 0))
         try:
             return self.attempt()
         finally:
             shutil.rmtree(self.scratch, ignore_errors=True)
 
+    def lock(self) -> bool:
+        """As long as the process lives. False: another holds it."""
+        with contextlib.suppress(FileExistsError):
+            self.scratch.mkdir(parents=True)
+        with contextlib.suppress(BlockingIOError, FileNotFoundError):
+            lock = os.open(self.scratch / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+            with contextlib.ExitStack() as unless_held:
+                unless_held.callback(os.close, lock)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(lock), (self.scratch / "lock").stat()):
+                    unless_held.pop_all()
+                    return True
+        return False
+
     def told_to_stop(self, *_: object) -> None:
+        if not self.holds:
+            os._exit(143)
         time.sleep(float(self.words.get("linger") or 0))
         self.lose("terminated", "told to stop", started=True)
         shutil.rmtree(self.scratch, ignore_errors=True)

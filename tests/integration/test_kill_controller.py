@@ -272,9 +272,10 @@ def ray_of(pid: int) -> list[int]:
     return members(str(RAY_PARENT / f"{RAY_FOLDER}{pid}-"))
 
 
-def test_two_controllers_at_once_are_harmless(controller: Controller) -> None:
+@pytest.mark.parametrize("behaviour", ["sleep=0.2", "ponder=0.5"])
+def test_two_controllers_at_once_are_harmless(controller: Controller, behaviour: str) -> None:
     """Without epochs and heartbeats: the contended keys alone keep them apart."""
-    both = [controller.start("sleep=0.2", "--no-beat", "--reps", "4") for _ in range(2)]
+    both = [controller.start(behaviour, "--no-beat", "--reps", "4") for _ in range(2)]
     outputs = [process.communicate(timeout=100)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0], outputs
     outcomes = audit(controller.root, fake_plan(tasks=1, reps=4), log=controller.log)

@@ -39,7 +39,8 @@ def main(path: Path) -> int:
         print(f"trialfleet runner: {error}", file=sys.stderr)
         return REFUSED
     try:
-        with locked(scratch_root(), folder_name(grants)) as scratch:
+        # Who left at once would leave its controller to guess whether the other goes on to claim the attempt.
+        with locked(scratch_root(), folder_name(grants), stopped=stop.is_set) as scratch:
             if stop.is_set():
                 return STOPPED
             if not commit.claim(grants, scratch=scratch.runner, isolation=sandbox.name):
@@ -47,7 +48,7 @@ def main(path: Path) -> int:
             Attempt(grants, scratch, sandbox, sandbox, Cache.default(), stop).run()
             return STOPPED if stop.is_set() else COMMITTED
     except Busy:
-        return ANOTHERS
+        return STOPPED
     except (StoreError, OperatorError) as error:
         print(f"trialfleet runner: the store did not answer: {error}", file=sys.stderr)
         return UNANSWERED

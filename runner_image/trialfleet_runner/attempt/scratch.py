@@ -6,7 +6,7 @@ import array
 import fcntl
 import os
 import time
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from trialfleet_runner.removal import remove
 
 LOCK = "lock"
 FULL_BYTES = 2**20  # less than this is no room
+LOOK_S = 0.1  # between two looks at a lock that another holds
 YOUNG_S = 60.0  # so long may its maker take from making a folder to locking it
 
 # linux/fs.h. An ext4 folder with this flag spreads its children over the disk's block groups.
@@ -118,19 +119,18 @@ class Busy(Exception):
 
 
 @contextmanager
-def locked(root: Path, name: str) -> Generator[Scratch]:
-    """A fresh, locked folder `root/name`; removed at the end. Raises `Busy` when a living runner holds it."""
+def locked(root: Path, name: str, *, stopped: Callable[[], bool] | None = None) -> Generator[Scratch]:
+    """A fresh, locked folder `root/name`; removed at the end. Raises `Busy` while a living runner holds it; with
+    `stopped`, waits until that has gone, and raises when `stopped` says so."""
     if not root.is_dir():
         root.mkdir(mode=0o711, parents=True, exist_ok=True)
         _spread(root)
     folder = root / name
-    folder.mkdir(mode=0o711, exist_ok=True)
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    while (descriptor := _lock(folder)) is None:
+        if stopped is None or stopped():
+            raise Busy(f"another runner holds {folder}")
+        time.sleep(LOOK_S)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise Busy(f"another runner holds {folder}") from error
         for left in folder.iterdir():
             if left.name != LOCK:
                 remove(left)
@@ -143,6 +143,23 @@ def locked(root: Path, name: str) -> Generator[Scratch]:
                 remove(folder)
     finally:
         os.close(descriptor)
+
+
+def _lock(folder: Path) -> int | None:
+    """A descriptor that holds the lock of `folder`, which is made when it is not there. None: another holds it, or
+    has removed it meanwhile."""
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o711)
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except FileNotFoundError:
+        return None
+    with suppress(BlockingIOError, FileNotFoundError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), (folder / LOCK).stat()):
+            return descriptor
+    os.close(descriptor)
+    return None
 
 
 def _spread(root: Path) -> None:

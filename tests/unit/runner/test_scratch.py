@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,27 @@ def test_a_second_runner_is_refused_and_the_folder_goes_at_the_end(tmp_path: Pat
         assert not abandoned(scratch.runner)
         with pytest.raises(Busy), locked(tmp_path, "t-1"):
             pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_runner_may_wait_until_the_folder_is_free(tmp_path: Path) -> None:
+    looks: list[bool] = []
+
+    def stopped() -> bool:
+        looks.append(True)
+        if len(looks) == 2:
+            first.close()
+        return False
+
+    with ExitStack() as first:
+        held = first.enter_context(locked(tmp_path, "t-1"))
+        (held.runner / "left").touch()
+        with locked(tmp_path, "t-1", stopped=stopped) as scratch:
+            assert len(looks) == 2
+            assert not (scratch.runner / "left").exists()
+            assert not abandoned(scratch.runner)
+    with locked(tmp_path, "t-1"), pytest.raises(Busy), locked(tmp_path, "t-1", stopped=lambda: True):
+        pass
     assert list(tmp_path.iterdir()) == []
 
 
