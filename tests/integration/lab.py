@@ -276,7 +276,7 @@ class Lab:
     def run(self, grants: Grants, *, env: Mapping[str, str] | None = None) -> Left:
         """Run an attempt to its end."""
         process = self.start(grants, env=env)
-        _, errors = process.communicate(timeout=240)
+        _, errors = process.communicate(timeout=600)
         return Left(self, grants.attempt, process.returncode, errors.decode())
 
 

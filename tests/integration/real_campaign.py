@@ -22,7 +22,7 @@ def trialfleet(*args: str, lab: Lab, env: Mapping[str, str] | None = None) -> st
         env={**os.environ, "TRIALFLEET_SCRATCH": str(lab.scratch), **(env or {})},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
     )
     assert ran.returncode == 0, f"{args} exited {ran.returncode}:\n{ran.stdout}{ran.stderr}"
     return ran.stdout

@@ -29,7 +29,7 @@ class LabOf(Lab):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # the first run builds the task's environment
+@pytest.mark.timeout(1500)  # the first run builds the task's environment
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
 def test_the_fix_passes_and_doing_nothing_fails(task: LoadedTask, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)

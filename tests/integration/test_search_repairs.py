@@ -72,7 +72,7 @@ def search(
     max_turns: int = 50,
     argv: tuple[str, ...] | None = None,
     hook: tuple[str, ...] | None = None,
-    time_limit_s: float = 120,
+    time_limit_s: float = 600,
 ) -> Trial:
     """Run the program as the adapter's job does, without a sandbox."""
     root = workspace.parent
@@ -102,7 +102,7 @@ def search(
         cwd=workspace,
         env=environment,
         capture_output=True,
-        timeout=200,
+        timeout=time_limit_s + 100,
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
@@ -289,6 +289,7 @@ def _median(turns: list[int]) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_helpful_tree_saves_turns_and_a_misleading_one_costs_them(tmp_path: Path) -> None:
     turns: dict[str, list[int]] = {}
     for name, notes in {"none": None, "right": RIGHT, "wrong": WRONG}.items():

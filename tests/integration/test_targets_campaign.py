@@ -25,6 +25,8 @@ from trialfleet_runner.taskfile import load_task_file
 from trialfleet_runner.trees import Entry
 from trialfleet_runner.variants import Variants
 
+pytestmark = pytest.mark.timeout(900)  # the first test of each worker waits for a whole campaign
+
 FIXED = "shop/pricing/rules.py"
 MORE = {
     "shop/pricing/vouchers.py": "def redeem(number: int) -> float:\n    return float(number)\n",

@@ -20,7 +20,7 @@ def commands(text: str) -> list[str]:
 
 @pytest.mark.ray
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_every_command_of_the_tutorial_works(tmp_path: Path) -> None:
     for name in ("examples", "tasks", ".venv"):
         (tmp_path / name).symlink_to(ROOT / name)
