@@ -18,7 +18,12 @@ from tests.cluster.minimal import kubectl
 from trialfleet_controller.kube.manifest import COMMANDS, GRANTS_URL
 from trialfleet_runner.contract import Delivery, End, LossClass, Metrics, Scored, Stop, Verdict
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "s3", "image"), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.needs("cluster", "s3", "image"),
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+]
 
 API = os.environ.get(
     "TRIALFLEET_TEST_API_SERVER", "kubernetes.default.svc"

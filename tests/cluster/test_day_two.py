@@ -23,7 +23,12 @@ from trialfleet_controller.ledger import Ledger
 from trialfleet_controller.plan import trials
 from trialfleet_runner.contract import LossClass, Verdict
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "s3", "image"), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.needs("cluster", "s3", "image"),
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+]
 
 NO_REPORT = ("--no-ray", "--no-report")
 LIMITS = {"cpu": 0.3, "memory": "256Mi", "disk": "256Mi", "parallel": 2}

@@ -32,7 +32,12 @@ from tests.cluster.minimal import Minimal, kubectl, minimal
 from trialfleet_controller.operate.job import ROLE
 from trialfleet_runner.contract import Stop, Verdict
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "s3", "image", "network"), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.needs("cluster", "s3", "image", "network"),
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+]
 
 PORT = 8080
 LISTENER, CONTROLLER = "listener", "controller"  # pods

@@ -13,7 +13,12 @@ from tests.cluster.faults import until
 from tests.cluster.minimal import GATED, Minimal, kubectl, minimal
 from trialfleet_controller.kube import names
 
-pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "s3", "image"), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.needs("cluster", "s3", "image"),
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+]
 
 REPS = 2
 

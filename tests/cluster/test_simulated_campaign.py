@@ -37,6 +37,7 @@ def _outcomes(made: Rig) -> int:
 @pytest.mark.cluster
 @pytest.mark.needs("cluster", "s3")
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_every_trial_is_accounted_once_whatever_befalls_its_pods() -> None:
     faults = [word for fate in FAULTS for word in ("--fault", f"{fate}={SHARE}")]
     with rig("--run-s", "1", "--spread", "0.5", "--patch", *faults) as made:
