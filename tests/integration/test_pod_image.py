@@ -190,9 +190,9 @@ def test_a_probe_asks_the_store_through_grants(tmp_path: Path) -> None:
 
 
 def test_a_canary_that_connects_sings(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening, socket.create_server(("127.0.0.1", 0)) as other:
-        closed = f"127.0.0.1:{other.getsockname()[1]}"
-        other.close()
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # and does not listen: a port that was let go is soon somebody else's
+        closed = f"127.0.0.1:{silent.getsockname()[1]}"
         answering = f"127.0.0.1:{listening.getsockname()[1]}"
         report, _ = probed(tmp_path, TRIALFLEET_CANARY=f"{closed}, {answering} no.such.name.invalid:80")
         cut, _ = probed(tmp_path, TRIALFLEET_CANARY=closed)
@@ -207,7 +207,10 @@ def test_a_canary_that_connects_sings(tmp_path: Path) -> None:
 
 def test_a_canary_that_is_cut_off_late_waits_for_it() -> None:
     """The address answers once, and never again."""
-    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
+    shared = socket.create_server(("127.0.0.1", 0), reuse_port=True)
+    with shared as listening, socket.socket() as silent, ThreadPoolExecutor(1) as pool:
+        silent.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        silent.bind(listening.getsockname())  # keeps the port, so that nobody else answers there
         address = f"127.0.0.1:{listening.getsockname()[1]}"
         once = pool.submit(lambda: (listening.accept()[0].close(), listening.close()))
         canary = reached((address,), patience_s=60)
