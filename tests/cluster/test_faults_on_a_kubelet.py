@@ -152,7 +152,7 @@ def run(place: Minimal) -> Iterator[Any]:
 
 
 def until_stored(what: dict[str, str]) -> str:
-    """Shell words that end once the object is there: no kubelet lets anybody into the pod."""
+    """Shell words that end once the object is there: also where no kubelet lets anybody into the pod."""
     s3 = client(os.environ.get("S3_ENDPOINT_PODS"))
     url = s3.generate_presigned_url("get_object", Params=what)
     ask = "import sys, urllib.request as r; r.urlopen(sys.argv[1])"
@@ -171,12 +171,14 @@ def test_servers_and_pods_are_killed_under_eight_trials(run: Any, place: Minimal
 
     No container is being started when the kubelet is killed: it does not start that one again, as a pod is never
     restarted, and the attempt would be lost for a reason of its own."""
-    struck: Campaign = run("sleep 12", conditions=["none", "placebo"], reps=4)
+    go = {"Bucket": place.bucket, "Key": "go"}
+    struck: Campaign = run(f"{until_stored(go)}; sleep 12", conditions=["none", "placebo"], reps=4)
     first = struck.start("run")
     working = until(lambda: there if len(there := struck.at_work()) >= 2 else None)
     (deleted, its_pod), (evicted, other_pod), *_ = working.items()
     done(kubectl("delete", "pod", its_pod, "-n", place.namespace, "--wait=false"))
     evict(place.namespace, other_pod)
+    client().put_object(**go)
     inflict("radosgw", "60")
     before = struck.records()
     first.kill()
