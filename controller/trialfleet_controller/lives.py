@@ -221,7 +221,9 @@ class Lives:
         if opened.last.end is not None:
             self._book.put(opened, At.SETTLING)
             self._ended(opened)
-        elif not self._adopted(opened) and (gone := self._departure(seen)) is not None:
+        elif self._adopted(opened) or self._steering.cancelled_now:
+            return  # one that is cancelled gets that as its end: lost otherwise, it would wait for another attempt
+        elif (gone := self._departure(seen)) is not None:
             self._lose(opened, gone)
 
     def _departure(self, seen: Seen) -> Departure | None:

@@ -268,13 +268,24 @@ def leave_pending(site: Site, plan: Plan) -> None:
     site.leave_running(plan, plan.parallel)
 
 
+@pytest.mark.parametrize("delay_s", [0, 0.5])
 @pytest.mark.parametrize("adopts", [True, False])
-def test_cancel_now_stops_what_has_not_begun(site: Site, adopts: bool) -> None:
+def test_cancel_now_stops_what_has_not_begun(site: Site, adopts: bool, delay_s: float) -> None:
     """Nobody else would: its pod would run, and cost, once there is a node for it."""
-    plan = fake_plan(tasks=2, reps=4, parallel=8)
+
+    class Dawdling(Counting):
+        """Meanwhile the first of those that are to be cancelled is looked at."""
+
+        def create(self, key: str, data: bytes) -> bool:
+            if b"was cancelled" in data and first.acquire(blocking=False):
+                time.sleep(delay_s)
+            return self.inner.create(key, data)
+
+    plan, first = fake_plan(tasks=2, reps=4, parallel=8), threading.Lock()
     leave_pending(site, plan)
     site.ledger.cancel(now=True, by="test")
-    assert site.dispatcher(plan, backend=ClusterBackend(site.cluster, adopts=adopts)).run() is Ending.CANCELLED
+    backend = ClusterBackend(site.cluster, adopts=adopts)
+    assert site.dispatcher(plan, backend=backend, store=Dawdling(site.store)).run() is Ending.CANCELLED
     assert not site.cluster.living
     outcomes = list(site.ledger.outcomes([trial.id for trial in trials(plan)]))
     assert [outcome.abandoned for outcome in outcomes] == [LossClass.CANCELLED] * 8
