@@ -12,7 +12,7 @@ TAG ?= trialfleet-runner:dev
 FOR ?= tasks/quickstart/demo.yaml
 AGENTS ?=
 
-.PHONY: help demo test test-unit test-integration test-cluster test-ray-nodes faults check bench chaos schema lock report clean image kind-up kind-down
+.PHONY: help demo test faults check bench chaos schema lock report clean image kind-up kind-down
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -22,22 +22,8 @@ demo: $(RUN_STAMP) ## validate the demo's tasks, run the demo campaign on this m
 	@$(BIN)/trialfleet run tasks/quickstart/demo.yaml
 
 test: $(DEV_STAMP) ## the whole test suite; what the machine lacks is skipped and said (TRIALFLEET_CI=1: fails)
-	@$(MAKE) --no-print-directory test-unit
-	@$(MAKE) --no-print-directory test-integration
-	@$(MAKE) --no-print-directory test-cluster
-	@$(MAKE) --no-print-directory test-ray-nodes
-
-test-unit: $(DEV_STAMP)
-	$(BIN)/python -m pytest -n $(WORKERS) tests/unit
-
-# worksteal: else a worker keeps what it was given first, an eighth of all tests, and the slow ones lie together.
-test-integration: $(DEV_STAMP)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not faults" --ignore tests/cluster --ignore tests/unit
-
-test-cluster: $(DEV_STAMP)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not faults" --ignore tests/cluster
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not faults" tests/cluster --ignore tests/cluster/test_ray_nodes.py
-
-test-ray-nodes: $(DEV_STAMP)
 	$(BIN)/python -m pytest tests/cluster/test_ray_nodes.py
 
 faults: $(DEV_STAMP) ## the tests that kill servers, alone (docs/reference/faults.md says what they need)
