@@ -64,15 +64,7 @@ class Kubelet:
         }
         with suppress(Refused):  # there already: this is a restart
             call("POST", "/api/v1/nodes", node)
-        ready = {
-            "type": "Ready",
-            "status": "True",
-            "reason": "KubeletReady",
-            "lastHeartbeatTime": statuses.now(),
-            "lastTransitionTime": statuses.now(),
-        }
-        status = {"status": {"capacity": _ROOM, "allocatable": _ROOM, "conditions": [ready]}}
-        call("PATCH", f"/api/v1/nodes/{name}/status", status, kind=MERGE)
+        self._say_ready()
         lease = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
@@ -82,13 +74,31 @@ class Kubelet:
         with suppress(Refused):
             call("POST", _LEASES, lease)
 
+    def _say_ready(self) -> None:
+        ready = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "lastHeartbeatTime": statuses.now(),
+            "lastTransitionTime": statuses.now(),
+        }
+        status = {"status": {"capacity": _ROOM, "allocatable": _ROOM, "conditions": [ready]}}
+        self._ward.api.call("PATCH", f"/api/v1/nodes/{self._ward.node}/status", status, kind=MERGE)
+
     def _keep_lease(self) -> None:
-        """Without it the node would be unreachable within a minute, and its pods evicted."""
+        """Without it the node would be unreachable within a minute, and its pods evicted. A cluster that has lost
+        sight of the lease, as when its API server came and went, takes the node back once it says it is ready."""
         while not self._stopping.wait(_RENEW_S):
             with suppress(Refused, TimeoutError):
-                self._ward.api.call(
-                    "PATCH", f"{_LEASES}/{self._ward.node}", {"spec": {"renewTime": _micro()}}, kind=MERGE
-                )
+                renewed = {"spec": {"renewTime": _micro()}}
+                self._ward.api.call("PATCH", f"{_LEASES}/{self._ward.node}", renewed, kind=MERGE)
+                if not self._ready():
+                    self._say_ready()
+
+    def _ready(self) -> bool:
+        node = self._ward.api.call("GET", f"/api/v1/nodes/{self._ward.node}")
+        conditions = node.get("status", {}).get("conditions", ())
+        return any((each["type"], each["status"]) == ("Ready", "True") for each in conditions)
 
     # --- its pods -----------------------------------------------------------------------------------
 
