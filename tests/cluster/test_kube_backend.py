@@ -359,7 +359,7 @@ def test_a_program_that_is_not_in_the_image(rig: Rig, missing: str) -> None:
     programs = {name: shell("sleep 600") for name in names.CONTAINERS} | {missing: ("/no/such/program",)}
     backend = rig.backend(Commands(**programs))
     backend.launch(order())
-    found = loss_of(ends(backend)[1])
+    found = loss_of(ends(backend, within_s=50)[1])
     assert (found.loss, found.halt) == (LossClass.SETUP, HaltScope.TASK), found.message
     assert f"the {missing} did not start" in found.message
 

@@ -417,6 +417,7 @@ def test_prometheus_sees_what_is_documented(site: Site, ray: Any, metrics_port: 
         text, samples = scraped(metrics_port)
     driver.end()
     assert told_by(samples) == told
+    assert summed(samples, "trialfleet_events_total", "event")["leased"] > 0
 
     table = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()
     documented = set(re.findall(r"^\| `(trialfleet_\w+)`", table, re.MULTILINE))
