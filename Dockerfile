@@ -84,6 +84,7 @@ RUN --mount=type=cache,target=/root/.cache/uv \
     uv pip install -q --python /opt/trialfleet/bin/python --require-hashes --compile-bytecode -r requirements/controller.txt
 COPY pyproject.toml ./
 COPY runner_image runner_image
+COPY tasks/trialfleet_tasks tasks/trialfleet_tasks
 COPY controller controller
 RUN --mount=type=cache,target=/root/.cache/uv \
     set -eu; touch README.md; hatchling build -t wheel -d dist; \
@@ -105,6 +106,9 @@ COPY --from=runner-home /opt/trialfleet /opt/trialfleet
 ENV PATH=/opt/trialfleet/bin:$PATH \
     TRIALFLEET_BAKED=/opt/trialfleet-environments \
     TRIALFLEET_CLAUDE=/opt/trialfleet-agents/node_modules/.bin/claude
+# Each pod runs as a uid of its own (kubernetes.uids, by default these). Without a name for it, git commits nothing and
+# Node's os.userInfo() throws.
+RUN seq -f 'trialfleet:x:%.0f:65532:trialfleet:/tmp:/usr/sbin/nologin' 70000 74095 >>/etc/passwd
 USER 65532:65532
 WORKDIR /tmp
 CMD ["trialfleet-pod", "run"]

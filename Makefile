@@ -7,27 +7,35 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run-stamp
 DEV_STAMP := $(VENV)/.dev-stamp
+RAY_NODES = tests/cluster/test_ray_nodes.py tests/cluster/test_kuberay.py
 WORKERS ?= 2
 TAG ?= trialfleet-runner:dev
 FOR ?= tasks/quickstart/demo.yaml
 AGENTS ?=
 
-.PHONY: help demo test faults check bench chaos schema lock report clean image kind-up kind-down
+.NOTPARALLEL: # the parts of `test` share the machine
+.PHONY: help demo test test-here test-cluster test-nodes faults check bench chaos schema cli-reference lock report clean image kind-up kind-down
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
 
 demo: $(RUN_STAMP) ## validate the demo's tasks, run the demo campaign on this machine, write its report
 	@$(BIN)/trialfleet validate --repeats 1 --campaign tasks/quickstart/demo.yaml
 	@$(BIN)/trialfleet run tasks/quickstart/demo.yaml
 
-test: $(DEV_STAMP) ## the whole test suite; what the machine lacks is skipped and said (TRIALFLEET_CI=1: fails)
+test: test-here test-cluster test-nodes ## the whole test suite; what the machine lacks is skipped and said (TRIALFLEET_CI=1: fails)
+
+test-here: $(DEV_STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not faults" --ignore tests/cluster
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not faults" tests/cluster --ignore tests/cluster/test_ray_nodes.py
-	$(BIN)/python -m pytest tests/cluster/test_ray_nodes.py
+
+test-cluster: $(DEV_STAMP)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not faults" tests/cluster $(RAY_NODES:%=--ignore %)
+
+test-nodes: $(DEV_STAMP)
+	$(BIN)/python -m pytest $(RAY_NODES)
 
 faults: $(DEV_STAMP) ## the tests that kill servers, alone (docs/reference/faults.md says what they need)
-	$(BIN)/python -m pytest -m faults tests/cluster tests/integration/store $(if $(ONLY),-k "$(ONLY)")
+	$(BIN)/python -m pytest -o cache_dir=.pytest_cache/faults -m faults tests/cluster tests/integration/store $(if $(ONLY),-k "$(ONLY)")
 
 check: $(DEV_STAMP) ## formatting, lint, types, import rules
 	$(BIN)/ruff format --check .
@@ -43,12 +51,15 @@ chaos: $(DEV_STAMP) ## 20 random kills while a campaign runs, then an audit: KIL
 	$(BIN)/python -m tests.cluster.chaos --kills $(or $(KILLS),20) $(addprefix --seed ,$(SEED))
 	$(BIN)/python -m pytest -m faults tests/cluster/test_faults_on_a_kubelet.py -k node_that_was_lost
 
-schema: $(DEV_STAMP) ## write docs/schema/ anew from the contract
-	$(BIN)/python -m trialfleet_runner.schema docs/schema
+schema: $(DEV_STAMP) ## write docs/reference/schema/ from the contract
+	$(BIN)/python -m trialfleet_tasks.schema docs/reference/schema
+
+cli-reference: $(DEV_STAMP) ## write docs/reference/cli.md from the commands
+	$(BIN)/python -m trialfleet_controller.commands.reference docs/reference/cli.md
 
 lock: LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --upgrade -q
 lock: PIN := -c requirements/run.txt
-lock: $(DEV_STAMP) ## resolve requirements/ anew
+lock: $(DEV_STAMP) ## resolve requirements/ again
 	$(LOCK) pyproject.toml --extra all --extra build -o requirements/run.txt
 	$(LOCK) pyproject.toml --extra all --extra metrics --extra build --extra dev $(PIN) -o requirements/dev.txt
 	$(LOCK) pyproject.toml $(PIN) -o requirements/runner.txt

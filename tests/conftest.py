@@ -5,12 +5,16 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.programs import Starts, table
 
 # Before numpy: every worker would start a BLAS thread per core, which spin for one another and win nothing here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -41,21 +45,43 @@ def _shared_python() -> bool:
 
 
 _MINOR = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def _installed(program: str) -> Callable[[], bool]:
+    return lambda: shutil.which(program) is not None
+
+
+def _bubblewrap() -> bool:
+    """A sandbox starts; where the kernel refuses namespaces, the program alone is of no use."""
+    from trialfleet_runner.sandbox.bubblewrap import probe
+
+    return probe() is None
+
+
+def _served(group: str) -> bool:
+    """By the API server of $KUBECONFIG."""
+    if "KUBECONFIG" not in os.environ or shutil.which("kubectl") is None:
+        return False
+    asked = ["kubectl", "get", "--raw", f"/apis/{group}"]
+    return subprocess.run(asked, capture_output=True, timeout=60, check=False).returncode == 0
+
+
 PRESENT: dict[str, tuple[Callable[[], bool], str]] = {
-    "bubblewrap": (lambda: shutil.which("bwrap") is not None, "bubblewrap (apt install bubblewrap)"),
+    **{program.name: (_installed(program.name), program.label) for program in table().values()},
+    "bwrap": (_bubblewrap, "bubblewrap that can start a sandbox (apt install bubblewrap)"),
+    "claude": (_claude, table()["claude"].label),
     "root": (lambda: os.geteuid() == 0, "root"),
     "shared_python": (_shared_python, f"a Python {_MINOR} that every user may execute (not below /root)"),
-    "node": (lambda: shutil.which("node") is not None, "Node.js"),
-    "claude": (_claude, "Claude Code (npm install -g @anthropic-ai/claude-code, or $TRIALFLEET_CLAUDE)"),
     "s3": (
         lambda: "S3_ENDPOINT" in os.environ,
         "the S3 servers in $S3_ENDPOINT, $S3_ENDPOINT_TLS, $S3_ENDPOINT_FILES",
     ),
-    "buildah": (lambda: shutil.which("buildah") is not None, "buildah (apt install buildah)"),
     "cluster": (
         lambda: "KUBECONFIG" in os.environ and shutil.which("kubectl") is not None,
         "kubectl and $KUBECONFIG",
     ),
+    "kuberay": (lambda: _served("ray.io/v1"), "a cluster with the KubeRay operator"),
+    "kueue": (lambda: _served("kueue.x-k8s.io/v1beta1"), "a cluster with Kueue"),
     "image": (lambda: "TRIALFLEET_TEST_IMAGE" in os.environ, "the runner's image in $TRIALFLEET_TEST_IMAGE"),
     "controller-image": (
         lambda: "TRIALFLEET_TEST_CONTROLLER_IMAGE" in os.environ,
@@ -66,8 +92,6 @@ PRESENT: dict[str, tuple[Callable[[], bool], str]] = {
         lambda: "TRIALFLEET_TEST_NETWORK" in os.environ and shutil.which("nft") is not None,
         "nft, and in $TRIALFLEET_TEST_NETWORK a command that runs another in the node's network",
     ),
-    "faketime": (lambda: shutil.which("faketime") is not None, "faketime (apt install faketime)"),
-    "chromium": (lambda: shutil.which("chromium") is not None, "Chromium"),
 }
 
 
@@ -86,3 +110,35 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             if os.environ.get("TRIALFLEET_CI") == "1":
                 pytest.fail(f"needs {name}, and under TRIALFLEET_CI=1 it must be there", pytrace=False)
             pytest.skip(f"needs {name}")
+
+
+STARTS = Starts()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None]:
+    yield
+    names = STARTS.take()
+    if names:
+        pytest.fail(f"started {', '.join(sorted(names))}, which tests/programs.tsv does not name", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def tmp_path_factory(tmp_path_factory: pytest.TempPathFactory) -> pytest.TempPathFactory:
+    """pytest's factory; as root, its folders let other users walk through.
+
+    Where bubblewrap is not installed, agents and tests run as another user, to whom pytest closes its folders.
+    """
+    if os.geteuid() == 0:
+        base, make = tmp_path_factory.getbasetemp(), tmp_path_factory.mktemp
+
+        def mktemp(basename: str, numbered: bool = True) -> Path:
+            folder = make(basename, numbered)
+            folder.chmod(0o711)
+            return folder
+
+        for folder in (base, *base.parents):
+            if "pytest-of-" in str(folder):
+                folder.chmod(0o711)
+        tmp_path_factory.mktemp = mktemp  # type: ignore[method-assign]
+    return tmp_path_factory

@@ -5,23 +5,27 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from trialfleet_analysis.asked import Asked
-from trialfleet_analysis.source import Source, find_source
-from trialfleet_runner.errors import OperatorError
+from trialfleet_analysis.source import find_source
+from trialfleet_ledger.errors import OperatorError
+
+if TYPE_CHECKING:
+    from trialfleet_analysis.report.campaign_report import Report
+    from trialfleet_analysis.report.make import ReportFiles
 
 PIPED_WIDTH = 160  # columns where there is no terminal to fit
 
 
 @click.command()
 @click.argument("campaign")
-@click.option("--store", metavar="URL", help="Where the campaign is kept, if the campaign file says otherwise.")
+@click.option("--store", metavar="URL", help="The store, if it is not the campaign file's.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the three files. [default: <campaign>-report beside the campaign, or here for S3]",
+    help="Folder for the three files. [default: <campaign>-report next to the campaign, or here for S3]",
 )
 @click.option(
     "--contrast",
@@ -33,7 +37,7 @@ PIPED_WIDTH = 160  # columns where there is no terminal to fit
 @click.option(
     "--packages",
     is_flag=True,
-    help="Also compare conditions that differ in more than one delivery, as packages: no part gets the credit.",
+    help="Also compare conditions that differ in several deliveries, as packages: no single part has the effect.",
 )
 @click.option("--complete", is_flag=True, help="Refuse, naming the cells, while any is below the plan.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, without the rows per trial.")
@@ -54,37 +58,41 @@ def report(
     primary contrast; prints pass rates per cell and per condition with intervals, and every loss. While trials are
     missing, only complete blocks are used and the look is recorded.
     """
+    from trialfleet_analysis.report.make import make_report, write_report
+    from trialfleet_ledger.store.protocol import StoreError
+
     source = find_source(campaign, store)
     folder = out or source.default_folder()
-    asked = Asked(contrasts, packages)
-    _report(source, folder, asked=asked, as_json=as_json, verify=not no_verify, complete=complete)
-
-
-def _report(source: Source, folder: Path, *, asked: Asked, as_json: bool, verify: bool, complete: bool) -> None:
-    from rich.console import Console
-
-    from trialfleet_analysis.report.document import to_json
-    from trialfleet_analysis.report.make import make_report, write_report
-    from trialfleet_analysis.report.terminal import show
-    from trialfleet_runner.store.protocol import StoreError
-
     try:
         made = make_report(
-            source.open(), source.campaign, verify=verify, complete=complete, now=time.time(), asked=asked
+            source.open(),
+            source.campaign,
+            verify=not no_verify,
+            complete=complete,
+            now=time.time(),
+            contrasts=contrasts,
+            packages=packages,
         )
     except StoreError as error:
-        raise OperatorError(
-            str(error), where=source.store, hint="the store could not answer: try again"
-        ) from error
-    written = write_report(made, folder)
+        hint = "the store could not answer: try again"
+        raise OperatorError(str(error), where=source.store, hint=hint) from error
+    _print(made, write_report(made, folder), as_json=as_json)
+
+
+def _print(made: Report, written: ReportFiles, *, as_json: bool) -> None:
+    from rich.console import Console
+
+    from trialfleet_analysis.report.campaign_report import to_json
+    from trialfleet_analysis.report.terminal import show
+
+    paths = (written.html, written.markdown, written.json)
     if as_json:
-        plain = json.loads(to_json(made, trials=False))
-        plain["files"] = [str(written.html), str(written.markdown), str(written.json)]
-        click.echo(json.dumps(plain, indent=1))
+        found = json.loads(to_json(made, trials=False))
+        click.echo(json.dumps({**found, "files": [str(path) for path in paths]}, indent=1))
         return
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = PIPED_WIDTH
     show(made, console)
-    for path in (written.html, written.markdown, written.json):
+    for path in paths:
         click.echo(path)

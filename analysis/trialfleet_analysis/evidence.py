@@ -9,13 +9,15 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from trialfleet_analysis.abandonment import Link, unfounded
-from trialfleet_analysis.ledger import NOBODY, AttemptRecords, Ledger, Run, parsed, run_of
-from trialfleet_runner.bundle import BundleError, unpack
-from trialfleet_runner.contract import End, Intent, Outcome, Record, Scored, Start
-from trialfleet_runner.store.ahead import one_ahead
-from trialfleet_runner.store.protocol import Store
+from trialfleet_analysis.ledger import NOBODY, AttemptRecords, AttemptRun, CampaignRecords, parsed, run_of
+from trialfleet_ledger import keys
+from trialfleet_ledger.abandonment import Link, unfounded
+from trialfleet_ledger.bundle import BundleError, unpack
+from trialfleet_ledger.records import End, Intent, Outcome, Record, Scored, Start
+from trialfleet_ledger.store.prefetch import one_ahead
+from trialfleet_ledger.store.protocol import Store
 
+CUT = " was too long and is cut in its bundle"
 BATCH = 128  # bundles in memory at a time, twice: those examined and those that come
 R = TypeVar("R", bound=Record)
 
@@ -33,10 +35,10 @@ class Evidence:
     isolation: str | None = None
     warnings: tuple[str, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
-    run: Run = NOBODY
+    run: AttemptRun = NOBODY
 
 
-def read_evidence(store: Store, ledger: Ledger, *, verify: bool, threads: int = 8) -> dict[str, Evidence]:
+def read_evidence(store: Store, ledger: CampaignRecords, *, verify: bool, threads: int = 8) -> dict[str, Evidence]:
     """Evidence of every measured trial, by trial id, and of every abandoned one whose chain says otherwise.
 
     `verify`: read each bundle and compare its SHA-256 and its contents; otherwise look up that it exists. The end
@@ -66,13 +68,9 @@ def read_evidence(store: Store, ledger: Ledger, *, verify: bool, threads: int = 
     return told | _unfounded(store, ledger, known.keys())
 
 
-def disagreement(outcome: Outcome, end: bytes | None) -> str | None:
-    """What a measured outcome says that the end of its last attempt does not; None when they agree."""
-    return contradiction(outcome, _opened(outcome, end))
-
-
 def contradiction(outcome: Outcome, ended: End | str) -> str | None:
-    """As `disagreement`, of an end that was opened, or why it could not be."""
+    """What a measured outcome says that the end of its last attempt does not; None when they agree. `ended`: that
+    end, or why it could not be opened."""
     if isinstance(ended, str):
         return ended
     if (ended.trial, ended.attempt) != (outcome.trial.id, outcome.attempts):
@@ -104,7 +102,9 @@ def _other_verdict(outcome: Outcome, ended: Scored) -> str:
     return f"its outcome says something else than the end.json of attempt {outcome.attempts}"
 
 
-def _unfounded(store: Store, ledger: Ledger, quarantined: Collection[tuple[str, int]]) -> dict[str, Evidence]:
+def _unfounded(
+    store: Store, ledger: CampaignRecords, quarantined: Collection[tuple[str, int]]
+) -> dict[str, Evidence]:
     """Refusals of abandoned outcomes. Read is what its list of losses bounds, not the count that it gives."""
     abandoned = [outcome for outcome in ledger.outcomes if outcome.abandoned is not None]
     pairs = [(o.trial.id, n) for o in abandoned for n in range(1, len(o.losses) + 2)]
@@ -114,41 +114,45 @@ def _unfounded(store: Store, ledger: Ledger, quarantined: Collection[tuple[str, 
         trial, count = outcome.trial.id, len(outcome.losses)
         links = [
             Link(
-                records.one(End, trial, n, "end"),
+                records.one(End, trial, n, "end.json"),
                 score_only=records.score_only(trial, n),
                 patched=records.patched(trial, n),
                 quarantined=(trial, n) in quarantined,
             )
             for n in range(1, count + 1)
         ]
-        followed = records.raw(trial, count + 1, "intent") is not None
+        followed = records.raw(trial, count + 1, "intent.json") is not None
         fault = unfounded(outcome, links, ledger.plan.retries, followed=followed)
         if fault is not None:
             found[trial] = _refused(outcome, fault)
     return found
 
 
-def _ends(store: Store, campaign: str, measured: Sequence[Outcome]) -> tuple[dict[str, End | str], dict[str, Run]]:
+def _ends(
+    store: Store, campaign: str, measured: Sequence[Outcome]
+) -> tuple[dict[str, End | str], dict[str, AttemptRun]]:
     """The last end of each trial, or why there is none, and who ran that attempt. Only a later attempt can have
     been told to score alone: of a first one, no intent is read."""
-    folders = {o.trial.id: f"{campaign}/attempts/{o.trial.id}/{o.attempts}" for o in measured}
-    keys = [f"{folder}/{name}.json" for folder in folders.values() for name in ("end", "start")]
-    keys += [f"{folders[o.trial.id]}/intent.json" for o in measured if o.attempts > 1]
-    raw = dict(store.get_many(keys))
 
-    def one(model: type[R], outcome: Outcome, name: str) -> R | None:
-        key = f"{folders[outcome.trial.id]}/{name}.json"
-        found = raw.get(key)
-        return None if found is None else parsed(store, model, key, found)
+    def key(outcome: Outcome, name: keys.AttemptFile) -> str:
+        return keys.attempt_file(campaign, outcome.trial.id, outcome.attempts, name)
+
+    wanted = [key(outcome, name) for outcome in measured for name in ("end.json", "start.json")]
+    wanted += [key(outcome, "intent.json") for outcome in measured if outcome.attempts > 1]
+    raw = dict(store.get_many(wanted))
+
+    def one(model: type[R], outcome: Outcome, name: keys.AttemptFile) -> R | None:
+        found = raw.get(key(outcome, name))
+        return None if found is None else parsed(store, model, key(outcome, name), found)
 
     ends: dict[str, End | str] = {}
-    runs: dict[str, Run] = {}
+    runs: dict[str, AttemptRun] = {}
     for outcome in measured:
         trial = outcome.trial.id
-        ended = ends[trial] = _opened(outcome, raw[f"{folders[trial]}/end.json"])
-        intent = one(Intent, outcome, "intent")
+        ended = ends[trial] = _opened(outcome, raw[key(outcome, "end.json")])
+        intent = one(Intent, outcome, "intent.json")
         runs[trial] = run_of(
-            one(Start, outcome, "start"),
+            one(Start, outcome, "start.json"),
             None if isinstance(ended, str) else ended,
             score_only=intent is not None and intent.score_only,
         )
@@ -187,13 +191,13 @@ def examine(outcome: Outcome, bundle: bytes | None) -> Evidence:
         outcome.bundle_sha256,
         verified=True,
         isolation=manifest.isolation,
-        warnings=manifest.warnings,
+        warnings=(*manifest.warnings, *(f"{file.path}{CUT}" for file in manifest.files if file.left_out)),
         versions=tuple(sorted(manifest.versions.items())),
     )
 
 
 def _existing(store: Store, campaign: str, wanted: Mapping[str, Outcome]) -> dict[str, Evidence]:
-    sizes = {entry.key: entry.size for entry in store.list(f"{campaign}/attempts/")} if wanted else {}
+    sizes = {entry.key: entry.size for entry in store.list(keys.attempts(campaign))} if wanted else {}
     return {
         outcome.trial.id: _looked_up(outcome)
         if sizes.get(key, 0) > 0

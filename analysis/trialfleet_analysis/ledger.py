@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
-from trialfleet_runner.campaign import Amendment, Cancel, Halt, Look, Plan, Quarantine
-from trialfleet_runner.canonical import canonical_json, sha256
-from trialfleet_runner.contract import End, Intent, LossClass, Outcome, Record, Start
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.stages import Stage, stage
-from trialfleet_runner.store.protocol import Store
+from trialfleet_ledger import keys
+from trialfleet_ledger.amendments import effective_reps
+from trialfleet_ledger.campaign import Amendment, Cancel, Halt, Look, Plan, Quarantine
+from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.records import End, Intent, LossClass, Outcome, Record, Start
+from trialfleet_ledger.stage_reached import Stage, stage
+from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.stored_records import parse
 
 R = TypeVar("R", bound=Record)
 _LATEST = 253_402_300_799  # the last second of 9999, where calendars of several readers end
 
 
 @dataclass(frozen=True)
-class Run:
+class AttemptRun:
     """Who ran an attempt, where and when, as its start and end say. Times are seconds since the epoch, by the
     clock of who wrote the record, to the microsecond. None: no such record, or it does not say."""
 
@@ -35,7 +37,7 @@ class Run:
     score_only: bool = False
 
 
-NOBODY = Run()
+NOBODY = AttemptRun()
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class LostAttempt:
     stage: Stage
     message: str
     elapsed_s: float | None
-    run: Run = NOBODY
+    run: AttemptRun = NOBODY
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Frame:
     amendments: tuple[Amendment, ...]
     halts: tuple[Halt, ...]  # those that no amendment lifted
     cancel: Cancel | None
+    out_of_time: bool  # the wall-clock limit, amendments included, is behind us
     looks: tuple[Look, ...]
     quarantine: tuple[Quarantine, ...]
 
@@ -77,21 +80,16 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Ledger(Frame):
+class CampaignRecords(Frame):
     """All that a report needs of a campaign but the bundles. Outcomes in launch order (block, position)."""
 
     outcomes: tuple[Outcome, ...]
     lost: tuple[LostAttempt, ...]
 
-    @property
-    def interim(self) -> bool:
-        """Whether a planned trial has no outcome yet."""
-        return len(self.outcomes) < self.planned
-
 
 def read_frame(store: Store, campaign: str) -> Frame:
     """Raises `OperatorError` when there is no such campaign or a record is not of this version."""
-    key = f"{campaign}/campaign.json"
+    key = keys.plan(campaign)
     raw = store.get(key)
     if raw is None:
         raise OperatorError(
@@ -100,28 +98,28 @@ def read_frame(store: Store, campaign: str) -> Frame:
             hint="name the campaign file, or the campaign's folder in its store; `trialfleet run` makes one",
         )
     plan = parsed(store, Plan, key, raw)
-    amendments = _numbered(store, Amendment, f"{campaign}/amendments/", lambda a: a.number)
-    lifted = {number for amendment in amendments for number in amendment.lifts}
-    halts = _numbered(store, Halt, f"{campaign}/halts/", lambda h: h.number)
+    directives = Ledger(store, campaign).directives
+    amendments = directives.amendments()
     return Frame(
         plan=plan,
         plan_sha256=sha256(raw),
-        reps=max([plan.reps, *(a.reps for a in amendments if a.reps is not None)]),
+        reps=effective_reps(plan, amendments),
         amendments=amendments,
-        halts=tuple(halt for halt in halts if halt.number not in lifted),
-        cancel=_cancel(store, campaign),
-        looks=_numbered(store, Look, f"{campaign}/looks/", lambda look: look.number),
-        quarantine=tuple(record for _, record in _records(store, Quarantine, f"{campaign}/quarantine/")),
+        halts=directives.halts(),
+        cancel=directives.cancelled(),
+        out_of_time=directives.out_of_time(plan, amendments),
+        looks=directives.looks(),
+        quarantine=tuple(record for _, record in _records(store, Quarantine, keys.quarantines(campaign))),
     )
 
 
-def read_ledger(store: Store, campaign: str, *, frame: Frame | None = None) -> Ledger:
-    """All records of a campaign; `frame`: the few, where they were read already. Raises as `read_frame`."""
-    frame = frame or read_frame(store, campaign)
+def read_ledger(store: Store, campaign: str) -> CampaignRecords:
+    """All records of a campaign. Raises as `read_frame`."""
+    frame = read_frame(store, campaign)
     outcomes = _outcomes(store, campaign)
     finished = len(outcomes) >= frame.planned
     lost = tuple(_lost(store, campaign, outcomes, unfinished=not finished))
-    return Ledger(**few_of(frame), outcomes=outcomes, lost=lost)
+    return CampaignRecords(**few_of(frame), outcomes=outcomes, lost=lost)
 
 
 def few_of(frame: Frame) -> dict[str, Any]:
@@ -129,42 +127,20 @@ def few_of(frame: Frame) -> dict[str, Any]:
     return {field.name: getattr(frame, field.name) for field in fields(Frame)}
 
 
-def record_look(store: Store, ledger: Ledger, *, complete_blocks: int, at: float, by: str) -> Look:
-    """Write that results were seen before the campaign's end, under the first free number. Seeing the same
-    results again is no new look."""
-    newest = ledger.looks[-1] if ledger.looks else None
-    if newest and (newest.terminal, newest.complete_blocks) == (len(ledger.outcomes), complete_blocks):
-        return newest
-    number = newest.number + 1 if newest else 1
-    while True:
-        look = Look(
-            number=number,
-            at=at,
-            planned=ledger.planned,
-            terminal=len(ledger.outcomes),
-            complete_blocks=complete_blocks,
-            by=by,
-        )
-        if store.create(f"{ledger.plan.campaign}/looks/{number}.json", canonical_json(look)):
-            return look
-        number += 1
-
-
-def _cancel(store: Store, campaign: str) -> Cancel | None:
-    for key in (f"{campaign}/cancel-now.json", f"{campaign}/cancel.json"):
-        raw = store.get(key)
-        if raw is not None:
-            return parsed(store, Cancel, key, raw)
-    return None
+def record_look(store: Store, frame: Frame, *, terminal: int, complete_blocks: int, at: float, by: str) -> Look:
+    """Write that results were seen before the campaign's end. Seeing the same results again is no new look."""
+    return Ledger(store, frame.plan.campaign, clock=lambda: at).directives.look(
+        planned=frame.planned, terminal=terminal, complete_blocks=complete_blocks, by=by, known=frame.looks
+    )
 
 
 def _outcomes(store: Store, campaign: str) -> tuple[Outcome, ...]:
-    prefix = f"{campaign}/outcomes/"
+    prefix = keys.outcomes(campaign)
     found: dict[tuple[str, str, int], Outcome] = {}
     for key, outcome in _records(store, Outcome, prefix):
         trial = outcome.trial
         twin = found.setdefault((trial.task, trial.condition, trial.rep), outcome)
-        if key != f"{prefix}{trial.id}.json" or twin is not outcome:
+        if key != keys.outcome(campaign, trial.id) or twin is not outcome:
             raise OperatorError(
                 f"a second outcome, or one under another name: {trial.task} × {trial.condition}, rep {trial.rep}",
                 where=f"{store.url}/{key}",
@@ -185,7 +161,7 @@ def _lost(store: Store, campaign: str, outcomes: Iterable[Outcome], *, unfinishe
     folded += [(end.trial, end.attempt, end.loss.loss) for end in open_ends if end.loss is not None]
     records = AttemptRecords(store, campaign, [(trial, number) for trial, number, _ in folded])
     for trial, number, loss in folded:
-        end, start = records.one(End, trial, number, "end"), records.one(Start, trial, number, "start")
+        end, start = records.one(End, trial, number, "end.json"), records.one(Start, trial, number, "start.json")
         yield LostAttempt(
             trial,
             number,
@@ -197,9 +173,9 @@ def _lost(store: Store, campaign: str, outcomes: Iterable[Outcome], *, unfinishe
         )
 
 
-def run_of(start: Start | None, end: End | None, *, score_only: bool = False) -> Run:
+def run_of(start: Start | None, end: End | None, *, score_only: bool = False) -> AttemptRun:
     """What an attempt's start and end say of who ran it."""
-    return Run(
+    return AttemptRun(
         started_at=None if start is None else to_microseconds(start.at),
         ended_at=None if end is None else to_microseconds(end.at),
         by=None if end is None else end.by,
@@ -222,9 +198,10 @@ def to_microseconds(at: float) -> float | None:
 
 
 def _open_ends(store: Store, campaign: str, terminal: set[str]) -> Iterator[End]:
-    prefix = f"{campaign}/attempts/"
-    keys = [entry.key for entry in store.list(prefix) if entry.key.endswith("/end.json")]
-    wanted = [key for key in keys if key[len(prefix) :].split("/", 1)[0] not in terminal]
+    listed = (
+        (entry.key, keys.parse_attempt(campaign, entry.key)) for entry in store.list(keys.attempts(campaign))
+    )
+    wanted = [key for key, one in listed if one and one.name == "end.json" and one.trial not in terminal]
     for key, raw in store.get_many(wanted):
         if raw is not None:
             yield parsed(store, End, key, raw)
@@ -235,51 +212,39 @@ class AttemptRecords:
 
     def __init__(self, store: Store, campaign: str, attempts: Sequence[tuple[str, int]]) -> None:
         self._store, self._campaign = store, campaign
-        names = ("intent", "start", "patch", "end")
+        names: tuple[keys.AttemptFile, ...] = ("intent.json", "start.json", "patch.json", "end.json")
         wanted = {self._key(*attempt, name) for attempt in attempts for name in names}
-        wanted |= {self._key(trial, number + 1, "intent") for trial, number in attempts}
+        wanted |= {self._key(trial, number + 1, "intent.json") for trial, number in attempts}
         self._raw = dict(store.get_many(sorted(wanted)))
 
-    def raw(self, trial: str, number: int, name: str) -> bytes | None:
+    def raw(self, trial: str, number: int, name: keys.AttemptFile) -> bytes | None:
         return self._raw.get(self._key(trial, number, name))
 
-    def one(self, model: type[R], trial: str, number: int, name: str) -> R | None:
+    def one(self, model: type[R], trial: str, number: int, name: keys.AttemptFile) -> R | None:
         raw = self.raw(trial, number, name)
         return None if raw is None else parsed(self._store, model, self._key(trial, number, name), raw)
 
     def patched(self, trial: str, number: int) -> bool:
         """Whether its patch was there in time: one that came after the next intent is not what that one scores."""
-        following = self.one(Intent, trial, number + 1, "intent")
+        following = self.one(Intent, trial, number + 1, "intent.json")
         late = following is not None and not following.score_only
-        return self.raw(trial, number, "patch") is not None and not late
+        return self.raw(trial, number, "patch.json") is not None and not late
 
     def score_only(self, trial: str, number: int) -> bool:
-        intent = self.one(Intent, trial, number, "intent")
+        intent = self.one(Intent, trial, number, "intent.json")
         return intent is not None and intent.score_only
 
-    def _key(self, trial: str, number: int, name: str) -> str:
-        return f"{self._campaign}/attempts/{trial}/{number}/{name}.json"
-
-
-def _numbered(store: Store, model: type[R], prefix: str, number: Callable[[R], int]) -> tuple[R, ...]:
-    return tuple(sorted((record for _, record in _records(store, model, prefix)), key=number))
+    def _key(self, trial: str, number: int, name: keys.AttemptFile) -> str:
+        return keys.attempt_file(self._campaign, trial, number, name)
 
 
 def _records(store: Store, model: type[R], prefix: str) -> Iterator[tuple[str, R]]:
-    keys = [entry.key for entry in store.list(prefix) if entry.key.endswith(".json")]
-    for key, raw in store.get_many(keys):
+    found = [entry.key for entry in store.list(prefix) if entry.key.endswith(".json")]
+    for key, raw in store.get_many(found):
         if raw is not None:
             yield key, parsed(store, model, key, raw)
 
 
 def parsed(store: Store, model: type[R], key: str, raw: bytes) -> R:
-    try:
-        return model.model_validate_json(raw)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "file"
-        raise OperatorError(
-            f"not a record of this version: {place}: {first['msg']}",
-            where=f"{store.url}/{key}",
-            hint="read it with the version of trialfleet that wrote it; a record that was edited is lost",
-        ) from None
+    """Raises `OperatorError`, which names the key with the store's address."""
+    return parse(f"{store.url}/{key}", raw, model)

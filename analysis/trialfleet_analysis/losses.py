@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from trialfleet_analysis.tables.arrays import among, codes
-from trialfleet_analysis.tables.columns import known, some, texts
-from trialfleet_runner.contract import LossClass, Verdict
-from trialfleet_runner.stages import Stage
+from trialfleet_analysis.tables.columns import among, codes, known, some, texts
+from trialfleet_ledger.records import LossClass, Verdict
+from trialfleet_ledger.stage_reached import Stage
 
 UNASSIGNED = "(unfinished trials)"
 
@@ -58,7 +57,7 @@ class LossMessage:
 
 
 @dataclass(frozen=True)
-class Lost:
+class AttemptLoss:
     """One attempt without a verdict. `condition` None: its trial has no outcome yet."""
 
     trial: str
@@ -69,14 +68,14 @@ class Lost:
     elapsed_s: float | None
 
 
-def lost_attempts(attempts: pa.Table) -> tuple[Lost, ...]:
+def lost_attempts(attempts: pa.Table) -> tuple[AttemptLoss, ...]:
     """Those of the attempts' table that were lost, or refused, in its order."""
     gone = some(attempts, known(attempts, "loss")).select(
         ["trial", "condition", "loss", "stage", "message", "elapsed_s"]
     )
     rows: list[dict[str, Any]] = gone.to_pylist()
     return tuple(
-        Lost(
+        AttemptLoss(
             row["trial"],
             row["condition"],
             LossClass(row["loss"]),
@@ -88,7 +87,7 @@ def lost_attempts(attempts: pa.Table) -> tuple[Lost, ...]:
     )
 
 
-def loss_counts(names: Sequence[str], lost: Sequence[Lost]) -> tuple[LossCount, ...]:
+def loss_counts(names: Sequence[str], lost: Sequence[AttemptLoss]) -> tuple[LossCount, ...]:
     """In the order of `names`. A trial without an outcome cannot be placed: it comes last, as `UNASSIGNED`."""
     order = {name: place for place, name in enumerate((*names, UNASSIGNED))}
     counts = Counter((item.condition or UNASSIGNED, item.loss, item.stage) for item in lost)
@@ -100,7 +99,7 @@ def loss_counts(names: Sequence[str], lost: Sequence[Lost]) -> tuple[LossCount, 
     )
 
 
-def loss_rates(names: Sequence[str], trials: pa.Table, lost: Sequence[Lost]) -> tuple[LossRate, ...]:
+def loss_rates(names: Sequence[str], trials: pa.Table, lost: Sequence[AttemptLoss]) -> tuple[LossRate, ...]:
     """One per condition, over all trials with an outcome."""
     condition, measured = codes(trials, "condition", names), among(trials, "verdict", list(Verdict))
     scored_again = {item.trial for item in lost if item.stage is Stage.AFTER_PATCH}
@@ -116,9 +115,9 @@ def loss_rates(names: Sequence[str], trials: pa.Table, lost: Sequence[Lost]) -> 
     )
 
 
-def loss_messages(lost: Sequence[Lost], *, most: int = 12) -> tuple[LossMessage, ...]:
+def loss_messages(lost: Sequence[AttemptLoss], *, most: int = 12) -> tuple[LossMessage, ...]:
     """The commonest messages first."""
-    groups: dict[tuple[LossClass, Stage, str], list[Lost]] = {}
+    groups: dict[tuple[LossClass, Stage, str], list[AttemptLoss]] = {}
     for item in lost:
         groups.setdefault((item.loss, item.stage, item.message), []).append(item)
     ordered = sorted(groups.items(), key=lambda entry: (-len(entry[1]), entry[0]))
@@ -128,7 +127,7 @@ def loss_messages(lost: Sequence[Lost], *, most: int = 12) -> tuple[LossMessage,
     )
 
 
-def _rate(name: str, lost: Sequence[Lost], *, patched: int, abandoned: int) -> LossRate:
+def _rate(name: str, lost: Sequence[AttemptLoss], *, patched: int, abandoned: int) -> LossRate:
     informative = [item for item in lost if item.stage is Stage.MID_RUN]
     elapsed = [item.elapsed_s for item in informative if item.elapsed_s is not None]
     started = len(informative) + patched

@@ -4,77 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 
-from trialfleet_analysis.estimates import Floats, Integers
-from trialfleet_analysis.plan_of_analysis.columns import Columns, Scheme
-from trialfleet_analysis.tables.arrays import among, codes, denied, integers, truths
-from trialfleet_analysis.tables.columns import numbers, some, texts
-from trialfleet_runner.conditions import Condition
-from trialfleet_runner.contract import Coverage, Stop, Verdict
+from trialfleet_analysis.analysis_plan.columns import Columns, Scheme
+from trialfleet_analysis.analysis_plan.reading import declares
+from trialfleet_analysis.statistics.estimates import Floats, Integers
+from trialfleet_analysis.tables.columns import among, codes, denied, integers, numbers, some, texts, truths
+from trialfleet_analysis.tables.rows import CHANNELS, ChannelName
+from trialfleet_ledger.conditions import Condition
+from trialfleet_ledger.dead_agent import did_nothing
+from trialfleet_ledger.records import Coverage, Stop, Verdict
+from trialfleet_runner.metric_table import REPORTED, Metric
 
-ChannelName = Literal["files", "inline", "hook", "rules"]
-CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
 _FIRINGS = {"hook": "hook_firings", "rules": "rule_firings"}
-Unit = Literal["count", "s", "usd", "share"]
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One metric of a trial: the sum of `columns` of the trials' table. Unit `share`: a yes or no, averaged
-    instead of its median taken."""
-
-    key: str
-    label: str
-    unit: Unit
-    columns: tuple[str, ...] = ()
-
-    def of(self, trials: pa.Table) -> Floats | None:
-        """One value per row, NaN where it was not measured; None when it was nowhere."""
-        found = np.sum([numbers(trials, name) for name in self.columns or (self.key,)], axis=0)
-        return found if np.isfinite(found).any() else None
-
-
-MEASURES: tuple[Measure, ...] = (
-    Measure("turns", "Turns", "count"),
-    Measure("tool_calls", "Tool calls", "count"),
-    Measure("agent_s", "Agent time", "s"),
-    Measure("wall_s", "Wall clock", "s"),
-    Measure("tests_s", "Test time", "s"),
-    Measure("throttled_s", "Throttled by the provider", "s"),
-    Measure("input_tokens", "Input tokens", "count"),
-    Measure("output_tokens", "Output tokens", "count"),
-    Measure("cache_read_tokens", "Cache-read tokens", "count"),
-    Measure("cache_write_tokens", "Cache-write tokens", "count"),
-    Measure("cost_usd", "Cost", "usd"),
-    Measure("first_edit_turn", "First edit, turn", "count"),
-    Measure("first_edit_s", "First edit, time", "s"),
-    Measure("exploration_turns", "Turns before the first edit", "count"),
-    Measure("edit_turns", "Turns from first to last edit", "count"),
-    Measure("tail_turns", "Turns after the last edit", "count"),
-    Measure("files_read_before_edit", "Files read before the edit", "count"),
-    Measure("context_files_read", "Context files read", "count"),
-    Measure("hook_firings", "Hook firings", "count"),
-    Measure("target_hit", "Edited a file that the fix changes", "share"),
-    Measure("predicted_hit", "A predicted file is one that the fix changes", "share"),
-    Measure("preflight_hit", "Pre-flight pointed at a file that the fix changes", "share"),
-    Measure("preflight_turns", "Turns of the pre-flight", "count"),
-    Measure("preflight_s", "Time of the pre-flight", "s"),
-    Measure(
-        "preflight_tokens",
-        "Input and output tokens of the pre-flight",
-        "count",
-        ("preflight_input_tokens", "preflight_output_tokens"),
-    ),
-    Measure("preflight_cost_usd", "Cost of the pre-flight", "usd"),
-    Measure("rule_firings", "Rule firings", "count"),
-    Measure("fail_fast_denials", "Denials by the fail-fast hook", "count"),
-    Measure("files_changed", "Files changed", "count"),
-    Measure("lines_changed", "Lines changed", "count", ("lines_added", "lines_removed")),
-)
 
 
 @dataclass(frozen=True)
@@ -106,6 +50,16 @@ class StopCount:
     stop: Stop
     trials: int
     passes: int
+
+
+@dataclass(frozen=True)
+class DeadAgentCount:
+    """Measured trials of a condition, in complete blocks or not, and those of them whose agent broke before it did
+    anything."""
+
+    condition: str
+    dead: int
+    measured: int
 
 
 @dataclass(frozen=True)
@@ -160,15 +114,15 @@ class CoreSeconds:
 
 
 def typical(scheme: Scheme, columns: Columns) -> tuple[Typical, ...]:
-    """Every measure that any trial has, under every condition."""
+    """Every reported metric that any trial has, under every condition."""
     found: list[Typical] = []
-    for measure in MEASURES:
-        values = columns.measures.get(measure.key)
+    for metric in REPORTED:
+        values = columns.measures.get(metric.name)
         if values is None:
             continue
         for place, name in enumerate(scheme.conditions):
             mine = (columns.condition == place) & columns.valid & np.isfinite(values)
-            found.append(_typical(measure, name, columns.task[mine], values[mine]))
+            found.append(_typical(metric, name, columns.task[mine], values[mine]))
     return tuple(found)
 
 
@@ -201,6 +155,22 @@ def stop_counts(names: Sequence[str], used: pa.Table) -> tuple[StopCount, ...]:
     )
 
 
+def dead_agent_counts(names: Sequence[str], trials: pa.Table) -> tuple[DeadAgentCount, ...]:
+    """One per condition, in the order of `names`."""
+    scored = some(trials, among(trials, "verdict", list(Verdict)))
+    rows = zip(
+        texts(scored, "stop"),
+        np.nan_to_num(numbers(scored, "turns")).tolist(),
+        np.nan_to_num(numbers(scored, "files_changed")).tolist(),
+        strict=True,
+    )
+    dead = np.array([did_nothing(*row) for row in rows], dtype=bool)
+    of = codes(scored, "condition", names)
+    return tuple(
+        DeadAgentCount(name, int(dead[of == n].sum()), int((of == n).sum())) for n, name in enumerate(names)
+    )
+
+
 def block_results(used: pa.Table) -> tuple[BlockResult, ...]:
     block, passed = integers(used, "block"), truths(used, "passed")
     valid = among(used, "verdict", list(Verdict))
@@ -212,13 +182,6 @@ def block_results(used: pa.Table) -> tuple[BlockResult, ...]:
         BlockResult(number, int(passes[number]), int(measured[number]), of - int(measured[number]))
         for number, of in zip(numbered.tolist(), trials.tolist(), strict=True)
     )
-
-
-def declares(condition: Condition, channel: ChannelName) -> bool:
-    """Inline text that is pushed as a rule goes by that channel alone."""
-    if condition.inline is not None and channel in ("inline", "rules"):
-        return (condition.inline.channel == "rules") == (channel == "rules")
-    return channel != "rules" and getattr(condition, channel) is not None
 
 
 def channels(conditions: Mapping[str, Condition], used: pa.Table) -> tuple[Channel, ...]:
@@ -267,11 +230,11 @@ def core_seconds(trials: pa.Table) -> CoreSeconds:
     )
 
 
-def _typical(measure: Measure, condition: str, task: Integers, values: Floats) -> Typical:
+def _typical(metric: Metric, condition: str, task: Integers, values: Floats) -> Typical:
     parts = by_code(values, task)
-    middle = np.mean if measure.unit == "share" else np.median
+    middle = np.mean if metric.unit == "share" else np.median
     centre = float(middle([middle(part) for part in parts])) if parts else None
-    return Typical(measure.key, condition, centre, values.size, len(parts))
+    return Typical(metric.name, condition, centre, values.size, len(parts))
 
 
 def by_code(values: Floats, code: Integers) -> list[Floats]:

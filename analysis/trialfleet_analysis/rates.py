@@ -9,19 +9,18 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from trialfleet_analysis.estimates import EffectiveInterval, Integers, Interval
-from trialfleet_analysis.intervals import (
+from trialfleet_analysis.analysis_plan.columns import CellCounts, Scheme
+from trialfleet_analysis.statistics.estimates import EffectiveInterval, Integers, Interval
+from trialfleet_analysis.statistics.intervals import (
     PooledInterval,
     clopper_pearson,
     effective_sample_wilson,
     pooled_random,
     wilson,
 )
-from trialfleet_analysis.plan_of_analysis.columns import Counts, Scheme
-from trialfleet_analysis.tables import CellName, TaskRow, Use
-from trialfleet_analysis.tables.arrays import Bools, among, codes, truths
-from trialfleet_analysis.tables.columns import some, texts
-from trialfleet_runner.contract import Coverage, Verdict
+from trialfleet_analysis.tables.columns import Bools, among, codes, some, texts, truths
+from trialfleet_analysis.tables.rows import CellName, TaskRow, Use
+from trialfleet_ledger.records import Coverage, Verdict
 
 ENDINGS: dict[Verdict | None, str] = {
     Verdict.PASSED: "p",
@@ -138,7 +137,7 @@ def compared_tasks(
 
 
 def condition_results(
-    scheme: Scheme, counts: Counts, lost: Integers, bounded: Mapping[str, Bounded]
+    scheme: Scheme, counts: CellCounts, lost: Integers, bounded: Mapping[str, Bounded]
 ) -> tuple[ConditionResult, ...]:
     """One result per condition, in the plan's order. `lost`: trials without a verdict per cell, as `counts`."""
     return tuple(

@@ -6,16 +6,16 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_runner.campaign import CampaignSpec
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.store.directory import DirectoryStore
-from trialfleet_runner.store.open import open_store
-from trialfleet_runner.store.protocol import Store
-from trialfleet_runner.yamlfile import load
+from trialfleet_ledger.campaign import CampaignSpec
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.store.open import open_store
+from trialfleet_ledger.store.protocol import Store
+from trialfleet_tasks.yamlfile import load
 
 
 @dataclass(frozen=True)
-class Source:
+class CampaignSource:
     """`store`: a URL or directory as `open_store` takes it; `base`: what a relative directory starts from."""
 
     store: str
@@ -44,7 +44,7 @@ def plain(path: Path) -> Path:
     return short if short.resolve() == path.resolve() else path
 
 
-def find_source(campaign: str, store: str | None) -> Source:
+def find_source(campaign: str, store: str | None) -> CampaignSource:
     """A campaign file; a campaign's folder (also s3://bucket/prefix/name); or a name, with `store`.
 
     Raises `OperatorError` when it is none of these.
@@ -52,14 +52,14 @@ def find_source(campaign: str, store: str | None) -> Source:
     path = Path(campaign)
     if "://" in campaign:
         above, _, name = campaign.rstrip("/").rpartition("/")
-        return Source(store or above, name)
+        return CampaignSource(store or above, name)
     if path.is_file():
         return _from_file(path, store)
     if (path / "campaign.json").is_file():
         folder = path.resolve()
-        return Source(store or str(folder.parent), folder.name)
+        return CampaignSource(store or str(folder.parent), folder.name)
     if store is not None:
-        return Source(store, campaign)
+        return CampaignSource(store, campaign)
     raise OperatorError(
         "neither a campaign file nor a campaign's folder",
         where=campaign,
@@ -67,12 +67,12 @@ def find_source(campaign: str, store: str | None) -> Source:
     )
 
 
-def _from_file(path: Path, store: str | None) -> Source:
+def _from_file(path: Path, store: str | None) -> CampaignSource:
     if path.name == "campaign.json":
-        return Source(store or str(path.resolve().parent.parent), path.resolve().parent.name)
+        return CampaignSource(store or str(path.resolve().parent.parent), path.resolve().parent.name)
     spec = load(path, CampaignSpec)
     there = spec.store_spec
-    return Source(
+    return CampaignSource(
         store or there.url,
         spec.campaign,
         base=None if store else path.parent,

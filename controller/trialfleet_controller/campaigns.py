@@ -1,4 +1,4 @@
-"""Which campaign a command means: a campaign file, its folder in a store, or a name with --store."""
+"""Resolves the campaign that a command names: a campaign file, its folder in a store, or a name with --store."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.store.open import open_store
-from trialfleet_runner.store.protocol import Store
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.store.open import open_store
+from trialfleet_ledger.store.protocol import Store
 
 if TYPE_CHECKING:
-    from trialfleet_controller.spec import CampaignFile
-    from trialfleet_runner.campaign import Plan, StoreSpec
+    from trialfleet_controller.planning.campaign_file import CampaignFile
+    from trialfleet_ledger.campaign import Plan, StoreSpec
+    from trialfleet_ledger.ledger import Ledger
 
 
 @dataclass(frozen=True)
-class Campaign:
+class CampaignReference:
     """`file` is None when the campaign was named by its place in a store. `pod_endpoint`: what the plan says then
     that pods reach the store at."""
 
@@ -26,29 +27,35 @@ class Campaign:
     pod_endpoint: str | None = None
 
     @property
+    def ledger(self) -> Ledger:
+        from trialfleet_ledger.ledger import Ledger
+
+        return Ledger(self.store, self.name)
+
+    @property
     def address(self) -> StoreSpec:
         """Where the store is, for another process."""
-        from trialfleet_runner.campaign import StoreSpec
+        from trialfleet_ledger.campaign import StoreSpec
 
         bare = StoreSpec(url="", pod_endpoint=self.pod_endpoint)
         spec = self.file.spec.store_spec if self.file is not None else bare
         return spec.model_copy(update={"url": self.store.url})
 
 
-def find(campaign: str, store: str | None = None) -> Campaign:
+def find(campaign: str, store: str | None = None) -> CampaignReference:
     """Raises `OperatorError` when `campaign` is none of the three."""
     path = Path(campaign)
     if "://" in campaign:
         above, _, name = campaign.rstrip("/").rpartition("/")
-        return Campaign(name, open_store(store or above))
+        return CampaignReference(name, open_store(store or above))
     if path.is_file() and path.name != "campaign.json":
         return from_file(path, store)
     folder = path.parent if path.name == "campaign.json" else path
     if (folder / "campaign.json").is_file():
         folder = folder.resolve()
-        return Campaign(folder.name, open_store(store or str(folder.parent)))
+        return CampaignReference(folder.name, open_store(store or str(folder.parent)))
     if store is not None:
-        return Campaign(campaign, open_store(store))
+        return CampaignReference(campaign, open_store(store))
     raise OperatorError(
         "neither a campaign file nor a campaign's folder",
         where=campaign,
@@ -56,7 +63,7 @@ def find(campaign: str, store: str | None = None) -> Campaign:
     )
 
 
-def signing_for_pods(campaign: Campaign, plan: Plan) -> Campaign:
+def signing_for_pods(campaign: CampaignReference, plan: Plan) -> CampaignReference:
     """With a store whose grants are for the address that pods see: a campaign file says it, a URL cannot, so the
     plan has kept it."""
     endpoint = plan.kubernetes.pod_endpoint if plan.kubernetes is not None else None
@@ -66,9 +73,9 @@ def signing_for_pods(campaign: Campaign, plan: Plan) -> Campaign:
     return replace(campaign, store=store, pod_endpoint=endpoint)
 
 
-def from_file(path: Path, store: str | None = None) -> Campaign:
+def from_file(path: Path, store: str | None = None) -> CampaignReference:
     """The campaign of a campaign file. A store that is a directory is relative to that file."""
-    from trialfleet_controller.spec import load_campaign
+    from trialfleet_controller.planning.campaign_file import load_campaign
 
     file = load_campaign(path)
     spec = file.spec.store_spec
@@ -80,4 +87,4 @@ def from_file(path: Path, store: str | None = None) -> Campaign:
         grant_endpoint=spec.pod_endpoint,
         path_style=spec.path_style,
     )
-    return Campaign(file.spec.campaign, opened, file)
+    return CampaignReference(file.spec.campaign, opened, file)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from trialfleet_controller import keys
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.store.protocol import Store
+from trialfleet_ledger import keys
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.store.protocol import Store
 
 
 def trial_id(store: Store, campaign: str, wanted: str) -> str:
@@ -16,14 +16,14 @@ def trial_id(store: Store, campaign: str, wanted: str) -> str:
 
 
 def _named(store: Store, campaign: str, wanted: str) -> str:
-    from trialfleet_controller.amending import effective_reps
-    from trialfleet_controller.ledger import Ledger
-    from trialfleet_controller.plan import trials
+    from trialfleet_controller.trial_order import trials
+    from trialfleet_ledger.amendments import effective_reps
+    from trialfleet_ledger.ledger import Ledger
 
     task, condition, rep = (*wanted.split("/"), "", "")[:3]
     ledger = Ledger(store, campaign)
     plan = ledger.plan()
-    for trial in trials(plan, effective_reps(plan, ledger.amendments())):
+    for trial in trials(plan, effective_reps(plan, ledger.directives.amendments())):
         if (trial.task, trial.condition, str(trial.rep)) == (task, condition, rep):
             return trial.id
     raise OperatorError(f"no trial {wanted!r}", where="TRIAL", hint="write TASK/CONDITION/REP; reps count from 0")

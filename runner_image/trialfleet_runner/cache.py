@@ -1,4 +1,4 @@
-"""This user's cache: everything in it can be made again, so deleting it costs time and nothing else."""
+"""This user's cache. Everything in it can be built again: deleting it costs only time."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def cache_root() -> Path:
 
 @dataclass(frozen=True)
 class Cache:
-    """Folders below one root; each is made when it is first asked for.
+    """Folders below one root, each created on first use.
 
-    They hold fixes and hidden tests, so only their owner may enter them; an agent of another uid has to run what
-    lies in `environments`, and nothing else.
+    They hold fixes and hidden tests, so only their owner may enter them, except `environments`: an agent of
+    another uid runs programs in it.
     """
 
     root: Path
@@ -45,7 +45,7 @@ class Cache:
         path.mkdir(mode=mode, parents=True, exist_ok=True)
         facts = path.stat()
         if stat.S_IMODE(facts.st_mode) != mode and facts.st_uid == os.geteuid():
-            path.chmod(mode)  # made by an earlier release, or under another umask
+            path.chmod(mode)  # created by an earlier release, or under another umask
         return path
 
     @property
@@ -91,7 +91,7 @@ def locked(path: Path) -> Generator[None]:
 def built_once(final: Path) -> Generator[Path | None]:
     """Yield a fresh folder to fill, which then becomes `final` in one rename; None when `final` is there.
 
-    Builders of the same folder wait for each other; one that fails or dies leaves nothing under the name.
+    Builders of the same folder wait for each other. A builder that fails or dies leaves nothing under this name.
     """
     if final.exists():
         yield None
@@ -116,17 +116,3 @@ def scratch(parent: Path, prefix: str) -> Generator[Path]:
         yield folder
     finally:
         remove(folder)
-
-
-def write_whole(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Replace `path` so that readers see the old or the new content, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:80]}-", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            os.fchmod(file.fileno(), mode)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

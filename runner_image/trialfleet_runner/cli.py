@@ -1,4 +1,4 @@
-"""`trialfleet`: one binary; every package brings its commands by the entry-point group `trialfleet.commands`.
+"""`trialfleet`: one binary. Each package registers its commands in the entry-point group `trialfleet.commands`.
 
 A command's module is imported only when that command is called, so that `--help` stays fast.
 """
@@ -11,41 +11,44 @@ from importlib.util import find_spec
 
 import click
 
-from trialfleet_runner.errors import OperatorError
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.exit_codes import CommandExit
 
 GROUP = "trialfleet.commands"
 
-# Said by --help without importing the command. A plug-in that is not listed here is imported for its help.
+# Shown by --help without importing the command. A command that is not listed here is imported for its help.
 SUMMARIES = {
-    "validate": "Prove that tasks hold: they fail before the fix and pass after it.",
+    "init": "Look at a repository and write a campaign about its own context files.",
+    "validate": "Prove that tasks are valid: their tests fail before the fix and pass after it.",
+    "tasks": "Make tasks of a repository's own history.",
     "plan": "Show what a campaign would run, or freeze it.",
-    "run": "Run a campaign to its end and report.",
-    "submit": "Let a Job in the cluster run a campaign.",
-    "status": "Count what is done, running and lost.",
-    "show": "Everything about one trial: prompt, patch, tests, trajectory, attempts.",
-    "logs": "An attempt's output, also while it runs.",
-    "cancel": "Stop starting trials; with --now stop running ones too.",
-    "resume": "Go on after a stop: what is missing or lost, never a failure again.",
+    "run": "Run a campaign to its end and write the report.",
+    "submit": "Start a Job in the cluster that drives a campaign.",
+    "status": "Count measured, running, pending and lost trials.",
+    "show": "Show one trial: prompt, patch, tests, trajectory, attempts.",
+    "logs": "Print an attempt's output, also while it runs.",
+    "cancel": "Stop starting trials; with --now also stop running attempts.",
+    "resume": "Continue a campaign: run what is missing or lost, never a failure again.",
     "pull": "Copy a campaign's results to a folder.",
-    "gc": "Remove caches and leftovers that nothing needs.",
-    "prepull": "Pull a campaign's image on every node.",
+    "gc": "Remove leftovers, caches, contexts and old results.",
+    "prepull": "Pull a campaign's image on the cluster's nodes.",
     "image": "Build the image that pods run, with the tasks' environments in it.",
-    "context": "Make the context files of tasks: by an agent, or counted from the code.",
+    "context": "Build the context files of tasks, with an agent or from the code.",
     "targets": "Predict which files a request is about, without a model.",
-    "power": "Plan a campaign: what it detects, the reps an effect needs, reps against tasks.",
+    "power": "Plan a campaign: detectable effects, required reps, reps against tasks.",
     "report": "Write report.html, report.md and report.json.",
     "tables": "Write trials and attempts as tables that DuckDB, pandas and Polars read.",
-    "doctor": "Check this machine, and say how to mend each thing.",
+    "doctor": "Check what campaigns need, and print how to fix what is missing.",
 }
 
 
 def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:
-    """Of the packages that are here: an image holds no more than it needs."""
+    """Commands of the installed packages: an image does not contain all of them."""
     found = importlib.metadata.entry_points(group=GROUP)
     return {point.name: point for point in found if find_spec(point.module.partition(".")[0]) is not None}
 
 
-class Commands(click.Group):
+class LazyGroup(click.Group):
     """A group whose members are entry points, loaded one at a time."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -72,26 +75,26 @@ class Commands(click.Group):
         return command.get_short_help_str(80) if command else ""
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="trialfleet", prog_name="trialfleet")
 def root() -> None:
-    """High-rep campaigns of coding-agent trials: which context helps, with statistics that hold."""
+    """Run campaigns of coding-agent trials and find out which context helps, with valid statistics."""
 
 
 def main() -> None:
-    """Exit codes: 0 done, 1 a bug (with traceback), 2 what the operator can fix, 130 Ctrl-C."""
+    """Exits with a code of `CommandExit`; a bug ends with the interpreter's traceback."""
     try:
         code = root.main(standalone_mode=False)
     except OperatorError as error:
         click.echo(f"trialfleet: {error}", err=True)
-        sys.exit(2)
+        sys.exit(CommandExit.OPERATOR)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("trialfleet: interrupted; `trialfleet resume` goes on from here", err=True)
-        sys.exit(130)
-    sys.exit(code if isinstance(code, int) else 0)
+        click.echo("trialfleet: interrupted; `trialfleet resume` continues from here", err=True)
+        sys.exit(CommandExit.INTERRUPTED)
+    sys.exit(code if isinstance(code, int) else CommandExit.DONE)
 
 
 if __name__ == "__main__":

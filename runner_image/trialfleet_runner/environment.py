@@ -11,26 +11,31 @@ import re
 import subprocess
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trialfleet_ledger.canonical import digest, sha256
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import EnvironmentRef, Sha256
 from trialfleet_runner.cache import Cache, built_once
-from trialfleet_runner.canonical import digest, sha256
-from trialfleet_runner.contract import EnvironmentRef, Sha256
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.interpreters import Interpreter, executable_by_others, find_interpreter, interpreters
+from trialfleet_runner.interpreters import (
+    Interpreter,
+    executable_by_others,
+    find_interpreter,
+    interpreters,
+    uv_program,
+)
+from trialfleet_runner.package_index import ca_file, find_links, index_url
 from trialfleet_runner.removal import remove
-from trialfleet_runner.sources.index import ca_file, find_links, index_url
-from trialfleet_runner.uv import uv_program
 
 if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
     from trialfleet_runner.task import Environment
 
-FORMAT = 1  # of what lies in an environment: raise it when older ones must not be used
+FORMAT = 1  # of an environment's content: raise it if older environments must not be used
 SEAL = ".trialfleet-seal"
 SETUP_LOG = "trialfleet-setup.log"
 RECIPE_CHARS = 32
+_PROGRAM_S = 3600.0  # for a program that builds it
 RETIRED_S = 24 * 3600.0  # no attempt takes that long
 
 
@@ -49,7 +54,7 @@ def environment_ref(environment: Environment, lock: bytes, python: Interpreter) 
 
 
 def project_metadata(environment: Environment) -> tuple[dict[str, str], str | None]:
-    """(dist-info file -> text, the folder's name): what `importlib.metadata` is told about the project."""
+    """(dist-info file -> text, name of the folder): the project's metadata for `importlib.metadata`."""
     if environment.distribution is None:
         return {}, None
     version = environment.version or "0"
@@ -88,19 +93,19 @@ def _make(final: Path, ref: EnvironmentRef, python: Interpreter, lock: bytes) ->
             _write_metadata(fresh, ref)
             _set_up(fresh, ref.setup)
             _seal(fresh)
-            # A rename changes neither inode nor times of what lies below.
+            # A rename changes neither the inodes nor the times of the content.
             (fresh / SEAL).write_text(content_digest(fresh))
 
 
 def recipe(ref: EnvironmentRef) -> Sha256:
-    """What an environment is made of, on whichever patch release and machine: an image that holds it is pinned
-    as a whole."""
+    """Digest of an environment's ingredients, independent of patch release and machine: an image that holds the
+    environment is pinned as a whole."""
     return digest(_facts(ref))
 
 
 def bake(ref: EnvironmentRef, lock: bytes, folder: Path) -> Path:
-    """Build the environment into `folder`, under its recipe, unless it is there. For images: whoever runs it must
-    not be able to write there. Raises as `build`."""
+    """Build the environment into `folder`, under its recipe, unless it exists. For images: the users that run it
+    must not be able to write there. Raises like `build`."""
     final = folder / recipe(ref)[:RECIPE_CHARS]
     _make(final, ref, find_interpreter((ref.python,), for_other_uid=True), lock)
     return final
@@ -114,7 +119,7 @@ def baked(ref: EnvironmentRef) -> Path:
         raise OperatorError(
             f"the image does not hold environment {recipe(ref)[:RECIPE_CHARS]}",
             where="kubernetes: image",
-            hint="trialfleet image build --for the campaign's task files, and name the new image",
+            hint="run `trialfleet image build --for` the campaign file, and name the new image",
         )
     return found
 
@@ -126,8 +131,8 @@ def baked_folder() -> Path | None:
 
 
 def retire(environment: Path) -> None:
-    """Have the next `build` make a new one. This one stays for a day where it is: other attempts run in it, and
-    find by themselves that it is not what was built."""
+    """Make the next `build` create a new environment. The old one stays for a day, because other attempts may run
+    in it; they detect the change themselves."""
     _mark(environment).touch()
     for mark in environment.parent.glob(".*.retired"):
         if time.time() - mark.stat().st_mtime > RETIRED_S:
@@ -140,13 +145,13 @@ def _mark(environment: Path) -> Path:
 
 
 def _free_place(folder: Path, name: str, python: Interpreter) -> Path:
-    """Where the first generation lies that was not retired."""
+    """The folder of the first generation that is not retired."""
     generations = (str(python.path), *(f"{python.path} {n}" for n in range(1, 1000)))
     places = (folder / f"{name}-{sha256(generation.encode())[:8]}" for generation in generations)
     found = next((place for place in places if not _mark(place).exists()), None)
     if found is None:
         raise OperatorError(
-            f"environment {name} was changed {len(generations)} times within a day", hint=f"empty {folder}"
+            f"environment {name} was modified {len(generations)} times within a day", hint=f"empty {folder}"
         )
     return found
 
@@ -202,7 +207,7 @@ def _digest(ref: EnvironmentRef, python: Interpreter) -> str:
 
 
 def _usable(environment: Path, for_other_uid: bool) -> bool:
-    """Whether the interpreter that an environment was built on is still there, for whoever is to run it."""
+    """Whether the environment's base interpreter still exists and the user of the job may execute it."""
     program = python_of(environment)
     return program.exists() and (not for_other_uid or executable_by_others(program))
 
@@ -221,27 +226,15 @@ def _interpreter(ref: EnvironmentRef, for_other_uid: bool) -> Interpreter:
     return found
 
 
-@dataclass(frozen=True)
-class _Ran:
-    code: int
-    output: str
-
-
-def _run(argv: tuple[str, ...], env: Mapping[str, str], *, cwd: Path, timeout_s: float = 3600) -> _Ran:
+def _run(argv: tuple[str, ...], env: Mapping[str, str], *, cwd: Path) -> tuple[int, str]:
+    null, pipe, both = subprocess.DEVNULL, subprocess.PIPE, subprocess.STDOUT
     try:
         ended = subprocess.run(
-            argv,
-            env=dict(env),
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=timeout_s,
-            check=False,
+            argv, env=dict(env), cwd=cwd, stdin=null, stdout=pipe, stderr=both, timeout=_PROGRAM_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return _Ran(127, str(error))
-    return _Ran(ended.returncode, ended.stdout.decode(errors="replace"))
+        return 127, str(error)
+    return ended.returncode, ended.stdout.decode(errors="replace")
 
 
 def _network_variables() -> dict[str, str]:
@@ -249,14 +242,17 @@ def _network_variables() -> dict[str, str]:
         "PATH",
         "HOME",
         "TMPDIR",
+        "NETRC",
         "SSL_CERT_FILE",
         "SSL_CERT_DIR",
         "UV_CACHE_DIR",
         "UV_KEYRING_PROVIDER",
-        "NETRC",
     )
-    kept = {name: value for name, value in os.environ.items() if name in names or name.lower().endswith("_proxy")}
-    kept |= {name: value for name, value in os.environ.items() if name.startswith("UV_INDEX_")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in names or name.lower().endswith("_proxy") or name.startswith("UV_INDEX_")
+    }
     trusted = ca_file()
     return kept | ({"SSL_CERT_FILE": trusted} if trusted else {})
 
@@ -290,12 +286,12 @@ def _install(folder: Path, python: Interpreter, lock: bytes) -> None:
 
 
 def _must(argv: tuple[str, ...], env: Mapping[str, str], cwd: Path, message: str) -> None:
-    ran = _run(argv, env, cwd=cwd)
-    if ran.code != 0:
+    code, output = _run(argv, env, cwd=cwd)
+    if code != 0:
         raise OperatorError(
-            f"{message}: {ran.output.strip()[-2000:]}",
+            f"{message}: {output.strip()[-2000:]}",
             where="environment.lock",
-            hint="make the lock again for this Python with `uv pip compile --generate-hashes`",
+            hint="compile the lock again for this Python with `uv pip compile --generate-hashes`",
         )
 
 
@@ -320,30 +316,30 @@ def _write_metadata(folder: Path, ref: EnvironmentRef) -> None:
 
 
 def _set_up(folder: Path, commands: tuple[tuple[str, ...], ...]) -> None:
-    """Set-up commands, argv only, with the environment first on PATH; what they say is kept beside it."""
+    """Run set-up commands, argv only, with the environment first on PATH; their output is kept next to it."""
     log = folder / SETUP_LOG
     env = _network_variables()
     path = f"{folder / 'bin'}:{env.get('PATH', '/usr/bin:/bin')}"
     for argv in commands:
         started = time.monotonic()
         program = folder / "bin" / argv[0]
-        ran = _run(
+        code, output = _run(
             (str(program) if program.exists() else argv[0], *argv[1:]),
             env | {"PATH": path, "VIRTUAL_ENV": str(folder)},
             cwd=folder.parent,
         )
         with log.open("a") as file:
-            file.write(f"$ {argv!r}\n{ran.output}\nexit {ran.code} after {time.monotonic() - started:.1f} s\n")
-        if ran.code != 0:
+            file.write(f"$ {argv!r}\n{output}\nexit {code} after {time.monotonic() - started:.1f} s\n")
+        if code != 0:
             raise OperatorError(
-                f"{' '.join(argv)}: exit {ran.code}: {ran.output.strip()[-1000:]}",
+                f"{' '.join(argv)}: exit {code}: {output.strip()[-1000:]}",
                 where="environment.setup",
                 hint="run the command by hand in a fresh environment",
             )
 
 
 def _seal(folder: Path) -> None:
-    """Nobody may write, everybody may read: an agent's uid has to run what lies here."""
+    """Remove write permission and permit everybody to read: an agent of another uid runs these files."""
     for path, folders, files in os.walk(folder, topdown=False):
         for name in (*files, *folders):
             child = Path(path, name)
@@ -353,5 +349,4 @@ def _seal(folder: Path) -> None:
 
 
 def python_of(environment: Path) -> Path:
-    """The environment's interpreter."""
     return environment / "bin" / "python"

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from trialfleet_runner.errors import OperatorError
+from trialfleet_ledger.errors import OperatorError
 
 _SETTINGS = (
     "core.hooksPath=/dev/null",

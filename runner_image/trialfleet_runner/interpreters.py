@@ -1,4 +1,4 @@
-"""Python interpreters of this machine."""
+"""Python interpreters of this machine, and uv."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from trialfleet_runner.errors import OperatorError
+from trialfleet_ledger.errors import OperatorError
 
 _ASK = (
     "import sys,platform;print(sys.implementation.name, platform.python_version(), "
@@ -118,3 +118,12 @@ def _ask(program: str) -> Interpreter | None:
         return None
     match = re.fullmatch(r"cpython (\S+) (.+)\n", ended.stdout)
     return Interpreter(Path(match[2]).resolve(), match[1]) if ended.returncode == 0 and match else None
+
+
+def uv_program() -> str:
+    """uv beside this interpreter, else on PATH. Raises `OperatorError`."""
+    beside = Path(sys.executable).parent / "uv"
+    found = str(beside) if beside.exists() else shutil.which("uv")
+    if found is None:
+        raise OperatorError("uv is not installed", hint="pip install uv, or pip install 'trialfleet[controller]'")
+    return found

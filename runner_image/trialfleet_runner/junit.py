@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 from xml.parsers import expat
 
-from trialfleet_runner.contract import TestResult
+from trialfleet_ledger.records import TestResult
 
 MAX_BYTES = 64 * 2**20
 MAX_CASES = 200_000
@@ -24,7 +24,7 @@ class JUnitError(ValueError):
 
 
 @dataclass(frozen=True)
-class Case:
+class JunitCase:
     """One `testcase`. `message` and `text` are of its failure or error, as far as there is one."""
 
     classname: str
@@ -40,12 +40,12 @@ class Case:
         return self.outcome == "error" and self.message == "collection failure"
 
 
-def parse(data: bytes) -> tuple[Case, ...]:
+def parse(data: bytes) -> tuple[JunitCase, ...]:
     """Every test case. Raises `JUnitError`; declarations of documents and entities are refused, so nothing grows
     and nothing outside is read."""
     if len(data) > MAX_BYTES:
         raise JUnitError(f"larger than {MAX_BYTES} bytes")
-    reader = _Reader()
+    reader = _JunitReader()
     parser = expat.ParserCreate()
     parser.buffer_text = True  # else a string per line: thirty times the size of the file
     parser.buffer_size = _BUFFER
@@ -63,7 +63,7 @@ def parse(data: bytes) -> tuple[Case, ...]:
     return tuple(reader.cases)
 
 
-def results(ids: Iterable[str], cases: Sequence[Case]) -> tuple[TestResult, ...]:
+def results(ids: Iterable[str], cases: Sequence[JunitCase]) -> tuple[TestResult, ...]:
     """The outcome of every id, in order; "missing" when no case is its.
 
     A test whose set-up, call and teardown are reported apart has the worst of them.
@@ -72,10 +72,10 @@ def results(ids: Iterable[str], cases: Sequence[Case]) -> tuple[TestResult, ...]
     return tuple(TestResult(id=i, outcome=table.outcome(i) or "missing") for i in ids)
 
 
-def outcomes(cases: Sequence[Case], files: Iterable[str]) -> dict[str, CaseOutcome]:
+def outcomes(cases: Sequence[JunitCase], files: Iterable[str]) -> dict[str, CaseOutcome]:
     """pytest id -> outcome for every case that lies in one of the test files (paths as pytest was given them).
 
-    >>> outcomes([Case("tests.test_a.TestB", "test_c[x]", None, "passed")], ["tests/test_a.py"])
+    >>> outcomes([JunitCase("tests.test_a.TestB", "test_c[x]", None, "passed")], ["tests/test_a.py"])
     {'tests/test_a.py::TestB::test_c[x]': 'passed'}
     """
     modules = sorted(((module_name(file), file) for file in files), key=lambda pair: -len(pair[0]))
@@ -87,7 +87,7 @@ def outcomes(cases: Sequence[Case], files: Iterable[str]) -> dict[str, CaseOutco
     return found
 
 
-def collection_failures(cases: Sequence[Case]) -> tuple[Case, ...]:
+def collection_failures(cases: Sequence[JunitCase]) -> tuple[JunitCase, ...]:
     """What could not be collected."""
     return tuple(case for case in cases if case.at_collection)
 
@@ -137,7 +137,7 @@ def _worst(one: CaseOutcome | None, other: CaseOutcome) -> CaseOutcome:
     return other if one is None or _SEVERITY[other] > _SEVERITY[one] else one
 
 
-def _identify(case: Case, modules: list[tuple[str, str]]) -> str | None:
+def _identify(case: JunitCase, modules: list[tuple[str, str]]) -> str | None:
     for module, file in modules:
         rest = _after(case.classname, module)
         if rest is not None:
@@ -159,7 +159,7 @@ def _after(classname: str, module: str) -> str | None:
 class _Table:
     """Cases by (classname, name); ids whose classname is unknown are matched by their tail, if that is unique."""
 
-    def __init__(self, cases: Sequence[Case]) -> None:
+    def __init__(self, cases: Sequence[JunitCase]) -> None:
         self.exact: dict[tuple[str, str], CaseOutcome] = {}
         self.by_name: dict[str, set[str]] = {}
         for case in cases:
@@ -179,9 +179,9 @@ class _Table:
         return self.exact[near[0], name] if len(near) == 1 else None
 
 
-class _Reader:
+class _JunitReader:
     def __init__(self) -> None:
-        self.cases: list[Case] = []
+        self.cases: list[JunitCase] = []
         self.is_junit = False
         self._open: dict[str, str] | None = None
         self._outcome: CaseOutcome = "passed"
@@ -212,7 +212,7 @@ class _Reader:
             if len(self.cases) >= MAX_CASES:
                 raise JUnitError(f"more than {MAX_CASES} test cases")
             self.cases.append(
-                Case(
+                JunitCase(
                     classname=self._open.get("classname", ""),
                     name=self._open.get("name", ""),
                     file=self._open.get("file"),

@@ -1,4 +1,7 @@
-"""What an attempt's trajectory and patch say, as numbers. What did not happen is None, never 0."""
+"""What a trajectory, a patch and test results say, as numbers and a verdict. What did not happen is None, never 0.
+
+JUnit decides the verdict, and the exit code of the tests must not contradict it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from trialfleet_ledger.records import Stop, TestResult, Verdict
 from trialfleet_runner.agents.protocol import Step
+from trialfleet_runner.testrun import TestRun, trouble
 
 _CONTEXT_NAMES = re.compile(r"^(AGENTS|CLAUDE(\..*)?|GEMINI)\.md$", re.IGNORECASE)
 
@@ -26,7 +31,8 @@ class Phases(NamedTuple):
 def phases(steps: Sequence[Step], turns: int | None) -> Phases:
     """Phases of a session. Source: the exploration / edit / tail split of notes on first-edit timing.
 
-    `turns` is the session's length; without it the last step's turn stands in.
+    `turns` is the session's length; without it the last step's turn stands in. An agent says its turns itself, in
+    any order: the first edit is the one of the lowest turn.
 
     >>> read, edit = Step(turn=1, kind="read", path="a.py"), Step(turn=3, kind="edit", path="a.py")
     >>> s = [read, edit, Step(turn=5, kind="run")]
@@ -36,15 +42,16 @@ def phases(steps: Sequence[Step], turns: int | None) -> Phases:
     edits = [index for index, step in enumerate(steps) if step.kind == "edit"]
     if not edits:
         return Phases(None, None, None, None, None, None)
-    first, last = steps[edits[0]], steps[edits[-1]]
-    length = max(turns or 0, steps[-1].turn)
+    first = min((steps[index] for index in edits), key=lambda step: step.turn)
+    last_turn = max(steps[index].turn for index in edits)
+    length = max(turns or 0, *(step.turn for step in steps))
     read = {step.path for step in steps[: edits[0]] if step.kind == "read" and step.path}
     return Phases(
         first_edit_turn=first.turn,
         first_edit_s=first.at_s,
         exploration_turns=first.turn - 1,
-        edit_turns=last.turn - first.turn + 1,
-        tail_turns=length - last.turn,
+        edit_turns=last_turn - first.turn + 1,
+        tail_turns=length - last_turn,
         files_read_before_edit=len(read),
     )
 
@@ -56,8 +63,6 @@ def context_files_read(steps: Sequence[Step]) -> int:
 
 
 class DiffSize(NamedTuple):
-    """Size of a unified diff."""
-
     files: tuple[str, ...]
     added: int
     removed: int
@@ -88,3 +93,38 @@ def diff_size(diff: str) -> DiffSize:
 def target_hit(changed: Collection[str], targets: Collection[str]) -> bool | None:
     """Whether the patch touched a file that the fix touches; None when the fix's files are not known."""
     return bool(set(changed) & set(targets)) if targets else None
+
+
+def all_passed(results: Sequence[TestResult]) -> bool:
+    """True when there are results and every one passed: a skipped, missing or erring test is not a pass."""
+    return bool(results) and all(result.outcome == "passed" for result in results)
+
+
+def agrees(run: TestRun) -> bool:
+    """Whether the exit code and the report tell one story: 0 and nothing failed, or 1 and something did (a test
+    that is not asked for: ids are selected without their parameters). A program that dies after its report was
+    written, or a report that another program wrote, is no pass. Code under test can forge both."""
+    failed = any(case.outcome in ("failed", "error") for case in run.cases or ())
+    return trouble(run) is None and failed == (run.exit.code == 1)
+
+
+def verdict(stop: Stop, *, passed: bool, tests_timed_out: bool) -> Verdict:
+    """The verdict of a scored attempt. Only `PASSED` counts as a pass.
+
+    An agent that ran out of time, memory or disk keeps that verdict whatever its tests say; one that crashed or
+    ran out of turns or money is judged by its tests alone.
+
+    >>> verdict(Stop.CRASHED, passed=True, tests_timed_out=False).value
+    'passed'
+    >>> verdict(Stop.TIMEOUT, passed=True, tests_timed_out=False).value
+    'timed_out'
+    """
+    match stop:
+        case Stop.TIMEOUT:
+            return Verdict.TIMED_OUT
+        case Stop.MEMORY | Stop.DISK:
+            return Verdict.EXHAUSTED
+        case _ if tests_timed_out:
+            return Verdict.TESTS_TIMED_OUT
+        case _:
+            return Verdict.PASSED if passed else Verdict.FAILED

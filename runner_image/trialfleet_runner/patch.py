@@ -1,8 +1,8 @@
-"""What an agent left, as a diff, and that diff on a pristine tree. No git ever runs inside a workspace.
+"""Makes a diff of an agent's changes, and applies it to a pristine tree. Git never runs inside a workspace.
 
-The workspace is read file by file and compared with the template's manifest; the diff is made between two
-commits in a git folder of ours. So nothing that an agent does to `.git`, attributes, filters, hooks or file names
-has a say, and what it commits, stashes or ignores makes no difference.
+The workspace is read file by file and compared with the template's manifest; the diff is made between two commits
+in the runner's own git folder. Nothing that an agent does to `.git`, attributes, filters, hooks or file names has
+an effect, and commits, stashes and ignore rules make no difference.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_runner.bundle import redacted
+from trialfleet_ledger.bundle import redacted
 from trialfleet_runner.cache import scratch
-from trialfleet_runner.exclusions import Exclusions, is_junk
+from trialfleet_runner.excluded_paths import Exclusions, is_junk
 from trialfleet_runner.git import GitError, git, read_blobs
-from trialfleet_runner.survey import MAX_BYTES, Changes, survey
-from trialfleet_runner.trees import Entry, Kind, Tree, TreeError, check, check_path, resolve
+from trialfleet_runner.trees import EntryKind, Tree, TreeEntry, TreeError, check, check_path, resolve
 from trialfleet_runner.workspace import Template, init_bare, modify, quoted
+from trialfleet_runner.workspace_scan import MAX_BYTES, Changes, survey
 
 _DIFF = (
     "diff",
@@ -47,7 +47,7 @@ class PatchError(Exception):
 
 
 @dataclass(frozen=True)
-class Left:
+class WorkspacePatch:
     """What an agent left: `diff` travels; the changes at `excluded` stay behind; `odd` names what is no file
     that could travel (pipes, sockets, links that leave, too large, unreadable)."""
 
@@ -57,15 +57,17 @@ class Left:
     odd: tuple[str, ...]
 
 
-def diff(workspace: Path, template: Template, exclusions: Exclusions, *, secrets: Collection[str] = ()) -> Left:
-    """Compare the workspace, which an agent had for itself, with what it was given. Files whose names hold one of
-    the `secrets` stay behind: masked, two names may become one, and the diff would not apply."""
+def diff(
+    workspace: Path, template: Template, exclusions: Exclusions, *, secrets: Collection[str] = ()
+) -> WorkspacePatch:
+    """Compare the workspace after the agent's run with its original. Files whose names hold one of the `secrets`
+    are excluded: after masking, two names may become one, and the diff would not apply."""
     found = survey(workspace, template.manifest)
     changes, excluded = _split(found.changes, exclusions)
     telling = {path: masked for path in changes if (masked := _masked(path, secrets)) != path}
     kept, unfit = _fitting({path: entry for path, entry in changes.items() if path not in telling}, template)
     unfit += [f"{masked} (its name holds a secret)" for masked in telling.values()]
-    return Left(
+    return WorkspacePatch(
         diff=between(template, kept),
         changed=tuple(sorted(kept)),
         excluded=tuple(sorted(excluded)),
@@ -92,7 +94,7 @@ def between(template: Template, changes: Changes) -> str:
     return raw.decode("utf-8")
 
 
-def changes_of(diff: str, template: Template, exclusions: Exclusions) -> dict[str, Entry | None]:
+def changes_of(diff: str, template: Template, exclusions: Exclusions) -> dict[str, TreeEntry | None]:
     """The changes that a diff makes to the template's tree, without those that stay behind. Nothing is written
     outside a scratch folder: `write_changes` brings them to a checkout.
 
@@ -122,13 +124,12 @@ def changes_of(diff: str, template: Template, exclusions: Exclusions) -> dict[st
     return kept
 
 
-def applied(tree: Tree, changes: Changes) -> dict[str, Entry]:
-    """The tree after the changes."""
+def applied(tree: Tree, changes: Changes) -> dict[str, TreeEntry]:
     kept = {path: entry for path, entry in tree.items() if path not in changes}
     return kept | {path: entry for path, entry in changes.items() if entry is not None}
 
 
-def _split(changes: Changes, exclusions: Exclusions) -> tuple[dict[str, Entry | None], list[str]]:
+def _split(changes: Changes, exclusions: Exclusions) -> tuple[dict[str, TreeEntry | None], list[str]]:
     kept = {path: entry for path, entry in changes.items() if not exclusions.excludes(path)}
     return kept, [path for path in changes if path not in kept and not is_junk(path)]
 
@@ -140,25 +141,34 @@ def _masked(path: str, secrets: Collection[str]) -> str:
 def _result(template: Template, changes: Changes) -> Tree:
     """The tree after the changes; contents of unchanged files are left out, links are real."""
     before = {
-        path: Entry(_target(template, path), Kind.LINK) if kind == Kind.LINK else Entry(b"", Kind(kind))
+        path: TreeEntry(_target(template, path), EntryKind.LINK)
+        if kind == EntryKind.LINK
+        else TreeEntry(b"", EntryKind(kind))
         for path, (kind, _, _) in template.manifest.items()
     }
     return applied(before, changes)
 
 
-def _fitting(changes: Changes, template: Template) -> tuple[dict[str, Entry | None], list[str]]:
-    """The changes that make a safe tree, and words about those that do not: links that leave it, files that lie
-    where something that stays is (a test file became a folder)."""
+def _fitting(changes: Changes, template: Template) -> tuple[dict[str, TreeEntry | None], list[str]]:
+    """The changes that keep the tree safe, and a note about each other change: links out of the tree, files in the
+    place of a path that stays (a test file became a folder), links in the place of folders (an import root could
+    lead anywhere)."""
     stays = template.manifest.keys() - changes.keys()
     folders = {parent for path in stays for parent in _parents(path)}
+    were = {parent for path in template.manifest for parent in _parents(path)}
     blocked = {
         path
         for path, entry in changes.items()
-        if entry is not None and (path in folders or not stays.isdisjoint(_parents(path)))
+        if entry is not None
+        and (
+            path in folders
+            or not stays.isdisjoint(_parents(path))
+            or (path in were and entry.kind is EntryKind.LINK)
+        )
     }
     free = {path: entry for path, entry in changes.items() if path not in blocked}
     result = _result(template, free)
-    links = {p: os.fsdecode(e.data) for p, e in result.items() if e.kind is Kind.LINK}
+    links = {p: os.fsdecode(e.data) for p, e in result.items() if e.kind is EntryKind.LINK}
     leaving = {path for path in links if path in free and resolve(path, links) is None}
     kept = {path: entry for path, entry in free.items() if path not in leaving}
     words = [f"{path} (a link that leaves the workspace)" for path in leaving]
@@ -193,7 +203,7 @@ def _before(template: Template, path: str) -> bytes:
     kind = template.manifest.get(path, ("", 0, ""))[0]
     if not kind:
         return b""
-    return _target(template, path) if kind == Kind.LINK else (template.tree / path).read_bytes()
+    return _target(template, path) if kind == EntryKind.LINK else (template.tree / path).read_bytes()
 
 
 def _target(template: Template, path: str) -> bytes:
@@ -233,9 +243,9 @@ def _commit(branch: str, mark: int, parent: str, changes: Changes) -> bytes:
     return b"".join(parts)
 
 
-def _read_rows(folder: Path, rows: bytes) -> dict[str, Entry | None]:
-    kinds = {"100644": Kind.FILE, "100755": Kind.EXEC, "120000": Kind.LINK}
-    found: dict[str, tuple[Kind, bytes] | None] = {}
+def _read_rows(folder: Path, rows: bytes) -> dict[str, TreeEntry | None]:
+    kinds = {"100644": EntryKind.FILE, "100755": EntryKind.EXEC, "120000": EntryKind.LINK}
+    found: dict[str, tuple[EntryKind, bytes] | None] = {}
     fields = rows.split(b"\0")
     for head, name in zip(fields[0:-1:2], fields[1::2], strict=True):
         _, mode, _, blob, status = head.decode().removeprefix(":").split(" ")
@@ -244,4 +254,4 @@ def _read_rows(folder: Path, rows: bytes) -> dict[str, Entry | None]:
             raise TreeError(f"{path!r} would become neither file nor link")
         found[path] = None if status == "D" else (kinds[mode], blob.encode())
     blobs = read_blobs(folder, (kept[1] for kept in found.values() if kept), limit=2 * MAX_BYTES)
-    return {path: Entry(blobs[kept[1]], kept[0]) if kept else None for path, kept in found.items()}
+    return {path: TreeEntry(blobs[kept[1]], kept[0]) if kept else None for path, kept in found.items()}

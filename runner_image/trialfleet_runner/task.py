@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from trialfleet_runner.contract import Frozen, Name, Sha256
-from trialfleet_runner.errors import FieldError
+from trialfleet_ledger.errors import FieldError
+from trialfleet_ledger.records import Frozen, Name, Sha256
 
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 

@@ -13,17 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from trialfleet_ledger.records import TestResult
 from trialfleet_runner import junit
-from trialfleet_runner.contract import TestResult
 from trialfleet_runner.removal import remove
-from trialfleet_runner.sandbox.interpreter import interpreter_mounts
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, Sandbox
+from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH, base_variables, interpreter_mounts
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, Sandbox, inside, placed
+from trialfleet_runner.untrusted import regular_file
 
 MAX_OUTPUT = 4 * 2**20
 _MANY = 1500  # more ids than this are run by file: an argument list has an end
 INSIDE = "/workspace"
 HOME = "/home/agent"
-_SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+_GUARD = Path(__file__).parent / "hooks" / "import_guard.py"
+_GUARD_INSIDE = "/run/trialfleet/guard"
 
 
 @dataclass(frozen=True)
@@ -40,14 +42,16 @@ class Suite:
 
 @dataclass(frozen=True)
 class TestRun:
-    """`cases` is None when no JUnit XML was written or it could not be read (`unreadable` says why)."""
+    """`cases` is None when no JUnit XML was written or it could not be read (`unreadable` says why).
+    `left_out`: bytes that `output` lacks, which is the end of either stream."""
 
     __test__ = False  # not a test class, whatever pytest makes of its name
 
     exit: Exit
     output: str
-    cases: tuple[junit.Case, ...] | None
+    cases: tuple[junit.JunitCase, ...] | None
     unreadable: str | None = None
+    left_out: int = 0
 
     def results(self, ids: Iterable[str]) -> tuple[TestResult, ...]:
         """The outcome of every id; all missing when there is no JUnit XML."""
@@ -137,41 +141,23 @@ def variables(
 
     `junit_family=xunit1` brings the file of every case; `seed` is Python's hash seed.
     """
-    return {
-        "HOME": home,
-        "TMPDIR": str(PurePosixPath(home) / "tmp"),
-        "PATH": f"{environment}/bin:{_SYSTEM_PATH}",
-        "VIRTUAL_ENV": environment,
+    return base_variables(environment, home) | {
         "PYTHONPATH": ":".join(str(PurePosixPath(workspace) / entry) for entry in pythonpath),
         "PYTHONHASHSEED": str(seed),
-        "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUNBUFFERED": "1",
         "PYTEST_ADDOPTS": "-o junit_family=xunit1 --color=no",
         "COLUMNS": "100",
-        "LANG": "C.UTF-8",
-        "LC_ALL": "C.UTF-8",
-        "TZ": "UTC",
-        "TERM": "dumb",
-        "USER": "agent",
-        "LOGNAME": "agent",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": "safe.directory",
-        "GIT_CONFIG_VALUE_0": "*",
-        **{f"GIT_{who}_NAME": "agent" for who in ("AUTHOR", "COMMITTER")},
-        **{f"GIT_{who}_EMAIL": "agent@localhost" for who in ("AUTHOR", "COMMITTER")},
     }
 
 
-def mounts_of(suite_environment: Path, workspace: Path, home: Path, *, isolated: bool) -> tuple[Mount, ...]:
-    """Workspace and HOME, writable; environment and interpreter at their own paths. `isolated`: the sandbox has
-    its own mount namespace, so the workspace appears at `/workspace` on every machine."""
+def mounts_of(environment: Path, workspace: Path, home: Path, sandbox: Sandbox) -> tuple[Mount, ...]:
+    """Workspace and HOME, writable; environment and interpreter at their own paths. Where the sandbox maps paths,
+    the workspace appears at `/workspace` on every machine."""
     return (
-        Mount(workspace, INSIDE if isolated else str(workspace), writable=True),
-        Mount(home, HOME if isolated else str(home), writable=True),
-        Mount(suite_environment, str(suite_environment)),
-        *interpreter_mounts(suite_environment),
+        placed(sandbox, workspace, INSIDE, writable=True),
+        placed(sandbox, home, HOME, writable=True),
+        Mount(environment, str(environment)),
+        *interpreter_mounts(environment),
     )
 
 
@@ -186,13 +172,15 @@ def run_tests(
     seed: int = 0,
     stop: threading.Event | None = None,
     record: Path | None = None,
+    guarded: Sequence[str] = (),
 ) -> TestRun:
     """Run the tests in `workspace` (which they may write) and read what they report.
 
     `scratch`: an existing folder of the caller's for HOME, logs and the report; what an earlier run left there
     is removed. `record`: where the logs go instead, out of reach of tests that can write all of `scratch`: a link
-    in a log's place would be followed. Setting `stop` ends the run. No tests: nothing is run, for without
-    arguments a test runner would run the whole suite. Raises `SandboxError` when the program could not be started.
+    in a log's place would be followed. `guarded`: paths of modules that must not be imported in the place of the
+    environment's. Setting `stop` ends the run. No tests: nothing is run, for without arguments a test runner would
+    run the whole suite. Raises `SandboxError` when the program could not be started.
     """
     if not tests:
         return TestRun(Exit(5, "itself", 0.0, 0.0), "no test is named\n", None)
@@ -202,24 +190,25 @@ def run_tests(
     record = record or scratch / "record"
     remove(record)
     record.mkdir()
-    mounts = mounts_of(suite.environment, workspace, home, isolated=sandbox.name == "bubblewrap")
-    inside = {path: sandbox.path_inside(path, mounts) for path in (suite.environment, home, workspace)}
+    mounts = mounts_of(suite.environment, workspace, home, sandbox)
+    seen = {path: inside(path, mounts) for path in (suite.environment, home, workspace)}
+    guard = _guard(scratch / "guard", guarded, seen[workspace], sandbox) if guarded else None
     programs = frozenset(program.name for program in (suite.environment / "bin").iterdir())
-    words = argv(suite.command, (*tests, *extra), f"{inside[home]}/junit.xml", inside[suite.environment], programs)
+    words = argv(suite.command, (*tests, *extra), f"{seen[home]}/junit.xml", seen[suite.environment], programs)
     if not _found(words[0], workspace):
         return TestRun(Exit(127, "itself", 0.0, 0.0), f"{words[0]}: no such program", None)
     ended = sandbox.run(
         Job(
             argv=words,
             env=variables(
-                environment=inside[suite.environment],
-                home=inside[home],
-                workspace=inside[workspace],
-                pythonpath=suite.pythonpath,
+                environment=seen[suite.environment],
+                home=seen[home],
+                workspace=seen[workspace],
+                pythonpath=(*([guard.target] if guard else ()), *suite.pythonpath),
                 seed=seed,
             ),
-            cwd=inside[workspace],
-            mounts=mounts,
+            cwd=seen[workspace],
+            mounts=(*mounts, *([guard] if guard else ())),
             stdout=record / "stdout",
             stderr=record / "stderr",
             timeout_s=suite.timeout_s,
@@ -228,36 +217,44 @@ def run_tests(
             stop=stop or threading.Event(),
         )
     )
-    output = _tail(record / "stdout") + _tail(record / "stderr")
+    logs = [_tail(record / name) for name in ("stdout", "stderr")]
     cases, unreadable = _report(home / "junit.xml")
-    return TestRun(ended, output, cases, unreadable)
+    output, left_out = "".join(text for text, _ in logs), sum(left_out for _, left_out in logs)
+    return TestRun(ended, output, cases, unreadable, left_out)
+
+
+def _guard(folder: Path, guarded: Sequence[str], workspace: str, sandbox: Sandbox) -> Mount:
+    """A folder for `import_guard.py`, whose name there has every interpreter run it first."""
+    remove(folder)
+    folder.mkdir(mode=0o755)
+    shutil.copyfile(_GUARD, folder / "sitecustomize.py")
+    (folder / "workspace").write_text(workspace)
+    (folder / "added").write_text("".join(f"{workspace}/{path}\n" for path in guarded))
+    return placed(sandbox, folder, _GUARD_INSIDE)
 
 
 def _found(program: str, workspace: Path) -> bool:
     """Whether the program exists where the tests will look for it: then a failure to start is the sandbox's."""
     if "/" in program:
         return (workspace / program).exists()
-    return shutil.which(program, path=_SYSTEM_PATH) is not None
+    return shutil.which(program, path=SYSTEM_PATH) is not None
 
 
-def _tail(path: Path) -> str:
+def _tail(path: Path) -> tuple[str, int]:
     if not path.exists():
-        return ""
+        return "", 0
     with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - MAX_OUTPUT))
-        return file.read().decode("utf-8", "replace")
+        left_out = max(0, file.seek(0, os.SEEK_END) - MAX_OUTPUT)
+        file.seek(left_out)
+        return file.read().decode("utf-8", "replace"), left_out
 
 
-def _report(path: Path) -> tuple[tuple[junit.Case, ...] | None, str | None]:
+def _report(path: Path) -> tuple[tuple[junit.JunitCase, ...] | None, str | None]:
     """The tests could have put anything in the report's place: only a regular file is read."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        return None, f"no JUnit XML ({error.strerror})"
-    with os.fdopen(descriptor, "rb") as file:
-        if not path.is_file():
-            return None, "the JUnit XML is not a regular file"
+    file = regular_file(path)
+    if file is None:
+        return None, "no JUnit XML"
+    with file:
         data = file.read(junit.MAX_BYTES + 1)
     try:
         return junit.parse(data), None

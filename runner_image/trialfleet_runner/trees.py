@@ -15,28 +15,28 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from trialfleet_runner.canonical import sha256
+from trialfleet_ledger.canonical import sha256
 
 MAX_FILES = 100_000
 MAX_BYTES = 2**30
 MTIME = 946_684_800  # 2000-01-01: in the past, so that git never takes a fresh checkout for racy
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     FILE = "file"
     EXEC = "exec"
     LINK = "link"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeEntry:
     """A file's bytes, or a link's target."""
 
     data: bytes
-    kind: Kind = Kind.FILE
+    kind: EntryKind = EntryKind.FILE
 
 
-Tree = Mapping[str, Entry]
+Tree = Mapping[str, TreeEntry]
 
 
 class TreeError(ValueError):
@@ -82,8 +82,7 @@ def check(tree: Tree) -> Tree:
 
 
 def links_of(tree: Tree) -> dict[str, str]:
-    """Path -> target of every link."""
-    return {path: os.fsdecode(entry.data) for path, entry in tree.items() if entry.kind is Kind.LINK}
+    return {path: os.fsdecode(entry.data) for path, entry in tree.items() if entry.kind is EntryKind.LINK}
 
 
 def resolve(path: str, links: Mapping[str, str]) -> str | None:
@@ -115,10 +114,10 @@ def resolve(path: str, links: Mapping[str, str]) -> str | None:
     return "/".join(done)
 
 
-def without_leaving_links(tree: Tree) -> dict[str, Entry]:
+def without_leaving_links(tree: Tree) -> dict[str, TreeEntry]:
     """The tree without the links that leave it: what a source may bring and no workspace may hold."""
     links = links_of(tree)
-    return {p: e for p, e in tree.items() if e.kind is not Kind.LINK or resolve(p, links) is not None}
+    return {p: e for p, e in tree.items() if e.kind is not EntryKind.LINK or resolve(p, links) is not None}
 
 
 def changed(old: Tree, new: Tree) -> tuple[str, ...]:
@@ -142,11 +141,11 @@ def pack(tree: Tree) -> bytes:
         for path in sorted(check(tree)):
             entry = tree[path]
             info = tarfile.TarInfo(path)
-            if entry.kind is Kind.LINK:
+            if entry.kind is EntryKind.LINK:
                 info.type, info.mode, info.linkname = tarfile.SYMTYPE, 0o777, os.fsdecode(entry.data)
                 tar.addfile(info)
             else:
-                info.mode = 0o755 if entry.kind is Kind.EXEC else 0o644
+                info.mode = 0o755 if entry.kind is EntryKind.EXEC else 0o644
                 info.size = len(entry.data)
                 tar.addfile(info, io.BytesIO(entry.data))
     return buffer.getvalue()
@@ -157,7 +156,7 @@ def tree_digest(tree: Tree) -> str:
     return sha256(pack(tree))
 
 
-def unpack(data: bytes) -> dict[str, Entry]:
+def unpack(data: bytes) -> dict[str, TreeEntry]:
     """The tree of a tar that `pack` made. Raises `TreeError` for anything else, whoever made it."""
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
@@ -168,12 +167,12 @@ def unpack(data: bytes) -> dict[str, Entry]:
     return tree
 
 
-def read_tar(tar: tarfile.TarFile, odd: Callable[[tarfile.TarInfo], None]) -> dict[str, Entry]:
+def read_tar(tar: tarfile.TarFile, odd: Callable[[tarfile.TarInfo], None]) -> dict[str, TreeEntry]:
     """Files and links of a tar, unchecked but bounded; `odd` is asked about every other kind of member.
 
     A hard link becomes a copy of the member it names; a name that stands twice means its last content.
     """
-    tree: dict[str, Entry] = {}
+    tree: dict[str, TreeEntry] = {}
     total = 0
     for member in tar:
         path = member.name.removeprefix("./").rstrip("/")
@@ -183,13 +182,13 @@ def read_tar(tar: tarfile.TarFile, odd: Callable[[tarfile.TarInfo], None]) -> di
         if len(tree) > MAX_FILES or total > MAX_BYTES:
             raise TreeError("more files or bytes than a repository may have")
         if member.issym():
-            tree[path] = Entry(os.fsencode(member.linkname), Kind.LINK)
+            tree[path] = TreeEntry(os.fsencode(member.linkname), EntryKind.LINK)
         elif member.islnk() and member.linkname.removeprefix("./") in tree:
             tree[path] = tree[member.linkname.removeprefix("./")]
         elif member.isreg():
             content = tar.extractfile(member)
             data = content.read() if content is not None else b""
-            tree[path] = Entry(data, Kind.EXEC if member.mode & 0o100 else Kind.FILE)
+            tree[path] = TreeEntry(data, EntryKind.EXEC if member.mode & 0o100 else EntryKind.FILE)
         else:
             odd(member)
     return tree
@@ -202,10 +201,10 @@ def _refuse(member: tarfile.TarInfo) -> None:
 # --- folders ----------------------------------------------------------------------------------------
 
 
-def read_folder(root: Path, *, skip: Callable[[str], bool] = lambda _: False) -> dict[str, Entry]:
+def read_folder(root: Path, *, skip: Callable[[str], bool] = lambda _: False) -> dict[str, TreeEntry]:
     """Files and links below `root`, without any `.git`; links are kept when they stay inside, sockets and
     devices left out. `skip` sees the path of a file or folder."""
-    tree: dict[str, Entry] = {}
+    tree: dict[str, TreeEntry] = {}
     todo = [""]
     total = 0
     while todo:
@@ -217,13 +216,13 @@ def read_folder(root: Path, *, skip: Callable[[str], bool] = lambda _: False) ->
                     continue
                 mode = child.stat(follow_symlinks=False).st_mode
                 if stat.S_ISLNK(mode):
-                    tree[path] = Entry(os.fsencode(Path(child.path).readlink()), Kind.LINK)
+                    tree[path] = TreeEntry(os.fsencode(Path(child.path).readlink()), EntryKind.LINK)
                 elif stat.S_ISDIR(mode):
                     todo.append(path)
                 elif stat.S_ISREG(mode):
                     data = Path(child.path).read_bytes()
                     total += len(data)
-                    tree[path] = Entry(data, Kind.EXEC if mode & 0o100 else Kind.FILE)
+                    tree[path] = TreeEntry(data, EntryKind.EXEC if mode & 0o100 else EntryKind.FILE)
                 if len(tree) > MAX_FILES or total > MAX_BYTES:
                     raise TreeError(f"{root}: more files or bytes than a repository may have")
     return dict(check(without_leaving_links(tree)))
@@ -238,7 +237,7 @@ def write_folder(tree: Tree, dest: Path) -> None:
     _write(tree, dest, sorted(tree))
 
 
-def write_changes(changes: Mapping[str, Entry | None], dest: Path) -> tuple[str, ...]:
+def write_changes(changes: Mapping[str, TreeEntry | None], dest: Path) -> tuple[str, ...]:
     """Make the changes in a folder that `write_folder` or `clone` wrote and nobody has changed since; None
     removes. Returns the paths that were left out, because something that stays is in their place: the changes
     may have been made on another tree than this one.
@@ -284,10 +283,10 @@ def _write(tree: Tree, dest: Path, paths: Iterable[str], mtime: int | None = MTI
             made.add(parent)
         entry = tree[path]
         target = f"{base}/{path}"
-        if entry.kind is Kind.LINK:
+        if entry.kind is EntryKind.LINK:
             Path(target).symlink_to(os.fsdecode(entry.data))
         else:
-            mode = 0o755 if entry.kind is Kind.EXEC else 0o644
+            mode = 0o755 if entry.kind is EntryKind.EXEC else 0o644
             descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(entry.data)

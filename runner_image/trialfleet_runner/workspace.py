@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_runner.cache import Cache, built_once
-from trialfleet_runner.canonical import digest, sha256
 from trialfleet_runner.git import git
-from trialfleet_runner.trees import Entry, Kind, Tree, TreeError, check, write_folder
+from trialfleet_runner.trees import EntryKind, Tree, TreeEntry, TreeError, check, write_folder
 
 FORMAT = 1  # of a template's folder: raise it when older ones must not be used
 _WHO = "developer <developer@localhost> 946684800 +0000"
 _MESSAGE = "Import"
-_MODES = {Kind.FILE: b"100644", Kind.EXEC: b"100755", Kind.LINK: b"120000"}
+_MODES = {EntryKind.FILE: b"100644", EntryKind.EXEC: b"100755", EntryKind.LINK: b"120000"}
 _CONFIG = """[core]
 \trepositoryformatversion = 0
 \tfilemode = true
@@ -31,8 +31,8 @@ _CONFIG = """[core]
 
 @dataclass(frozen=True)
 class Template:
-    """`tree/`: the workspace to copy, with its own .git. `pristine.git`: the same commit where no agent reaches.
-    `manifest.json`: path -> [kind, size, SHA-256]."""
+    """`tree/`: the workspace to copy, with its own .git. `pristine.git`: the same commit, out of the agent's
+    reach. `manifest.json`: path -> [kind, size, SHA-256]."""
 
     folder: Path
 
@@ -61,7 +61,7 @@ def ready(folder: Path) -> Template | None:
     return Template(folder) if (folder / "manifest.json").exists() else None
 
 
-def with_files(tree: Tree, files: Tree) -> dict[str, Entry]:
+def with_files(tree: Tree, files: Tree) -> dict[str, TreeEntry]:
     """The tree with a condition's files put over it; a file takes the place of a folder and the reverse.
 
     Raises `TreeError` when a file would lie below a link.
@@ -71,7 +71,7 @@ def with_files(tree: Tree, files: Tree) -> dict[str, Entry]:
         parent = path.rpartition("/")[0]
         while parent:
             if parent in tree:
-                if tree[parent].kind is Kind.LINK:
+                if tree[parent].kind is EntryKind.LINK:
                     raise TreeError(f"{path!r} would go through the link {parent!r}")
                 covered.add(parent)
             parent = parent.rpartition("/")[0]
@@ -106,8 +106,7 @@ def fast_import(tree: Tree) -> bytes:
     return b"".join(parts)
 
 
-def modify(path: str, entry: Entry) -> list[bytes]:
-    """The command that sets one file."""
+def modify(path: str, entry: TreeEntry) -> list[bytes]:
     head = b"M %s inline %s\ndata %d\n" % (_MODES[entry.kind], quoted(path), len(entry.data))
     return [head, entry.data, b"\n"]
 

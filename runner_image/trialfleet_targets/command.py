@@ -1,4 +1,4 @@
-"""`trialfleet targets`: which files a request is about. Nothing slow is imported before it is needed."""
+"""`trialfleet targets`: predict which files a request is about. Slow imports happen inside the commands."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from trialfleet_targets.errors import TargetsError
+from trialfleet_targets.prediction import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trialfleet_targets.evaluation.run import Answer
+    from trialfleet_targets.evaluation.run import CaseResult
     from trialfleet_targets.index import Index
-    from trialfleet_targets.methods import MethodName
 
-METHODS = ("default", "clarte")
-LONGEST_PROMPT = 2**20  # characters; what follows is not read
+LONGEST_PROMPT = 2**20  # characters; the rest is ignored
 _NEEDED = ("tree_sitter", "numpy", "scipy", "networkx", "snowballstemmer")
 _AT = click.option(
     "--at", metavar="COMMIT", help="A commit, branch or tag; nothing later is read. [default: HEAD]"
@@ -29,8 +28,8 @@ _AT = click.option(
 _JSON = click.option("--json", "as_json", is_flag=True, help="For machines.")
 
 
-class Refused(click.ClickException):
-    """What the operator can mend."""
+class TargetsCommandError(click.ClickException):
+    """An error that the operator can fix."""
 
     exit_code = 2
 
@@ -57,12 +56,12 @@ def targets() -> None:
 @click.option("--method", type=click.Choice(METHODS), help="Prepare for this method alone. [default: both]")
 @_JSON
 def index_command(repository: str, at: str | None, method: str | None, as_json: bool) -> None:
-    """Read REPOSITORY at one commit and keep what queries need.
+    """Build the index of REPOSITORY at one commit and store it in the cache.
 
-    Needed by nobody: `predict` does it too. It shows what was read, and what could not be.
+    Optional: `predict` builds the index itself. This command shows what was read and what was left out.
     """
-    with _refusing():
-        from trialfleet_targets.showing import describe
+    with _operator_errors():
+        from trialfleet_targets.cli_output import describe
 
         began = time.perf_counter()
         found = _index(repository, at, [method] if method else METHODS)
@@ -79,49 +78,49 @@ def index_command(repository: str, at: str | None, method: str | None, as_json: 
 def predict_command(
     repository: str, prompt: str, at: str | None, method: str, explain: bool, as_json: bool
 ) -> None:
-    """Name at most five files of REPOSITORY that PROMPT wants edited, or say why not.
+    """Predict at most five files of REPOSITORY that PROMPT wants edited, or explain why none.
 
-    PROMPT is text; `-` reads it from standard input. Test files are never named. Piped, each file is a line:
-    score, path, symbols with their lines, between tabs.
+    PROMPT is text; `-` reads it from standard input. Test files are never predicted. In a pipe, each file is one
+    line: score, path and symbols with their lines, separated by tabs.
     """
-    with _refusing():
+    with _operator_errors():
+        from trialfleet_targets.cli_output import show
         from trialfleet_targets.predict import predict
-        from trialfleet_targets.showing import show
 
         asked = _asked(prompt)
         found = _index(repository, at, [method])
-        show(found, predict(found, asked, method=cast("MethodName", method)), explain=explain, as_json=as_json)
+        show(found, predict(found, asked, method=method), explain=explain, as_json=as_json)
 
 
 @targets.command("evaluate")
 @click.argument("repositories", nargs=-1, required=True, metavar="REPOSITORY…")
 @click.option("--commits", type=click.IntRange(1, 1000), default=20, show_default=True, metavar="N",
-              help="The newest N of each repository that can be asked for.")  # fmt: skip
+              help="The newest N usable commits of each repository.")  # fmt: skip
 @_JSON
 def evaluate_command(repositories: Sequence[str], commits: int, as_json: bool) -> None:
-    """Ask for commits that REPOSITORY… already has, and count how often the right file was named.
+    """Measure how often the methods predict the files that commits of REPOSITORY… changed.
 
-    A commit can be asked for when it modifies 1–5 source files in at most 200 lines and its message, of 5 words or
-    more, names no path. Each is answered from its parent alone; tests are no targets. Besides the methods there
-    are baselines on the same commits.
+    A commit is used when it modifies 1–5 source files in at most 200 lines and its message has 5 words or more and
+    names no path. Each prediction uses the parent commit alone; tests are not targets. Baselines run on the same
+    commits.
     """
-    with _refusing():
+    with _operator_errors():
         from trialfleet_targets.cache import cache_folder
+        from trialfleet_targets.cli_output import show_evaluation
         from trialfleet_targets.evaluation.run import evaluate
-        from trialfleet_targets.repository import Repository, plain
-        from trialfleet_targets.showing_evaluation import show_evaluation
+        from trialfleet_targets.repository import Repository, printable
 
-        answers: list[Answer] = []
+        answers: list[CaseResult] = []
         opened = [Repository.open(name) for name in repositories]
         for one in opened:
-            with _waiting(f"evaluating {one.name}"):
-                found = list(evaluate(one, plain(str(one.folder)), most=commits, cache=cache_folder()))
+            with _status(f"evaluating {one.name}"):
+                found = list(evaluate(one, printable(str(one.folder)), most=commits, cache=cache_folder()))
             if not found:
-                _say(f"{one.name}: no commit can be asked for")
+                _say(f"{one.name}: no usable commit")
             answers += found
         if not answers:
             raise TargetsError(
-                "no commit of these repositories can be asked for",
+                "no usable commit in these repositories",
                 where=" ".join(one.name for one in opened),
                 hint="name repositories with a history of small commits whose messages say what changed",
             )
@@ -132,16 +131,16 @@ def _asked(prompt: str) -> str:
     if prompt != "-":
         return prompt[:LONGEST_PROMPT]
     if sys.stdin.isatty():
-        click.echo("the request, then Ctrl-D:", err=True)
+        click.echo("Enter the request, then press Ctrl-D:", err=True)
     return sys.stdin.buffer.read(4 * LONGEST_PROMPT).decode("utf-8", "replace")[:LONGEST_PROMPT]
 
 
 def _index(repository: str, at: str | None, methods: Sequence[str]) -> Index:
-    """Found or built, with a word to a person who waits."""
+    """The index from the cache, or a new one; shows a status line on a terminal."""
     from trialfleet_targets.cache import cache_folder
     from trialfleet_targets.index import index_at
 
-    with _waiting("reading the repository"):
+    with _status("reading the repository"):
         return index_at(repository, at, cache=cache_folder(), methods=methods, say=_say)
 
 
@@ -150,8 +149,8 @@ def _say(words: str) -> None:
 
 
 @contextmanager
-def _waiting(words: str) -> Generator[None]:
-    """Something that moves, on a terminal; it is wiped away at the end."""
+def _status(words: str) -> Generator[None]:
+    """A spinner on a terminal, removed at the end; nothing elsewhere."""
     from rich.console import Console
 
     screen = Console(stderr=True, highlight=False, markup=False)
@@ -163,13 +162,13 @@ def _waiting(words: str) -> Generator[None]:
 
 
 @contextmanager
-def _refusing() -> Generator[None]:
-    """What the operator can mend ends with 2 and the way out."""
+def _operator_errors() -> Generator[None]:
+    """Turn errors that the operator can fix into exit code 2 with a hint."""
     if any(find_spec(name) is None for name in _NEEDED):
-        raise Refused(
-            "targets: what it reads code with is not installed\n  way out: pip install 'trialfleet[targets]'"
+        raise TargetsCommandError(
+            "targets: the parser packages are not installed\n  way out: pip install 'trialfleet[targets]'"
         )
     try:
         yield
     except TargetsError as error:
-        raise Refused(f"{error}\n  way out: {error.hint}" if error.hint else str(error)) from None
+        raise TargetsCommandError(f"{error}\n  way out: {error.hint}" if error.hint else str(error)) from None

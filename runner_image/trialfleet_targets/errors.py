@@ -1,4 +1,4 @@
-"""What a person can mend."""
+"""What a person can fix."""
 
 from __future__ import annotations
 

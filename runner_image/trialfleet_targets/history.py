@@ -1,12 +1,13 @@
-"""What happened up to a commit, and nothing after it."""
+"""The ancestors of a commit, newest first."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple, replace
 
-from trialfleet_targets.kept import Kept, key_of
-from trialfleet_targets.repository import GitError, Repository
+from trialfleet_targets.disk_cache import DiskCache, key_of
+from trialfleet_targets.repository import Repository, RepositoryError
 from trialfleet_targets.snapshot import PastCommit
 
 MAX_COMMITS = 4000
@@ -15,38 +16,40 @@ _FORMAT = "%x1e%H%x1f%P%x1f%ct%x1f%s%x1f%b"
 
 
 def history(
-    repository: Repository, commit: str, *, max_commits: int = MAX_COMMITS, kept: Kept | None = None
+    repository: Repository, commit: str, *, max_commits: int = MAX_COMMITS, cache: DiskCache | None = None
 ) -> tuple[PastCommit, ...]:
     """The newest `max_commits` ancestors of `commit`, itself first; only they decide the order.
 
-    Where a shallow clone ends, a commit's own changes are not known: it has no `changed`. Commits that are `kept`
-    are not read again. Raises `GitError` when an object is missing.
+    Where a shallow clone ends, a commit's own changes are not known: it has no `changed`. Commits in `cache`
+    are not read again. Raises `RepositoryError` when an object is missing.
     """
-    kept, ends = kept if kept is not None else Kept(), repository.shallow_ends
+    cache, ends = cache if cache is not None else DiskCache(), repository.shallow_ends
     walk = ("rev-list", f"--max-count={max_commits}", "--end-of-options", commit, "--")
     keys = {sha: _key(sha, sha in ends) for sha in repository.git(*walk).decode().split()}
-    known = kept.get_many(keys.values())
+    known = cache.get_many(keys.values())
     found = {sha: _decoded(known[key]) for sha, key in keys.items() if key in known}
-    fresh = {one.sha: one for one in _read(repository, [sha for sha in keys if sha not in found])}
-    fresh = {sha: _without_changes(one) if sha in ends else one for sha, one in fresh.items()}
-    kept.put({keys[sha]: _encoded(one) for sha, one in fresh.items()})
+    fresh = {
+        one.sha: replace(one, changed=(), added=(), deleted=()) if one.sha in ends else one
+        for one in _read(repository, [sha for sha in keys if sha not in found])
+    }
+    cache.put({keys[sha]: _encoded(one) for sha, one in fresh.items()})
     return tuple(found.get(sha) or fresh[sha] for sha in keys)
 
 
 def _read(repository: Repository, commits: Sequence[str]) -> Iterator[PastCommit]:
     if not commits:
         return iter(())
-    said = repository.git(
+    output = repository.git(
         "log", "-z", "--no-walk=unsorted", "--stdin", f"--format={_FORMAT}", "--encoding=UTF-8",
         "--raw", "--no-abbrev", "--no-renames", "--diff-merges=off", "--no-ext-diff", "--no-textconv",
         "--ignore-submodules=none", "--no-color", "--no-notes", "--no-mailmap", "--root",
         stdin="".join(f"{sha}\n" for sha in commits).encode(),
     )  # fmt: skip
-    return _commits(said.split(b"\0"))
+    return _commits(output.split(b"\0"))
 
 
 def _commits(tokens: list[bytes]) -> Iterator[PastCommit]:
-    """Tokens in turn, so that no message and no path can be taken for the start of a record."""
+    """Parses tokens in sequence, so no message or path can be mistaken for the start of a record."""
     head: bytes | None = None
     changes: list[tuple[str, str]] = []
     rest = iter(tokens)
@@ -59,7 +62,7 @@ def _commits(tokens: list[bytes]) -> Iterator[PastCommit]:
                 yield _commit(head, changes)
             head, changes = token[1:], []
         elif token:
-            raise GitError("git log said what it should not")
+            raise RepositoryError("unexpected output of git log")
     if head is not None:
         yield _commit(head, changes)
 
@@ -84,14 +87,9 @@ def _key(sha: str, end: bool) -> bytes:
 
 
 def _encoded(one: PastCommit) -> bytes:
-    row = [one.sha, one.time, one.subject, one.body, one.changed, one.added, one.deleted, one.merge]
-    return json.dumps(row, separators=(",", ":")).encode()
+    return json.dumps(astuple(one), separators=(",", ":")).encode()
 
 
 def _decoded(data: bytes) -> PastCommit:
     sha, time, subject, body, changed, added, deleted, merge = json.loads(data)
     return PastCommit(sha, time, subject, body, tuple(changed), tuple(added), tuple(deleted), merge)
-
-
-def _without_changes(one: PastCommit) -> PastCommit:
-    return PastCommit(one.sha, one.time, one.subject, one.body, merge=one.merge)

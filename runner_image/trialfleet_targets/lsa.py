@@ -11,18 +11,18 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from trialfleet_targets.matrices import Floats, Matrix, times, turned
+from trialfleet_targets.arrays import Floats, Matrix, times, transposed
 from trialfleet_targets.snapshot import SourceFile
 
 Coordinates = npt.NDArray[np.float32]
 RANK = 32
 OVERSAMPLING = 10
 POWER_ITERATIONS = 2
-FEWEST_FILES = 50
-MOST_ADDED = 5
-LEAST_SIMILAR = 0.3
+MIN_FILES = 50
+MAX_ADDED = 5
+MIN_SIMILAR = 0.3
 DISCOUNT = 0.4
-DIGITS = 6  # kept of a coordinate, so that another number of threads gives the same bytes
+DIGITS = 6  # of a stored coordinate, so that another number of threads gives the same bytes
 
 
 def incidence(files: Mapping[str, SourceFile]) -> Matrix:
@@ -42,13 +42,13 @@ def coordinates(matrix: Matrix, *, rank: int = RANK, seed: int = 0) -> Coordinat
     width = min(rank + OVERSAMPLING, rows, columns)
     if width == 0:
         return np.zeros((rows, 0), dtype=np.float32)
-    across = turned(matrix)
+    across = transposed(matrix)
     basis = _orthonormal(times(matrix, np.random.default_rng(seed).standard_normal((columns, width))))
     for _ in range(POWER_ITERATIONS):
         basis = _orthonormal(times(matrix, _orthonormal(times(across, basis))))
     left, values, _ = np.linalg.svd(times(across, basis).T, full_matrices=False)
-    kept = min(rank, int((values > 1e-9 * max(values.max(), 1e-300)).sum()))
-    placed: Floats = basis @ (left[:, :kept] * values[:kept])
+    dimensions = min(rank, int((values > 1e-9 * max(values.max(), 1e-300)).sum()))
+    placed: Floats = basis @ (left[:, :dimensions] * values[:dimensions])
     lengths = np.linalg.norm(placed, axis=1, keepdims=True)
     placed = np.divide(placed, lengths, out=np.zeros_like(placed), where=lengths > 1e-9)
     return placed.round(DIGITS).astype(np.float32)
@@ -60,7 +60,7 @@ def expand(places: Coordinates, seeds: Floats, allowed: npt.NDArray[np.bool_]) -
     score. All 0 below 50 files."""
     added = np.zeros_like(seeds)
     chosen = np.flatnonzero(seeds)
-    if len(seeds) < FEWEST_FILES or not len(chosen):
+    if len(seeds) < MIN_FILES or not len(chosen):
         return added
     centre = (seeds[chosen, None] * places[chosen]).sum(axis=0)
     length = float(np.linalg.norm(centre))
@@ -68,8 +68,8 @@ def expand(places: Coordinates, seeds: Floats, allowed: npt.NDArray[np.bool_]) -
         return added
     similar = cast(Floats, np.round(places @ (centre / length), DIGITS))
     similar[~allowed | (seeds > 0)] = -1
-    near = np.flatnonzero(similar >= LEAST_SIMILAR)
-    nearest = near[np.lexsort((near, -similar[near]))][:MOST_ADDED]
+    near = np.flatnonzero(similar >= MIN_SIMILAR)
+    nearest = near[np.lexsort((near, -similar[near]))][:MAX_ADDED]
     added[nearest] = DISCOUNT * seeds[chosen].min()
     return added
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Literal, Protocol
+from typing import Protocol
 
 from trialfleet_targets.index import Index
-from trialfleet_targets.prediction import Target
-
-MethodName = Literal["default", "clarte"]
-METHODS: tuple[MethodName, ...] = ("default", "clarte")
+from trialfleet_targets.prediction import METHODS, Target
 
 
 class Ranker(Protocol):
@@ -24,8 +21,8 @@ class Ranker(Protocol):
 
 @lru_cache(maxsize=4)
 def ranker(name: str, index: Index) -> Ranker:
-    """The same one for the same index, which is kept alive. Raises KeyError when that was built without it,
-    ValueError for a method that does not exist."""
+    """Cached per index; the cache keeps the index alive. Raises KeyError when the index was built without the
+    method, ValueError for a method that does not exist."""
     if name == "clarte":
         from trialfleet_targets.clarte.method import Clarte
 

@@ -1,24 +1,24 @@
-"""From a source file to facts: definitions, imports, calls and inheritance, by the grammars of tree-sitter."""
+"""Parse a source file into facts (definitions, imports, calls, inheritance) with tree-sitter grammars."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import PurePosixPath
 from time import thread_time
 
 import tree_sitter
 from tree_sitter import Node, Point, Query, QueryCursor, Range
 
-from trialfleet_targets.facts import FileFacts, Language
 from trialfleet_targets.languages.ecmascript import JavaScriptReader, TypeScriptReader
 from trialfleet_targets.languages.go import GoReader
 from trialfleet_targets.languages.java import JavaReader
 from trialfleet_targets.languages.python import PythonReader
-from trialfleet_targets.languages.reading import Reader, count_lines
 from trialfleet_targets.languages.rust import RustReader
+from trialfleet_targets.languages.syntax_reader import SyntaxReader, count_lines
+from trialfleet_targets.syntax_facts import FileFacts, Language, language_of
 
 LARGEST = 2**20  # bytes that a grammar is given
 STEPS = 20_000  # of 100 parse operations each: twice what a megabyte of dense source needs
@@ -33,110 +33,44 @@ _HEAD = 2048  # bytes in which a generator says so
 _WIDE = 500  # bytes per line, on average: no person wrote that
 
 
-@dataclass(frozen=True, slots=True)
-class _Grammar:
-    reader: type[Reader]
-    load: Callable[[], object]
-
-
-def _typescript() -> object:
-    import tree_sitter_typescript
-
-    return tree_sitter_typescript.language_typescript()
-
-
-def _tsx() -> object:
-    import tree_sitter_typescript
-
-    return tree_sitter_typescript.language_tsx()
-
-
-def _javascript() -> object:
-    import tree_sitter_javascript
-
-    return tree_sitter_javascript.language()
-
-
-def _python() -> object:
-    import tree_sitter_python
-
-    return tree_sitter_python.language()
-
-
-def _go() -> object:
-    import tree_sitter_go
-
-    return tree_sitter_go.language()
-
-
-def _rust() -> object:
-    import tree_sitter_rust
-
-    return tree_sitter_rust.language()
-
-
-def _java() -> object:
-    import tree_sitter_java
-
-    return tree_sitter_java.language()
-
-
-_GRAMMARS = {
-    **dict.fromkeys((".py", ".pyi"), _Grammar(PythonReader, _python)),
-    **dict.fromkeys((".js", ".jsx", ".mjs", ".cjs"), _Grammar(JavaScriptReader, _javascript)),
-    **dict.fromkeys((".ts", ".mts", ".cts"), _Grammar(TypeScriptReader, _typescript)),
-    ".tsx": _Grammar(TypeScriptReader, _tsx),
-    ".go": _Grammar(GoReader, _go),
-    ".rs": _Grammar(RustReader, _rust),
-    ".java": _Grammar(JavaReader, _java),
-}
-SUFFIXES = frozenset(_GRAMMARS)
-
-
-def language_of(path: str) -> Language | None:
-    """By the suffix.
-
-    >>> language_of("a/b.tsx"), language_of("README.md")
-    (<Language.TYPESCRIPT: 'typescript'>, None)
-    """
-    grammar = _GRAMMARS.get(PurePosixPath(path).suffix)
-    return grammar.reader.language if grammar else None
+_READERS: tuple[type[SyntaxReader], ...] = (
+    PythonReader, JavaScriptReader, TypeScriptReader, GoReader, RustReader, JavaReader,
+)  # fmt: skip
+_READER_OF = {reader.language: reader for reader in _READERS}
 
 
 def parse(path: str, data: bytes) -> FileFacts | None:
-    """What the file says; None when there is no grammar for it. Never raises: `problem` says what went wrong.
+    """The facts of a file; None when there is no grammar for it. Never raises: `problem` says what went wrong.
 
     The work is bounded by size and by the grammar's own count of steps first, so that the same bytes give the same
     facts on any machine; the clock stops only what would take minutes. Worst of 138 hostile megabytes: 2.4 s of
     processor time and 570 MB; real source: 0.3 s a megabyte.
     """
-    suffix = PurePosixPath(path).suffix
-    grammar = _GRAMMARS.get(suffix)
-    if grammar is None:
+    language = language_of(path)
+    if language is None:
         return None
-    language = grammar.reader.language
     problem = unreadable(data)
     if problem:
         return FileFacts(language, lines=count_lines(data), problem=problem)
-    tools = _tools(suffix)
-    tree = tools.parse(data)
+    parser = _parser_for(language, PurePosixPath(path).suffix == ".tsx")
+    tree = parser.parse(data)
     if tree is None:
         return FileFacts(language, lines=count_lines(data), problem="time-out")
-    reader = grammar.reader(path, data)
-    reader.read(tools.nodes(tree))
+    reader = _READER_OF[language](path, data)
+    reader.read(parser.nodes(tree))
     for _ in range(_NESTED):
-        inside, reader.hidden = [between_brackets(node) for node in reader.hidden], []
-        more = tools.parse(data, inside) if inside else None
+        inside, reader.hidden = [between_brackets(node) for node in reader.hidden if closed(node)], []
+        more = parser.parse(data, inside) if inside else None
         if more is None:
             break
         reader.scopes.clear()
-        reader.read(tools.nodes(more))
+        reader.read(parser.nodes(more))
     problem = "generated" if _GENERATED.search(data, 0, _HEAD) else ""
     return reader.facts(problem=problem or ("syntax errors" if tree.root_node.has_error else ""))
 
 
 def unreadable(data: bytes) -> str:
-    """Why a grammar is not even asked; empty when it is."""
+    """Why a file is not parsed; empty when it is."""
     if len(data) > LARGEST:
         return "too large"
     if b"\0" in data:
@@ -146,6 +80,12 @@ def unreadable(data: bytes) -> str:
     return ""
 
 
+def closed(node: Node) -> bool:
+    """Whether a bracketed node has both brackets: in source with syntax errors the grammar adds the second one, of
+    length 0."""
+    return node.end_byte - node.start_byte >= len("{}")
+
+
 def between_brackets(node: Node) -> Range:
     """What a bracketed node holds."""
     (row, column), (end_row, end_column) = node.start_point, node.end_point
@@ -153,13 +93,13 @@ def between_brackets(node: Node) -> Range:
     return Range(start, end, node.start_byte + 1, node.end_byte - 1)
 
 
-class _Tools:
+class _GrammarParser:
     """A parser and a query for one grammar: made once per process."""
 
-    def __init__(self, grammar: _Grammar) -> None:
-        language = tree_sitter.Language(grammar.load())
+    def __init__(self, grammar: object, kinds: Iterable[str]) -> None:
+        language = tree_sitter.Language(grammar)
         self.parser = tree_sitter.Parser(language)
-        known = {kind: language.id_for_node_kind(kind, True) for kind in sorted(grammar.reader.kinds)}
+        known = {kind: language.id_for_node_kind(kind, True) for kind in sorted(kinds)}
         kinds = [kind for kind, number in known.items() if number is not None]  # .ts has no JSX
         self.wanted = {language.id_for_node_kind(kind, True) for kind in kinds}
         self.query = Query(language, f"[{' '.join(f'({kind})' for kind in kinds)}] @node")
@@ -211,5 +151,7 @@ class _Tools:
 
 
 @cache
-def _tools(suffix: str) -> _Tools:
-    return _Tools(_GRAMMARS[suffix])
+def _parser_for(language: Language, tsx: bool) -> _GrammarParser:
+    package = import_module(f"tree_sitter_{language}")
+    name = ("language_tsx" if tsx else "language_typescript") if language is Language.TYPESCRIPT else "language"
+    return _GrammarParser(getattr(package, name)(), _READER_OF[language].kinds)

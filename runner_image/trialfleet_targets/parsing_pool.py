@@ -1,22 +1,20 @@
-"""Several files parsed at a time, each within its time."""
+"""Parse files in several worker processes, with a time limit per file."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import select
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import Pipe
 from typing import IO
 
 from trialfleet_targets.errors import TargetsError
-from trialfleet_targets.parsing_worker import LENGTH, READY
-from trialfleet_targets.repository import plain
+from trialfleet_targets.parsing_worker import READY
+from trialfleet_targets.repository import printable
 
 PROCESSES = 2
 FILE_TIMEOUT_S = 20.0
@@ -56,64 +54,53 @@ def parse_all(
 
 
 class _Worker:
-    """One process. It ends when its standard input does, so it never outlives this one."""
+    """One process. It ends when the connection closes, so it never outlives this one."""
 
     def __init__(self) -> None:
-        self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        self._process = subprocess.Popen(
-            (sys.executable, "-P", "-m", "trialfleet_targets.parsing_worker"),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, cwd="/", env=_environment(),
-        )  # fmt: skip
+        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self._connection, other = Pipe()
+        with other:
+            self._process = subprocess.Popen(
+                (sys.executable, "-P", "-m", "trialfleet_targets.parsing_worker", str(other.fileno())),
+                stdin=subprocess.DEVNULL, stdout=self._output, stderr=self._output, cwd="/", env=_environment(),
+                pass_fds=(other.fileno(),),
+            )  # fmt: skip
         self.alive = True
         if self._answer(START_TIMEOUT_S) != READY:
             self.end()
-            self._said.seek(0)
-            said = self._said.read()[-2000:].decode(errors="replace").strip().splitlines()
-            raise TargetsError(f"the parser does not start: {plain(said[-1] if said else 'it said nothing')}")
+            self._output.seek(0)
+            lines = self._output.read()[-2000:].decode(errors="replace").strip().splitlines()
+            raise TargetsError(
+                f"the parser does not start: {printable(lines[-1] if lines else 'no error output')}"
+            )
 
     def ask(self, path: str, data: bytes, *, timeout_s: float) -> bytes:
-        """Its answer; afterwards it is dead when that was no facts."""
-        assert self._process.stdin is not None
-        name = os.fsencode(path)
+        """The worker's answer. The worker is dead after `TIMED_OUT` and `CRASHED`."""
         try:
-            for part in (LENGTH.pack(len(name)), name, LENGTH.pack(len(data)), data):
-                self._process.stdin.write(part)
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            self.end()
-            return CRASHED
-        answer = self._answer(timeout_s)
+            for part in (os.fsencode(path), data):
+                self._connection.send_bytes(part)
+            answer = self._answer(timeout_s)
+        except OSError:
+            answer = CRASHED
         if answer in (TIMED_OUT, CRASHED):
             self.end()
         return answer
 
     def end(self) -> None:
-        """Killed and reaped."""
+        """Kill and reap the process."""
         self.alive = False
         self._process.kill()
-        with contextlib.suppress(BrokenPipeError), self._process:  # closes both pipes, and what is unsent is lost
-            pass
+        self._process.wait()
+        self._connection.close()
 
     def _answer(self, timeout_s: float) -> bytes:
-        assert self._process.stdout is not None
-        descriptor, deadline = self._process.stdout.fileno(), time.monotonic() + timeout_s
-        parts: list[bytes] = []
-        wanted, whole = LENGTH.size, False
-        while True:
-            if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                return TIMED_OUT
-            got = os.read(descriptor, min(wanted, 1 << 20))
-            if not got:
-                return CRASHED
-            parts.append(got)
-            wanted -= len(got)
-            if wanted == 0 and whole:
-                return b"".join(parts)
-            if wanted == 0:
-                wanted, whole, parts = LENGTH.unpack(b"".join(parts))[0], True, []
+        try:
+            return self._connection.recv_bytes() if self._connection.poll(timeout_s) else TIMED_OUT
+        except (EOFError, OSError):
+            return CRASHED
 
 
 def _environment() -> dict[str, str]:
-    """No BLAS threads, no bytecode beside a read-only installation; where this process finds the package."""
+    """One BLAS thread, and the import path of this process."""
     found = os.pathsep.join(path for path in sys.path if path)
     return {**os.environ, "PYTHONPATH": found, "OPENBLAS_NUM_THREADS": "1"}

@@ -1,42 +1,31 @@
 """A process that parses: a grammar that hangs or crashes takes this process with it, not the command.
 
-Standard input: path and content in turn, each after its length (4 bytes, network order); an empty path ends it.
-Standard output: `READY`, then the facts of each as `encoding` writes them; all after their length.
+Its argument is the descriptor of a connection. It sends `READY`, then receives path and content in turn and sends
+the facts of each as `encoding` writes them, until the other end is closed.
 """
 
 from __future__ import annotations
 
 import os
-import struct
 import sys
-from typing import BinaryIO
+from contextlib import suppress
+from multiprocessing.connection import Connection
 
 from trialfleet_targets.encoding import encoded
 
-LENGTH = struct.Struct("!I")
 READY = b"ready"
 
 
-def main() -> None:
+def main(descriptor: int) -> None:
     from trialfleet_targets.parsing import parse
 
-    asked, answers = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # a stray print must not pass for an answer
-    write(answers, READY)
-    while path := os.fsdecode(read(asked)):
-        write(answers, encoded(parse(path, read(asked))))
-
-
-def write(stream: BinaryIO, value: bytes) -> None:
-    stream.write(LENGTH.pack(len(value)) + value)
-    stream.flush()
-
-
-def read(stream: BinaryIO) -> bytes:
-    """One value; empty at the end of the stream."""
-    head = stream.read(LENGTH.size)
-    return stream.read(LENGTH.unpack(head)[0]) if len(head) == LENGTH.size else b""
+    connection: Connection[bytes, bytes] = Connection(descriptor)
+    connection.send_bytes(READY)
+    with suppress(EOFError):
+        while True:
+            path = os.fsdecode(connection.recv_bytes())
+            connection.send_bytes(encoded(parse(path, connection.recv_bytes())))
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""From a prompt to at most five files, or to the reason for none."""
+"""Predict at most five files for a prompt, or abstain with a reason."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trialfleet_targets.default.ranking import Default
 from trialfleet_targets.default.weights import shipped
 from trialfleet_targets.index import Index
 from trialfleet_targets.methods import ranker
-from trialfleet_targets.prediction import Abstention, Prediction, Target
+from trialfleet_targets.prediction import Abstention, Target, TargetPrediction
 
 SHORTEST = 10  # characters
 LONGEST_TRIVIAL = 100  # characters
@@ -35,15 +35,15 @@ _NEGATED = re.compile(
 )
 
 
-def predict(index: Index, prompt: str, *, method: str = "default") -> Prediction:
-    """At most five files that the prompt wants edited, best first, or none with the reason.
+def predict(index: Index, prompt: str, *, method: str = "default") -> TargetPrediction:
+    """At most five files that the prompt wants edited, best first, or none and the reason.
 
     Raises KeyError when the index was built without the method, ValueError for one that does not exist.
     """
     text = prompt.strip()
 
-    def abstain(reason: Abstention, why: str, confidence: float | None = None) -> Prediction:
-        return Prediction(method, index.commit, (), reason, confidence, why)
+    def abstain(reason: Abstention, why: str, confidence: float | None = None) -> TargetPrediction:
+        return TargetPrediction(method, index.commit, (), reason, confidence, why)
 
     if len(text) < SHORTEST:
         return abstain(Abstention.TOO_SHORT, f"fewer than {SHORTEST} characters")
@@ -61,7 +61,7 @@ def predict(index: Index, prompt: str, *, method: str = "default") -> Prediction
     if confidence is not None and confidence < floor:
         why = f"{confidence:.0%} sure, less than {floor:.0%}"
         return abstain(Abstention.LOW_CONFIDENCE, why, confidence)
-    return Prediction(method, index.commit, targets, confidence=confidence)
+    return TargetPrediction(method, index.commit, targets, confidence=confidence)
 
 
 def named(text: str, paths: Sequence[str]) -> tuple[str | None, frozenset[str]]:
@@ -73,13 +73,13 @@ def named(text: str, paths: Sequence[str]) -> tuple[str | None, frozenset[str]]:
     >>> named("Fix the cache, but do not touch session.py", ["app/session.py"])
     (None, frozenset({'app/session.py'}))
     """
-    said = [(at, _plain(name)) for at, name in _files(text)]
-    by_name: dict[str, list[str]] = {PurePosixPath(name).name: [] for _, name in said}
-    for path in paths if said else ():
+    mentions = [(at, _plain(name)) for at, name in _files(text)]
+    by_name: dict[str, list[str]] = {PurePosixPath(name).name: [] for _, name in mentions}
+    for path in paths if mentions else ():
         if (own := path.rpartition("/")[2]) in by_name:
             by_name[own].append(path)
     first, ruled_out = None, set[str]()
-    for at, name in said:
+    for at, name in mentions:
         found = _called(name, by_name)
         if _NEGATED.search(text[max(0, at - LOOKED_BACK) : at]):
             ruled_out.update(found)
@@ -94,7 +94,7 @@ def _plain(name: str) -> str:
 
 
 def _called(wanted: str, by_name: Mapping[str, Sequence[str]]) -> Sequence[str]:
-    """The paths that a name may stand for."""
+    """The paths that a name may refer to."""
     sharing = by_name.get(PurePosixPath(wanted).name, ())
     if wanted in sharing:
         return (wanted,)
@@ -102,7 +102,7 @@ def _called(wanted: str, by_name: Mapping[str, Sequence[str]]) -> Sequence[str]:
 
 
 def _files(text: str) -> Iterator[tuple[int, str]]:
-    """Place and text of whatever looks like a file's name."""
+    """Position and text of everything that looks like a file name."""
     for found in _FILE.finditer(text[:READ_FOR_NAMES]):
         yield found.start(), found[0].strip("()")
 
@@ -110,7 +110,7 @@ def _files(text: str) -> Iterator[tuple[int, str]]:
 def _ranked(
     index: Index, text: str, method: str, ruled_out: Collection[str]
 ) -> tuple[tuple[Target, ...], float | None, float]:
-    """The selected targets, how sure the method is, and from where on it speaks."""
+    """The selected targets, the confidence, and the least confidence at which the method does not abstain."""
     chosen = ranker(method, index)
     if not isinstance(chosen, Default):
         from trialfleet_targets.clarte.method import select

@@ -1,9 +1,11 @@
-"""What a query answers."""
+"""The result of a query."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+METHODS = ("default", "clarte")
 
 
 class Abstention(StrEnum):
@@ -36,7 +38,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class TargetPrediction:
     """At most five targets, best first; none with an `abstained` reason. `confidence`: the calibrated probability
     that a file which must be edited is among `targets` (of what would have been named, when it abstained)."""
 

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from trialfleet_targets.facts import Edge, EdgeKind
 from trialfleet_targets.snapshot import PastCommit
+from trialfleet_targets.syntax_facts import Edge, EdgeKind
 
 STRENGTH = 4.0  # s: a kind of edge says as much as four changes that were seen
 DECAY = 0.995  # per commit: half is gone after 138

@@ -1,4 +1,4 @@
-"""A git repository as objects: nothing of it is executed, checked out or downloaded."""
+"""Read-only access to the objects of a git repository. Nothing is executed, checked out or downloaded."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ _WORDS = 500
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-class GitError(Exception):
+class RepositoryError(Exception):
     """git refused; the message is its own, capped and without control characters."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One row of a tree. `mode`: git's, as text. Bytes of a name that are no UTF-8 are kept as surrogates."""
+class GitTreeEntry:
+    """One row of a tree. `mode`: git's, as text. Bytes of a name that are not UTF-8 become surrogates."""
 
     path: str
     mode: str
@@ -94,27 +94,27 @@ class Repository:
         where = Path(folder)
         if not where.is_dir():
             what = "is no folder" if where.exists() else "does not exist"
-            raise TargetsError(what, where=plain(str(folder)), hint="name the folder of a git repository")
+            raise TargetsError(what, where=printable(str(folder)), hint="name the folder of a git repository")
         try:
             found = _run(("rev-parse", "--absolute-git-dir"), cwd=where.absolute())
-        except GitError as error:
+        except RepositoryError as error:
             if where.joinpath(".git").exists() or where.joinpath("HEAD").exists():
                 raise TargetsError(
-                    f"git cannot read it: {error}", where=plain(str(folder)), hint="see `git status` there"
+                    f"git cannot read it: {error}", where=printable(str(folder)), hint="see `git status` there"
                 ) from None
             raise TargetsError(
                 "is not a git repository",
-                where=plain(str(folder)),
+                where=printable(str(folder)),
                 hint="name a checkout or a bare repository; `git init` and one commit make one",
             ) from None
         return cls(where, Path(os.fsdecode(found.rstrip(b"\n"))))
 
     @property
     def name(self) -> str:
-        return plain(str(self.folder))
+        return printable(str(self.folder))
 
     def git(self, *args: str, stdin: bytes = b"", timeout_s: float = TIMEOUT_S) -> bytes:
-        """Standard output of `git <args>` on this repository. Raises `GitError`."""
+        """Standard output of `git <args>` on this repository. Raises `RepositoryError`."""
         return _run(("--git-dir", str(self.git_dir), *args), cwd=Path("/"), stdin=stdin, timeout_s=timeout_s)
 
     def resolve(self, at: str | None = None) -> str:
@@ -125,14 +125,14 @@ class Repository:
         asked = "HEAD" if at is None else at
         if _looks_like_revision(asked):
             wanted = f"{asked}^{{commit}}"
-            with suppress(GitError):
+            with suppress(RepositoryError):
                 return self.git("rev-parse", "--verify", "--quiet", "--end-of-options", wanted).decode().strip()
         if at is None or not self.has_commits:
             raise TargetsError(
                 "has no commit yet", where=self.name, hint="commit something first, or name one with --at"
             )
         raise TargetsError(
-            f"'{plain(asked, 100)}' names no commit", where=f"{self.name}: --at",
+            f"'{printable(asked, 100)}' names no commit", where=f"{self.name}: --at",
             hint="give a commit, a branch or a tag that `git log` knows there",
         )  # fmt: skip
 
@@ -140,7 +140,7 @@ class Repository:
     def has_commits(self) -> bool:
         try:
             return bool(self.git("rev-list", "--all", "--max-count=1").strip())
-        except GitError:
+        except RepositoryError:
             return False
 
     @cached_property
@@ -156,7 +156,7 @@ class Repository:
         try:
             return frozenset(Path("/", os.fsdecode(named)).read_text("ascii").split())
         except (OSError, UnicodeDecodeError) as error:
-            raise GitError(f"where the shallow clone ends cannot be read: {error}") from None
+            raise RepositoryError(f"where the shallow clone ends cannot be read: {error}") from None
 
     @property
     def boundary(self) -> str:
@@ -168,25 +168,25 @@ class Repository:
         """Whether objects may be missing on purpose (`git clone --filter`)."""
         try:
             return bool(self.git("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$"))
-        except GitError:
+        except RepositoryError:
             return False
 
-    def tree(self, commit: str) -> list[Entry]:
+    def tree(self, commit: str) -> list[GitTreeEntry]:
         """Every file, link and submodule of a commit, in the order of their paths' bytes."""
         listing = self.git("ls-tree", "-r", "-z", "--full-tree", commit)
-        rows: list[Entry] = []
+        rows: list[GitTreeEntry] = []
         for row in listing.split(b"\0")[:-1]:
-            facts, _, name = row.partition(b"\t")
-            mode, _, blob = facts.decode().split(" ")
-            rows.append(Entry(name.decode("utf-8", "surrogateescape"), mode, blob))
+            attributes, _, name = row.partition(b"\t")
+            mode, _, blob = attributes.decode().split(" ")
+            rows.append(GitTreeEntry(name.decode("utf-8", "surrogateescape"), mode, blob))
         return rows
 
     def missing(self, commit: str) -> frozenset[str]:
         """Objects of a commit's tree that a partial clone lacks; asking for one would make git download it."""
         if not self.partial:
             return frozenset()
-        said = self.git("rev-list", "--objects", "--missing=print", "--no-walk", f"{commit}^{{tree}}")
-        return frozenset(line[1:].decode() for line in said.splitlines() if line.startswith(b"?"))
+        output = self.git("rev-list", "--objects", "--missing=print", "--no-walk", f"{commit}^{{tree}}")
+        return frozenset(line[1:].decode() for line in output.splitlines() if line.startswith(b"?"))
 
     def sizes(self, blobs: Sequence[str]) -> dict[str, int]:
         """Object name -> bytes. An object that is missing or no blob is left out."""
@@ -195,7 +195,7 @@ class Repository:
         return {row[0]: int(row[2]) for row in rows if len(row) == 3 and row[1] == "blob"}
 
     def contents(self, blobs: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        """Object name and content, in the order asked. Raises `GitError` for a missing one."""
+        """Object name and content, in the given order. Raises `RepositoryError` for a missing one."""
         with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as complaints:
             asked.write("".join(f"{blob}\n" for blob in blobs).encode())
             asked.seek(0)
@@ -208,19 +208,19 @@ class Repository:
                     while head := process.stdout.readline():
                         name, *kind = head.decode(errors="replace").split()
                         if len(kind) != 2:
-                            raise GitError(f"object {plain(name)} is missing")
+                            raise RepositoryError(f"object {printable(name)} is missing")
                         data = process.stdout.read(int(kind[1]) + 1)
                         if len(data) != int(kind[1]) + 1:
-                            raise GitError(f"object {plain(name)} cannot be read")
+                            raise RepositoryError(f"object {printable(name)} cannot be read")
                         yield name, data[:-1]
                 finally:
                     process.kill()
 
 
-def plain(text: str, limit: int = _WORDS) -> str:
+def printable(text: str, limit: int = _WORDS) -> str:
     """Safe to print: control and direction characters and lone surrogates as escapes, at most `limit` characters.
 
-    >>> plain("a\\x1b[31m\\nb")
+    >>> printable("a\\x1b[31m\\nb")
     'a\\\\x1b[31m\\\\x0ab'
     """
     shown = _CONTROLS.sub(lambda found: _escape(ord(found[0])), text[: limit + 1])
@@ -251,10 +251,10 @@ def _run(args: Sequence[str], *, cwd: Path, stdin: bytes = b"", timeout_s: float
     except FileNotFoundError:
         raise TargetsError("git is not installed", hint="install git 2.30 or newer") from None
     except PermissionError as error:
-        raise GitError(plain(str(error))) from None
+        raise RepositoryError(printable(str(error))) from None
     except subprocess.TimeoutExpired:
-        raise GitError(f"git took longer than {timeout_s:.0f} s") from None
+        raise RepositoryError(f"git took longer than {timeout_s:.0f} s") from None
     if ended.returncode != 0:
-        words = plain(ended.stderr.decode(errors="replace").strip())
-        raise GitError(words or f"git ended with {ended.returncode}")
+        words = printable(ended.stderr.decode(errors="replace").strip())
+        raise RepositoryError(words or f"git ended with {ended.returncode}")
     return ended.stdout

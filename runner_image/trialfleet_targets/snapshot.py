@@ -1,11 +1,11 @@
-"""A repository as it was at one commit: everything that an index is built from, and nothing later."""
+"""The state of a repository at one commit: everything that an index is built from, and nothing later."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from trialfleet_targets.facts import Edge, FileFacts
+from trialfleet_targets.syntax_facts import Edge, FileFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +26,13 @@ class PastCommit:
 @dataclass(frozen=True, slots=True)
 class SourceFile:
     """One file in a language with a grammar. `blob`: git's name of its content. `test`: a file of tests, which is
-    never a target. `barrel`: it mostly re-exports. `text`: its content; bytes that are no UTF-8 are replaced."""
+    never a target. `text`: its content; bytes that are no UTF-8 are replaced."""
 
     path: str
     blob: str
     facts: FileFacts
     text: str
     test: bool = False
-    barrel: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +46,13 @@ class Skipped:
 @dataclass(frozen=True)
 class Snapshot:
     """`files` by path, in the order of their paths. `history`: newest first, from `commit` backwards, `commit`
-    included. `other_paths`: files without a grammar (documents, configuration), which resolution may need."""
+    included."""
 
     commit: str
     time: int
     files: Mapping[str, SourceFile]
     edges: tuple[Edge, ...]
     history: tuple[PastCommit, ...]
-    other_paths: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     shallow: bool = False
     notes: tuple[str, ...] = field(default=())  # what a reader must know: "no history", "2 submodules not read"

@@ -1,4 +1,4 @@
-"""Source files of a commit, read when somebody asks for them."""
+"""Source files of a commit, read on first use."""
 
 from __future__ import annotations
 
@@ -10,41 +10,31 @@ from importlib import metadata
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
+from trialfleet_targets.disk_cache import DiskCache, key_of
 from trialfleet_targets.encoding import decoded
-from trialfleet_targets.facts import FileFacts, Language
-from trialfleet_targets.kept import Kept, key_of
 from trialfleet_targets.parsing_pool import CRASHED, TIMED_OUT, parse_all
 from trialfleet_targets.repository import Repository
-from trialfleet_targets.resolve import is_barrel
 from trialfleet_targets.snapshot import SourceFile
+from trialfleet_targets.syntax_facts import LANGUAGES, FileFacts
 
-LANGUAGES = {
-    ".py": Language.PYTHON,
-    ".pyi": Language.PYTHON,
-    **dict.fromkeys((".js", ".jsx", ".mjs", ".cjs"), Language.JAVASCRIPT),
-    **dict.fromkeys((".ts", ".tsx", ".mts", ".cts"), Language.TYPESCRIPT),
-    ".go": Language.GO,
-    ".rs": Language.RUST,
-    ".java": Language.JAVA,
-}
 _GRAMMARS = ("", "-python", "-javascript", "-typescript", "-go", "-rust", "-java")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """What is known of a file without reading it. `key`: of its facts in `Kept`."""
+class FileRow:
+    """A file that has not been read. `key`: of its facts in the `DiskCache`."""
 
     blob: str
     key: bytes
     test: bool
 
 
-class Files(Mapping[str, SourceFile]):
-    """Source files by path, in the order of paths. Content and facts are read when somebody asks for them, so
-    that a build which needs those of three files pays for three."""
+class SourceFiles(Mapping[str, SourceFile]):
+    """Source files by path, in the order of paths. Content and facts are read on first use: a build that needs
+    three files reads three."""
 
-    def __init__(self, repository: Repository, rows: Mapping[str, Row], kept: Kept) -> None:
-        self._repository, self._rows, self._kept = repository, rows, kept
+    def __init__(self, repository: Repository, rows: Mapping[str, FileRow], cache: DiskCache) -> None:
+        self._repository, self._rows, self._cache = repository, rows, cache
         self._files: dict[str, SourceFile] = {}
         self._facts: dict[str, FileFacts] = {}
         self._texts: dict[str, str] = {}
@@ -53,7 +43,7 @@ class Files(Mapping[str, SourceFile]):
     def __getitem__(self, path: str) -> SourceFile:
         if path not in self._files:
             row = self._rows[path]
-            self._files[path] = _Lazy(path, row.blob, row.test, self)
+            self._files[path] = _LazySourceFile(path, row.blob, row.test, self)
         return self._files[path]
 
     def __iter__(self) -> Iterator[str]:
@@ -62,23 +52,23 @@ class Files(Mapping[str, SourceFile]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def learn(self, processes: int, few: int) -> None:
-        """Facts of what is not kept yet, by one process when there are no more than `few`."""
-        known = self._kept.known(row.key for row in self._rows.values())
+    def parse_missing(self, processes: int, few: int) -> None:
+        """Parse the files that are not in the cache, in one process when there are at most `few`."""
+        known = self._cache.known(row.key for row in self._rows.values())
         fresh = {path: row for path, row in self._rows.items() if row.key not in known}
         if fresh:
             answers = parse_all(contents(self._repository, fresh), processes=1 if len(fresh) <= few else processes)
-            self._kept.put({fresh[path].key: answer for path, answer in answers.items()})
+            self._cache.put({fresh[path].key: answer for path, answer in answers.items()})
 
     def facts(self, path: str) -> FileFacts:
         if path not in self._facts:
             row = self._rows[path]
-            self._facts[path] = _facts(path, self._kept.get(row.key)) or self._again(path)
+            self._facts[path] = _facts(path, self._cache.get(row.key)) or self._reparsed(path)
         return self._facts[path]
 
     def text(self, path: str) -> str:
-        """Each time that one is missing, twice as many of the next ones are read with it: who asks for one pays
-        for one, and who asks for all starts git a few times."""
+        """The content of a file. Each miss reads twice as many of the following files as the one before: reading
+        one file stays cheap, and reading all of them starts git a few times."""
         if path not in self._texts:
             following = (one for one in self._order[self._order.index(path) :] if one not in self._texts)
             wanted = {one: self._rows[one] for one in islice(following, self._batch)}
@@ -87,20 +77,20 @@ class Files(Mapping[str, SourceFile]):
                 self._texts[one] = data.decode("utf-8", "replace")
         return self._texts[path]
 
-    def _again(self, path: str) -> FileFacts:
-        """For a cache that lost or spoilt what it was given."""
+    def _reparsed(self, path: str) -> FileFacts:
+        """Parse again when the cache lost or damaged the entry."""
         row = self._rows[path]
         answer = parse_all(contents(self._repository, {path: row}), processes=1).get(path)
-        return _facts(path, answer) or FileFacts(_language(path), problem="cannot be read")
+        return _facts(path, answer) or FileFacts(LANGUAGES[PurePosixPath(path).suffix], problem="cannot be read")
 
 
-class _Lazy(SourceFile):
-    """A `SourceFile` whose text and facts wait until they are asked for."""
+class _LazySourceFile(SourceFile):
+    """A `SourceFile` whose text and facts are read on first use."""
 
     __slots__ = ("_files",)
-    _files: Files
+    _files: SourceFiles
 
-    def __init__(self, path: str, blob: str, test: bool, files: Files) -> None:
+    def __init__(self, path: str, blob: str, test: bool, files: SourceFiles) -> None:
         for name, value in (("path", path), ("blob", blob), ("test", test), ("_files", files)):
             object.__setattr__(self, name, value)
 
@@ -112,12 +102,8 @@ class _Lazy(SourceFile):
     def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._files.text(self.path)
 
-    @property
-    def barrel(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return is_barrel(self.facts)
 
-
-def contents(repository: Repository, rows: Mapping[str, Row]) -> Iterator[tuple[str, bytes]]:
+def contents(repository: Repository, rows: Mapping[str, FileRow]) -> Iterator[tuple[str, bytes]]:
     """Path and content of each; files with the same content after one another."""
     paths: dict[str, list[str]] = {}
     for path, row in rows.items():
@@ -134,26 +120,22 @@ def facts_key(path: str, blob: str) -> bytes:
 
 @cache
 def parser_version() -> str:
-    """Of the grammars and of the code that reads their trees: facts of another version are not used."""
+    """Version of the grammars and of the parsing code: facts of another version are not used."""
     digest = sha256()
     here = Path(__file__).parent
-    for path in sorted((*here.glob("parsing*.py"), *here.glob("languages/*.py"), here / "facts.py")):
+    for path in sorted((*here.glob("parsing*.py"), *here.glob("languages/*.py"), here / "syntax_facts.py")):
         digest.update(path.read_bytes())
     versions = [metadata.version(f"tree-sitter{name}") for name in _GRAMMARS]
     return f"{digest.hexdigest()[:16]} {' '.join(versions)}"
 
 
 def _facts(path: str, answer: bytes | None) -> FileFacts | None:
-    """None for an answer that is missing or spoilt."""
+    """None for an answer that is missing or damaged."""
     if answer is None:
         return None
     if answer in (TIMED_OUT, CRASHED):
-        return FileFacts(_language(path), problem=answer.decode())
+        return FileFacts(LANGUAGES[PurePosixPath(path).suffix], problem=answer.decode())
     try:
-        return decoded(answer) or FileFacts(_language(path), problem="no grammar")
+        return decoded(answer) or FileFacts(LANGUAGES[PurePosixPath(path).suffix], problem="no grammar")
     except ValueError:
         return None
-
-
-def _language(path: str) -> Language:
-    return LANGUAGES[PurePosixPath(path).suffix]

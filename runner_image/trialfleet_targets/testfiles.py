@@ -1,4 +1,4 @@
-"""Which files are tests: they show what is wrong, and are never what must be edited."""
+"""Recognises test files, which are never targets."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from trialfleet_targets.facts import Language
-from trialfleet_targets.parsing import language_of
+from trialfleet_targets.syntax_facts import Language, language_of
 
 _PYTHON = re.compile(r"test_.*|.*_tests?|tests?|conftest")
 _SCRIPT = re.compile(

@@ -18,14 +18,16 @@ from queue import SimpleQueue
 from typing import Any
 
 from tests.cluster.simulated_campaign import arguments, asked_plan
-from trialfleet_controller import keys
-from trialfleet_controller.kube import manifest, names
-from trialfleet_controller.kube.client import Client
-from trialfleet_controller.kube.errors import ApiError
-from trialfleet_controller.plan import Planned, trials
-from trialfleet_runner.campaign import Plan
-from trialfleet_runner.store.open import open_store
-from trialfleet_runner.store.protocol import Store
+from trialfleet_controller.backends.kube import manifest, names
+from trialfleet_controller.backends.kube.api_requests import CONFIG_MAPS, PODS
+from trialfleet_controller.backends.kube.client import Client
+from trialfleet_controller.backends.kube.errors import ApiError
+from trialfleet_controller.backends.kube.owner import Expiry
+from trialfleet_controller.trial_order import Planned, trials
+from trialfleet_ledger import keys
+from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.store.open import open_store
+from trialfleet_ledger.store.protocol import Store
 
 THREADS = 16
 PATIENCE_S = 300  # without one more end: the loop is broken, and says so
@@ -37,7 +39,9 @@ class Loop:
 
     def __init__(self, plan: Plan, store: Store, client: Client, namespace: str) -> None:
         self.plan, self.store, self.client, self.namespace = plan, store, client, namespace
-        made = client.create_config_map(namespace, manifest.config_map(plan, store_url=store.url))
+        expiry = Expiry(client, namespace, plan).ensure()
+        config_map = manifest.config_map(plan, store_url=store.url, expiry=expiry)
+        made = client.call(CONFIG_MAPS.create(namespace, config_map))
         self.owner = manifest.Owner(made["metadata"]["name"], made["metadata"]["uid"])
         self.room = threading.Semaphore(plan.parallel)
         self.over: SimpleQueue[None] = SimpleQueue()
@@ -78,7 +82,7 @@ class Loop:
             owner=self.owner,
             grants_url=self.store.grant_get(key, expires_s=3600).url,
         )
-        self.client.create_pod(self.namespace, pod)
+        self.client.call(PODS.create(self.namespace, pod))
 
     def _grants(self, trial: Planned, nonce: str) -> bytes:
         def put(name: keys.AttemptFile) -> dict[str, Any]:
@@ -108,12 +112,11 @@ class Loop:
         """A server may end a watch at any time: then all that there is is listed again."""
         selector = names.selector(self.plan.uid)
         while True:
-            listed = self.client.call("GET", f"/api/v1/namespaces/{self.namespace}/pods?labelSelector={selector}")
-            for pod in listed["items"]:
+            listed = self.client.page(PODS.list(self.namespace, labels=selector))
+            for pod in listed.items:
                 self._see(pod)
-            version = listed["metadata"]["resourceVersion"]
-            watched = self.client.watch_pods(self.namespace, selector, resource_version=version, timeout_s=300)
-            with watched as watch, suppress(ApiError):
+            request = PODS.watch(self.namespace, selector, resource_version=listed.resource_version, timeout_s=300)
+            with self.client.watch(request) as watch, suppress(ApiError):
                 for line in watch:
                     self._see(json.loads(line)["object"])
 
@@ -130,7 +133,7 @@ class Loop:
         assert end is not None
         assert bundle is not None
         self.store.create(keys.outcome(campaign, trial), end)
-        self.client.delete_pod(self.namespace, pod, uid=uid)
+        self.client.call(PODS.delete(self.namespace, pod, uid=uid))
         self.room.release()
         self.over.put(None)
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from tests.bench.figure import Figure
 from tests.unit.analysis.columns_fixture import drawn, laid_out, scheme
-from trialfleet_analysis.estimates import Estimand
-from trialfleet_analysis.intervals import clopper_pearson
-from trialfleet_analysis.plan_of_analysis.analyse import analyse
-from trialfleet_analysis.plan_of_analysis.columns import Columns, Scheme, counted
-from trialfleet_analysis.plan_of_analysis.families import all_contrasts, sides
-from trialfleet_analysis.plan_of_analysis.measures import COMPARED
+from trialfleet_analysis.analysis_plan.analyse import analyse
+from trialfleet_analysis.analysis_plan.columns import Columns, Scheme, counted
+from trialfleet_analysis.analysis_plan.contrast import all_contrasts, sides
+from trialfleet_analysis.analysis_plan.measures import COMPARED
+from trialfleet_analysis.statistics.estimates import Estimand
+from trialfleet_analysis.statistics.intervals import clopper_pearson
 
 CAMPAIGNS, ALPHA = 2_000, 0.05
 ERROR = 3 * math.sqrt(ALPHA * (1 - ALPHA) / CAMPAIGNS)
@@ -51,7 +51,7 @@ def _halves() -> list[Figure]:
 
 
 def _decisions(fixed: Scheme, columns: Columns) -> tuple[bool, bool]:
-    head = all_contrasts(fixed, columns, counted(columns, fixed), sides(fixed)).contrasts[0]
+    head = all_contrasts(fixed, columns, counted(columns, fixed), sides(fixed)).found[0]
     ps = (head.these_tasks.test.p_value, head.tasks_like_these.test.p_value)
     return ps[0] is not None and ps[0] <= ALPHA, ps[1] is not None and ps[1] <= ALPHA
 

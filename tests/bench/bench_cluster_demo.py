@@ -15,13 +15,14 @@ import yaml
 
 from tests.bench.figure import Figure
 from tests.cluster import simulated_rig
-from tests.cluster.minimal import ROOT, Minimal, minimal
+from tests.cluster.cluster import CHECKOUT
+from tests.cluster.minimal import Minimal, minimal
 from trialfleet_controller.campaigns import from_file
-from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.plan import trials
+from trialfleet_controller.trial_order import trials
+from trialfleet_ledger.ledger import Ledger
 
 REPS = int(os.environ.get("TRIALFLEET_BENCH_REPS", "13"))
-DEMO = ROOT / "k8s" / "kind" / "demo.yaml"
+DEMO = CHECKOUT / "k8s" / "kind" / "demo.yaml"
 LONGEST_S = 3600
 
 
@@ -35,7 +36,7 @@ def measure() -> list[Figure]:
         ran = place.trialfleet("run", str(path), timeout_s=LONGEST_S)
         took_s = time.monotonic() - began
         ledger = Ledger(from_file(path).store, path.stem)
-        chains = [ledger.chain(trial.id) for trial in trials(ledger.plan())]
+        chains = [ledger.attempts.chain(trial.id) for trial in trials(ledger.plan())]
     ends = [attempt.end for chain in chains for attempt in chain]
     measured = sum(end is not None and end.scored is not None for end in ends)
     note = f"exit {ran.code}: {ran.err.strip().splitlines()[-1:]}" if ran.code else f"exit 0 after {took_s:.0f} s"

@@ -20,18 +20,19 @@ import yaml
 from tests.bench.figure import Figure
 from tests.cluster import simulated_rig
 from tests.cluster.minimal import TASK, Minimal, minimal
-from trialfleet_controller import epochs
+from trialfleet_controller.backends.kube.api_requests import PODS, KubeRequest
+from trialfleet_controller.backends.kube.backend import KubernetesBackend
+from trialfleet_controller.backends.kube.client import Client
+from trialfleet_controller.backends.kube.manifest import container as shaped
+from trialfleet_controller.backends.kube.manifest import planned, pod_spec
 from trialfleet_controller.campaigns import from_file
-from trialfleet_controller.dispatcher import Dispatcher
-from trialfleet_controller.kube import shape
-from trialfleet_controller.kube.backend import KubernetesBackend
-from trialfleet_controller.kube.client import Client
-from trialfleet_controller.kube.manifest import planned
-from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.plan import trials
-from trialfleet_controller.shards import Ending
-from trialfleet_runner.campaign import Plan
-from trialfleet_runner.contract import Scored
+from trialfleet_controller.dispatch import epochs
+from trialfleet_controller.dispatch.dispatcher import Dispatcher
+from trialfleet_controller.dispatch.shards import Ending
+from trialfleet_controller.trial_order import trials
+from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.records import Scored
 
 AT_ONCE = int(os.environ.get("TRIALFLEET_BENCH_PODS", "80"))
 ALONE = 7
@@ -103,12 +104,17 @@ def _one_line_of_tests(folder: Path) -> Path:
 class _Unbound(Client):
     """Pods without requests and limits of CPU: so many would not fit on a small node."""
 
-    def create_pod(self, namespace: str, pod: Json) -> Json:
-        for container in pod["spec"]["containers"]:
-            for bounds in container.get("resources", {}).values():
-                bounds.pop("cpu", None)
-                bounds.update({"memory": "64Mi"} if bounds is container["resources"].get("requests") else {})
-        return super().create_pod(namespace, pod)
+    def call(self, request: KubeRequest) -> Json:
+        if request.method == "POST" and request.body is not None and request.body["kind"] == "Pod":
+            _unbind(request.body)
+        return super().call(request)
+
+
+def _unbind(pod: Json) -> None:
+    for container in pod["spec"]["containers"]:
+        for bounds in container.get("resources", {}).values():
+            bounds.pop("cpu", None)
+            bounds.update({"memory": "64Mi"} if bounds is container["resources"].get("requests") else {})
 
 
 def _campaign(place: Minimal, name: str, *, tasks: list[str], reps: int, width: int) -> Path:
@@ -125,8 +131,8 @@ def _drive(place: Minimal, path: Path, client: Client) -> tuple[Ledger, Plan, fl
     store = from_file(path).store
     ledger = Ledger(store, path.stem)
     plan = ledger.plan()
-    driver = epochs.claim(store, plan.campaign, epochs.Pulse())
-    backend = KubernetesBackend.open(plan, store_url=store.url, client=client)
+    driver = epochs.claim(store, plan.campaign, epochs.HeartbeatConfig())
+    backend = KubernetesBackend(plan, store_url=store.url, client=client)
     began = time.monotonic()
     ending = Dispatcher(plan, trials(plan), ledger, backend, driver).run()
     took_s = time.monotonic() - began
@@ -139,7 +145,7 @@ def _overheads(ledger: Ledger, plan: Plan) -> list[float]:
     """Seconds from an attempt's intent to its end, less agent and tests. Needs clocks that agree."""
     spent: list[float] = []
     for trial in trials(plan):
-        (attempt,) = ledger.chain(trial.id)
+        (attempt,) = ledger.attempts.chain(trial.id)
         assert attempt.end is not None
         assert isinstance(attempt.end.scored, Scored), attempt.end.loss
         metrics = attempt.end.scored.metrics
@@ -150,17 +156,17 @@ def _overheads(ledger: Ledger, plan: Plan) -> list[float]:
 def _bare(client: Client, namespace: str, path: Path, *, count: int, width: int) -> tuple[list[float], float]:
     """Seconds of each pod, from before its creation to the event that it succeeded; and of all."""
     plan = Ledger(from_file(path).store, path.stem).plan()
-    spec, label = shape.pod_spec(planned(plan)), path.stem
+    spec, label = pod_spec(planned(plan), uid=65532), path.stem
     begun: dict[str, float] = {}
     took: list[float] = []
     began = time.monotonic()
 
     def create(number: int) -> None:
         name = f"bare-{label}-{number}"
-        one = shape.container(planned(plan), "bare", ("true",), env=[])
+        one = shaped(planned(plan), "bare", ("true",), env=[])
         begun[name] = time.monotonic()
         pod = {"metadata": {"name": name, "labels": {LABEL: label}}, "spec": {**spec, "containers": [one]}}
-        client.create_pod(namespace, {"apiVersion": "v1", "kind": "Pod", **pod})
+        client.call(PODS.create(namespace, {"apiVersion": "v1", "kind": "Pod", **pod}))
 
     with _events(client, namespace, f"{LABEL}={label}") as events:
         for number in range(min(width, count)):
@@ -170,7 +176,7 @@ def _bare(client: Client, namespace: str, path: Path, *, count: int, width: int)
             if pod["status"].get("phase") != "Succeeded" or name not in begun:
                 continue
             took.append(time.monotonic() - begun.pop(name))
-            client.delete_pod(namespace, name, uid=pod["metadata"]["uid"])
+            client.call(PODS.delete(namespace, name, uid=pod["metadata"]["uid"]))
             if len(took) == count:
                 break
             if len(took) + len(begun) < count:
@@ -180,7 +186,7 @@ def _bare(client: Client, namespace: str, path: Path, *, count: int, width: int)
 
 @contextmanager
 def _events(client: Client, namespace: str, selector: str) -> Generator[Generator[Json]]:
-    version = client.list_pods(namespace, selector).resource_version
-    watched = client.watch_pods(namespace, selector, resource_version=version, timeout_s=3600)
-    with watched as watch:
+    version = client.page(PODS.list(namespace, labels=selector)).resource_version
+    request = PODS.watch(namespace, selector, resource_version=version, timeout_s=3600)
+    with client.watch(request) as watch:
         yield (json.loads(line)["object"] for line in watch)

@@ -1,4 +1,4 @@
-"""What `Campaign` and one `Dispatcher` hold, as actors of Ray, while a campaign of simulated pods runs.
+"""What `CampaignSupervisor` and one `Dispatcher` hold, as actors of Ray, while a campaign of simulated pods runs.
 
 $TRIALFLEET_BENCH_TRIALS (2000) and $TRIALFLEET_BENCH_WIDTH (1000) choose smaller sizes.
 """

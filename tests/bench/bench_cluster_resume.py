@@ -21,18 +21,19 @@ from tests.cluster import simulated_rig
 from tests.cluster.simulated.wire import Api
 from tests.cluster.simulated_campaign import CONDITIONS, simulated_plan
 from tests.cluster.simulated_rig import Rig
-from trialfleet_controller import keys
-from trialfleet_controller.fold import Intend
-from trialfleet_controller.kube import manifest, names
-from trialfleet_controller.kube.client import Client
-from trialfleet_controller.kube.owner import ensure_owner
-from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.orders import Granter
-from trialfleet_controller.plan import Planned, trials
-from trialfleet_runner.campaign import Plan
-from trialfleet_runner.canonical import canonical_json, sha256
-from trialfleet_runner.contract import Delivery, Metrics, Outcome, Scored, Stop, Verdict
-from trialfleet_runner.store.open import open_store
+from trialfleet_controller.backends.kube import manifest, names
+from trialfleet_controller.backends.kube.api_requests import PODS
+from trialfleet_controller.backends.kube.client import Client
+from trialfleet_controller.backends.kube.owner import CampaignOwner
+from trialfleet_controller.dispatch.launch_requests import Granter
+from trialfleet_controller.trial_order import Planned, trials
+from trialfleet_ledger import keys
+from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.fold import Intend
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.records import Delivery, Metrics, Outcome, Scored, Stop, Verdict
+from trialfleet_ledger.store.open import open_store
 
 MEASURED = int(os.environ.get("TRIALFLEET_BENCH_MEASURED", "10000"))
 RUNNING = int(os.environ.get("TRIALFLEET_BENCH_RUNNING", "1000"))
@@ -42,7 +43,7 @@ THREADS = 16
 PATIENCE_S = 300
 IDLE_S = 30
 SETTLE_S, CALM = 5, 5
-OWN, NOTHING = ("driver", "guard.py", "Campaign", "ShardDispatcher"), "Idle"  # the rest is Ray's
+OWN, NOTHING = ("driver", "guard.py", "CampaignSupervisor", "ShardDispatcher"), "Idle"  # the rest is Ray's
 
 
 def measure() -> list[Figure]:
@@ -121,18 +122,18 @@ def _fill(rig: Rig, plan: Plan, every: list[Planned]) -> set[str]:
     ledger = Ledger(store, plan.campaign)
     ledger.freeze(plan)
     granter, client = Granter(plan, store), Client.connect(threads=THREADS)
-    owner = ensure_owner(client, rig.namespace, plan, rig.store)
+    owner = CampaignOwner(client, rig.namespace, plan, rig.store).ensure()
 
     def measured(trial: Planned) -> None:
         store.create(keys.grants(plan.campaign, trial.id, 1), b"{}")
         store.create(keys.outcome(plan.campaign, trial.id), canonical_json(_outcome(trial)))
 
     def running(trial: Planned) -> None:
-        attempt = ledger.intend(trial.id, Intend(1, None, None), epoch=1)
+        attempt = ledger.attempts.intend(trial.id, Intend(1, None, None), epoch=1)
         assert attempt is not None
-        url = granter.url(ledger.grant(granter.grants(trial, attempt.intent, None)))
+        url = granter.url(ledger.attempts.grant(granter.grants(trial, attempt.intent, None)))
         pod = manifest.pod(plan, trial=trial.id, attempt=1, owner=owner, grants_url=url)
-        client.create_pod(rig.namespace, pod)
+        client.call(PODS.create(rig.namespace, pod))
 
     over, open_ = every[:MEASURED], every[MEASURED : MEASURED + RUNNING]
     with ThreadPoolExecutor(THREADS) as pool:
@@ -178,7 +179,7 @@ def _first_new_pod(rig: Rig, begun: set[str]) -> float:
 def _idle_shares(pid: int) -> dict[str, float]:
     """Of a core in percent, by kind of process: the driver and all below it, once all records have been read."""
     until = time.monotonic() + PATIENCE_S
-    while "Campaign" not in (before := _core_s(pid)) or "ShardDispatcher" not in before:
+    while "CampaignSupervisor" not in (before := _core_s(pid)) or "ShardDispatcher" not in before:
         assert time.monotonic() < until, f"no actors among {', '.join(before)}"
         time.sleep(1)
     calm = 0
@@ -206,8 +207,8 @@ def _core_s(pid: int) -> dict[str, float]:
 
 def _kind(words: str) -> str:
     """
-    >>> _kind("ray::Campaign.run"), _kind("/x/ray/core/src/ray/raylet/raylet --with=worker.py"), _kind("")
-    ('Campaign', 'raylet', '')
+    >>> _kind("ray::CampaignSupervisor.run"), _kind("/x/ray/core/src/ray/raylet/raylet --with=worker.py")
+    ('CampaignSupervisor', 'raylet')
     >>> _kind("/x/python -u /x/ray/_private/log_monitor.py --session-dir=/y")
     'log_monitor.py'
     """

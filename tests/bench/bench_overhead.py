@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 from tests.bench.figure import Figure
-from tests.integration.lab import Lab
-from trialfleet_runner.contract import AgentSpec
+from tests.support.attempts import Lab
+from trialfleet_ledger.records import AgentSpec
 
 ATTEMPTS = 9
 FILES = 1000

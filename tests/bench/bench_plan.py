@@ -11,9 +11,9 @@ from tests.bench.figure import Figure
 TRIALS = 100_000
 PROGRAM = f"""
 import json, resource, sys, time
-from tests.integration.fake_campaign import fake_plan
-from trialfleet_controller.plan import trials
-plan = fake_plan(tasks=20, conditions=("none", "placebo", "flat_llm", "intent_layer", "preamble_only"), reps=1000)
+from tests.support.plans import make_plan
+from trialfleet_controller.trial_order import trials
+plan = make_plan(tasks=20, conditions=("none", "placebo", "flat_llm", "intent_layer", "preamble_only"), reps=1000)
 began = time.perf_counter()
 made = trials(plan)
 took = time.perf_counter() - began

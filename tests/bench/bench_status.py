@@ -6,10 +6,10 @@ import tempfile
 from pathlib import Path
 
 from tests.bench.figure import Figure, median_wall, trialfleet
-from tests.integration.fake_campaign import CAMPAIGN, fake_plan
-from trialfleet_controller.plan import trials
-from trialfleet_runner.canonical import canonical_json, sha256
-from trialfleet_runner.contract import Delivery, Metrics, Outcome, Scored, Stop, Verdict
+from tests.support.plans import CAMPAIGN, make_plan
+from trialfleet_controller.trial_order import trials
+from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.records import Delivery, Metrics, Outcome, Scored, Stop, Verdict
 
 TRIALS = 10_000
 
@@ -23,7 +23,7 @@ def measure() -> list[Figure]:
 
 def _fill(root: Path) -> None:
     """The files as the controller leaves them; written plainly, for their making is not measured."""
-    plan = fake_plan(
+    plan = make_plan(
         tasks=20, conditions=("none", "placebo", "flat_llm", "intent_layer", "preamble_only"), reps=100
     )
     outcomes = root / CAMPAIGN / "outcomes"

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.bench.figure import Figure
-from tests.unit.analysis import ledger_fixture as made
-from trialfleet_runner.bundle import described, pack
-from trialfleet_runner.campaign import Plan, Primary
-from trialfleet_runner.canonical import canonical_json, sha256
-from trialfleet_runner.contract import (
+from tests.support import ledgers as made
+from trialfleet_ledger.bundle import described, pack
+from trialfleet_ledger.campaign import Plan, Primary
+from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.records import (
     Delivery,
     End,
     Loss,
@@ -37,9 +37,9 @@ from trialfleet_runner.contract import (
     Trial,
     Verdict,
 )
-from trialfleet_runner.store.directory import DirectoryStore
-from trialfleet_runner.store.open import open_store
-from trialfleet_runner.store.s3 import S3Store
+from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.store.open import open_store
+from trialfleet_ledger.store.s3 import S3Store
 
 BUNDLES = int(os.environ.get("TRIALFLEET_BENCH_BUNDLES", "10000"))
 TRIALS = int(os.environ.get("TRIALFLEET_BENCH_TRIALS", "100000"))
@@ -108,7 +108,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 def bare_client(store: S3Store, keys: Sequence[str]) -> None:
     """The same objects and nothing done to them: by obstore where it is installed, else by boto3, 16 at once."""
-    from trialfleet_runner.store.bulk import quick_reader
+    from trialfleet_ledger.store.bulk import quick_reader
 
     quick = quick_reader(store.client, store.here)
     above = f"{store.prefix}/"
@@ -124,7 +124,7 @@ def bare_client(store: S3Store, keys: Sequence[str]) -> None:
 _OPEN = """
 import pathlib, re, sys, time
 from trialfleet_analysis.tables.read import open_campaign
-from trialfleet_runner.store.open import open_store
+from trialfleet_ledger.store.open import open_store
 import pandas  # as pyarrow does at its first conversion: imports are not measured
 store = open_store(sys.argv[1], endpoint=sys.argv[2] or None)
 store.get("demo/campaign.json")  # the client's start is not measured
@@ -191,10 +191,8 @@ def keep_only(root: Path, plan: Plan, *, lossy: float = 0.0) -> None:
     from trialfleet_analysis.evidence import Evidence
     from trialfleet_analysis.ledger import read_ledger, run_of
     from trialfleet_analysis.tables.arrow import attempts_table, trials_table
-    from trialfleet_analysis.tables.attempts import attempt_rows
-    from trialfleet_analysis.tables.compact import keep
-    from trialfleet_analysis.tables.rows import task_rows, trial_rows
-    from trialfleet_analysis.tables.witness import Witness
+    from trialfleet_analysis.tables.kept_tables import ReadDigests, keep
+    from trialfleet_analysis.tables.rows import attempt_rows, task_rows, trial_rows
 
     store = made.write_plan(root, plan)
     outcomes = root / "demo" / "outcomes"
@@ -205,7 +203,7 @@ def keep_only(root: Path, plan: Plan, *, lossy: float = 0.0) -> None:
             made.write_loss(store, plan.campaign, trial, number, loss)
         outcome = _outcome(trial, _scored(trial), sha256(trial.id.encode()), losses)
         (outcomes / f"{trial.id}.json").write_bytes(canonical_json(outcome))
-    witness = Witness(store, "demo")
+    witness = ReadDigests(store, "demo")
     ledger = read_ledger(witness, "demo")  # type: ignore[arg-type]
     evidence = {
         outcome.trial.id: Evidence(
@@ -253,6 +251,7 @@ def _bundle(plan: Plan, trial: Trial, members: dict[str, bytes]) -> bytes:
         limits=plan.limits,
         isolation="bubblewrap",
         versions={"trialfleet": "0.1.0", "python": "3.11.2", "kernel": "6.1", "machine": "x86_64"},
+        texts=made.ZERO,
         files=described(files),
     )
     return pack(manifest, files)
@@ -305,7 +304,7 @@ def _start(trial: Trial) -> Start:
 @contextmanager
 def _copied(root: Path, endpoint: str) -> Iterator[S3Store]:
     """The campaign in a bucket of its own, which goes again. What a directory kept is left behind."""
-    from tests.integration.store.places import admin
+    from tests.support.stores import admin
 
     bucket = f"bench-{secrets.token_hex(6)}"
     client = admin(endpoint)

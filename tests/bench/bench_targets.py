@@ -11,18 +11,23 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from tests.bench.figure import Figure
 from tests.bench.targets_repositories import listed, split
-from trialfleet_targets.default.weights import Confidence, Shipped, Weights, shipped
-from trialfleet_targets.evaluation.metrics import Difference, Outcome, measures, paired
-from trialfleet_targets.evaluation.run import Answer, confidence, evaluate, weighed
+from trialfleet_targets.default.features import NAMES
+from trialfleet_targets.default.ranking import MAX_RANKED
+from trialfleet_targets.default.weights import Confidence, FeatureWeights, ShippedWeights, shipped, softmax
+from trialfleet_targets.evaluation.cases import EvaluationCase
+from trialfleet_targets.evaluation.metrics import CaseScore, Difference, measures, paired
+from trialfleet_targets.evaluation.run import CaseResult, evaluate
 from trialfleet_targets.repository import Repository
 
 FOLDER, CACHE = "TRIALFLEET_BENCH_REPOSITORIES", "TRIALFLEET_BENCH_CACHE"
@@ -39,13 +44,13 @@ def measure() -> list[Figure]:
     with tempfile.TemporaryDirectory() as scratch:
         cache = Path(os.environ.get(CACHE) or scratch)
         most = split()["commits_per_report_repository"]
-        answers: list[Answer] = []
+        answers: list[CaseResult] = []
         for one in repositories:
             answers += _answers(one.name, one.language, one.folder, most, cache)
     return figures(answers)
 
 
-def _answers(name: str, language: str, folder: Path, most: int, cache: Path) -> list[Answer]:
+def _answers(name: str, language: str, folder: Path, most: int, cache: Path) -> list[CaseResult]:
     kept = cache / f"{name.replace('/', '+')}.{most}.answers"
     if not kept.exists():
         found = list(evaluate(Repository.open(folder), name, most=most, language=language, cache=cache))
@@ -53,9 +58,9 @@ def _answers(name: str, language: str, folder: Path, most: int, cache: Path) -> 
     return pickle.loads(kept.read_bytes())
 
 
-def figures(answers: Sequence[Answer]) -> list[Figure]:
+def figures(answers: Sequence[CaseResult]) -> list[Figure]:
     """Of all answers and of those whose message names no file."""
-    unnamed = [answer for answer in answers if not answer.case.names_a_file]
+    unnamed = [answer for answer in answers if not names_a_file(answer.case)]
     _localisation(answers, "all messages")
     _localisation(unnamed, "messages that name no file")
     _by_repository(answers)
@@ -82,23 +87,47 @@ def figures(answers: Sequence[Answer]) -> list[Figure]:
     return found
 
 
-def _outcomes(answers: Sequence[Answer], name: str) -> list[Outcome]:
+def names_a_file(case: EvaluationCase) -> bool:
+    """Whether the message has the stem of a true file, however it is written: "path parser" is `path_parser`."""
+    message, *stems = (
+        re.sub(r"[^a-z0-9]", "", text.lower()) for text in (case.prompt, *(Path(path).stem for path in case.truth))
+    )
+    return any(stem in message for stem in stems if stem)
+
+
+def weighed(answer: CaseResult, weights: FeatureWeights) -> CaseScore:
+    """The outcome that the method `default` would have had with these weights."""
+    order = np.argsort(-weights.scores(answer.candidates.values), kind="stable")[:MAX_RANKED]
+    places = [at for at, candidate in enumerate(order.tolist(), 1) if answer.true[candidate]]
+    found = sum(at <= 5 for at in places) / len(answer.case.truth)
+    return CaseScore(answer.case.repository, places[0] if places else None, found)
+
+
+def confidence(answer: CaseResult, weights: FeatureWeights) -> float:
+    """How sure the method `default` would have been with these weights."""
+    scores = weights.scores(answer.candidates.values)
+    order = np.argsort(-scores, kind="stable")
+    cover = float(answer.candidates.values[order[0], NAMES.index("cover")])
+    return weights.hit_probability(softmax(scores)[order], cover, answer.files)
+
+
+def _outcomes(answers: Sequence[CaseResult], name: str) -> list[CaseScore]:
     if name == "default":
         return [weighed(answer, shipped()) for answer in answers]
     return [answer.outcomes[name] for answer in answers]
 
 
-def _gain(answers: Sequence[Answer], rival: str) -> Difference:
+def _gain(answers: Sequence[CaseResult], rival: str) -> Difference:
     return _paired(_outcomes(answers, "default"), _outcomes(answers, rival))
 
 
-def _paired(ones: Sequence[Outcome], others: Sequence[Outcome]) -> Difference:
+def _paired(ones: Sequence[CaseScore], others: Sequence[CaseScore]) -> Difference:
     return paired(
         [one.reciprocal for one in ones], [one.reciprocal for one in others], [one.repository for one in ones]
     )
 
 
-def _localisation(answers: Sequence[Answer], title: str) -> None:
+def _localisation(answers: Sequence[CaseResult], title: str) -> None:
     table = Table(
         "", "hit@1", "hit@5", "recall@5", "MRR", "default − this: MRR", title=f"{title} ({len(answers)})"
     )
@@ -113,7 +142,7 @@ def _localisation(answers: Sequence[Answer], title: str) -> None:
     _print(table)
 
 
-def _by_repository(answers: Sequence[Answer]) -> None:
+def _by_repository(answers: Sequence[CaseResult]) -> None:
     table = Table("repository", "commits", "files", "hit@1", "hit@5", "MRR", "MRR of i′", "MRR of clarte")
     for name in dict.fromkeys(answer.case.repository for answer in answers):
         own = [answer for answer in answers if answer.case.repository == name]
@@ -127,7 +156,7 @@ def _by_repository(answers: Sequence[Answer]) -> None:
     _print(table)
 
 
-def _ablation(answers: Sequence[Answer]) -> None:
+def _ablation(answers: Sequence[CaseResult]) -> None:
     if not ABLATIONS.exists():
         return
     variants: Mapping[str, Mapping[str, float]] = json.loads(ABLATIONS.read_text("utf-8"))
@@ -144,12 +173,12 @@ def _ablation(answers: Sequence[Answer]) -> None:
     _print(table)
 
 
-def _weights(by_feature: Mapping[str, float]) -> Weights:
+def _weights(by_feature: Mapping[str, float]) -> FeatureWeights:
     none = Confidence(intercept=0, mass=0, cover=0, files=0, abstains_below=0)
-    return Weights.of(Shipped(weights=by_feature, confidence=none, trained={}))
+    return FeatureWeights.of(ShippedWeights(weights=by_feature, confidence=none, trained={}))
 
 
-def _calibration(answers: Sequence[Answer]) -> None:
+def _calibration(answers: Sequence[CaseResult]) -> None:
     """How often the first five held a true file, by how sure the method said it was."""
     pairs = [(confidence(answer, shipped()), weighed(answer, shipped()).hit(5)) for answer in answers]
     table = Table("confidence", "commits", "said", "found", title="calibration")

@@ -22,8 +22,8 @@ from tests.bench.figure import Figure
 from tests.bench.targets_clarte_stages import stages
 from trialfleet_targets.clarte.method import Clarte
 from trialfleet_targets.clarte.prepare import prepare
-from trialfleet_targets.facts import Definition, DefinitionKind, Edge, EdgeKind, FileFacts, Import, Language
 from trialfleet_targets.snapshot import PastCommit, Snapshot, SourceFile
+from trialfleet_targets.syntax_facts import Definition, DefinitionKind, Edge, EdgeKind, FileFacts, Import, Language
 
 FILES, COMMITS, QUERIES = 10_000, 4_000, 200
 NOW, EVERY_S = 1_700_000_000, 4 * 3600

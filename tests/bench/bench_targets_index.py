@@ -54,14 +54,15 @@ print(time.perf_counter() - began)
 """
 
 _ASK = """
-import pathlib, random, sys, time
+import pathlib, random, subprocess, sys, time
 from trialfleet_targets.index import index_at
 from trialfleet_targets.predict import predict
 began = time.perf_counter()
 index = index_at(sys.argv[1], cache=pathlib.Path(sys.argv[2]))
 loaded = time.perf_counter()
 draw = random.Random(1)
-subjects = [one.subject for one in index.history]
+log = ["git", "-C", sys.argv[1], "log", "--format=%s"]
+subjects = subprocess.run(log, check=True, capture_output=True, text=True).stdout.splitlines()
 prompts = [" ".join(draw.choices(draw.choice(subjects).split(), k=10)) for _ in range(int(sys.argv[3]) + 1)]
 taken = []
 for prompt in prompts:

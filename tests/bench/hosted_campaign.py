@@ -14,18 +14,19 @@ from typing import Any
 import psutil
 
 from tests.cluster.simulated_campaign import arguments, asked_plan
-from trialfleet_controller import epochs
+from trialfleet_controller.dispatch import epochs
+from trialfleet_controller.dispatch.drive_options import AmendedLimits, DriveOptions
+from trialfleet_controller.dispatch.stop_conditions import Interrupt
 from trialfleet_controller.hosting import on_ray
-from trialfleet_controller.hosting.drive import drive, pods
-from trialfleet_controller.hosting.host import Job
 from trialfleet_controller.hosting.leasing import Pool
 from trialfleet_controller.hosting.messages import Supervisor
-from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.private_ray import PrivateRay
-from trialfleet_controller.progress import view
-from trialfleet_controller.steering import Interrupt
-from trialfleet_runner.campaign import StoreSpec
-from trialfleet_runner.store.open import open_store
+from trialfleet_controller.hosting.pods import drive_shards, pods
+from trialfleet_controller.hosting.private_ray import PrivateRay
+from trialfleet_controller.hosting.shard_host import DispatcherJob
+from trialfleet_controller.status.progress import view
+from trialfleet_ledger.campaign import StoreSpec
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.store.open import open_store
 
 EVERY_S = 1.0
 
@@ -75,8 +76,9 @@ def main() -> None:
     plan = asked_plan(options)
     store = open_store(options.store)
     plan, _ = Ledger(store, plan.campaign).freeze(plan)
-    driver = epochs.claim(store, plan.campaign, epochs.Pulse())
-    site, memory = pods(plan, StoreSpec(url=options.store), elsewhere=False), Memory()
+    driver = epochs.claim(store, plan.campaign, epochs.HeartbeatConfig())
+    address, memory = StoreSpec(url=options.store), Memory()
+    site = pods(plan, address, DriveOptions.of(plan), elsewhere=False)
     private = PrivateRay(cpus=4)
     try:
         idle = [private.ray.remote(num_cpus=0.1)(Idle).remote() for _ in range(2)]
@@ -85,12 +87,14 @@ def main() -> None:
             threading.Thread(target=memory.follow, daemon=True).start()
 
         @contextmanager
-        def place(name: str, pool: Pool, jobs: Sequence[Job]) -> Generator[Supervisor]:
+        def place(name: str, pool: Pool, jobs: Sequence[DispatcherJob]) -> Generator[Supervisor]:
             with on_ray.hosted(private.ray, name, pool, jobs) as supervisor:
                 yield supervisor
 
         with view(as_json=True, terminal=False) as shown:
-            ending = drive(plan, plan.reps, site, place, driver, Interrupt(), shown, lambda event: None)
+            ending = drive_shards(
+                plan, AmendedLimits.of(plan), site, place, driver, Interrupt(), shown, lambda event: None
+            )
         memory.stop()
     finally:
         private.close()

@@ -13,31 +13,29 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.bench.targets_repositories import Listed, listed
+from trialfleet_targets.arrays import Flags, Floats, Ints, Stored
 from trialfleet_targets.clarte import examples, fusion
-from trialfleet_targets.clarte.fusion import DEFAULT, Weights
-from trialfleet_targets.clarte.method import ALL, MOST_RANKED, Clarte, Stages
+from trialfleet_targets.clarte.fusion import DEFAULT, FusionWeights
+from trialfleet_targets.clarte.method import ALL, MAX_RANKED, Clarte, Stages
 from trialfleet_targets.clarte.prepare import prepare
 from trialfleet_targets.evaluation.baselines import PATH_AND_CONTENT
 from trialfleet_targets.evaluation.cases import cases
-from trialfleet_targets.evaluation.metrics import Outcome, measures, outcome, paired
-from trialfleet_targets.evaluation.parsing import learn_for
+from trialfleet_targets.evaluation.metrics import CaseScore, measures, outcome, paired
 from trialfleet_targets.evaluation.run import of_language
-from trialfleet_targets.graph.model import FileGraph, Flags, Ints
-from trialfleet_targets.kept import Kept
-from trialfleet_targets.matrices import Floats
-from trialfleet_targets.reading import snapshot_at
+from trialfleet_targets.graph.model import FileGraph
 from trialfleet_targets.repository import Repository
 from trialfleet_targets.snapshot import Snapshot
+from trialfleet_targets.snapshot_reader import snapshot_at
 from trialfleet_targets.text import fields
 from trialfleet_targets.text.bm25f import BM25F
-from trialfleet_targets.text.postings import Postings, Stored
+from trialfleet_targets.text.postings import Postings
 from trialfleet_targets.text.tokens import Tokenizer
 
 CHOSEN = ("encode/httpx", "colinhacks/zod", "spf13/cobra", "sharkdp/bat", "google/gson")
 """One of each language; no figure of the product is reported of them."""
 COMMITS = 40
 CONTENT, EVERY_WORD = "BM25 path + content, for scale", "a  BM25F, published fields"
-LEXICAL, GRAPH, TEMPORAL = Weights((1, 0, 0, 0)), Weights((0, 1, 0, 0)), Weights((0, 0, 1, 0))
+LEXICAL, GRAPH, TEMPORAL = FusionWeights((1, 0, 0, 0)), FusionWeights((0, 1, 0, 0)), FusionWeights((0, 0, 1, 0))
 OWN_WORDS = Stages(spreading=False, tests=False, ceiling=False, similar=False, weights=LEXICAL)
 LEARNED, LEAKING, METHOD = "i  λ learned instead", "i′ λ learned from the published distance", "the method"
 IN_TURN: Mapping[str, Stages] = {
@@ -47,7 +45,7 @@ IN_TURN: Mapping[str, Stages] = {
     "d  + tests": Stages(ceiling=False, similar=False, weights=LEXICAL),
     "e  + ceiling": Stages(similar=False, weights=LEXICAL),
     "f  + similar files (LSA)": Stages(weights=LEXICAL),
-    "g  + Katz, as much as words": Stages(weights=Weights((0.5, 0.5, 0, 0))),
+    "g  + Katz, as much as words": Stages(weights=FusionWeights((0.5, 0.5, 0, 0))),
     "h  + coupling, betweenness: default λ": Stages(weights=DEFAULT),
 }
 """Each beside all before it."""
@@ -61,7 +59,7 @@ ALONE: Mapping[str, Stages] = {
         spreading=False, tests=False, ceiling=False, similar=False, weights=TEMPORAL
     ),
     "betweenness, .15 beside .85 of words": Stages(
-        spreading=False, tests=False, ceiling=False, similar=False, weights=Weights((0.85, 0, 0, 0.15))
+        spreading=False, tests=False, ceiling=False, similar=False, weights=FusionWeights((0.85, 0, 0, 0.15))
     ),
 }
 """Each beside the words of b2 alone."""
@@ -72,7 +70,7 @@ class Taken:
     """One commit, asked in every way. `learned`: λ from the older commits; `used`: whether the newest confirmed
     it; `leaking`: λ learned with the published distance."""
 
-    outcomes: Mapping[str, Outcome]
+    outcomes: Mapping[str, CaseScore]
     learned: tuple[float, ...]
     leaking: tuple[float, ...]
     used: bool
@@ -128,22 +126,20 @@ def _kept(one: Listed, cache: Path) -> list[Taken]:
 def _taken(one: Listed, cache: Path) -> Iterator[Taken]:
     repository = Repository.open(one.folder)
     asked = cases(repository, one.name, COMMITS, language=one.language)
-    learn_for(repository, Kept(cache / "facts.sqlite"), asked)
     prepared: Stored | None = None
     content: Postings | None = None
     every_word: Postings | None = None
     plain, all_words = Tokenizer(), Tokenizer(stop_words=frozenset())
     for case in reversed(asked):
-        snapshot = of_language(snapshot_at(repository, case.parent, cache=cache, processes=1), case.language)
+        snapshot = of_language(snapshot_at(repository, case.parent, cache=cache), case.language)
         prepared = prepare(snapshot, prepared)
         content = fields.prepare(snapshot.files, plain, ("path", "content"), previous=content)
         every_word = fields.prepare(snapshot.files, all_words, previous=every_word)
-        learned, used = _weights(prepared, "learned"), _weights(prepared, "weights")
-        leaking = _leaking(snapshot, prepared)
+        trained, leaking = _trained(snapshot, prepared), _trained(snapshot, prepared, leave_one_out=False).learned
         asks = {
             **IN_TURN,
             **{f"b2 and {name} alone": chosen for name, chosen in ALONE.items()},
-            LEARNED: Stages(weights=learned),
+            LEARNED: Stages(weights=trained.learned),
             LEAKING: Stages(weights=leaking),
             METHOD: ALL,
         }
@@ -152,38 +148,31 @@ def _taken(one: Listed, cache: Path) -> Iterator[Taken]:
             for name, chosen in asks.items()
         }
         targets = {path for path, file in snapshot.files.items() if not file.test}
-        rankings[CONTENT] = _best(
-            BM25F.of(content, PATH_AND_CONTENT), plain.query(case.prompt, synonyms=False), targets
-        )
-        rankings[EVERY_WORD] = _best(BM25F.of(every_word), all_words.query(case.prompt, synonyms=False), targets)
+        rankings[CONTENT] = _best(BM25F.of(content, PATH_AND_CONTENT), plain.terms(case.prompt), targets)
+        rankings[EVERY_WORD] = _best(BM25F.of(every_word), all_words.terms(case.prompt), targets)
         truth = set(case.truth)
         yield Taken(
             {name: outcome(one.name, ranked, truth) for name, ranked in rankings.items()},
-            learned.values,
+            trained.learned.values,
             leaking.values,
-            used == learned,
+            trained.weights == trained.learned,
         )
 
 
-def _best(index: BM25F, query: Mapping[str, float], targets: set[str]) -> list[str]:
-    scores, names = index.scores(query), index.postings.names
+def _best(index: BM25F, terms: Sequence[str], targets: set[str]) -> list[str]:
+    scores, names = index.scores(dict.fromkeys(terms, 1.0)), index.postings.names
     order = [at for at in np.argsort(-scores, kind="stable").tolist() if scores[at] > 0 and names[at] in targets]
-    return [names[at] for at in order[:MOST_RANKED]]
+    return [names[at] for at in order[:MAX_RANKED]]
 
 
-def _weights(prepared: Stored, name: str) -> Weights:
-    lexical, graph, temporal, between = cast(Floats, prepared[name]).tolist()
-    return Weights((lexical, graph, temporal, between))
-
-
-def _leaking(snapshot: Snapshot, prepared: Stored) -> Weights:
-    world = examples.World(
+def _trained(snapshot: Snapshot, prepared: Stored, *, leave_one_out: bool = True) -> fusion.Training:
+    indexed = examples.IndexedFiles(
         FileGraph.of(snapshot.files, snapshot.edges),
         cast(Flags, prepared["tests"]),
         cast(Ints, prepared["communities"]),
         cast(Floats, prepared["betweenness"]).astype(np.float64),
     )
-    return fusion.train(examples.groups(world, snapshot.history, leave_one_out=False)).learned
+    return fusion.train(examples.groups(indexed, snapshot.history, leave_one_out=leave_one_out))
 
 
 def _print(table: Table) -> None:

@@ -25,20 +25,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
-from tests.bench.bench_targets import ABLATIONS
+from tests.bench.bench_targets import ABLATIONS, names_a_file
 from tests.bench.targets_repositories import Listed, listed, split
-from trialfleet_targets.default.features import NAMES, PARTS, Knowledge
+from trialfleet_targets.arrays import Stored
+from trialfleet_targets.default.features import NAMES, PARTS, FeatureExtractor
 from trialfleet_targets.default.prepare import prepare
 from trialfleet_targets.default.weights import log_odds, softmax
-from trialfleet_targets.evaluation.cases import ALL_COMMITS, Case, cases
+from trialfleet_targets.errors import TargetsError
+from trialfleet_targets.evaluation.cases import EvaluationCase, cases, family
 from trialfleet_targets.evaluation.metrics import paired
-from trialfleet_targets.evaluation.parsing import learn, rows
-from trialfleet_targets.history import MAX_COMMITS, history
-from trialfleet_targets.kept import Kept
-from trialfleet_targets.repository import GitError, Repository
+from trialfleet_targets.repository import Repository
 from trialfleet_targets.snapshot import Snapshot
-from trialfleet_targets.source_files import Files
-from trialfleet_targets.text.postings import Stored
+from trialfleet_targets.snapshot_reader import snapshot_at
 
 Floats = npt.NDArray[np.float64]
 RIDGE = 0.01
@@ -51,7 +49,7 @@ BINS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 class Asked:
     """One commit: features of its candidates and which of them it changed."""
 
-    case: Case
+    case: EvaluationCase
     values: npt.NDArray[np.float32]
     true: npt.NDArray[np.bool_]
     candidates: int
@@ -86,25 +84,18 @@ def main(arguments: Sequence[str]) -> int:
 def asked(listed: Listed, most: int, cache: Path) -> Iterable[Asked]:
     """The newest commits of a repository that may be asked for, oldest first: each index grows out of the last."""
     repository = Repository.open(listed.folder)
-    kept = Kept(cache / "facts.sqlite")
-    found = cases(repository, listed.name, most, language=listed.language)
-    trees = {case.parent: rows(repository, case) for case in found}
-    learn(repository, kept, trees.values(), tests=False)
-    everything = {one.sha: one for one in history(repository, repository.resolve(), max_commits=ALL_COMMITS)}
     before: Stored | None = None
-    for case in reversed(found):
-        files = Files(repository, trees[case.parent], kept)
-        walk = repository.git("rev-list", f"--max-count={MAX_COMMITS}", case.parent).decode().split()
-        past = tuple(everything[sha] for sha in walk)
+    for case in reversed(cases(repository, listed.name, most, language=listed.language)):
         try:
-            before = prepare(Snapshot(case.parent, past[0].time, files, (), past), before)
-        except GitError:  # a partial clone without some of the files
-            before = None
+            read = snapshot_at(repository, case.parent, cache=cache)
+        except TargetsError:  # a partial clone without some of the files
             continue
-        knowledge = Knowledge(before)
-        candidates = knowledge.candidates(case.prompt)
-        true = np.array([knowledge.paths[file] in case.truth for file in candidates.files])
-        yield Asked(case, candidates.values.astype(np.float32), true, len(knowledge.paths))
+        files = {path: file for path, file in read.files.items() if family(path) == case.language}
+        before = prepare(Snapshot(read.commit, read.time, files, (), read.history), before)
+        extractor = FeatureExtractor(before)
+        candidates = extractor.candidates(case.prompt)
+        true = np.array([extractor.paths[file] in case.truth for file in candidates.files])
+        yield Asked(case, candidates.values.astype(np.float32), true, len(extractor.paths))
 
 
 def learnt(rows: Sequence[Asked]) -> dict[str, Any]:
@@ -252,7 +243,7 @@ def report(scored: Sequence[tuple[Asked, Floats]]) -> None:
     column = NAMES.index("first_stage")
     for label, chosen in (
         ("all", scored),
-        ("no name", [pair for pair in scored if not pair[0].case.names_a_file]),
+        ("no name", [pair for pair in scored if not names_a_file(pair[0].case)]),
     ):
         _print(f"{label:8} first stage", [first(row.true, row.values[:, column]) for row, _ in chosen])
         _print(f"{label:8} learnt     ", [first(row.true, scores) for row, scores in chosen])

@@ -15,23 +15,25 @@ from typing import Any
 
 from tests.cluster.cluster import ended
 from tests.cluster.minimal import Minimal, kubectl, minimal
-from trialfleet_controller import keys
-from trialfleet_controller.backend import AttemptId, Order
+from tests.support import records
+from trialfleet_controller.backends.kube import names
+from trialfleet_controller.backends.kube.api_requests import KubeRequest
+from trialfleet_controller.backends.kube.backend import KubernetesBackend
+from trialfleet_controller.backends.kube.client import Client
+from trialfleet_controller.backends.kube.manifest import COMMANDS, ContainerCommands
+from trialfleet_controller.backends.protocol import AttemptId, Order
+from trialfleet_controller.backends.runner_termination import RunnerTermination
 from trialfleet_controller.campaigns import from_file
-from trialfleet_controller.classify import Departure
-from trialfleet_controller.kube import names
-from trialfleet_controller.kube.backend import KubernetesBackend
-from trialfleet_controller.kube.client import Client
-from trialfleet_controller.kube.manifest import COMMANDS, Commands
-from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.orders import Granter
-from trialfleet_controller.plan import trials
+from trialfleet_controller.dispatch.launch_requests import Granter
+from trialfleet_controller.trial_order import trials
+from trialfleet_ledger import keys
+from trialfleet_ledger.bundle import Bundle, unpack
+from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.records import AgentSpec, End, Grants, Limits, Patch
+from trialfleet_ledger.store.protocol import Store
 from trialfleet_runner.agents.registry import agent as registered
-from trialfleet_runner.bundle import Bundle, unpack
-from trialfleet_runner.campaign import Plan
-from trialfleet_runner.canonical import canonical_json, sha256
-from trialfleet_runner.contract import AgentSpec, End, Grants, Intent, Limits, Patch
-from trialfleet_runner.store.protocol import Store
 
 KEY = "sk-planted-0123456789abcdef"  # the model's, in a Secret that the runner alone mounts
 Json = dict[str, Any]
@@ -50,9 +52,10 @@ class Changed(Client):
     def __post_init__(self) -> None:
         super().__init__(self.inner._connection)
 
-    def create_pod(self, namespace: str, pod: Json) -> Json:
-        self.change(pod)
-        return super().create_pod(namespace, pod)
+    def call(self, request: KubeRequest) -> Json:
+        if request.method == "POST" and request.body is not None and request.body["kind"] == "Pod":
+            self.change(request.body)
+        return super().call(request)
 
 
 def as_it_is(pod: Json) -> None:
@@ -73,7 +76,7 @@ class Left:
     store: Store
     grants: Grants
     grants_url: str
-    departure: Departure
+    departure: RunnerTermination
     pod: Json
 
     def raw(self, name: keys.AttemptFile) -> bytes:
@@ -150,7 +153,7 @@ class Site:
         limits: Limits = LIMITS,
         timeout_s: float = 60,
         change: Change = as_it_is,
-        commands: Commands = COMMANDS,
+        commands: ContainerCommands = COMMANDS,
         attempt: int = 1,
         meanwhile: Callable[[str], object] = lambda pod: None,
     ) -> Left:
@@ -159,18 +162,14 @@ class Site:
         spec = AgentSpec(kind="command", timeout_s=timeout_s, options={"argv": argv})
         plan = self.plan_of(spec, limits)
         (trial,) = trials(plan)
-        intent = Intent(
-            trial=trial.id, attempt=attempt, nonce="n", epoch=1, at=time.time(),
-            previous_end=None if attempt == 1 else "0" * 64,
-        )  # fmt: skip
+        previous = None if attempt == 1 else "0" * 64
+        intent = records.intent(trial=trial.id, attempt=attempt, at=time.time(), previous_end=previous)
         granter = Granter(plan, self.store)
         grants = granter.grants(trial, intent, None)
-        url = granter.url(Ledger(self.store, plan.campaign).grant(grants))
+        url = granter.url(Ledger(self.store, plan.campaign).attempts.grant(grants))
         name = names.pod(plan.uid, trial.id, attempt)
         client = Changed(Client.connect(), change)
-        with closing(
-            KubernetesBackend.open(plan, store_url=self.store.url, client=client, commands=commands)
-        ) as pods:
+        with closing(KubernetesBackend(plan, store_url=self.store.url, client=client, commands=commands)) as pods:
             pods.launch(Order(AttemptId(trial.id, attempt), canonical_json(grants), url))
             meanwhile(name)
             departure = _departure(pods)
@@ -179,7 +178,7 @@ class Site:
             return Left(self.store, grants, url, departure, raw)
 
 
-def _departure(pods: KubernetesBackend) -> Departure:
+def _departure(pods: KubernetesBackend) -> RunnerTermination:
     until = time.monotonic() + ENDS_S
     while time.monotonic() < until:
         for finished in pods.poll(0.5):

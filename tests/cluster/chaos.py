@@ -16,10 +16,11 @@ from collections import Counter
 from collections.abc import Callable
 
 from tests.cluster.cluster import done, kubectl
-from tests.cluster.faults import CAMPAIGN, Victim, inflict, until, victim
+from tests.cluster.faults import CAMPAIGN, Victim, inflict, victim
 from tests.cluster.simulated_rig import start_kubelet
-from tests.integration.campaign_audit import records
-from trialfleet_runner.contract import LossClass
+from tests.support.audit import records
+from tests.support.waiting import wait_until
+from trialfleet_ledger.records import LossClass
 
 BEHAVIOUR = ("--run-s", "2", "--spread", "0.5", "--patch")
 TRIALS_PER_KILL = 15
@@ -51,7 +52,7 @@ class Storm:
             assert self.controller.poll() in (None, 0), f"a controller gave up: {self.controller.communicate()[0]}"
             return self.made.outcomes() >= share * self.made.trials
 
-        until(there, within_s=240)
+        wait_until(there, within_s=240)
 
     def strike(self) -> None:
         """One of them, chosen among those that came least, so that few kills are of many kinds."""

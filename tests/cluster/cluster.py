@@ -12,8 +12,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from tests.support.waiting import wait_until
+
 CHECKOUT = Path(__file__).parents[2]
 Raw = dict[str, Any]
+
+
+def on_cluster(*more: str, timeout_s: float = 600) -> list[pytest.MarkDecorator]:
+    """Marks of slow tests with a cluster, a store, the image, and what else is named."""
+    needed = pytest.mark.needs("cluster", "s3", "image", *more)
+    return [pytest.mark.cluster, needed, pytest.mark.slow, pytest.mark.timeout(timeout_s)]
 
 
 def kubectl(*argv: str, stdin: Any = None, user: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -40,14 +50,43 @@ def account(namespace: str, name: str) -> str:
     return f"system:serviceaccount:{namespace}:{name}"
 
 
+def allow(namespace: str, account: str, *roles: str, at: str | None = None) -> None:
+    """The service account of this namespace may work by these Roles of namespace `at`, its own by default."""
+    for role in roles:
+        binding = ("create", "rolebinding", f"{account}-by-{role}", "-n", at or namespace)
+        done(kubectl(*binding, f"--role={role}", f"--serviceaccount={namespace}:{account}"))
+
+
+def apply_roles(namespace: str) -> None:
+    """Those of k8s/base, and the accounts."""
+    for file in ("accounts.yaml", "roles.yaml"):
+        done(kubectl("apply", "--server-side", "-n", namespace, "-f", str(CHECKOUT / "k8s/base" / file)))
+
+
+def kubeconfig(namespace: str, account: str, path: Path) -> Path:
+    """The administrator's, with a token of the account in place of the administrator: those skip what a restarted
+    server has not read yet."""
+    config = json.loads(done(kubectl("config", "view", "--raw", "--minify", "-o", "json")))
+    token = done(kubectl("create", "token", account, "-n", namespace, "--duration=2h")).strip()
+    config["users"][0]["user"] = {"token": token}
+    path.write_text(json.dumps(config))
+    return path
+
+
 @contextmanager
 def fresh_namespace(prefix: str) -> Iterator[str]:
     """A name that nobody uses; the namespace is removed at the end, whoever made it."""
     name = f"{prefix}-{secrets.token_hex(4)}"
-    try:
+    with removed_at_the_end(name):
         yield name
+
+
+@contextmanager
+def removed_at_the_end(namespace: str) -> Iterator[None]:
+    try:
+        yield
     finally:
-        kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+        kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
 
 
 @contextmanager
@@ -63,11 +102,16 @@ def applied_base(folder: Path, prefix: str) -> Iterator[str]:
 
 def await_quota(namespace: str, timeout_s: float = 120) -> None:
     """Returns once the cluster counts what there is: until then a quota refuses nothing."""
-    until = time.monotonic() + timeout_s
     counted = ("-n", namespace, "get", "resourcequotas", "-o", "jsonpath={.items[*].status.hard}")
-    while not done(kubectl(*counted)):
-        assert time.monotonic() < until, f"nobody counts in {namespace}"
-        time.sleep(0.1)
+    wait_until(lambda: done(kubectl(*counted)), f"a quota counts in {namespace}", within_s=timeout_s, every_s=0.1)
+
+
+def evict(namespace: str, name: str) -> None:
+    """Through the eviction API, as `kubectl drain` does it."""
+    head = {"name": name, "namespace": namespace}
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": head}
+    path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
+    done(kubectl("create", "--raw", path, "-f", "-", stdin=body))
 
 
 def ended(namespace: str, pod: str, timeout_s: float = 120) -> str:
@@ -78,6 +122,12 @@ def ended(namespace: str, pod: str, timeout_s: float = 120) -> str:
         if phase in ("Succeeded", "Failed") or time.monotonic() > until:
             return phase
         time.sleep(0.3)
+
+
+def restricted_namespace(name: str) -> None:
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    head = {"name": name, "labels": labels}
+    done(kubectl("apply", "-f", "-", stdin={"apiVersion": "v1", "kind": "Namespace", "metadata": head}))
 
 
 def restricted_pod(name: str, image: str, *argv: str, **spec: Any) -> Raw:

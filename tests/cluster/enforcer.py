@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from typing import IO
 
 from tests.cluster.policies import Peer, Raw, reached, reaches
-from trialfleet_controller.kube.client import Client
-from trialfleet_controller.kube.errors import ApiError
+from trialfleet_controller.backends.kube.api_requests import PODS, KubeRequest
+from trialfleet_controller.backends.kube.client import Client
+from trialfleet_controller.backends.kube.errors import ApiError
 
 METADATA = "169.254.169.254"  # where clouds serve their nodes' credentials
 METADATA_PORT = 80
@@ -155,8 +156,8 @@ class Enforcer:
 
     def _look(self, client: Client) -> None:
         where = f"/apis/networking.k8s.io/v1/namespaces/{self._namespace}/networkpolicies"
-        policies: list[Raw] = client.call("GET", where)["items"]
-        pods = sorted(located(client.list_pods(self._namespace, "").items), key=lambda pod: pod.name)
+        policies: list[Raw] = client.page(KubeRequest("GET", where)).items
+        pods = sorted(located(client.page(PODS.list(self._namespace)).items), key=lambda pod: pod.name)
         self._nft.install(rules(policies, pods, self._namespace, self._addresses), [pod.address for pod in pods])
         now = Seen(frozenset(pod.name for pod in pods), frozenset(each["metadata"]["name"] for each in policies))
         with self._changed:

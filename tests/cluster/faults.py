@@ -8,26 +8,26 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tests.cluster.cluster import done, kubectl
+from tests.cluster.cluster import allow, apply_roles, kubeconfig
 from tests.cluster.simulated.life import DOUBLED, TROUBLE
 from tests.cluster.simulated_campaign import simulated_plan
 from tests.cluster.simulated_rig import ROOT, Rig, rig
-from tests.integration.campaign_audit import audit, records
-from trialfleet_controller.fault import VARIABLE
-from trialfleet_runner.campaign import Plan
-from trialfleet_runner.contract import Outcome
-from trialfleet_runner.store.open import open_store
-from trialfleet_runner.store.protocol import Store
+from tests.support.audit import audit, ending, records
+from tests.support.waiting import wait_until
+from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.kill_points import VARIABLE
+from trialfleet_ledger.records import Outcome
+from trialfleet_ledger.store.open import open_store
+from trialfleet_ledger.store.protocol import Store
 
 CAMPAIGN = "simulated"
+CONTROLLER = "trialfleet-controller"  # an account, and the Role that it works by
 CONDITIONS = 5  # of a simulated campaign
 
 
@@ -46,14 +46,6 @@ def during(server: str, seconds: int) -> Generator[None]:
         assert fault.stdout.readline() == "down\n", f"{server} was not killed"
         yield
         assert fault.wait() == 0
-
-
-def until(happens: Callable[[], Any], *, within_s: float = 120) -> Any:
-    end = time.monotonic() + within_s
-    while not (found := happens()):
-        assert time.monotonic() < end, f"not within {within_s} s"
-        time.sleep(0.1)
-    return found
 
 
 @dataclass
@@ -108,14 +100,16 @@ class Victim:
             assert controller.poll() is None, f"it ended early: {controller.communicate()[0]}"
             return self.outcomes() >= share * self.trials
 
-        until(there)
+        wait_until(there)
         assert self.outcomes() < self.trials, "too late to test anything"
         return records(self.store, CAMPAIGN)
 
     def complete(self, controller: subprocess.Popen[str], *, within_s: float = 240) -> None:
         printed, _ = controller.communicate(timeout=within_s)
         assert controller.returncode == 0, printed
-        assert json.loads(printed.splitlines()[-1])["ending"] == "complete", printed
+        keys = [found.key for found in self.store.list(f"{CAMPAIGN}/outcomes/")]
+        outcomes = (Outcome.model_validate_json(raw or b"") for _, raw in self.store.get_many(keys))
+        assert json.loads(printed.splitlines()[-1])["ending"] == ending(outcomes), printed
 
     def audited(self, before: dict[str, bytes] | None = None) -> tuple[list[Outcome], Counter[str]]:
         """Every outcome, each once and right; and what the node has played."""
@@ -131,23 +125,10 @@ class Victim:
 def victim(*behaviour: str, tasks: int = 1, reps: int = 8, width: int = 10) -> Generator[Victim]:
     """`behaviour`: options of the simulated kubelet."""
     with rig(*behaviour) as made, tempfile.TemporaryDirectory() as folder:
-        config = _as_controller(made.namespace, Path(folder))
+        apply_roles(made.namespace)
+        allow(made.namespace, CONTROLLER, CONTROLLER)
+        config = kubeconfig(made.namespace, CONTROLLER, Path(folder) / "kubeconfig")
         yield Victim(made, tasks, reps, width, config)
-
-
-def _as_controller(namespace: str, folder: Path) -> Path:
-    """A kubeconfig with the Role of k8s/base, not an administrator's: those skip what a restarted server has not
-    read yet."""
-    for file in ("accounts.yaml", "roles.yaml"):
-        done(kubectl("apply", "--server-side", "-n", namespace, "-f", str(ROOT / "k8s/base" / file)))
-    role, account = "--role=trialfleet-controller", f"--serviceaccount={namespace}:trialfleet-controller"
-    done(kubectl("create", "rolebinding", "tested", "-n", namespace, role, account))
-    config = json.loads(done(kubectl("config", "view", "--raw", "--minify", "-o", "json")))
-    token = done(kubectl("create", "token", "trialfleet-controller", "-n", namespace, "--duration=2h"))
-    config["users"][0]["user"] = {"token": token.strip()}
-    path = folder / "kubeconfig"
-    path.write_text(json.dumps(config))
-    return path
 
 
 @contextmanager

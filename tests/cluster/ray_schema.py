@@ -6,12 +6,12 @@ megabyte, most of it the schema of pods, which admission checks (`test_manifests
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
 from tests.cluster.cluster import done, kubectl
+from tests.support.waiting import wait_until
 
 NAME = "rayclusters.ray.io"
 Raw = dict[str, Any]
@@ -73,10 +73,8 @@ def ray_clusters() -> Generator[None]:
     if ours:
         done(kubectl("create", "-f", "-", stdin=_DEFINITION))
     try:
-        until = time.monotonic() + 120
-        while kubectl("get", "--raw", "/apis/ray.io/v1/rayclusters?limit=1").returncode != 0:
-            assert time.monotonic() < until, "the API server does not serve ray.io/v1"
-            time.sleep(0.3)
+        listing = ("get", "--raw", "/apis/ray.io/v1/rayclusters?limit=1")
+        wait_until(lambda: kubectl(*listing).returncode == 0, "the API server serves ray.io/v1", every_s=0.3)
         yield
     finally:
         if ours:

@@ -16,7 +16,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.integration.scripted_messages import Reply, Request, Say, ScriptedMessages, Usage, serving
+from tests.support.scripted_messages import Reply, Request, Say, ScriptedMessages, Usage, serving
 
 MESSAGES, CONTROL = 8000, 8001
 PATIENCE_S = 10  # of one question

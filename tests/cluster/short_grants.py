@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from trialfleet_controller import orders
-from trialfleet_runner.campaign import Plan
+from trialfleet_controller.backends import attempt_times
 from trialfleet_runner.cli import main
 
 
-def expire_after(seconds: float) -> None:
-    def lives_s(plan: Plan) -> float:
-        del plan
-        return seconds
-
-    orders.grants_expire_s = lives_s
+def lives_s(plan: attempt_times.AttemptSettings) -> float:
+    del plan
+    return seconds
 
 
 if __name__ == "__main__":
-    expire_after(float(sys.argv.pop(1)))
+    seconds = float(sys.argv.pop(1))
+    attempt_times.grants_expire_s = lives_s
     main()

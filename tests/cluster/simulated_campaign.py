@@ -15,18 +15,19 @@ from collections import Counter
 from typing import Any
 
 from tests.cluster.simulated.kubelet import LABEL
-from tests.integration.fake_campaign import fake_plan
-from trialfleet_controller import epochs
-from trialfleet_controller.dispatcher import Dispatcher
-from trialfleet_controller.kube.backend import KubernetesBackend
-from trialfleet_controller.kube.client import Client
-from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.plan import trials
-from trialfleet_controller.steering import Rhythm
-from trialfleet_runner.campaign import Graces, KubernetesPlan, Plan, Toleration
-from trialfleet_runner.canonical import digest
-from trialfleet_runner.store.open import open_store
-from trialfleet_runner.store.s3 import S3Store
+from tests.support.plans import make_plan
+from trialfleet_controller.backends.kube.api_requests import KubeRequest
+from trialfleet_controller.backends.kube.backend import KubernetesBackend
+from trialfleet_controller.backends.kube.client import Client
+from trialfleet_controller.dispatch import epochs
+from trialfleet_controller.dispatch.dispatcher import Dispatcher
+from trialfleet_controller.dispatch.stop_conditions import PollIntervals
+from trialfleet_controller.trial_order import trials
+from trialfleet_ledger.campaign import Graces, KubernetesPlan, Plan, Toleration
+from trialfleet_ledger.canonical import digest
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.store.open import open_store
+from trialfleet_ledger.store.s3 import S3Store
 
 IMAGE_ID = f"sha256:{digest('simulated')}"
 CONDITIONS = ("none", "placebo", "flat_llm", "intent_layer", "preamble_only")
@@ -48,7 +49,7 @@ def simulated_plan(
         creates_burst=1_000,
         graces=Graces(unseen_s=20, termination_s=5),
     )
-    plan = fake_plan(tasks=tasks, conditions=CONDITIONS, reps=reps, parallel=width)
+    plan = make_plan(tasks=tasks, conditions=CONDITIONS, reps=reps, parallel=width)
     return plan.model_copy(
         update={"campaign": name, "uid": digest([node, name])[:32], "kubernetes": kube, "blocks_ahead": reps}
     )
@@ -84,9 +85,9 @@ class Counted:
     def of_client(self, client: Client) -> None:
         plain = client.call
 
-        def call(method: str, path: str, **more: Any) -> Any:
-            self.calls[f"api {method}"] += 1
-            return plain(method, path, **more)  # type: ignore[arg-type]
+        def call(request: KubeRequest) -> Any:
+            self.calls[f"api {request.method}"] += 1
+            return plain(request)
 
         client.call = call  # type: ignore[method-assign]
 
@@ -106,14 +107,14 @@ def main() -> None:
         assert isinstance(store, S3Store)
         counted.of_store(store)
         counted.of_client(client)
-    driver = epochs.claim(store, plan.campaign, epochs.Pulse(enabled=not options.no_beat))
+    driver = epochs.claim(store, plan.campaign, epochs.HeartbeatConfig(enabled=not options.no_beat))
 
     def tell(message: str) -> None:
         print(f"{time.monotonic() - began:.2f} {message}", flush=True)
 
-    backend = KubernetesBackend.open(plan, store_url=options.store, client=client, tell=tell)
+    backend = KubernetesBackend(plan, store_url=options.store, client=client, tell=tell)
     every = trials(plan)
-    dispatcher = Dispatcher(plan, every, ledger, backend, driver, tell=tell, rhythm=Rhythm())
+    dispatcher = Dispatcher(plan, every, ledger, backend, driver, tell=tell, intervals=PollIntervals())
     tell("driving")
     driving, used = time.monotonic(), time.process_time()
     ending = dispatcher.run()

@@ -14,11 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import boto3
-from botocore.config import Config
-
 from tests.cluster.simulated.wire import Api, Refused
 from tests.cluster.simulated_campaign import IMAGE_ID
+from tests.support.buckets import bucket
 
 ROOT = Path(__file__).parents[2]
 MISSING = "needs a cluster in $KUBECONFIG and an S3 server in $S3_ENDPOINT"
@@ -71,8 +69,8 @@ def rig(*behaviour: str) -> Generator[Rig]:
     name = f"simulated-{secrets.token_hex(4)}"
     env = {**os.environ, "AWS_ENDPOINT_URL_S3": os.environ["S3_ENDPOINT"]}
     api = Api(threads=2)
-    with _bucket(name) as store, _namespace(api, name):
-        made = Rig(name, store, env)
+    with bucket(name), _namespace(api, name):
+        made = Rig(name, f"s3://{name}", env)
         try:
             start_kubelet(made, behaviour)
             yield made
@@ -88,21 +86,6 @@ def start_kubelet(made: Rig, behaviour: Sequence[str]) -> None:
     made.kubelet = made.start("tests.cluster.simulated", *argv)
     assert made.kubelet.stdout is not None
     assert made.kubelet.stdout.readline() == "ready\n", "the simulated kubelet did not come up"
-
-
-@contextmanager
-def _bucket(name: str) -> Generator[str]:
-    config = Config(s3={"addressing_style": "path"}, request_checksum_calculation="when_required")
-    client = boto3.client("s3", endpoint_url=os.environ["S3_ENDPOINT"], region_name="us-east-1", config=config)
-    client.create_bucket(Bucket=name)
-    try:
-        yield f"s3://{name}"
-    finally:
-        for page in client.get_paginator("list_objects_v2").paginate(Bucket=name):
-            there = [{"Key": item["Key"]} for item in page.get("Contents", ())]
-            if there:
-                client.delete_objects(Bucket=name, Delete={"Objects": there, "Quiet": True})
-        client.delete_bucket(Bucket=name)
 
 
 @contextmanager

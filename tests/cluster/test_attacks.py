@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -12,18 +11,17 @@ import pytest
 
 from tests.cluster import hostile
 from tests.cluster.attack_rig import KEY, LIMITS, Change, Json, Left, Site, as_it_is, container, site
-from tests.cluster.cluster import done
+from tests.cluster.cluster import done, on_cluster
 from tests.cluster.cluster import kubectl as asked
 from tests.cluster.minimal import kubectl
-from trialfleet_controller.kube.manifest import COMMANDS, GRANTS_URL
-from trialfleet_runner.contract import Delivery, End, LossClass, Metrics, Scored, Stop, Verdict
+from tests.support import records
+from tests.support.attempts import SIGNALS
+from tests.support.forged_modules import ATTACKS, WRITE
+from tests.support.waiting import wait_until
+from trialfleet_controller.backends.kube.manifest import COMMANDS
+from trialfleet_ledger.records import GRANTS_URL, LossClass, Stop, Verdict
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.needs("cluster", "s3", "image"),
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-]
+pytestmark = on_cluster()
 
 API = os.environ.get(
     "TRIALFLEET_TEST_API_SERVER", "kubernetes.default.svc"
@@ -125,10 +123,8 @@ def test_control_stolen_grants_forge_a_verdict_once(attacked: Site) -> None:
         runner, agent = container(pod, "runner"), container(pod, "agent")
         agent["env"] += [pair for pair in runner["env"] if pair["name"] == GRANTS_URL]
 
-    scored = Scored(
-        verdict=Verdict.PASSED, stop=Stop.FINISHED, tests_passed=True, metrics=Metrics(), delivery=Delivery()
-    )
-    forged = End(trial="t", attempt=1, nonce="forged", at=0, by="runner", scored=scored, bundle="0" * 64)
+    scored = records.scored()
+    forged = records.end(scored, nonce="forged")
     below_a_shell = replace(COMMANDS, agent=("/bin/sh", "-c", '"$@"; true', "sh", *COMMANDS.agent))
     left = attacked.run(hostile.STEAL, forged.model_dump_json(), change=steal, commands=below_a_shell)
     assert json.loads(left.raw("end.json"))["nonce"] == "forged"
@@ -145,10 +141,7 @@ def through_the_runner(attacked: Site, *scripts: str) -> tuple[Callable[[str], N
 
     def look(pod: str) -> None:
         inside = ("exec", pod, "-n", attacked.place.namespace, "-c", "runner", "--", "/bin/sh", "-c")
-        until = time.monotonic() + 120
-        while asked(*inside, "test -d /trialfleet/agent/ready").returncode:
-            assert time.monotonic() < until
-            time.sleep(0.3)
+        wait_until(lambda: asked(*inside, "test -d /trialfleet/agent/ready").returncode == 0, every_s=0.3)
         said.extend(asked(*inside, script).stdout for script in scripts)
         done(asked(*inside, "touch /trialfleet/agent/go"))
 
@@ -221,8 +214,22 @@ def test_no_file_that_an_agent_writes_is_a_verdict(attacked: Site) -> None:
     )
 
 
+def test_no_module_that_an_agent_adds_is_imported_by_the_tests(attacked: Site) -> None:
+    files = {path: text for attack in ATTACKS.values() for path, text in attack.items()}
+    left = attacked.run(WRITE, json.dumps(files))
+    assert verdict(left) == (Verdict.FAILED, Stop.FINISHED)
+    travels = {"evil.py", "helpers/pdb.py"}
+    assert set(left.patch.excluded) == set(files) - travels
+
+
+def test_signals_to_the_supervisors_change_nothing(attacked: Site) -> None:
+    """By the agent, and by the code that it leaves while the tests run."""
+    left = attacked.run(f"{SIGNALS}\nwith open('sqlparse/__init__.py', 'a') as file: file.write({SIGNALS!r})")
+    assert verdict(left) == (Verdict.FAILED, Stop.FINISHED)
+
+
 def test_control_what_cannot_be_closed_patched_code_decides_its_own_tests(attacked: Site) -> None:
-    """docs/security.md says so. The patch shows it, and is kept."""
+    """docs/explanation/security.md says so. The patch shows it, and is kept."""
     left = attacked.run(hostile.FORGE_IN_CODE)
     assert verdict(left) == (Verdict.PASSED, Stop.FINISHED)
     assert "TestReport.from_item_and_call" in left.patch.diff
@@ -319,7 +326,7 @@ def test_control_on_a_volume_that_the_runner_cannot_see_it_is_a_loss_to_be_tried
         hostile.FILL, "/tmp/full", "100", "200", timeout_s=210, limits=SMALL_DISK, change=unwatched_tmp
     )
     assert left.departure.named is not None
-    assert left.departure.named.loss is LossClass.EVICTED
+    assert left.departure.named.loss is LossClass.OVERUSE
 
 
 def test_no_file_of_the_nodes_can_be_filled(attacked: Site) -> None:

@@ -18,24 +18,20 @@ import pytest
 import zstandard
 
 from tests.cluster import scripted_pod
-from tests.cluster.cluster import CHECKOUT, restricted_pod
-from tests.cluster.faults import until
-from tests.cluster.minimal import Minimal, client, kubectl, minimal
-from tests.integration import scripted_messages
-from trialfleet_controller import keys
+from tests.cluster.cluster import CHECKOUT, on_cluster, restricted_pod
+from tests.cluster.minimal import Minimal, kubectl, minimal
+from tests.support import scripted_messages
+from tests.support.buckets import client
+from tests.support.waiting import wait_until
+from trialfleet_controller.backends.kube import names
 from trialfleet_controller.campaigns import from_file
-from trialfleet_controller.kube import names
-from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.plan import trials
-from trialfleet_runner.bundle import Bundle, unpack
-from trialfleet_runner.contract import End, PreflightResult, Scored, Stop, Verdict
+from trialfleet_controller.trial_order import trials
+from trialfleet_ledger import keys
+from trialfleet_ledger.bundle import Bundle, unpack
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.records import End, PreflightResult, Scored, Stop, Verdict
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.needs("cluster", "s3", "image"),
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-]
+pytestmark = on_cluster()
 
 KEY = "sk-planted-0123456789abcdef"
 MODEL = "claude-sonnet-4-6"
@@ -107,9 +103,9 @@ def campaign(place: Minimal) -> Left:
     said = place.folder / "said"
     with ExitStack() as stack:
         running = stack.enter_context(started(place, said, "run", str(file), "--no-ray", "--no-report", "--json"))
-        until(lambda: running.poll() is not None or asked(place, f"held/{len(CONDITIONS)}"), within_s=300)
+        wait_until(lambda: running.poll() is not None or asked(place, f"held/{len(CONDITIONS)}"), within_s=300)
         assert running.poll() is None, said.read_text()
-        live = {name: until(lambda name=name: arrived(place, file, name)) for name in CONDITIONS}
+        live = {name: wait_until(lambda name=name: arrived(place, file, name)) for name in CONDITIONS}
         pods = json.loads(kubectl("get", "pods", "-l", names.TRIAL, "-n", place.namespace, "-o", "json"))["items"]
         objects = kubectl("get", "pods,configmaps,events", "-n", place.namespace, "-o", "json")
         followed = [stack.enter_context(following(place, pod["metadata"]["name"])) for pod in pods]
@@ -130,8 +126,8 @@ def provider(place: Minimal) -> str:
     container["volumeMounts"].append({"name": PROVIDER, "mountPath": "/provider"})
     items = [{"key": file.name, "path": str(file.relative_to(CHECKOUT))} for file in files]
     made["spec"]["volumes"].append({"name": PROVIDER, "configMap": {"name": PROVIDER, "items": items}})
-    kubectl("create", "-n", place.namespace, "-f", "-", given=json.dumps(made))
-    until(lambda: answers(place))
+    kubectl("create", "-n", place.namespace, "-f", "-", stdin=made)
+    wait_until(lambda: answers(place))
     address = kubectl("get", "pod", PROVIDER, "-n", place.namespace, "-o", "jsonpath={.status.podIP}")
     return f"http://{address}:{scripted_pod.MESSAGES}"
 
@@ -188,8 +184,8 @@ def results(file: Path) -> tuple[dict[str, End], dict[str, Bundle]]:
     ledger = Ledger(from_file(file).store, "claude")
     ends, bundles = dict[str, End](), dict[str, Bundle]()
     for trial in trials(ledger.plan()):
-        n = len(ledger.chain(trial.id))
-        attempt = ledger.attempt(trial.id, n)
+        n = len(ledger.attempts.chain(trial.id))
+        attempt = ledger.attempts.attempt(trial.id, n)
         assert attempt is not None
         assert attempt.end is not None
         raw = ledger.store.get(keys.attempt_file("claude", trial.id, n, "bundle.tar.zst"))

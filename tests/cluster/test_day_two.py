@@ -14,21 +14,19 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.faults import until
-from tests.cluster.minimal import GATED, Minimal, Ran, client, kubectl, minimal
-from tests.integration.campaign_audit import audit, records
+from tests.cluster.cluster import on_cluster
+from tests.cluster.minimal import GATED, Minimal, Ran, kubectl, minimal
+from tests.support.audit import audit, records
+from tests.support.buckets import client
+from tests.support.waiting import wait_until
+from trialfleet_controller.backends.kube import names
 from trialfleet_controller.campaigns import from_file
-from trialfleet_controller.kube import names
-from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.plan import trials
-from trialfleet_runner.contract import LossClass, Verdict
+from trialfleet_controller.trial_order import trials
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.records import LossClass, Verdict
+from trialfleet_runner.exit_codes import CommandExit
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.needs("cluster", "s3", "image"),
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-]
+pytestmark = on_cluster()
 
 NO_REPORT = ("--no-ray", "--no-report")
 LIMITS = {"cpu": 0.3, "memory": "256Mi", "disk": "256Mi", "parallel": 2}
@@ -53,8 +51,7 @@ def keys(place: Minimal) -> set[str]:
 
 
 def ledger(file: Path) -> Ledger:
-    found = from_file(file)
-    return Ledger(found.store, found.name)
+    return from_file(file).ledger
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +105,7 @@ def both(place: Minimal, kept: Ledger, controller: subprocess.Popen[str]) -> dic
         running = {trial: pod for trial, pod in there if place.begun(pod)}
         return running if len(running) == 2 else None
 
-    running: dict[str, str] = until(at_work)
+    running: dict[str, str] = wait_until(at_work)
     return running
 
 
@@ -124,8 +121,8 @@ def test_prepull_says_which_nodes_are_ready(place: Minimal) -> None:
     assert f"{node}: ready (1/1)" in ran.out
     ran = place.trialfleet("prepull", str(place.campaign(kubernetes={"image": "no-such-image:1"})), "--node", node)
     assert ran.code == 2
-    assert "no-such-image:1 cannot be had" in ran.out
-    assert "ready on 0 of 1 nodes" in ran.err
+    assert "no-such-image:1 cannot be pulled" in ran.out
+    assert "ready on only 0 of 1 nodes" in ran.err
     assert kubectl("get", "pods", "-n", place.namespace, "-o", "name") == ""
 
 
@@ -134,7 +131,8 @@ def test_gc_clears_the_namespace_and_only_when_told_the_results(place: Minimal) 
     ran = place.trialfleet("run", file, "--no-ray", "--no-report", "--json")
     assert ran.code == 0, ran.err
     assert '"ending": "complete"' in ran.out
-    assert "trialfleet-" in kubectl("get", "configmaps", "-n", place.namespace, "-o", "name")
+    there = kubectl("get", "configmaps,jobs", "-n", place.namespace, "-o", "name")
+    assert "trialfleet-" not in there, "a complete campaign leaves nothing"
     results = {key for key in keys(place) if "/attempts/" in key or "/outcomes/" in key}
 
     env = {"AWS_ENDPOINT_URL_S3": os.environ["S3_ENDPOINT"], "KUBECONFIG": "/no/such/file"}
@@ -145,8 +143,7 @@ def test_gc_clears_the_namespace_and_only_when_told_the_results(place: Minimal) 
 
     ran = place.trialfleet("gc", file)
     assert ran.code == 0, ran.err
-    assert "swept: 1 ConfigMaps removed, and their pods" in ran.out
-    assert "trialfleet-" not in kubectl("get", "configmaps", "-n", place.namespace, "-o", "name")
+    assert "swept: 0 pods of ended attempts removed" in ran.out
     assert results <= keys(place)
     assert not any("/grants/" in key for key in keys(place))
 
@@ -178,32 +175,32 @@ def test_cancel_drains_and_cancel_now_stops(
     with resumed(place, "cancelled", "--log-json", str(log)) as controller:
         finishing, stopped = (running := both(place, kept, controller))
         said = by_url(place, "cancel", "cancelled").out
-        assert "cancelled is cancelled: nothing more starts, running attempts are finished" in said
-        until(lambda: "cancelled by" in log.read_text())
+        assert "cancelled is cancelled: no further trial starts, running attempts are finished" in said
+        wait_until(lambda: "cancelled by" in log.read_text())
         place.let_go(running[finishing])
-        until(lambda: kept.outcome(finishing))
+        wait_until(lambda: kept.attempts.outcome(finishing))
         assert place.inside_agent(running[stopped], "true"), "what runs is finished"
         said = by_url(place, "cancel", "cancelled", "--now").out
-        assert "cancelled is cancelled: nothing more starts, running attempts are stopped" in said
+        assert "cancelled is cancelled: no further trial starts, running attempts are stopped" in said
         printed, _ = controller.communicate(timeout=150)
-    assert controller.returncode == 0, printed
-    until(lambda: not pods(place, kept))
+    assert controller.returncode == CommandExit.NOT_COMPLETE, printed
+    wait_until(lambda: not pods(place, kept))
     shown = standing(place, "cancelled")
     assert (shown["state"], shown["terminal"], shown["losses"]) == ("cancelled", 2, {"cancelled": 1})
 
     (never,) = {trial.id for trial in trials(kept.plan())} - {finishing, stopped}
-    measured, given_up = kept.outcome(finishing), kept.outcome(stopped)
+    measured, given_up = kept.attempts.outcome(finishing), kept.attempts.outcome(stopped)
     assert measured is not None
     assert measured.scored is not None
     assert (measured.attempts, measured.losses, measured.scored.verdict) == (1, (), Verdict.FAILED)
     assert given_up is not None
     assert (given_up.attempts, given_up.losses, given_up.scored) == (1, (LossClass.CANCELLED,), None)
-    assert (kept.chain(never), kept.outcome(never)) == ((), None)
+    assert (kept.attempts.chain(never), kept.attempts.outcome(never)) == ((), None)
 
     before = records(kept.store, "cancelled")
     with resumed(place, "cancelled") as controller:
         printed, _ = controller.communicate(timeout=150)
-    assert controller.returncode == 0, printed
+    assert controller.returncode == CommandExit.NOT_COMPLETE, printed
     assert "cancelled by" in printed
     added = records(kept.store, "cancelled").items() - before.items()
     assert all(key.startswith("cancelled/epochs/") for key, _ in added), "a cancelled campaign goes on"
@@ -218,15 +215,15 @@ def test_cancel_now_of_a_campaign_whose_controller_died(place: Minimal, gated: C
     before = records(kept.store, "orphaned")
     alone = by_url(place, "cancel", "orphaned", "--now")
     assert alone.code == 2
-    assert "no controller is there to stop them" in alone.err
+    assert "no controller is running to stop the pods" in alone.err
     assert "export KUBECONFIG" in alone.err
     assert pods(place, kept).keys() == running.keys()
     env = {"AWS_ENDPOINT_URL_S3": os.environ["S3_ENDPOINT"]}
     ran = place.trialfleet("cancel", url(place, "orphaned"), "--now", env=env)
     assert ran.code == 0, ran.err
-    until(lambda: not pods(place, kept))
+    wait_until(lambda: not pods(place, kept))
     for trial in trials(kept.plan()):
-        outcome = kept.outcome(trial.id)
+        outcome = kept.attempts.outcome(trial.id)
         assert (outcome is not None) == (trial.id in running)
         assert outcome is None or outcome.losses == (LossClass.CANCELLED,)
     assert before.items() <= records(kept.store, "orphaned").items()

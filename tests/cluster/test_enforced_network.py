@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ import yaml
 
 from tests.cluster import hostile
 from tests.cluster.attack_rig import Left, Site, planned
-from tests.cluster.cluster import CHECKOUT, Raw, done, fresh_namespace, restricted_pod
+from tests.cluster.cluster import CHECKOUT, Raw, done, fresh_namespace, on_cluster, restricted_pod
 from tests.cluster.cluster import kubectl as asked
 from tests.cluster.enforcer import (
     METADATA,
@@ -29,15 +28,11 @@ from tests.cluster.enforcer import (
     network_command,
 )
 from tests.cluster.minimal import Minimal, kubectl, minimal
+from tests.support.waiting import wait_until
 from trialfleet_controller.operate.job import ROLE
-from trialfleet_runner.contract import Stop, Verdict
+from trialfleet_ledger.records import Stop, Verdict
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.needs("cluster", "s3", "image", "network"),
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-]
+pytestmark = on_cluster("network")
 
 PORT = 8080
 LISTENER, CONTROLLER = "listener", "controller"  # pods
@@ -70,10 +65,7 @@ class Net:
         self.enforcer.holds(lambda seen: pod in seen.pods)
         ready = "test -d /trialfleet/agent/ready && touch /trialfleet/agent/go"
         inside = ("exec", pod, "-n", self.place.namespace, "-c", "runner", "--", "/bin/sh", "-c", ready)
-        until = time.monotonic() + 120
-        while asked(*inside).returncode:
-            assert time.monotonic() < until
-            time.sleep(0.3)
+        wait_until(lambda: asked(*inside).returncode == 0, every_s=0.3)
 
     def reached_from(self, namespace: str, pod: str) -> list[str]:
         """What one of the listening pods reaches."""
@@ -125,20 +117,15 @@ def another_namespace() -> Generator[str]:
 
 def start_listener(namespace: str, name: str = LISTENER, labels: Mapping[str, str] | None = None) -> None:
     """As soon as the API server has the account that pods of a new namespace run as."""
-    until = time.monotonic() + 60
     pod: Raw = restricted_pod(name, os.environ["TRIALFLEET_TEST_IMAGE"], PYTHON, "-c", LISTEN)
     pod["metadata"]["labels"] = dict(labels or {})
-    while (made := asked("create", "-n", namespace, "-f", "-", stdin=pod)).returncode:
-        assert time.monotonic() < until, made.stderr
-        time.sleep(0.3)
+    create = ("create", "-n", namespace, "-f", "-")
+    wait_until(lambda: asked(*create, stdin=pod).returncode == 0, f"pod {name} is created", every_s=0.3)
 
 
 def listening(namespace: str, name: str = LISTENER) -> Address:
     """Where, once it does."""
-    until = time.monotonic() + 120
-    while asked("logs", name, "-n", namespace).stdout != "listening\n":
-        assert time.monotonic() < until
-        time.sleep(0.3)
+    wait_until(lambda: asked("logs", name, "-n", namespace).stdout == "listening\n", every_s=0.3)
     return kubectl("get", "pod", name, "-n", namespace, "-o", "jsonpath={.status.podIP}"), PORT
 
 

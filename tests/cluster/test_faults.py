@@ -13,10 +13,11 @@ import pytest
 
 from tests.cluster.chaos import storm
 from tests.cluster.cluster import done, kubectl
-from tests.cluster.faults import CAMPAIGN, Victim, inflict, standing_still, until, victim
+from tests.cluster.faults import CAMPAIGN, Victim, inflict, standing_still, victim
 from tests.cluster.front import front
-from tests.integration.campaign_audit import records
-from trialfleet_runner.contract import LossClass
+from tests.support.audit import records
+from tests.support.waiting import wait_until
+from trialfleet_ledger.records import LossClass
 
 pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "s3"), pytest.mark.slow]
 
@@ -123,7 +124,7 @@ def test_etcd_has_forgotten_what_the_controller_saw_last(fast: Victim) -> None:
         inflict("compact")
         inflict("kube-apiserver")
         watch = f"{pods}?watch=1&timeoutSeconds=2&resourceVersion={seen}"
-        until(lambda: '"code":410' in kubectl("get", "--raw", watch).stdout)
+        wait_until(lambda: '"code":410' in kubectl("get", "--raw", watch).stdout)
     fast.complete(controller)
     outcomes, _ = fast.audited(before)
     assert all(outcome.scored is not None and outcome.attempts == 1 for outcome in outcomes)

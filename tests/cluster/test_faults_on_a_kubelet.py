@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,24 +16,20 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.cluster import done, kubectl
-from tests.cluster.faults import during, inflict, until
-from tests.cluster.minimal import ROOT, Minimal, client, minimal
+from tests.cluster.cluster import done, evict, kubectl, on_cluster
+from tests.cluster.faults import during, inflict
+from tests.cluster.minimal import Minimal, minimal
 from tests.cluster.simulated_rig import rig
-from tests.integration.campaign_audit import audit, records
+from tests.support.audit import audit, records
+from tests.support.buckets import client
+from tests.support.waiting import wait_until
+from trialfleet_controller.backends.kube import names
 from trialfleet_controller.campaigns import from_file
-from trialfleet_controller.kube import names
-from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.plan import trials
-from trialfleet_runner.contract import LossClass, Outcome, Stop, Verdict
+from trialfleet_controller.trial_order import trials
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.records import LossClass, Outcome, Stop, Verdict
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.needs("cluster", "s3", "image", "faults"),
-    pytest.mark.slow,
-    pytest.mark.faults,
-    pytest.mark.timeout(420),
-]
+pytestmark = [*on_cluster("faults", timeout_s=420), pytest.mark.faults]
 
 GRACES = {"termination_s": 5, "terminating_s": 5, "unreachable_s": 1, "unseen_s": 20}
 
@@ -47,23 +42,15 @@ class Campaign:
     file: Path
     programs: list[subprocess.Popen[str]] = field(default_factory=list[subprocess.Popen[str]])
 
-    def start(self, *argv: str, module: tuple[str, ...] = ("trialfleet_runner.cli",)) -> subprocess.Popen[str]:
+    def start(self, *argv: str, **how: Any) -> subprocess.Popen[str]:
         """A controller under the Role of k8s/base."""
-        program = subprocess.Popen(
-            [sys.executable, "-m", *module, *argv, str(self.file), "--no-ray", "--no-report"],
-            cwd=ROOT,
-            env={**os.environ, "KUBECONFIG": str(self.place.kubeconfig)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        program = self.place.start(*argv, str(self.file), **how)
         self.programs.append(program)
         return program
 
     @property
     def ledger(self) -> Ledger:
-        found = from_file(self.file)
-        return Ledger(found.store, found.name)
+        return from_file(self.file).ledger
 
     def begun(self, controller: subprocess.Popen[str]) -> None:
         """Waits for the only trial's runner to have claimed its first attempt."""
@@ -72,7 +59,7 @@ class Campaign:
             assert controller.poll() is None, controller.communicate()[0]
             return self.ledger.exists() and self.written(1, "start.json") is not None
 
-        until(claimed)
+        wait_until(claimed)
 
     def complete(self, controller: subprocess.Popen[str]) -> None:
         printed, _ = controller.communicate(timeout=300)
@@ -99,7 +86,7 @@ class Campaign:
     def said(self) -> list[str]:
         """Every loss, in its own words."""
         ledger = self.ledger
-        ends = [attempt.end for trial in trials(ledger.plan()) for attempt in ledger.chain(trial.id)]
+        ends = [attempt.end for trial in trials(ledger.plan()) for attempt in ledger.attempts.chain(trial.id)]
         return [f"{end.trial} {end.attempt} by {end.by}: {end.loss!r}" for end in ends if end and end.loss]
 
     def pods(self) -> list[dict[str, Any]]:
@@ -114,7 +101,7 @@ class Campaign:
             return {}
         heads = [pod["metadata"] for pod in self.pods()]
         named = {head["labels"][names.TRIAL]: head["name"] for head in heads}
-        last = {trial: self.ledger.chain(trial)[-1] for trial in named}
+        last = {trial: self.ledger.attempts.chain(trial)[-1] for trial in named}
         return {trial: named[trial] for trial, attempt in last.items() if attempt.start and not attempt.end}
 
     def started(self) -> bool:
@@ -159,13 +146,6 @@ def until_stored(what: dict[str, str]) -> str:
     return f'until python -c "{ask}" "{url}" 2>/dev/null; do sleep 0.5; done'
 
 
-def evict(namespace: str, name: str) -> None:
-    head = {"name": name, "namespace": namespace}
-    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": head}
-    path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
-    done(kubectl("create", "--raw", path, "-f", "-", stdin=body))
-
-
 def test_servers_and_pods_are_killed_under_eight_trials(run: Any, place: Minimal) -> None:
     """One pod is deleted, one evicted; store, API server, kubelet and controller are killed, each once.
 
@@ -174,7 +154,7 @@ def test_servers_and_pods_are_killed_under_eight_trials(run: Any, place: Minimal
     go = {"Bucket": place.bucket, "Key": "go"}
     struck: Campaign = run(f"{until_stored(go)}; sleep 12", conditions=["none", "placebo"], reps=4)
     first = struck.start("run")
-    working = until(lambda: there if len(there := struck.at_work()) >= 2 else None)
+    working = wait_until(lambda: there if len(there := struck.at_work()) >= 2 else None)
     (deleted, its_pod), (evicted, other_pod), *_ = working.items()
     done(kubectl("delete", "pod", its_pod, "-n", place.namespace, "--wait=false"))
     evict(place.namespace, other_pod)
@@ -183,7 +163,7 @@ def test_servers_and_pods_are_killed_under_eight_trials(run: Any, place: Minimal
     before = struck.records()
     first.kill()
     first.communicate()
-    until(struck.started)
+    wait_until(struck.started)
     with during("kubelet", 5):
         second = struck.start("resume")
     inflict("kube-apiserver", "2")
@@ -192,9 +172,10 @@ def test_servers_and_pods_are_killed_under_eight_trials(run: Any, place: Minimal
     assert len(outcomes) == 8
     assert all(outcome.scored is not None for outcome in outcomes)
     losses = {outcome.trial.id: outcome.losses for outcome in outcomes if outcome.losses}
-    # Both were told to stop: the runner's own word comes first where the kubelet leaves it the time.
     assert losses.keys() == {deleted, evicted}, struck.said()
     assert losses[deleted] == (LossClass.TERMINATED,), struck.said()
+    # The eviction's reason may be lost here: the end then comes from a controller that knows of no eviction. Why
+    # is not established. The store is down for a minute after it, and then the first controller is killed.
     assert losses[evicted] in ((LossClass.TERMINATED,), (LossClass.EVICTED,)), struck.said()
 
 
@@ -207,7 +188,7 @@ def test_agents_out_of_memory_are_a_result(run: Any) -> None:
 
 
 def test_grants_that_have_expired(run: Any) -> None:
-    """The runner's last words say so, and are adopted by the next controller; its grants are new."""
+    """The next controller signs again, and the runner that was refused stores what its agent has left."""
     struck: Campaign = run('case "$(hostname)" in *-a1) sleep 60;; esac')
     first = struck.start("run", module=("tests.cluster.short_grants", "50"))
     struck.begun(first)
@@ -216,13 +197,7 @@ def test_grants_that_have_expired(run: Any) -> None:
     struck.complete(struck.start("resume"))
     (outcome,) = struck.audited()
     assert outcome.scored is not None
-    assert outcome.losses == (LossClass.STORE,)
-    lost = struck.ledger.attempt(outcome.trial.id, 1)
-    assert lost is not None
-    assert lost.end is not None
-    assert lost.end.by == "runner", "its own words, not the controller's guess"
-    assert lost.end.loss is not None
-    assert "has expired" in lost.end.loss.message
+    assert (outcome.attempts, outcome.losses) == (1, ())
 
 
 def test_a_node_that_was_lost_ends_its_trial_too_late(run: Any, place: Minimal) -> None:
@@ -234,16 +209,16 @@ def test_a_node_that_was_lost_ends_its_trial_too_late(run: Any, place: Minimal) 
     controller = struck.start("run")
     struck.begun(controller)
     with rig(), during("kubelet", 115):
-        lost_at = until(lambda: struck.written(1, "end.json"), within_s=110)
+        lost_at = wait_until(lambda: struck.written(1, "end.json"), within_s=110)
         client().put_object(**go)
-        late_at = until(lambda: struck.written(1, "bundle.tar.zst"), within_s=110)
+        late_at = wait_until(lambda: struck.written(1, "bundle.tar.zst"), within_s=110)
         before = struck.records()
     assert lost_at <= late_at
     struck.complete(controller)
     (outcome,) = struck.audited(before)
     assert outcome.scored is not None
     assert set(outcome.losses) == {LossClass.NODE_LOST}  # the next pod may meet the taint before it is lifted
-    first = struck.ledger.attempt(outcome.trial.id, 1)
+    first = struck.ledger.attempts.attempt(outcome.trial.id, 1)
     assert first is not None
     assert first.end is not None
     assert first.end.by == "controller"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.cluster import CHECKOUT, applied_base, done, ended, kubectl, restricted_pod
-from trialfleet_controller.image import recipes_for
+from trialfleet_controller.image_build import recipes_for
 from trialfleet_runner.environment import RECIPE_CHARS, recipe
 
 pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "image", "controller-image")]
@@ -119,9 +119,9 @@ def test_bytecode_is_there_for_all_that_is_imported(image: dict[str, Any]) -> No
 
 
 def test_a_runner_holds_the_runner_alone(runner: dict[str, Any], controller: dict[str, Any]) -> None:
-    assert runner["packages"] == ["trialfleet_runner"]
+    assert runner["packages"] == ["trialfleet_ledger", "trialfleet_runner", "trialfleet_search"]
     assert runner["tools"] == []
-    assert controller["packages"] == ["trialfleet_controller", "trialfleet_runner"]
+    assert controller["packages"] == sorted(["trialfleet_controller", "trialfleet_tasks", *runner["packages"]])
 
 
 def test_the_demos_environments_are_baked_in(runner: dict[str, Any]) -> None:

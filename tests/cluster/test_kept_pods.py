@@ -6,19 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.cluster.cluster import kubectl as asked
-from tests.cluster.faults import until
+from tests.cluster.cluster import on_cluster
 from tests.cluster.minimal import GATED, Minimal, kubectl, minimal
-from trialfleet_controller.kube import names
+from tests.support.waiting import wait_until
+from trialfleet_controller.backends.kube import names
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.needs("cluster", "s3", "image"),
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-]
+pytestmark = on_cluster()
 
 REPS = 2
 
@@ -38,7 +32,7 @@ def all_at_work(place: Minimal, attempt: str) -> list[str]:
         there = [pod["metadata"]["name"] for (_, n), pod in pods(place).items() if n == attempt]
         return there if len(there) == REPS and all(map(place.begun, there)) else None
 
-    running: list[str] = until(found)
+    running: list[str] = wait_until(found)
     return running
 
 
@@ -57,7 +51,7 @@ def test_the_newest_failed_pods_stay_until_they_are_cleared_away(tmp_path: Path)
         def only_one() -> bool:
             return [n for _, n in pods(place)] == ["1"]
 
-        until(only_one)  # the other, and those of the verdicts, are on their way out
+        wait_until(only_one)  # the other, and those of the verdicts, are on their way out
         ((pod,),) = [pods(place).values()]
         assert pod["status"]["phase"] == "Failed"
         assert "deletionTimestamp" not in pod["metadata"]
@@ -66,4 +60,4 @@ def test_the_newest_failed_pods_stay_until_they_are_cleared_away(tmp_path: Path)
 
         cleared = place.trialfleet("gc", str(file))
         assert cleared.code == 0, cleared.err
-        until(lambda: not pods(place))
+        wait_until(lambda: not pods(place))

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
-import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.cluster.cluster import done, fresh_namespace, kubectl
-from tests.unit.controller.kube.lab import kube_plan
-from trialfleet_controller.backend import AttemptId, Finished, Order
-from trialfleet_controller.classify import Departure, classify
-from trialfleet_controller.kube import manifest, names
-from trialfleet_controller.kube.backend import KubernetesBackend
-from trialfleet_controller.kube.client import Client
-from trialfleet_controller.kube.errors import NotFound
-from trialfleet_controller.kube.manifest import Commands
-from trialfleet_controller.kube.owner import ensure_owner
-from trialfleet_controller.kube.pods import Pod, parse
-from trialfleet_controller.machine import Liveness
-from trialfleet_runner.contract import End, HaltScope, LastWords, Limits, Loss, LossClass, Start
-from trialfleet_runner.errors import OperatorError
+from tests.cluster.cluster import (
+    allow,
+    apply_roles,
+    done,
+    evict,
+    fresh_namespace,
+    kubeconfig,
+    kubectl,
+    restricted_namespace,
+)
+from tests.support import records
+from tests.support.plans import kube_plan
+from tests.support.waiting import in_background, wait_until
+from trialfleet_controller.backends.kube import manifest, names
+from trialfleet_controller.backends.kube.api_requests import PODS, VERSION
+from trialfleet_controller.backends.kube.backend import KubernetesBackend
+from trialfleet_controller.backends.kube.client import Client
+from trialfleet_controller.backends.kube.errors import NotFound
+from trialfleet_controller.backends.kube.manifest import ContainerCommands
+from trialfleet_controller.backends.kube.owner import CampaignOwner
+from trialfleet_controller.backends.kube.pods import Pod, parse
+from trialfleet_controller.backends.protocol import AttemptId, Finished, Liveness, Order
+from trialfleet_controller.backends.runner_termination import RunnerTermination, classify
+from trialfleet_controller.operate.permissions import Need, missing
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import HaltScope, LastWords, Limits, Loss, LossClass
 
 ACCOUNT = "trialfleet-controller"
-BASE = Path(__file__).parents[2] / "k8s" / "base"
 
 pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "image"), pytest.mark.slow]
 
@@ -51,46 +60,29 @@ def shell(script: str) -> tuple[str, ...]:
     return ("/bin/sh", "-c", script)
 
 
-def commands(runner: str, agent: str = "sleep 2", score: str = "sleep 2") -> Commands:
-    return Commands(shell(runner), shell(agent), shell(score))
+def commands(runner: str, agent: str = "sleep 2", score: str = "sleep 2") -> ContainerCommands:
+    return ContainerCommands(shell(runner), shell(agent), shell(score))
 
 
 @pytest.fixture(scope="module")
 def namespace() -> Iterator[str]:
     """One that enforces the `restricted` level."""
     with fresh_namespace("trialfleet-pods") as name:
-        labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-        head = {"name": name, "labels": labels}
-        done(kubectl("apply", "-f", "-", stdin={"apiVersion": "v1", "kind": "Namespace", "metadata": head}))
+        restricted_namespace(name)
         yield name
 
 
 @pytest.fixture(scope="module")
 def client(namespace: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """As the controller that k8s/base describes: it may do no more than its Role says."""
-    for file in ("accounts.yaml", "roles.yaml"):
-        done(kubectl("apply", "--server-side", "-n", namespace, "-f", str(BASE / file)))
-    who, name = f"--serviceaccount={namespace}:{ACCOUNT}", f"--role={ACCOUNT}"
-    done(kubectl("create", "rolebinding", "tested", "-n", namespace, name, who))
-    config = json.loads(done(kubectl("config", "view", "--raw", "--minify", "-o", "json")))
-    token = done(kubectl("create", "token", ACCOUNT, "-n", namespace)).strip()
-    config["users"] = [{"name": "controller", "user": {"token": token}}]
-    config["contexts"][0]["context"]["user"] = "controller"
-    written = tmp_path_factory.mktemp("kube") / "config"
-    written.write_text(json.dumps(config))
+    apply_roles(namespace)
+    allow(namespace, ACCOUNT, ACCOUNT)
+    config = kubeconfig(namespace, ACCOUNT, tmp_path_factory.mktemp("kube") / "config")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KUBECONFIG", str(written))
+        patch.setenv("KUBECONFIG", str(config))
         made = Client.connect()
     yield made
     made.close()
-
-
-def until_there(condition: Callable[[], Any], *, within_s: float = 120) -> Any:
-    until = time.monotonic() + within_s
-    while not (found := condition()):
-        assert time.monotonic() < until, f"not within {within_s} s"
-        time.sleep(0.1)
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -99,16 +91,16 @@ def image_id(client: Client, namespace: str) -> str:
     kube = kube_plan(image=os.environ["TRIALFLEET_TEST_IMAGE"]).kubernetes
     assert kube is not None
     probe = manifest.probe_pod(kube, name="probe", env={}, deadline_s=120, command=("/bin/true",))
-    until_there(lambda: kubectl("get", "serviceaccount", "default", "-n", namespace).returncode == 0)
-    client.create_pod(namespace, probe)
+    wait_until(lambda: kubectl("get", "serviceaccount", "default", "-n", namespace).returncode == 0)
+    client.call(PODS.create(namespace, probe))
 
     def ended() -> Pod | None:
-        pod = parse(client.get_pod(namespace, "probe"))
+        pod = parse(client.call(PODS.get(namespace, "probe")))
         return pod if pod.terminal else None
 
-    pod: Pod = until_there(ended)
+    pod: Pod = wait_until(ended)
     assert pod.container("probe").exit_code == 0
-    client.delete_pod(namespace, "probe", uid=pod.uid)
+    client.call(PODS.delete(namespace, "probe", uid=pod.uid))
     return pod.container("probe").image_id
 
 
@@ -122,7 +114,13 @@ class Rig:
         self.uid = secrets.token_hex(16)
 
     def backend(
-        self, what: Commands, *, keep_failed: int = 0, limits: Limits = SMALL, **kube: Any
+        self,
+        what: ContainerCommands,
+        *,
+        keep_failed: int = 0,
+        limits: Limits = SMALL,
+        outlives_s: float | None = None,
+        **kube: Any,
     ) -> KubernetesBackend:
         section = {
             "image": os.environ["TRIALFLEET_TEST_IMAGE"],
@@ -132,12 +130,13 @@ class Rig:
         }
         plan = kube_plan(**(section | kube)).model_copy(update={"uid": self.uid, "limits": limits})
         self.opened.append(
-            KubernetesBackend.open(
+            KubernetesBackend(
                 plan,
                 client=self.client,
                 store_url="s3://bucket/runs",
                 commands=what,
                 keep_failed=keep_failed,
+                outlives_s=outlives_s,
                 tell=self.told.append,
             )
         )
@@ -154,13 +153,14 @@ def rig(client: Client, namespace: str, image_id: str) -> Iterator[Rig]:
     for backend in made.opened:
         backend.close()
     kubectl("delete", "configmap", names.config_map(made.uid), "-n", namespace, "--ignore-not-found")
+    kubectl("delete", "job", names.expiry(made.uid), "-n", namespace, "--ignore-not-found")
 
 
 def order(n: int = 1) -> Order:
     return Order(AttemptId(TRIAL, n), b"{}", f"https://store.example/grants?signature={n}")
 
 
-def ends(backend: KubernetesBackend, count: int = 1, *, within_s: float = 180) -> dict[int, Departure]:
+def ends(backend: KubernetesBackend, count: int = 1, *, within_s: float = 180) -> dict[int, RunnerTermination]:
     """By the attempt's number."""
     until, got = time.monotonic() + within_s, list[Finished]()
     while len(got) < count:
@@ -169,11 +169,11 @@ def ends(backend: KubernetesBackend, count: int = 1, *, within_s: float = 180) -
     return {one.id.n: one.departure for one in got}
 
 
-def loss_of(departure: Departure) -> Loss:
+def loss_of(departure: RunnerTermination) -> Loss:
     return classify(departure, started=True, patched=False)
 
 
-def run(rig: Rig, runner: str, **more: Any) -> Departure:
+def run(rig: Rig, runner: str, **more: Any) -> RunnerTermination:
     agent, score = more.pop("agent", "sleep 2"), more.pop("score", "sleep 2")
     backend = rig.backend(commands(runner, agent, score), **more)
     backend.launch(order())
@@ -182,7 +182,7 @@ def run(rig: Rig, runner: str, **more: Any) -> Departure:
 
 def gone(client: Client, rig: Rig, name: str) -> bool:
     try:
-        client.get_pod(rig.namespace, name)
+        client.call(PODS.get(rig.namespace, name))
     except NotFound:
         return True
     return False
@@ -190,10 +190,10 @@ def gone(client: Client, rig: Rig, name: str) -> bool:
 
 def runs(client: Client, rig: Rig, n: int = 1) -> Pod:
     def running() -> Pod | None:
-        pod = parse(client.get_pod(rig.namespace, rig.name(n)))
+        pod = parse(client.call(PODS.get(rig.namespace, rig.name(n))))
         return pod if all(pod.container(name).doing == "running" for name in names.CONTAINERS) else None
 
-    pod: Pod = until_there(running)
+    pod: Pod = wait_until(running)
     return pod
 
 
@@ -203,11 +203,11 @@ def runs(client: Client, rig: Rig, n: int = 1) -> Pod:
 def test_a_runner_that_committed_and_its_pod_goes_once_it_is_settled(rig: Rig, client: Client) -> None:
     backend = rig.backend(commands("exit 0"))
     backend.launch(order())
-    assert ends(backend)[1] == Departure(code=0)
+    assert ends(backend)[1] == RunnerTermination(code=0)
     assert not gone(client, rig, rig.name())
     backend.settled(order().id)
     backend.poll(0)
-    until_there(lambda: gone(client, rig, rig.name()))
+    wait_until(lambda: gone(client, rig, rig.name()))
 
 
 def test_many_at_once_each_with_its_own_code(rig: Rig) -> None:
@@ -215,11 +215,9 @@ def test_many_at_once_each_with_its_own_code(rig: Rig) -> None:
         'case "$(hostname)" in *-a3) exit 75;; *-a4) echo "Traceback: boom" >&2; exit 1;; *) exit 0;; esac'
     )
     backend = rig.backend(commands(by_attempt, "true", "true"))
-    threads = [threading.Thread(target=backend.launch, args=(order(n),)) for n in range(1, 9)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    launched = [in_background(backend.launch, order(n)) for n in range(1, 9)]
+    for each in launched:
+        each.result()
     found = ends(backend, 8)
     assert {n: departure.code for n, departure in found.items()} == {
         1: 0, 2: 0, 3: 75, 4: 1, 5: 0, 6: 0, 7: 0, 8: 0,
@@ -230,7 +228,7 @@ def test_many_at_once_each_with_its_own_code(rig: Rig) -> None:
 
 def test_last_words_are_read_from_the_runner_alone(rig: Rig) -> None:
     loss = Loss(loss=LossClass.STORE, message="the signature has expired", agent_started=True)
-    end = End(trial=TRIAL, attempt=1, nonce="n", at=1.0, by="runner", loss=loss)
+    end = records.end(loss, trial=TRIAL)
     text = LastWords(state="refused", end=end).model_dump_json()
     forged = LastWords(state="refused", end=end.model_copy(update={"nonce": "forged"})).model_dump_json()
     say = "printf %s '{}' > /dev/termination-log; exit 75"
@@ -243,7 +241,8 @@ def test_what_each_container_can_see_and_write(rig: Rig) -> None:
     agent = (
         "set -e; touch /trialfleet/agent/x /tmp/x; ! touch /trialfleet/agent-gate/x; ! touch /x;"
         " test ! -e /trialfleet/runner; test ! -e /trialfleet/score; test ! -e /var/run/secrets;"
-        ' test -z "$TRIALFLEET_GRANTS_URL"; test "$(id -u)" = 65532; touch /trialfleet/agent/ok; sleep 3'
+        ' test -z "$TRIALFLEET_GRANTS_URL"; test "$(id -u)" -ge 70000; test "$(id -un)" = trialfleet;'
+        " touch /trialfleet/agent/ok; sleep 3"
     )
     runner = (
         "for i in $(seq 600); do test -e /trialfleet/agent/ok && break; sleep 0.1; done;"
@@ -252,6 +251,32 @@ def test_what_each_container_can_see_and_write(rig: Rig) -> None:
     )
     departure = run(rig, runner, agent=agent)
     assert departure.code == 0, departure.words
+
+
+INOTIFY = "/opt/trialfleet/bin/python -I -S -c 'import ctypes, time\ntake = ctypes.CDLL(None).inotify_init1\n{}'"
+TAKE_ALL = 'while take(0) >= 0: pass\nopen("/trialfleet/agent/taken", "w"); time.sleep(300)'
+ONE_SHARED = {"min": 65532, "max": 65532}
+
+
+@pytest.mark.parametrize(("uids", "neighbour"), [({}, 0), (ONE_SHARED, 24)], ids=["own", "control-shared"])
+def test_an_agent_that_takes_all_inotify_instances_of_its_user_leaves_its_neighbour_others(
+    rig: Rig, uids: dict[str, int], neighbour: int
+) -> None:
+    """The kernel counts them for each user of a node. 24: EMFILE."""
+    take_one = INOTIFY.format("raise SystemExit(0 if take(0) >= 0 else 24)")
+    backend = rig.backend(
+        commands(
+            f'case "$(hostname)" in *-a2) {take_one};; *) {PATIENT};; esac',
+            f'case "$(hostname)" in *-a1) {INOTIFY.format(TAKE_ALL)};; esac',
+        ),
+        limits=SMALL.model_copy(update={"cpu": 0.2}),
+        uids=uids,
+    )
+    backend.launch(order(1))
+    taken = ("exec", rig.name(1), "-n", rig.namespace, "-c", names.RUNNER, "--", "test", "-e")
+    wait_until(lambda: kubectl(*taken, "/trialfleet/agent/taken").returncode == 0)
+    backend.launch(replace(order(2), position=1))
+    assert ends(backend)[2].code == neighbour
 
 
 # --- ends by others ---------------------------------------------------------------------------------
@@ -264,7 +289,7 @@ def test_the_runner_out_of_memory_is_a_loss(rig: Rig) -> None:
 
 
 def test_the_agent_out_of_memory_is_the_runners_to_judge(rig: Rig) -> None:
-    assert run(rig, "sleep 4; exit 0", agent="tail /dev/zero") == Departure(code=0)
+    assert run(rig, "sleep 4; exit 0", agent="tail /dev/zero") == RunnerTermination(code=0)
 
 
 def test_a_deadline(rig: Rig, client: Client) -> None:
@@ -282,23 +307,34 @@ def test_an_eviction(rig: Rig, client: Client) -> None:
     backend = rig.backend(commands(PATIENT, "sleep 60", "sleep 60"))
     backend.launch(order())
     runs(client, rig)
-    eviction = {
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "metadata": {"name": rig.name(), "namespace": rig.namespace},
-    }
-    path = f"/api/v1/namespaces/{rig.namespace}/pods/{rig.name()}/eviction"
-    done(kubectl("create", "--raw", path, "-f", "-", stdin=eviction))
+    evict(rig.namespace, rig.name())
     loss = loss_of(ends(backend)[1])
     assert loss.loss is LossClass.EVICTED
     assert "EvictionByEvictionAPI" in loss.message
 
 
+def test_a_deleted_owner_is_made_again(rig: Rig, client: Client) -> None:
+    """The real garbage collector takes the running pods along; the one that comes next stays."""
+    first_two_stay = f'case "$(hostname)" in *-a[12]) {PATIENT};; esac; sleep 12'
+    backend = rig.backend(commands(first_two_stay, "sleep 30", "sleep 30"))
+    for n in (1, 2):
+        backend.launch(order(n))
+        runs(client, rig, n)
+    config_map = names.config_map(rig.uid)
+    done(kubectl("delete", "configmap", config_map, "-n", rig.namespace))
+    for departure in ends(backend, 2).values():
+        loss = loss_of(departure)
+        assert loss.loss is LossClass.TERMINATED
+        assert f"ConfigMap {config_map} was deleted, and the controller made it again" in loss.message
+    backend.launch(order(3))
+    assert ends(backend)[3].code == 0, "twelve seconds later nobody has taken it away"
+
+
 def test_a_full_disk_evicts(rig: Rig) -> None:
     fill = "dd if=/dev/zero of=/trialfleet/agent/full bs=1M count=64 2>/dev/null; sleep 120"
     loss = loss_of(run(rig, PATIENT, agent=fill))
-    assert loss.loss is LossClass.EVICTED
-    assert "more disk than the plan gives it" in loss.message
+    assert loss.loss is LossClass.OVERUSE
+    assert "more than its limit or request" in loss.message
 
 
 def test_a_pod_deleted_by_hand(rig: Rig, client: Client) -> None:
@@ -309,13 +345,20 @@ def test_a_pod_deleted_by_hand(rig: Rig, client: Client) -> None:
     assert loss_of(ends(backend)[1]).loss is LossClass.TERMINATED
 
 
-def test_the_campaigns_config_map_takes_its_pods_along(rig: Rig, client: Client) -> None:
-    backend = rig.backend(commands(PATIENT, "sleep 60", "sleep 60"))
+def test_a_pod_that_waits_for_a_node_ends_some_time_after_its_controller(rig: Rig, client: Client) -> None:
+    """Its own deadline begins when a node has it: an autoscaler would grow for nobody."""
+    nowhere = {"node_selector": {"no-such": "node"}, "graces": {**GRACES, "unschedulable_s": 600}}
+    backend = rig.backend(commands("true"), outlives_s=8, **nowhere)
     backend.launch(order())
-    runs(client, rig)
-    done(kubectl("delete", "configmap", names.config_map(rig.uid), "-n", rig.namespace))
-    assert loss_of(ends(backend)[1]).loss is LossClass.TERMINATED
-    until_there(lambda: gone(client, rig, rig.name()))
+    until = time.monotonic() + 25
+    while time.monotonic() < until:
+        assert backend.poll(0.5) == [], "as long as its controller lives, it waits"
+    assert not gone(client, rig, rig.name())
+    backend.close()
+    wait_until(lambda: gone(client, rig, rig.name()))
+    left = kubectl("get", "configmap,job", "-n", rig.namespace, "-o", "name").stdout
+    assert names.config_map(rig.uid) not in left
+    assert names.expiry(rig.uid) not in left
 
 
 def test_a_stop_is_heard(rig: Rig, client: Client) -> None:
@@ -350,14 +393,14 @@ def test_pods_that_cannot_start(
     found = loss_of(ends(backend)[1])
     assert found.loss is loss, found.message
     assert halt is None or found.halt is halt
-    until_there(lambda: gone(client, rig, rig.name()))
+    wait_until(lambda: gone(client, rig, rig.name()))
 
 
 @pytest.mark.parametrize("missing", names.CONTAINERS)
 def test_a_program_that_is_not_in_the_image(rig: Rig, missing: str) -> None:
     """Told at once: the others would run for longer than anybody waits here."""
     programs = {name: shell("sleep 600") for name in names.CONTAINERS} | {missing: ("/no/such/program",)}
-    backend = rig.backend(Commands(**programs))
+    backend = rig.backend(ContainerCommands(**programs))
     backend.launch(order())
     found = loss_of(ends(backend, within_s=50)[1])
     assert (found.loss, found.halt) == (LossClass.SETUP, HaltScope.TASK), found.message
@@ -372,21 +415,20 @@ def test_a_quota_is_waited_for(rig: Rig, client: Client) -> None:
         "spec": {"hard": {"pods": "1", "secrets": "0"}},
     }
     one_more = ("create", "secret", "generic", "one", "-n", rig.namespace, "--dry-run=server")
-    until_there(lambda: not done(kubectl("get", "pods", "-n", rig.namespace, "-o", "name")))
+    wait_until(lambda: not done(kubectl("get", "pods", "-n", rig.namespace, "-o", "name")))
     done(kubectl("apply", "-f", "-", stdin=quota))
     try:
-        until_there(lambda: "exceeded quota" in kubectl(*one_more).stderr)  # it counts from then on
+        wait_until(lambda: "exceeded quota" in kubectl(*one_more).stderr)  # it counts from then on
         first_stays = 'case "$(hostname)" in *-a1) sleep 6;; esac'
         backend = rig.backend(commands(first_stays, "true", "true"))
         backend.launch(order(1))
-        second = threading.Thread(target=backend.launch, args=(order(2),))
-        second.start()
+        second = in_background(backend.launch, order(2))
         found = ends(backend)
-        until_there(lambda: any("exceeded quota" in line for line in rig.told))
+        wait_until(lambda: any("exceeded quota" in line for line in rig.told))
         backend.settled(order(1).id)
         found |= ends(backend, 2 - len(found))
         assert {n: departure.code for n, departure in found.items()} == {1: 0, 2: 0}
-        second.join()
+        second.result()
     finally:
         kubectl("delete", "quota", "one", "-n", rig.namespace)
 
@@ -395,15 +437,14 @@ def test_what_no_patience_mends_is_said(rig: Rig) -> None:
     with pytest.raises(OperatorError, match="no-such-class"):
         rig.backend(commands("true"), runtime_class="no-such-class").launch(order())
     with pytest.raises(OperatorError, match="configmaps"):  # no Role there, so nobody says that it is not there
-        ensure_owner(rig.client, "trialfleet-no-such", kube_plan(), "s3://bucket/runs", patience_s=1)
+        CampaignOwner(rig.client, "trialfleet-no-such", kube_plan(), "s3://bucket/runs").ensure(patience_s=1)
 
 
 def test_what_the_client_is_asked_before_a_campaign(client: Client, namespace: str) -> None:
-    assert client.version().startswith("v1.")
-    assert client.may(namespace, "create", "pods")
-    assert client.may(namespace, "get", "pods", subresource="log")
-    assert not client.may(namespace, "get", "secrets")
-    assert not client.may(namespace, "create", "pods", subresource="exec")
+    assert client.call(VERSION)["gitVersion"].startswith("v1.")
+    assert not missing(client, namespace, [Need("create", "pods", ""), Need("get", "pods/log", "")])
+    withheld = [Need("get", "secrets", ""), Need("create", "pods/exec", "")]
+    assert missing(client, namespace, withheld) == withheld
 
 
 # --- controllers come and go ------------------------------------------------------------------------
@@ -419,10 +460,7 @@ def test_the_next_controller_goes_on(rig: Rig, client: Client) -> None:
     first.close()
     rig.opened.clear()
     second = rig.backend(what)
-    start = Start(
-        trial=TRIAL, attempt=1, nonce="n", at=0, host="h", boot_id="b", pid=1, scratch="/s", isolation="container",
-        pod=pod.uid, node=pod.node,
-    )  # fmt: skip
+    start = records.start(trial=TRIAL, pod=pod.uid, node=pod.node)  # fmt: skip
     assert second.alive(start) is Liveness.ALIVE
     assert second.adopt(order().id, start)
     second.launch(order(2))

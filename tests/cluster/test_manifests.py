@@ -26,10 +26,12 @@ from tests.cluster.cluster import (
     kubectl,
     restricted_pod,
 )
-from tests.cluster.faults import until
 from tests.cluster.policies import Peer, reached, reaches
 from tests.cluster.ray_schema import ray_clusters
-from trialfleet_controller.operate.permissions import DRIVING, SUBMITTING, Need
+from tests.support.plans import kube_plan
+from tests.support.waiting import wait_until
+from trialfleet_controller.backends.kube import manifest, names
+from trialfleet_controller.operate.permissions import DRIVING, Need
 
 pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster")]
 
@@ -106,19 +108,6 @@ def test_trials_may_do_nothing(namespace: str) -> None:
     assert rules(account(namespace, "default"), namespace) <= SELF
 
 
-def test_who_submits_may_create_jobs_too(namespace: str) -> None:
-    binding = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": "somebody", "namespace": namespace},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "trialfleet-submitter"},
-        "subjects": [{"kind": "User", "name": "somebody", "apiGroup": "rbac.authorization.k8s.io"}],
-    }
-    done(kubectl("create", "-f", "-", stdin=binding))
-    until(lambda: rules("somebody", namespace) - SELF)  # who authorises hears of it a moment later
-    assert rules("somebody", namespace) - SELF == needed(SUBMITTING)
-
-
 def test_a_campaigns_requests_succeed_under_the_role(namespace: str) -> None:
     controller = account(namespace, "trialfleet-controller")
 
@@ -137,10 +126,15 @@ def test_a_campaigns_requests_succeed_under_the_role(namespace: str) -> None:
     assert do("get", "pods", "-l", f"trialfleet.dev/campaign={uid}", "-o", "name") == "pod/one-trial\n"
     # From any version: a busy server takes long to be sure of the newest, and refuses to watch from there.
     watch = f"/api/v1/namespaces/{namespace}/pods?watch=1&timeoutSeconds=1&resourceVersion=0"
-    until(lambda: '"type":"ADDED"' in do("get", "--raw", watch))
+    wait_until(lambda: '"type":"ADDED"' in do("get", "--raw", watch))
     do("get", "events", "-o", "name")
     do("delete", "pod", "one-trial", "--wait=false")
     do("delete", "configmap", "campaign", "--wait=false")
+    do("create", "-f", "-", stdin=manifest.expiry_job(kube_plan(), deadline_s=60))
+    bound = names.expiry("0f" * 16)
+    do("patch", "job", bound, "--type=merge", "-p", '{"spec": {"activeDeadlineSeconds": 90}}')
+    assert do("get", "job", bound, "-o", "jsonpath={.spec.activeDeadlineSeconds}") == "90"
+    do("delete", "job", bound, "--wait=false")
 
 
 DENIED = [
@@ -151,12 +145,12 @@ DENIED = [
     ("create", "pods/attach"),
     ("create", "pods/portforward"),
     ("create", "pods/eviction"),
-    ("patch", "pods"),
     ("update", "pods"),
     ("deletecollection", "pods"),
     ("patch", "configmaps"),
     ("list", "configmaps"),
-    ("create", "jobs.batch"),
+    ("list", "jobs.batch"),
+    ("create", "cronjobs.batch"),
     ("create", "serviceaccounts/token"),
     ("create", "rolebindings.rbac.authorization.k8s.io"),
     ("delete", "networkpolicies.networking.k8s.io"),
@@ -314,6 +308,18 @@ def test_the_overlay_in_the_docs_opens_what_it_names(tmp_path: Path) -> None:
         for peer in (("10.1.2.9", 7480), ("10.1.3.7", 4000), ("10.0.0.1", 6443), ("10.1.3.8", 4000))
     }
     assert list(opened.values()) == [[TRIAL, CONTROLLER_POD], [TRIAL], [CONTROLLER_POD], []]
+
+
+def test_the_overlay_of_the_queue_in_the_docs_sets_the_quota(tmp_path: Path) -> None:
+    page = (CHECKOUT / "docs/how-to/run-with-kueue.md").read_text()
+    told = page.partition("# my-queue/kustomization.yaml\n")[2].partition("```")[0]
+    queue = os.path.relpath(CHECKOUT / "k8s/kueue", tmp_path.resolve())
+    (tmp_path / "kustomization.yaml").write_text(told.replace("../k8s/kueue", queue))
+    (found,) = [each for each in rendered(str(tmp_path)) if each["kind"] == "ClusterQueue"]
+    (group,) = found["spec"]["resourceGroups"]
+    quotas = {each["name"]: each["nominalQuota"] for each in group["flavors"][0]["resources"]}
+    assert quotas == {"cpu": "32", "memory": "128Gi", "ephemeral-storage": "256Gi"}
+    assert list(quotas) == group["coveredResources"]
 
 
 # --- the overlays ---------------------------------------------------------------------------------------

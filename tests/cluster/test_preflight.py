@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.minimal import Minimal, client, kubectl, minimal
-from tests.integration.lab import Lab
-from trialfleet_runner.campaign import Plan
+from tests.cluster.minimal import Minimal, kubectl, minimal
+from tests.support.attempts import Lab
+from tests.support.buckets import client
+from trialfleet_ledger.campaign import Plan
 
 pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "s3", "image"), pytest.mark.slow]
 
@@ -41,6 +42,9 @@ def test_the_plan_freezes_what_the_probe_pod_saw(tmp_path: Path) -> None:
         plan = Plan.model_validate(json.loads(ran.out)["plan"])
         assert plan.kubernetes is not None
         assert plan.kubernetes.image_id.rpartition(":")[0].endswith("sha256")
+        loaded = "@" not in plan.kubernetes.image_id  # into the node, without a registry
+        assert (plan.kubernetes.by_digest is None) == loaded
+        assert (plan.kubernetes.reference == plan.kubernetes.image) == loaded
         assert plan.kubernetes.network in ("enforced", "unenforced")
         assert (plan.agent.kind, plan.agent.version) == ("nop", "1")
         keys = {item["Key"] for item in client().list_objects_v2(Bucket=place.bucket)["Contents"]}
@@ -56,7 +60,7 @@ def test_doctor_names_every_finding(place: Minimal) -> None:
     assert "not known" in found["nodes"]["found"]  # the Role does not list nodes
     for name in ("cluster", "grants", "image", "environments", "agent nop", "credentials", "store from pods"):
         assert found[name]["result"] == "ok", found[name]
-    assert found[f"permissions in {place.namespace}"]["found"] == "all 10 that are needed"
+    assert found[f"permissions in {place.namespace}"]["found"] == "all 15 that are needed"
     assert "admitted" in found[f"pods in {place.namespace}"]["found"]
     assert found["network"]["result"] in ("ok", "warning")
     nothing_is_left(place)
@@ -68,12 +72,12 @@ def test_doctor_names_every_finding(place: Minimal) -> None:
         ({"kubernetes": {"namespaces": ["no-such-namespace"]}}, ("no-such-namespace",)),
         ({"kubernetes": {"runtime_class": "no-such-class"}}, ('"no-such-class" not found', "runtime_class")),
         ({"kubernetes": {"priority_class": "no-such"}}, ("no-such", "priority_class")),
-        ({"kubernetes": {"image": "no-such-image:1"}}, ("no-such-image:1 cannot be had", "kubernetes.image")),
+        ({"kubernetes": {"image": "no-such-image:1"}}, ("no-such-image:1 cannot be pulled", "kubernetes.image")),
         (
             {"kubernetes": {"model_secret": "no-such-secret"}},
             ("no Secret no-such-secret", "kubectl create secret"),
         ),
-        ({"store": {"pod_endpoint": "http://127.0.0.1:9"}}, ("not from pods", "store.pod_endpoint")),
+        ({"store": {"pod_endpoint": "http://127.0.0.1:9"}}, ("pods cannot reach it", "store.pod_endpoint")),
         (
             {"store": {"url": "s3://no-such-bucket-anywhere/x"}},
             ("no bucket", "s3 mb s3://no-such-bucket-anywhere"),
@@ -147,7 +151,7 @@ def test_no_permission(tmp_path: Path) -> None:
         ran = place.trialfleet("plan", str(place.campaign()))
         assert ran.code == 2
         assert "not allowed: create pods (to launch attempts)" in ran.err
-        assert "is there such a namespace?" in ran.err  # who may do nothing cannot tell, and neither can we
+        assert "the namespace may not exist" in ran.err  # who may do nothing cannot tell, and neither can we
         assert "kubectl apply --server-side -k k8s/base" in ran.err
         assert f"kubectl -n {place.namespace} create rolebinding trialfleet-controller-too" in ran.err
 
@@ -159,7 +163,7 @@ def test_no_namespace_for_who_may_read_namespaces(place: Minimal) -> None:
         env={"KUBECONFIG": os.environ["KUBECONFIG"]},
     )
     assert ran.code == 2
-    assert "namespace no-such-namespace: there is no such namespace" in ran.err
+    assert "namespace no-such-namespace: the namespace does not exist" in ran.err
     assert "kubectl create namespace no-such-namespace" in ran.err
 
 
@@ -184,7 +188,7 @@ def test_an_image_is_not_pulled_ahead_where_no_attempt_could_run(place: Minimal,
     nowhere, class_ = {"namespaces": ["no-such-namespace"]}, {"runtime_class": "no-such-class"}
     for changed, env, words in (
         (nowhere, {}, "cannot create resource"),
-        (nowhere, admin, "there is no such namespace"),
+        (nowhere, admin, "the namespace does not exist"),
         (class_, {}, "kubectl get runtimeclass"),
         ({}, {"KUBECONFIG": str(away)}, "kubectl version"),
     ):
@@ -203,7 +207,7 @@ def test_a_shape_that_no_node_fits_is_said_by_who_may_read_nodes(place: Minimal)
     assert re.fullmatch(
         r"an attempt fits on none of \d+ nodes \(.*too little cpu.*\): it waits .*", found["found"]
     )
-    assert "lower limits.cpu" in found["mend"]
+    assert "lower limits.cpu" in found["fix"]
 
 
 def test_a_rule_that_expires_commits(tmp_path: Path) -> None:

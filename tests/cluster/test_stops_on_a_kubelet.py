@@ -18,25 +18,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.cluster import CHECKOUT, Raw, done, kubectl, restricted_pod
-from tests.cluster.faults import until
+from tests.cluster.cluster import CHECKOUT, Raw, done, kubectl, on_cluster, restricted_pod
 from tests.cluster.held_front import At, Hold, Until
 from tests.cluster.minimal import Minimal, minimal
-from tests.integration.campaign_audit import audit
-from trialfleet_controller import keys
+from tests.support.audit import audit
+from tests.support.waiting import wait_until
+from trialfleet_controller.backends.kube import names
 from trialfleet_controller.campaigns import from_file
-from trialfleet_controller.fold import Attempt
-from trialfleet_controller.kube import names
-from trialfleet_controller.ledger import Ledger
-from trialfleet_runner.bundle import Bundle, unpack
-from trialfleet_runner.contract import LossClass, Outcome, Verdict
+from trialfleet_ledger import keys
+from trialfleet_ledger.bundle import Bundle, unpack
+from trialfleet_ledger.fold import StoredAttempt
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.records import LossClass, Outcome, Verdict
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.needs("cluster", "s3", "image"),
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-]
+pytestmark = on_cluster()
 
 TERMINATED = 143
 PORT = 8080
@@ -115,8 +110,8 @@ class Struck:
     statuses: dict[str, Raw]
     seen: list[At]
 
-    def first(self, hold: str) -> Attempt:
-        attempt = self.ledger.attempt(self.trials[hold], 1)
+    def first(self, hold: str) -> StoredAttempt:
+        attempt = self.ledger.attempts.attempt(self.trials[hold], 1)
         assert attempt is not None
         return attempt
 
@@ -129,7 +124,7 @@ class Struck:
     def bundle(self, hold: str, attempt: int) -> Bundle | None:
         trial = self.trials[hold]
         raw = self.ledger.store.get(keys.attempt_file(self.ledger.campaign, trial, attempt, "bundle.tar.zst"))
-        kept = self.ledger.attempt(trial, attempt)
+        kept = self.ledger.attempts.attempt(trial, attempt)
         assert kept is not None
         assert kept.end is not None
         return None if raw is None else unpack(raw, kept.end.bundle)
@@ -148,12 +143,11 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Struck]:
             trials = strike(place, front, controller)
             printed, _ = controller.communicate(timeout=240)
         assert controller.returncode == 0, printed
-        found = from_file(file)
-        ledger = Ledger(found.store, found.name)
+        ledger = from_file(file).ledger
         outcomes = audit(ledger.store, ledger.plan(), verdict=Verdict.FAILED)
         by_trial = {outcome.trial.id: outcome for outcome in outcomes}
         firsts = [names.pod(ledger.plan().uid, trial, 1) for trial in trials.values()]
-        until(lambda: all(runner_is_over(statuses(pods).get(pod, {})) for pod in firsts))
+        wait_until(lambda: all(runner_is_over(statuses(pods).get(pod, {})) for pod in firsts))
         yield Struck(ledger, trials, by_trial, statuses(pods), front.seen())
 
 
@@ -187,11 +181,13 @@ def strike(place: Minimal, front: Front, controller: subprocess.Popen[str]) -> d
         return {hold: trial for hold, trial in front.held().items() if hold not in struck}
 
     while len(struck) < len(HOLDS):
-        for hold, trial in until(come, within_s=200).items():
+        for hold, trial in wait_until(come, within_s=200).items():
             chosen = ("-n", place.namespace, "-l", f"{names.TRIAL}={trial},{names.ATTEMPT}=1")
             done(kubectl("delete", "pod", *chosen, "--wait=false"))
             if Hold.parse(hold).until is Until.TOLD:
-                until(lambda chosen=chosen: "told to stop" in kubectl("logs", *chosen, "-c", names.RUNNER).stdout)
+                wait_until(
+                    lambda chosen=chosen: "told to stop" in kubectl("logs", *chosen, "-c", names.RUNNER).stdout
+                )
                 front.ask(f"/go/{trial}")
             struck[hold] = trial
     return struck
@@ -217,7 +213,7 @@ def held_front(place: Minimal) -> Generator[Front]:
     host = done(kubectl("get", "-n", place.namespace, "pod/front", "-o", "jsonpath={.status.podIP}"))
     with forwarded(place.namespace) as control:
         front = Front((host, PORT), control)
-        until(lambda: answers(front))
+        wait_until(lambda: answers(front))
         yield front
 
 

@@ -1,24 +1,36 @@
-"""Lets tests here import the servers and rigs that lie beside them, removes what their labs leave, and sees that
-gates leave nothing."""
+"""Removes the scratch folders of attempts, and checks that no gate is left."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+from tests.support.attempts import Lab
+from tests.support.local_pod import bake
+from tests.support.scripted_messages import ScriptedMessages, scripted_messages
+
+
+@pytest.fixture
+def provider() -> Iterator[ScriptedMessages]:
+    """A model provider that plays a script."""
+    with scripted_messages() as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def baked(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The environment and the task of the module's lab, as an image has them."""
+    return bake(lab, tmp_path_factory.mktemp("image"))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_scratch_is_left() -> Iterator[None]:
     """Of this process's labs, and of those that were killed. Workers of xdist end without their exit handlers."""
-    from lab import SCRATCHES
-
-    from tests.integration.rig_pod import GATES
+    from tests.support.attempts import SCRATCHES
+    from tests.support.local_pod import GATES
     from trialfleet_runner.removal import remove
 
     yield

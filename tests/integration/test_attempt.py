@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.lab import Lab, Left
-from trialfleet_runner.contract import AgentSpec, Limits, LossClass, Stop, Verdict
+from tests.support.attempts import SIGNALS, Lab, Left
+from tests.support.waiting import wait_until
+from trialfleet_ledger.bundle import MEMBER_CAP
+from trialfleet_ledger.records import AgentSpec, Limits, LossClass, Stop, Verdict
 
 NOP, ORACLE = AgentSpec(kind="nop"), AgentSpec(kind="oracle")
 ISOLATION = [
-    pytest.param("bubblewrap", marks=pytest.mark.needs("bubblewrap")),
+    pytest.param("bubblewrap", marks=pytest.mark.needs("bwrap")),
     pytest.param("uid", marks=pytest.mark.needs("root")),
     pytest.param("subreaper"),
 ]
@@ -45,6 +47,20 @@ def test_the_oracle_passes_and_doing_nothing_fails(
         assert bool(left.bundle.manifest.warnings) == (isolation != "bubblewrap")
         assert left.code == 0
         assert list(lab.scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("isolation", ISOLATION)
+def test_signals_to_whoever_runs_a_program_change_nothing(
+    tmp_path_factory: pytest.TempPathFactory, isolation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the agent, and by the code that it leaves while the tests run."""
+    monkeypatch.setenv("TRIALFLEET_ISOLATION", isolation)
+    lab = Lab(tmp_path_factory.mktemp("signals"))
+    script = f"{SIGNALS}\nwith open('shop/pricing/rules.py', 'a') as file: file.write({SIGNALS!r})"
+    left = lab.run(lab.grants(AgentSpec(kind="command", options={"argv": ["python", "-c", script]})))
+    assert left.end.scored is not None, left.end.loss
+    assert (left.end.scored.verdict, left.end.scored.stop) == (Verdict.FAILED, Stop.FINISHED)
+    assert b"ZeroDivisionError" in left.bundle.files["tests/output.log"], "the tests ran to their end"
 
 
 def test_a_pass_names_every_test_and_its_cost(lab: Lab) -> None:
@@ -88,9 +104,7 @@ def test_two_campaigns_with_equal_cells_run_at_once(lab: Lab) -> None:
     other = lab.grants(shell("true"), attempt=71).model_copy(update={"attempt": 70, "intent_nonce": "other"})
     first = lab.start(slow)
     try:
-        while Left(lab, 70, 0, "").start is None:
-            assert first.poll() is None
-            time.sleep(0.05)
+        wait_until(lambda: Left(lab, 70, 0, "").start, by=first)
         second = lab.run(other)
         assert second.code == 0, second.errors
         assert first.poll() is None
@@ -134,9 +148,7 @@ def test_an_agent_that_fills_its_disk_is_exhausted_not_lost(lab: Lab) -> None:
 
 def test_sigterm_is_a_loss_that_says_how_far_it_came(lab: Lab) -> None:
     process = lab.start(lab.grants(shell("echo on; touch here; sleep 250"), limits=Limits(stop_grace_s=0.2)))
-    while not list(lab.scratch.glob("*/workspace/here")):
-        assert process.poll() is None
-        time.sleep(0.02)
+    wait_until(lambda: list(lab.scratch.glob("*/workspace/here")), by=process)
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 143
     left = lab.run(lab.grants(NOP))  # only reads what is there
@@ -151,8 +163,7 @@ def test_sigterm_while_scoring_leaves_a_patch_that_only_needs_scoring(tmp_path: 
     slow = {"tests/__init__.py": "import os, time\nif os.path.exists('go'): time.sleep(250)\n"}
     lab = Lab(tmp_path, files=slow)
     process = lab.start(lab.grants(shell("touch go"), limits=Limits(stop_grace_s=0.2)))
-    while lab.store.get("lab/attempts/" + "a" * 26 + "/1/patch.json") is None:
-        time.sleep(0.02)
+    wait_until(lambda: lab.store.get("lab/attempts/" + "a" * 26 + "/1/patch.json"), by=process)
     time.sleep(0.5)
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 143
@@ -171,17 +182,27 @@ def test_a_patch_is_scored_again_without_its_agent(lab: Lab) -> None:
     assert again.bundle.files["patch.diff"] == first.bundle.files["patch.diff"]
 
 
+def test_a_patch_that_is_too_long_for_the_bundle_is_cut_and_named(lab: Lab) -> None:
+    fix = "sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py"
+    fill = "for n in 1 2; do head -c 5000000 /dev/zero | tr '\\0' x | fold > shop/$n.txt; done"
+    left = lab.run(lab.grants(shell(f"{fill}; {fix}")))
+    assert left.end.scored is not None
+    assert left.end.scored.verdict is Verdict.PASSED, "what is scored is whole"
+    cut = {file.path: file.left_out for file in left.bundle.manifest.files if file.left_out}
+    assert list(cut) == ["patch.diff"]
+    assert left.patch is not None
+    kept, note = left.bundle.files["patch.diff"], f"\n[… {cut['patch.diff']} bytes left out …]\n".encode()
+    assert note in kept
+    assert len(kept) <= MEMBER_CAP
+    assert len(kept) - len(note) + cut["patch.diff"] == len(left.patch.diff.encode())
+
+
 def test_the_live_log_can_be_read_while_the_agent_runs(lab: Lab) -> None:
     import zstandard
 
     limits = Limits(live_interval_s=0.2, stop_grace_s=0.2)
     process = lab.start(lab.grants(shell("echo early; sleep 250"), limits=limits))
-    key, data = "lab/attempts/" + "a" * 26 + "/1/live.log.zst", None
-    until = time.monotonic() + 120
-    while data is None and time.monotonic() < until:
-        data = lab.store.get(key)
-        time.sleep(0.05)
+    data = wait_until(lambda: lab.store.get("lab/attempts/" + "a" * 26 + "/1/live.log.zst"))
     process.terminate()
     process.wait(60)
-    assert data is not None
     assert zstandard.ZstdDecompressor().decompressobj().decompress(data) == b"early\n"

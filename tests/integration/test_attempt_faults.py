@@ -6,7 +6,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -14,14 +13,15 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from lab import TRIAL, Lab, Left
 
+from tests.support.attempts import LIMITS, TRIAL, Lab, Left, shell
+from tests.support.waiting import wait_until
+from trialfleet_ledger.records import AgentSpec, Grants, HaltScope, Limits, Loss, LossClass, Stop, Verdict
 from trialfleet_runner import workspace
 from trialfleet_runner.cache import Cache, locked
-from trialfleet_runner.contract import AgentSpec, Grants, HaltScope, Limits, Loss, LossClass, Stop, Verdict
+from trialfleet_runner.exit_codes import RunnerExit
 from trialfleet_runner.removal import remove
 
-LIMITS = Limits(memory_bytes=2**30, disk_bytes=2**28, stop_grace_s=0.2)
 SMALL = Limits(memory_bytes=2**30, disk_bytes=2**23, stop_grace_s=0.2)  # half of a small disk
 DIG = "import os\nfor _ in range(400): os.mkdir('d' * 20); os.chdir('d' * 20)\n"
 NUMBERS = count(1)
@@ -45,6 +45,7 @@ HOSTILE = {
     "another repository": "rm -rf .git; ln -s /etc .git; ln -s / shop/all; ln -sf /etc/passwd shop/__init__.py",
     "a hundred megabytes of talk": "head -c 100000000 /dev/zero | tr '\\0' x",
     "a hook log that is a link": "ln -s /etc/passwd $HOME/hook.jsonl; mkfifo $HOME/x",
+    "a hook log that is a folder": "mkdir $HOME/hook.jsonl",
     "numbers that are none": "printf '%s\\n' " + " ".join(map(shlex.quote, FORGED)),
     "survivors": "(setsid sh -c 'while :; do echo late > shop/late; sleep 0.05; done' >/dev/null 2>&1 &) ; true",
     "its own name for the report": "mkdir -p $HOME/tmp $HOME/junit.xml; cp -r $HOME ../score 2>/dev/null; true",
@@ -64,10 +65,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     return Lab(root)
 
 
-def shell(script: str) -> AgentSpec:
-    return AgentSpec(kind="command", timeout_s=60, options={"argv": ["/bin/sh", "-c", script]})
-
-
 def attempt(lab: Lab, script: str, *, env: Mapping[str, str] | None = None, limits: Limits = LIMITS) -> Left:
     return lab.run(lab.grants(shell(script), attempt=next(NUMBERS), limits=limits), env=env)
 
@@ -75,13 +72,6 @@ def attempt(lab: Lab, script: str, *, env: Mapping[str, str] | None = None, limi
 def loss_of(left: Left) -> Loss:
     assert left.end.loss is not None, left.end
     return left.end.loss
-
-
-def until(there: Path) -> None:
-    end = time.monotonic() + 150
-    while not there.exists():
-        assert time.monotonic() < end, f"{there} never came"
-        time.sleep(0.01)
 
 
 # Agents, or tests, that go on once `let_go` has found them.
@@ -96,12 +86,10 @@ EOF
 
 def waiting(scratch: Path) -> Path:
     """What whoever waits has made, and waits to be without."""
-    end = time.monotonic() + 150
-    while not (
-        found := [path for place in ("workspace", "score/checkout") for path in scratch.glob(f"*/{place}/here")]
-    ):
-        assert time.monotonic() < end, "nobody is here"
-        time.sleep(0.02)
+    places = ("workspace", "score/checkout")
+    found = wait_until(
+        lambda: [path for place in places for path in scratch.glob(f"*/{place}/here")], within_s=150
+    )
     return found[0]
 
 
@@ -116,7 +104,7 @@ def record(lab: Lab, grants: Grants, name: str) -> Path:
 # --- hostile agents -------------------------------------------------------------------------------------
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 @pytest.mark.parametrize("what", HOSTILE)
 def test_whatever_an_agent_leaves_is_scored(lab: Lab, what: str) -> None:
     left = attempt(lab, HOSTILE[what])
@@ -215,7 +203,9 @@ def test_a_store_that_is_lost_on_the_way_commits_nothing(lab: Lab, gone_before: 
     script = WAITING if gone_before == "patch.json" else WAITING_TESTS
     grants = lab.grants(shell(script), attempt=next(NUMBERS), limits=LIMITS)
     process = lab.start(grants)
-    until(record(lab, grants, "start.json" if gone_before == "patch.json" else "patch.json"))
+    wait_until(
+        record(lab, grants, "start.json" if gone_before == "patch.json" else "patch.json").exists, within_s=150
+    )
     folder = record(lab, grants, "start.json").parent
     folder.rename(folder.with_name(f"{folder.name}-aside"))
     folder.write_text("in the way")
@@ -232,7 +222,7 @@ def test_a_store_that_is_lost_on_the_way_commits_nothing(lab: Lab, gone_before: 
 def test_a_store_that_no_longer_lets_us_write_is_no_crash(lab: Lab) -> None:
     grants = lab.grants(shell(WAITING), attempt=next(NUMBERS), limits=LIMITS)
     process = lab.start(grants)
-    until(record(lab, grants, "start.json"))
+    wait_until(record(lab, grants, "start.json").exists, within_s=150)
     folder = record(lab, grants, "start.json").parent
     subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "none", str(folder)], check=True)
     try:
@@ -240,7 +230,7 @@ def test_a_store_that_no_longer_lets_us_write_is_no_crash(lab: Lab) -> None:
         _, errors = process.communicate(timeout=120)
     finally:
         subprocess.run(["umount", str(folder)], check=True)
-    assert process.returncode == 75
+    assert process.returncode == RunnerExit.REFUSED  # which halts the campaign: only the operator can help
     assert b"Traceback" not in errors
     assert not (folder / "end.json").exists()
 
@@ -289,7 +279,7 @@ def test_sigterm_during_the_set_up_is_a_loss_before_the_agent(lab: Lab, blocked:
     limits = blocked.grants.limits.model_copy(update={"setup_timeout_s": 240})
     with blocked.lock:
         process = lab.start(blocked.grants.model_copy(update={"limits": limits}), env=blocked.env)
-        until(record(lab, blocked.grants, "start.json"))
+        wait_until(record(lab, blocked.grants, "start.json").exists, within_s=150)
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=120)  # it waits for nothing
     loss = loss_of(Left(lab, blocked.grants.attempt, process.returncode, errors.decode()))

@@ -8,14 +8,13 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-import boto3
 import pytest
 import yaml
-from botocore.config import Config
 
-from tests.integration.lab import Lab
-from tests.integration.real_campaign import campaign_file, trialfleet
-from trialfleet_runner.store.open import open_store
+from tests.support import buckets
+from tests.support.attempts import Lab
+from tests.support.real_campaign import campaign_file, trialfleet
+from trialfleet_ledger.store.open import open_store
 
 NAME = "shop-on-s3"
 
@@ -23,17 +22,10 @@ NAME = "shop-on-s3"
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A bucket of the real server, which every command finds as any AWS tool does."""
-    endpoint = os.environ["S3_ENDPOINT"]
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
-    config = Config(s3={"addressing_style": "path"}, request_checksum_calculation="when_required")
-    client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", config=config)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", os.environ["S3_ENDPOINT"])
     name = f"campaign-{secrets.token_hex(6)}"
-    client.create_bucket(Bucket=name)
-    yield name
-    store = open_store(f"s3://{name}")
-    for entry in list(store.list("")):
-        store.delete(entry.key)
-    client.delete_bucket(Bucket=name)
+    with buckets.bucket(name):
+        yield name
 
 
 @pytest.mark.needs("s3")

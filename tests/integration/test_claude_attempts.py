@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from claude_attempts import (
+
+from tests.support.attempts import Lab
+from tests.support.claude_attempts import (
     HOME_BAIT,
     KEY,
     LIMITS,
@@ -22,13 +24,11 @@ from claude_attempts import (
     read,
     repair,
 )
-from lab import Lab
-from scripted_messages import Break, Fail, Hang, Reply, Say, Usage, scripted_messages
+from tests.support.scripted_messages import Break, Fail, Hang, Reply, Say, Usage, scripted_messages
+from trialfleet_ledger.conditions import Condition
+from trialfleet_ledger.records import Coverage, HaltScope, Loss, LossClass, Scored, Stop, Verdict
 
-from trialfleet_runner.conditions import Condition
-from trialfleet_runner.contract import Coverage, HaltScope, Loss, LossClass, Scored, Stop, Verdict
-
-pytestmark = [pytest.mark.needs("claude"), pytest.mark.needs("bubblewrap")]
+pytestmark = [pytest.mark.needs("claude"), pytest.mark.needs("bwrap")]
 
 ROOT_LINE = "Prices are floats in euros, kept in the folder shop/pricing of this repository."
 PITFALL = "a fraction such as 0.1 is a tenth of a percent"
@@ -98,8 +98,8 @@ def test_a_condition_from_prompt_to_verdict(attempts: Attempts, name: str, isola
     assert ("Language: Python" in first) == (name == "placebo")
     assert (PITFALL in first) == (name in ("flat_llm", "intent_layer_preamble", "preamble_only"))
     assert (PITFALL in "".join(ran.prompts)) == ("inline" in wanted)
-    assert ("Notes on the code below shop/pricing/" in second) == ("hook" in wanted)
-    assert "Notes on the code below" not in first
+    assert ("Notes on the code in shop/pricing/" in second) == ("hook" in wanted)
+    assert "Notes on the code in" not in first
     assert end.delivery.coverage is (Coverage.COVERED if "inline" in wanted else Coverage.NOT_ASKED)
     assert end.delivery.files == tuple(
         {"placebo": ["CLAUDE.md"], "flat_llm": ["CLAUDE.md"]}.get(
@@ -207,10 +207,10 @@ def test_a_hook_that_pushes_another_tree_than_was_planned_is_contamination(attem
 
 
 def test_what_is_watched_for_is_nowhere_in_the_agents_reach(attempts: Attempts) -> None:
-    """It lies in the grants, which are the runner's; the control is a line that is delivered."""
-    everywhere = (
-        "--exclude-dir=proc --exclude-dir=sys --exclude-dir=dev / /proc/[0-9]*/environ /proc/[0-9]*/cmdline"
-    )
+    """It lies in the grants, which are the runner's; the control is a line that is delivered. /usr is the
+    machine's own, read-only, and gigabytes: from a cold disk that takes longer than the agent's tool waits."""
+    excluded = " ".join(f"--exclude-dir={name}" for name in ("proc", "sys", "dev", "usr"))
+    everywhere = f"{excluded} / /proc/[0-9]*/environ /proc/[0-9]*/cmdline"
     search = bash(f"grep -rslE 'table of [v]ouchers|kept in the [f]older' {everywhere}; true")
     assert attempts.lab.condition("flat_llm").forbidden == {"rival": (RIVAL_LINE,)}
     ran = attempts.run([Say("", (search,)), Say("Done.")], "flat_llm")

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from claude_rig import DONE, KEY, MODEL, Rig
-from scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage, scripted_messages
 
+from tests.support.claude_code import DONE, KEY, MODEL, Rig
+from tests.support.scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage
+from trialfleet_ledger.records import Stop
 from trialfleet_runner.agents.claude_code import agent
-from trialfleet_runner.contract import Stop
-from trialfleet_runner.gateway import Budget, Canaries
+from trialfleet_runner.gateway import Canaries, TrialBudget
 
 pytestmark = pytest.mark.needs("claude")
-
-
-@pytest.fixture(scope="module")
-def provider() -> Iterator[ScriptedMessages]:
-    with scripted_messages() as served:
-        yield served
 
 
 @pytest.fixture
@@ -211,7 +204,7 @@ def test_turns_end_at_the_campaigns_limit(rig: Rig) -> None:
 
 
 def test_the_gateways_turn_budget_ends_an_agent_that_does_not_count(rig: Rig) -> None:
-    rig.budget = Budget(max_turns=2)
+    rig.budget = TrialBudget(max_turns=2)
     ran = rig.run(*[Say("", (rig.bash("true"),))] * 4)
     assert len(rig.provider.main) == 2
     assert (ran.report.turns, ran.report.stop) == (2, Stop.MAX_TURNS)
@@ -219,7 +212,7 @@ def test_the_gateways_turn_budget_ends_an_agent_that_does_not_count(rig: Rig) ->
 
 
 def test_the_money_budget_is_never_exceeded(rig: Rig) -> None:
-    rig.budget = Budget(max_cost_usd=0.5)
+    rig.budget = TrialBudget(max_cost_usd=0.5)
     spent = Usage(20_000, 10_000)  # 0.06 + 0.15 dollars a turn
     ran = rig.run(*[Say("", (rig.bash("true"),), spent)] * 9)
     assert ran.report.stop is Stop.COST

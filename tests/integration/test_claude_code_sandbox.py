@@ -8,26 +8,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from claude_rig import DONE, KEY, Rig
-from scripted_messages import Hang, Say, ScriptedMessages, scripted_messages
 
-from trialfleet_runner.contract import Stop
+from tests.support.claude_code import DONE, KEY, Rig
+from tests.support.scripted_messages import Hang, Say, ScriptedMessages
+from trialfleet_ledger.records import Stop
 from trialfleet_runner.gateway import Canaries
 from trialfleet_runner.sandbox.choose import choose
 
 pytestmark = pytest.mark.needs("claude")
 
 SANDBOXES = [
-    pytest.param("bubblewrap", marks=pytest.mark.needs("bubblewrap")),
+    pytest.param("bubblewrap", marks=pytest.mark.needs("bwrap")),
     pytest.param("uid", marks=pytest.mark.needs("root")),
     pytest.param("subreaper"),
 ]
-
-
-@pytest.fixture(scope="module")
-def provider() -> Iterator[ScriptedMessages]:
-    with scripted_messages() as served:
-        yield served
 
 
 @dataclass
@@ -57,7 +51,7 @@ def test_everything_that_a_condition_delivers_arrives(
     assert (ran.parsed.stop, ran.parsed.turns, ran.report.turns) == (Stop.FINISHED, 3, 3)
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_inside_bubblewrap_there_is_no_other_way_out(open_folder: Path, provider: ScriptedMessages) -> None:
     rig = SandboxedRig(open_folder, provider, kind="bubblewrap")
     (open_folder / "CLAUDE.md").write_text("NEEDLE-PARENT\n")
@@ -71,7 +65,7 @@ def test_inside_bubblewrap_there_is_no_other_way_out(open_folder: Path, provider
     assert rig.files_with(KEY) == []
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_a_time_out_inside_bubblewrap_keeps_what_was_counted(
     open_folder: Path, provider: ScriptedMessages
 ) -> None:

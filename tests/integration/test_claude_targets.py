@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from claude_attempts import FIXED, Attempts, Ran, bash, edit, read
-from lab import Lab, Told
-from scripted_messages import Fail, Say, Usage, scripted_messages
 
-from trialfleet_runner.conditions import Condition
-from trialfleet_runner.context.naming import DIRECTIVE, naming
-from trialfleet_runner.contract import (
+from tests.support.attempts import Lab, Told
+from tests.support.claude_attempts import FIXED, Attempts, Ran, bash, edit, read
+from tests.support.scripted_messages import Fail, Say, Usage, scripted_messages
+from trialfleet_ledger.conditions import Condition
+from trialfleet_ledger.records import (
     Channel,
     Coverage,
     InlineSource,
@@ -28,8 +27,10 @@ from trialfleet_runner.contract import (
     Stop,
     Verdict,
 )
+from trialfleet_runner.context.naming import naming
+from trialfleet_runner.context.texts import render
 
-pytestmark = [pytest.mark.needs("claude"), pytest.mark.needs("bubblewrap")]
+pytestmark = [pytest.mark.needs("claude"), pytest.mark.needs("bwrap")]
 
 PREDICTION = Prediction(
     method="default",
@@ -44,6 +45,7 @@ ABSTAINED = Told(
     abstained="low_confidence",
     prediction=PREDICTION.model_copy(update={"targets": (), "abstained": "low_confidence", "hit": None}),
 )
+DIRECTIVE = naming([FIXED]).splitlines()[0]
 TESTS = "python -m pytest -q tests/test_rules.py"
 
 
@@ -116,7 +118,7 @@ def test_rules_nodes_and_fail_fast_compose(attempts: Attempts) -> None:
     ran = attempts.run(repair(), "all", composed=condition, told=NAMED)
     end, second = scored(ran), ran.main[2].strings
     assert DIRECTIVE in second
-    assert "Notes on the code below shop/pricing/" in second
+    assert "Notes on the code in shop/pricing/" in second
     assert end.delivery.reached_model == {"files": True, "hook": True, "rules": True}
     assert (end.metrics.hook_firings, end.metrics.rule_firings, end.metrics.fail_fast_denials) == (1, 1, 0)
 
@@ -154,7 +156,7 @@ def run_tests() -> Say:
 
 def denied(ran: Ran) -> list[bool]:
     """By request: whether a denial is among the tool results that it brings for the first time."""
-    said = [sum("has run twice" in text for text in request.strings.split("\n")) for request in ran.main]
+    said = [sum(render("fail_fast") in text for text in request.strings.split("\n")) for request in ran.main]
     return [now > before for before, now in zip([0, *said], said, strict=False)]
 
 
@@ -215,7 +217,9 @@ def test_a_preflight_looks_and_its_cost_is_the_trials(attempts: Attempts) -> Non
     first = requests[2]
     assert "Bash" in [tool["name"] for tool in first.body["tools"]]
     assert f"- `{FIXED}`, line 10, in `total`: divide by 100. the discount is in percent." in first.strings
-    assert "Below is a task for somebody else" not in "".join(request.strings for request in requests[2:])
+    asking = render("preflight", files="", calls=10, task="").splitlines()[0]
+    assert asking in requests[0].strings
+    assert asking not in "".join(request.strings for request in requests[2:])
     prompt = ran.left.bundle.files["prompt.txt"].decode()
     assert prompt.startswith(attempts.task_text)
     assert "in `total`" in prompt

@@ -7,17 +7,18 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from local_index import with_pytest
 
-from trialfleet_controller import epochs
-from trialfleet_controller.ledger import Ledger
-from trialfleet_runner.store.directory import DirectoryStore
+from tests.support.package_index import with_pytest
+from tests.support.real_campaign import ran
+from tests.support.waiting import wait_until
+from trialfleet_controller.dispatch import epochs
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.store.directory import DirectoryStore
 
 THIS = ".".join(map(str, sys.version_info[:2]))
 TEST = """
@@ -45,18 +46,8 @@ CAMPAIGN: dict[str, Any] = {
 
 def trialfleet(*args: str, cwd: Path, expect: int | None = 0, env: dict[str, str] | None = None) -> str:
     """What the command prints, on both streams."""
-    ran = subprocess.run(
-        [sys.executable, "-m", "trialfleet_runner.cli", *args],
-        cwd=cwd,
-        env={**os.environ, **(env or {})},
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
-    output = ran.stdout + ran.stderr
-    assert expect is None or ran.returncode == expect, f"{args} exited {ran.returncode}:\n{output}"
-    assert "Traceback" not in output
-    return output
+    ended = ran(*args, cwd=cwd, expect=expect, env=env)
+    return ended.stdout + ended.stderr
 
 
 def write(folder: Path, name: str, content: str | dict[str, Any]) -> None:
@@ -106,7 +97,7 @@ def _environment() -> Any:
 def finished(shop: Path) -> Path:
     """The campaign's folder after `run`."""
     refused = trialfleet("run", "campaign.yaml", "--no-ray", cwd=shop, expect=2)
-    assert "not validated yet: shop-total" in refused
+    assert "these tasks are not validated: shop-total" in refused
     assert "trialfleet validate --write task.yaml" in refused
     trialfleet("validate", "task.yaml", "--write", "--repeats", "1", cwd=shop)
     output = trialfleet("run", "campaign.yaml", "--no-ray", cwd=shop)
@@ -136,11 +127,14 @@ def test_status_and_report(finished: Path, shop: Path) -> None:
 
 def test_run_again_is_a_resume_and_another_plan_is_refused(finished: Path, shop: Path) -> None:
     before = sorted(path.name for path in (finished / "attempts").iterdir())
-    assert "going on with it" in trialfleet("run", "campaign.yaml", "--no-ray", "--no-report", cwd=shop)
+    assert "shop exists: continuing it" in trialfleet("run", "campaign.yaml", "--no-ray", "--no-report", cwd=shop)
     assert sorted(path.name for path in (finished / "attempts").iterdir()) == before
     write(shop, "other.yaml", CAMPAIGN | {"seed": 6})
     refused = trialfleet("run", "other.yaml", "--no-ray", cwd=shop, expect=2)
     assert "differ in: seed" in refused
+    write(shop, "more.yaml", CAMPAIGN | {"reps": 4})
+    more = trialfleet("run", "more.yaml", "--no-ray", cwd=shop, expect=2)
+    assert f"`trialfleet resume --reps 4 {finished}`" in more
 
 
 def test_show_and_logs_neutralise_what_an_agent_printed(finished: Path, shop: Path) -> None:
@@ -153,7 +147,7 @@ def test_show_and_logs_neutralise_what_an_agent_printed(finished: Path, shop: Pa
     assert "passed   tests/test_price.py::test_total" in trialfleet(
         "show", "campaign.yaml", trial, "--part", "tests", cwd=shop
     )
-    assert "A test of this repository fails" in trialfleet(
+    assert "A test in this repository fails" in trialfleet(
         "show", "campaign.yaml", trial, "--file", "prompt.txt", cwd=shop
     )
     plain = json.loads(trialfleet("show", "campaign.yaml", trial, "--json", cwd=shop))
@@ -166,7 +160,7 @@ def test_pull_makes_a_copy_that_serves_offline(finished: Path, shop: Path) -> No
     (finished / "surprise").write_text("what is this")
     copy = shop / "copy"
     output = trialfleet("pull", "campaign.yaml", str(copy), cwd=shop)
-    assert "left out, not a campaign's: 'shop/surprise'" in output
+    assert "not copied, not a file of a campaign: 'shop/surprise'" in output
     (finished / "surprise").unlink()
     assert not (copy / "shop" / "grants").exists()
     assert not (copy / "shop" / "surprise").exists()
@@ -181,15 +175,15 @@ def test_pull_makes_a_copy_that_serves_offline(finished: Path, shop: Path) -> No
 
 def test_who_is_not_the_driver_amends_nothing(finished: Path, shop: Path) -> None:
     store = DirectoryStore(finished.parent)
-    driver = epochs.claim(store, "shop", epochs.Pulse())  # this process lives
+    driver = epochs.claim(store, "shop", epochs.HeartbeatConfig())  # this process lives
     refused = trialfleet("resume", str(finished), "--reps", "9", "--no-ray", cwd=shop, expect=2)
     assert f"another controller drives this campaign: process {os.getpid()}" in refused
-    assert Ledger(store, "shop").amendments() == ()
+    assert Ledger(store, "shop").directives.amendments() == ()
     driver.end()
 
 
 def test_an_extension_after_the_end_is_labelled(finished: Path, shop: Path) -> None:
-    assert "reps only grow" in trialfleet("resume", str(finished), "--reps", "2", cwd=shop, expect=2)
+    assert "reps can only grow" in trialfleet("resume", str(finished), "--reps", "2", cwd=shop, expect=2)
     output = trialfleet("resume", str(finished), "--reps", "3", "--no-ray", cwd=shop)
     assert "amended: 3 reps (after a look: the report says so)" in output
     standing = json.loads(trialfleet("status", str(finished), "--json", cwd=shop))
@@ -202,7 +196,16 @@ def test_a_truncated_bundle_is_said_and_not_shown(finished: Path, shop: Path) ->
     bundle = next((folder / "shop" / "attempts").rglob("bundle.tar.zst"))
     bundle.write_bytes(bundle.read_bytes()[:-5])
     trial = bundle.parent.parent.name
-    assert "is not what the end says" in trialfleet("show", str(folder / "shop"), trial, cwd=shop)
+    assert "does not match its end record" in trialfleet("show", str(folder / "shop"), trial, cwd=shop)
+
+
+def test_a_few_trials_run_without_ray(finished: Path, shop: Path) -> None:
+    write(shop, "poison/ray/__init__.py", "raise RuntimeError('Ray was imported')")
+    write(shop, "few.yaml", CAMPAIGN | {"campaign": "few", "agent": {"kind": "nop"}, "reps": 1})
+    path = os.pathsep.join(filter(None, (str(shop / "poison"), os.environ.get("PYTHONPATH"))))
+    for command in ("run", "resume"):
+        said = trialfleet(command, "few.yaml", "--no-report", cwd=shop, env={"PYTHONPATH": path})
+        assert "2/2 trials" in said
 
 
 @pytest.mark.ray
@@ -210,17 +213,17 @@ def test_a_truncated_bundle_is_said_and_not_shown(finished: Path, shop: Path) ->
 @pytest.mark.timeout(900)
 def test_under_ray_with_json_lines(finished: Path, shop: Path) -> None:
     write(shop, "ray.yaml", CAMPAIGN | {"campaign": "ray", "agent": {"kind": "nop"}, "reps": 1})
-    ran = subprocess.run(
-        [sys.executable, "-m", "trialfleet_runner.cli", "run", "ray.yaml", "--json"],
-        cwd=shop,
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-    assert ran.returncode == 0, ran.stderr
-    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    ended = ran("run", "ray.yaml", "--ray", "--json", cwd=shop)
+    events = [json.loads(line) for line in ended.stdout.splitlines()]
     assert events[-1] == {"event": "ended", "ending": "complete"}
-    assert events[-2]["total"] == {"planned": 2, "measured": 2, "abandoned": 0, "running": 0, "lost_attempts": 0}
+    assert events[-2]["total"] == {
+        "planned": 2,
+        "measured": 2,
+        "abandoned": 0,
+        "running": 0,
+        "pending": 0,
+        "lost_attempts": 0,
+    }
     standing = json.loads(trialfleet("status", "ray.yaml", "--json", cwd=shop))
     assert {c["interim_rate"] for c in standing["conditions"].values()} == {0}
 
@@ -237,19 +240,20 @@ def test_ctrl_c_exits_130_and_resume_goes_on(finished: Path, shop: Path) -> None
         start_new_session=True,
     )
     attempts = shop / "out" / "slow" / "attempts"
-    end = time.monotonic() + 100
-    while not (attempts.is_dir() and list(attempts.rglob("start.json"))):
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    wait_until(lambda: attempts.is_dir() and list(attempts.rglob("start.json")), by=process)
     os.killpg(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=150)
     assert process.returncode == 130, output
-    assert "`trialfleet resume` goes on from here" in output
+    assert "`trialfleet resume` continues from here" in output
     assert "Traceback" not in output
-    assert "goes on" in trialfleet("status", "slow.yaml", cwd=shop)
+    shown = trialfleet("status", "slow.yaml", cwd=shop)
+    assert "slow: incomplete" in shown
+    assert "`trialfleet resume` continues" in shown
     assert "cancelled" in trialfleet("cancel", "slow.yaml", cwd=shop)
-    assert "cancelled by" in trialfleet("resume", "slow.yaml", "--no-ray", "--no-report", cwd=shop)
+    for command in ("resume", "run"):
+        over = trialfleet(command, "slow.yaml", "--no-ray", "--no-report", cwd=shop, expect=3)
+        assert "cancelled by" in over
+        assert "over and not complete" in over
     assert len(list(attempts.rglob("start.json"))) <= 2
 
 
@@ -262,7 +266,7 @@ def test_doctor_and_gc(finished: Path, shop: Path) -> None:
     assert "MISSING  git: not on PATH" in output
     assert "MISSING  agent claude-code" in output
     assert "MISSING  credentials: no key for the model provider anthropic" in output
-    assert "mend: " in output
+    assert "fix: " in output
     assert "grants of" in trialfleet("gc", str(finished), cwd=shop)
     assert not (finished / "grants").exists()
     assert "complete" in trialfleet("status", str(finished), cwd=shop)
@@ -282,7 +286,7 @@ def test_scratch_below_a_repository_is_refused_where_nothing_hides_it(finished: 
     write(shop, "below.yaml", CAMPAIGN | {"campaign": "below"})
     for command in (("run", "below.yaml", "--no-ray"), ("resume", str(finished)), ("validate", "task.yaml")):
         output = trialfleet(*command, cwd=shop, expect=2, env=env)
-        assert f"{shop}/repository/conftest.py lies above every workspace" in output
+        assert f"{shop}/repository/conftest.py is in a folder above every workspace" in output
         assert "way out" in output
     assert not (shop / "out" / "below").exists()
 
@@ -306,21 +310,55 @@ def test_what_a_model_needs_is_asked_before_anything_is_frozen(
         assert "way out" in output
     assert not (shop / "out" / "model").exists()
     said = trialfleet("doctor", "model.yaml", cwd=shop, expect=None, env=env)
-    assert ("credentials: there is a key for anthropic" in said) == bool(key)
-    assert "at most 2 USD" in trialfleet("plan", "model.yaml", cwd=shop, env=env)
+    assert ("credentials: a key for anthropic is set" in said) == bool(key)
+    preview = trialfleet("plan", "model.yaml", cwd=shop, expect=2, env=env)
+    assert "the price of 'm-1' is not known" in preview, "a preview needs no key, and a price"
+    uncapped = CAMPAIGN | {"campaign": "model", "agent": SOME_MODEL}
+    write(shop, "uncapped.yaml", uncapped)
+    trialfleet("plan", "uncapped.yaml", cwd=shop, env=env)
+    misspelt = CAMPAIGN | {
+        "campaign": "model",
+        "agent": SOME_MODEL | {"model": "claude-sonet-4-6"},
+        "limits": MONEY,
+    }
+    write(shop, "misspelt.yaml", misspelt)
+    assert "did you mean claude-sonnet-4-6" in trialfleet("plan", "misspelt.yaml", cwd=shop, expect=2, env=env)
+
+
+@pytest.mark.parametrize(
+    ("store", "env", "words"),
+    [
+        ("lock.txt", {}, ("lock.txt is a file, not a folder", "way out: name a folder")),
+        ({"url": "s3://bucket/x", "endpoint": "http://127.0.0.1:9"}, {}, ("set $AWS_ACCESS_KEY_ID",)),
+        (
+            {"url": "s3://bucket/x", "endpoint": "http://127.0.0.1:9"},
+            {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"},
+            ("no answer within 5 s", "way out: start the store"),
+        ),
+    ],
+    ids=["file", "no credentials", "dead"],
+)
+def test_a_plan_warns_of_a_store_that_a_run_would_refuse(
+    finished: Path, shop: Path, store: object, env: dict[str, str], words: tuple[str, ...]
+) -> None:
+    write(shop, "stored.yaml", CAMPAIGN | {"campaign": "stored", "store": store})
+    bare = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_EC2_METADATA_DISABLED": "true"}
+    nobody = {"AWS_SHARED_CREDENTIALS_FILE": os.devnull, "AWS_CONFIG_FILE": os.devnull}
+    said = trialfleet("plan", "stored.yaml", cwd=shop, env=nobody | bare | env)
+    for word in (*words, "warning: ", "stored.yaml:14: store", "2 cells"):
+        assert word in said
+    assert "warning" not in trialfleet("plan", "stored.yaml", "--offline", cwd=shop, env=nobody | bare | env)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"reps": 0}, ("reps", "greater than or equal to 1")),
         ({"rep": 1}, ("rep: unknown key", "did you mean reps")),
-        ({"conditions": ["none", "flat"]}, ("no condition is called 'flat'",)),
         ({"conditions": ["placebo"]}, ("the task has no context 'placebo'", "contexts.placebo")),
-        ({"conditions": {"x": {"fail_fast": True}}, "agent": {"kind": "search"}}, ("search cannot be given",)),
+        ({"conditions": {"x": {"fail_fast": True}}, "agent": {"kind": "search"}}, ("search does not support",)),
+        ({"agent": {"kind": "command"}}, ("bad.yaml:9: agent.options.argv: is required", "argv: [program")),
         ({"agent": {"kind": "gpt"}}, ("no agent is called 'gpt'", "claude-code")),
         ({"tasks": ["task.yaml", "twin.yaml"]}, ("'shop-total' is already used",)),
-        ({"tasks": ["nothing.yaml"]}, ("nothing.yaml: no such file",)),
         ({"limits": {"memory": "4096Gi"}}, ("limits: memory", "this machine has")),
         ({"limits": {"cost_usd": {"trial": 5, "campaign": 9}}}, ("one block is 2 trials", "at least 10")),
         ({"store": "gopher://x"}, ("'gopher://x' is not a store",)),
@@ -340,4 +378,32 @@ def test_bad_input_exits_2_with_a_way_out(
 def test_a_campaign_that_is_nowhere(shop: Path) -> None:
     for command in ("status", "resume", "cancel"):
         assert "way out" in trialfleet(command, "nowhere", cwd=shop, expect=2)
-        assert "no campaign 'x'" in trialfleet(command, "x", "--store", "out", cwd=shop, expect=2)
+        said = trialfleet(command, "x", "--store", "out", cwd=shop, expect=2)
+        assert "no campaign 'x'" in said
+        assert ("`trialfleet run` starts" in said) is (command != "cancel")
+        assert ("to cancel" in said) is (command == "cancel")
+
+
+def test_the_wall_clock_limit_drains_is_named_and_a_higher_one_continues(finished: Path, shop: Path) -> None:
+    del finished  # its task is validated
+    agent = {"kind": "command", "options": {"argv": ["/bin/sh", "-c", "sleep 2"]}}
+    limits = {**CAMPAIGN["limits"], "parallel": 1, "wall_clock_s": 10}
+    changed = {"campaign": "timed", "conditions": ["none"], "reps": 8, "agent": agent, "limits": limits}
+    write(shop, "timed.yaml", {**CAMPAIGN, **changed})
+    assert "wall clock  10 s" in trialfleet("plan", "timed.yaml", cwd=shop)
+    said = trialfleet("run", "timed.yaml", "--no-ray", "--out", "timed-report", cwd=shop, expect=3)
+    assert "the campaign's wall-clock limit is reached: nothing more starts" in said
+    assert "trialfleet resume --wall-clock SECONDS" in said
+    ledger = Ledger(DirectoryStore(shop / "out"), "timed")
+    assert 0 < len(list(ledger.attempts.outcome_ids())) < 8
+    assert all(
+        attempt.end is not None for trial in ledger.survey().open for attempt in ledger.attempts.chain(trial)
+    )
+    report = json.loads((shop / "timed-report" / "report.json").read_text())
+    assert report["cautions"][0].startswith("Interim. The campaign's wall-clock limit is reached: ")
+    assert "the wall-clock limit is reached; " in trialfleet("status", "timed.yaml", cwd=shop)
+    assert "have passed since" in trialfleet("resume", "timed.yaml", "--wall-clock", "5", cwd=shop, expect=2)
+    trialfleet("resume", "timed.yaml", "--no-ray", "--no-report", cwd=shop, expect=3)  # still in force
+    said = trialfleet("resume", "timed.yaml", "--wall-clock", "9000", "--no-ray", cwd=shop)
+    assert "amended: wall-clock limit 9000 s" in said
+    assert "8/8 trials" in said

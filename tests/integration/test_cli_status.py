@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from tests.unit.analysis.ledger_fixture import BEFORE_AGENT, MID_RUN, NOW, Fate, plan, put, read, trials, write
+from tests.support.ledgers import BEFORE_AGENT, MID_RUN, NOW, Fate, plan, put, read, trials, write
+from trialfleet_controller.backends.local import machine
 from trialfleet_controller.commands.status import status
-from trialfleet_runner.campaign import Cancel, Halt, Plan, Quarantine
-from trialfleet_runner.canonical import sha256
-from trialfleet_runner.contract import Loss, LossClass, Trial, Verdict
-from trialfleet_runner.store.directory import DirectoryStore
+from trialfleet_controller.dispatch.epochs import Heartbeat
+from trialfleet_controller.status.campaign_status import read_status
+from trialfleet_ledger.campaign import Amendment, Cancel, Epoch, Halt, Plan, Quarantine
+from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.machine import boot_id
+from trialfleet_ledger.records import Loss, LossClass, Trial, Verdict
+from trialfleet_ledger.store.directory import DirectoryStore
 
 LOST = Fate(verdict=None, losses=(MID_RUN,))
 CANCELLED = Fate(verdict=None, losses=(Loss(loss=LossClass.CANCELLED, message="", agent_started=True),))
@@ -91,6 +98,91 @@ def test_a_bundle_that_was_quarantined_later_counts_for_neither(tmp_path: Path) 
     assert (counts["measured"], counts["abandoned"], shown["losses"]) == (2, 1, {"quarantined": 1})
     assert (counts["interim_passed"], counts["interim_measured"]) == (result.passes, result.valid) == (2, 2)
     assert "report" in shown["bundles"]
+
+
+def test_records_that_cannot_be_read_are_named_and_take_nothing_else_away(tmp_path: Path) -> None:
+    frozen = plan(("alpha",), reps=2)
+    store = write(tmp_path, frozen, lambda trial: Fate() if trial.block == 0 else None)
+    put(store, "demo/halts/1.json", Halt(number=1, at=NOW, reason="a bill that nobody paid"))
+    put(store, "demo/amendments/1.json", Amendment(number=1, at=NOW, reps=3))
+    broken = {
+        "demo/halts/2.json": b'{"number": 2}',
+        "demo/halts/notes.txt": b"somebody's notes",
+        "demo/amendments/2.json": b"\x1b[31m{",
+        "demo/epochs/1.json": b"[]",
+        "demo/epochs/1.beat": b"{}",
+        "demo/cancel.json": b"null",
+    }
+    for key, content in broken.items():
+        assert store.create(key, content)
+    shown = standing(store, frozen)
+    assert (shown["reps"], shown["halts"]) == (3, ["the campaign: a bill that nobody paid"])
+    assert shown["controller"]["host"] is None
+    named = "\n".join(shown["unreadable"])
+    assert [key for key in broken if key not in named] == []
+    assert "not a Halt record of this version" in named
+    said = CliRunner().invoke(status, [str(store.root / "demo")], catch_exceptions=False).output
+    assert said.count("cannot be read: ") == len(broken)
+
+
+def test_a_damaged_plan_is_the_operators_to_fix(tmp_path: Path) -> None:
+    store = write(tmp_path, plan(("alpha",)), lambda _: None)
+    (tmp_path / "demo/campaign.json").write_bytes(b"{")
+    with pytest.raises(OperatorError, match="not a Plan record of this version"):
+        read_status(store, "demo")
+
+
+ELSEWHERE = Epoch(number=1, at=NOW, host="another-host", boot_id="b", pid=7, nonce="n")
+HERE = Epoch(number=1, at=time.time(), host=machine.host(), boot_id=boot_id(), pid=os.getpid(), nonce="n")
+NOBODY = HERE.model_copy(update={"pid": 2**22 + 1})  # above every pid
+ABANDONED = Fate(verdict=None, losses=(MID_RUN,))
+
+
+@pytest.mark.parametrize(
+    ("epoch", "beat_age_s", "fate", "state"),
+    [
+        (None, None, None, "planned"),
+        (HERE, 0, None, "running"),
+        (NOBODY, 0, None, "stalled"),
+        (ELSEWHERE, 20, None, "running"),
+        (ELSEWHERE, 600, None, "stalled"),
+        (ELSEWHERE, None, None, "incomplete"),  # it said that it ended
+        (ELSEWHERE, None, ABANDONED, "incomplete"),
+        (ELSEWHERE, None, Fate(), "complete"),
+    ],
+)
+def test_the_state_is_one_of_seven_words(
+    tmp_path: Path, epoch: Epoch | None, beat_age_s: float | None, fate: Fate | None, state: str
+) -> None:
+    frozen = plan(("alpha",), reps=2)
+    store = write(tmp_path, frozen, lambda trial: Fate() if trial.block == 0 and epoch else fate)
+    if epoch is not None:
+        put(store, "demo/epochs/1.json", epoch)
+        put(store, "demo/epochs/1.beat", Heartbeat(count=3, state="ended" if beat_age_s is None else "driving"))
+        then = time.time() - (beat_age_s or 0)
+        os.utime(tmp_path / "demo/epochs/1.beat", (then, then))
+    shown = standing(store, frozen)
+    assert shown["state"] == state
+    assert (shown["controller"] is None) is (epoch is None)
+    if epoch is not None:
+        assert shown["controller"]["alive"] is (state == "running")
+    if state not in ("running", "complete"):
+        return
+    put(store, "demo/halts/1.json", Halt(number=1, at=NOW, task="alpha", reason="set-up"))
+    assert standing(store, frozen)["state"] == state, "a halted task stops neither"
+
+
+@pytest.mark.parametrize("record", ["halts/1.json", "cancel.json"])
+def test_a_stopped_campaign_says_why_in_one_word(tmp_path: Path, record: str) -> None:
+    frozen = plan(("alpha",), reps=2)
+    store = write(tmp_path, frozen, lambda trial: Fate() if trial.block == 0 else None)
+    put(store, "demo/epochs/1.json", ELSEWHERE)
+    put(store, "demo/epochs/1.beat", Heartbeat(count=3, state="ended"))
+    if record == "cancel.json":
+        put(store, f"demo/{record}", Cancel(at=NOW, now=False, by="somebody"))
+    else:
+        put(store, f"demo/{record}", Halt(number=1, at=NOW, reason="set-up"))
+    assert standing(store, frozen)["state"] == ("cancelled" if record == "cancel.json" else "halted")
 
 
 def standing(store: DirectoryStore, frozen: Plan) -> dict[str, Any]:

@@ -10,18 +10,17 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
-from lab import Lab
-from scripted_messages import Fail, Say, Usage, scripted_messages
 
-from trialfleet_controller.authoring.manifest import Manifest
-from trialfleet_controller.authoring.shelf import manifest_key
+from tests.support.attempts import Lab
+from tests.support.scripted_messages import Fail, Say, Usage, scripted_messages
+from trialfleet_controller.authoring.context_cache import ContextManifest, manifest_key
 from trialfleet_controller.commands.context import context
-from trialfleet_runner.contexts import context_tree
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.objects import Objects
-from trialfleet_runner.store.directory import DirectoryStore
-from trialfleet_runner.taskfile import load_task_file
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_runner.trees import read_folder, tree_digest
+from trialfleet_tasks.contexts import context_tree
+from trialfleet_tasks.taskfile import load_task_file
 
 MORE = {
     "CLAUDE.md": "STALE: what the repository itself tells agents.\n",
@@ -113,7 +112,7 @@ def test_a_program_writes_once_from_the_tree_before_the_fix(lab: Lab, tmp_path: 
     assert third["fresh"]
     assert third["tree"] != first["tree"]
     kept = DirectoryStore(tmp_path / "store").get(manifest_key(first["request"]))
-    assert Manifest.model_validate_json(kept or b"").tree == first["tree"]
+    assert ContextManifest.model_validate_json(kept or b"").tree == first["tree"]
     assert tree_digest(read_folder(tmp_path / "out/shop-discount/tree")) == first["tree"]
 
 
@@ -124,7 +123,7 @@ def test_a_program_writes_once_from_the_tree_before_the_fix(lab: Lab, tmp_path: 
         ("echo Shop. > CLAUDE.md; exit 3", "the agent did not finish (crashed)"),
         ("printf '```sh\\nmake test\\n```\\n' > CLAUDE.md", "nothing but development commands"),
         ("echo Shop. > AGENTS.md", "wrote nothing (but AGENTS.md)"),
-        ("ln -s /etc/passwd CLAUDE.md", "left CLAUDE.md as what cannot be read"),
+        ("ln -s /etc/passwd CLAUDE.md", "left CLAUDE.md, which cannot be read"),
     ],
 )
 def test_what_is_no_context_is_refused_and_nothing_is_kept(
@@ -141,8 +140,8 @@ def test_what_is_no_context_is_refused_and_nothing_is_kept(
 @pytest.mark.parametrize(
     ("args", "why"),
     [
-        (("--kind", "flat", "--agent", "outline"), "nowhere to keep what is written"),
-        (("--kind", "flat", "--agent", "oracle", "--out", "o"), "the agent oracle writes no contexts"),
+        (("--kind", "flat", "--agent", "outline"), "no destination is given"),
+        (("--kind", "flat", "--agent", "oracle", "--out", "o"), "an agent of kind oracle cannot write contexts"),
         (("--kind", "flat", "--agent", "claude-code", "--out", "o"), "no model is named"),
         (("--kind", "flat", "--agent", "outline", "--out", "o", "--only", "x"), "no task 'x'"),
     ],
@@ -153,7 +152,7 @@ def test_what_cannot_be_built_is_said_before_anything_is_run(args: tuple[str, ..
 
 
 @pytest.mark.needs("claude")
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_claude_code_writes_behind_the_gateway_and_its_cost_is_kept(lab: Lab, tmp_path: Path) -> None:
     write = {"file_path": "/workspace/CLAUDE.md", "content": "# Shop\n\nDiscounts are in percent.\n"}
     agent = ("--kind", "flat", "--agent", "claude-code", "--model", "claude-sonnet-4-6", "--timeout", "60")

@@ -5,31 +5,34 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from campaign_audit import audit
-from fake_campaign import CAMPAIGN, fake_plan
-from simulated_cluster import BUNDLE, Cluster, ClusterBackend, Fate
 
-from trialfleet_controller import epochs, keys
-from trialfleet_controller.backend import AttemptId, Finished, Order, TooLate
-from trialfleet_controller.classify import Departure
-from trialfleet_controller.dispatcher import Dispatcher
-from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.machine import Liveness
-from trialfleet_controller.plan import trials
-from trialfleet_controller.shards import Activity, Answers, Ending, Lease, of_shard, oldest_open_block
-from trialfleet_controller.steering import Interrupt, Rhythm
-from trialfleet_runner.campaign import Plan
-from trialfleet_runner.contract import LossClass, Start
-from trialfleet_runner.store.directory import DirectoryStore
-from trialfleet_runner.store.protocol import Store
+from tests.support.audit import audit
+from tests.support.plans import CAMPAIGN, make_plan, priced
+from tests.support.simulated_cluster import BUNDLE, Cluster, ClusterBackend, Fate
+from tests.support.waiting import in_background, wait_until
+from trialfleet_controller.backends.protocol import AttemptId, Finished, Liveness, Order, TooLate, Wait
+from trialfleet_controller.backends.runner_termination import RunnerTermination
+from trialfleet_controller.dispatch import epochs
+from trialfleet_controller.dispatch.dispatcher import Dispatcher
+from trialfleet_controller.dispatch.shards import Activity, Answers, Ending, Lease, of_shard, oldest_open_block
+from trialfleet_controller.dispatch.stop_conditions import Interrupt, PollIntervals
+from trialfleet_controller.dispatch.tally import ConditionCounts
+from trialfleet_controller.trial_order import trials
+from trialfleet_ledger import keys
+from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.records import LossClass, Outcome, Start
+from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.store.protocol import Store
 
-FAST = Rhythm(poll_s=0.05, steer_s=0.05, watch_s=0.05, back_off_s=0.001, wind_down_s=5)
+FAST = PollIntervals(poll_s=0.05, steer_s=0.05, watch_s=0.05, back_off_s=0.001, wind_down_s=5)
 
 
 class Site:
@@ -46,32 +49,26 @@ class Site:
         ledger = Ledger(options.pop("store", self.store), CAMPAIGN)
         ledger.freeze(plan)
         backend = options.pop("backend", None) or ClusterBackend(self.cluster)
-        driver = epochs.Driver(ledger.store, CAMPAIGN, 1, epochs.Pulse(enabled=False))
+        epoch = options.pop("epoch", 1)
+        driver = epochs.Driver(ledger.store, CAMPAIGN, epoch, epochs.HeartbeatConfig(enabled=False))
         mine = options.pop("trials", None) or trials(plan)
-        options.setdefault("rhythm", FAST)
+        options.setdefault("intervals", FAST)
         return Dispatcher(plan, mine, ledger, backend, driver, tell=self.told.append, **options)
 
     def leave_running(self, plan: Plan, count: int) -> None:
         """A controller is interrupted while `count` attempts run."""
         interrupt = Interrupt()
-        thread = in_background(self.dispatcher(plan, interrupt=interrupt).run)
-        wait_for(lambda: len(self.cluster.living) == count)
+        _, run = self.start(plan, interrupt=interrupt)
+        wait_until(lambda: len(self.cluster.living) == count)
         interrupt.ask()
-        thread.join(60)
-        assert not thread.is_alive()
+        run.result(60)
 
+    def start(self, plan: Plan, **options: Any) -> tuple[Dispatcher, Future[Ending]]:
+        live = self.dispatcher(plan, **options)
+        return live, in_background(live.run)
 
-def in_background(work: Callable[[], object]) -> threading.Thread:
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    return thread
-
-
-def wait_for(done: Callable[[], bool], seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.005)
+    def outcomes(self, plan: Plan) -> list[Outcome]:
+        return list(self.ledger.attempts.outcomes([trial.id for trial in trials(plan)]))
 
 
 @pytest.fixture
@@ -82,7 +79,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 def test_many_at_once_and_every_trial_once(site: Site) -> None:
-    plan = fake_plan(tasks=3, reps=20, parallel=30)
+    plan = make_plan(tasks=3, reps=20, parallel=30)
     live = site.dispatcher(plan)
     assert live.run() is Ending.COMPLETE
     assert len(audit(site.root, plan)) == 120
@@ -104,7 +101,7 @@ def test_many_at_once_and_every_trial_once(site: Site) -> None:
 )
 def test_what_a_runner_leaves_behind(site: Site, fate: Fate, attempts: int, losses: tuple[LossClass, ...]) -> None:
     """An end in its last words is as good as one that it wrote, if it is this attempt's."""
-    plan = fake_plan(tasks=1, reps=3)
+    plan = make_plan(tasks=1, reps=3)
     site.cluster.fates[1] = fate
     assert site.dispatcher(plan).run() is Ending.COMPLETE
     for outcome in audit(site.root, plan):
@@ -114,19 +111,19 @@ def test_what_a_runner_leaves_behind(site: Site, fate: Fate, attempts: int, loss
 
 
 def test_what_ran_on_another_image_than_planned_halts_the_campaign_though_it_has_a_verdict(site: Site) -> None:
-    plan = fake_plan(tasks=2, reps=20, parallel=2)
+    plan = make_plan(tasks=2, reps=20, parallel=2)
     site.cluster.usual = Fate(unplanned=True)
     backend = ClusterBackend(site.cluster)
     assert site.dispatcher(plan, backend=backend).run() is Ending.HALTED
-    (halt,) = site.ledger.halts()
+    (halt,) = site.ledger.directives.halts()
     assert (halt.task, halt.reason) == (None, "setup: another image")
     ended = [entry.key for entry in site.store.list(keys.attempts(CAMPAIGN)) if entry.key.endswith("/end.json")]
     assert 1 <= len(ended) < 80
     assert len(backend.put_away) == len(set(backend.put_away)) == len(ended)
-    outcomes = list(site.ledger.outcomes([trial.id for trial in trials(plan)]))
+    outcomes = site.outcomes(plan)
     assert [outcome.abandoned for outcome in outcomes] == [LossClass.QUARANTINED] * len(ended)
     for outcome in outcomes:
-        (attempt,) = site.ledger.chain(outcome.trial.id)
+        (attempt,) = site.ledger.attempts.chain(outcome.trial.id)
         assert attempt.quarantined, "so that every later look at the records agrees"
 
 
@@ -141,39 +138,35 @@ def test_another_image_than_planned_halts_before_anything_follows_it(site: Site)
 
     site.cluster.usual = Fate(unplanned=True, silent=True)
     backend = Lingering(site.cluster, adopts=False)
-    thread = in_background(site.dispatcher(fake_plan(reps=10, parallel=1), backend=backend).run)
-    wait_for(lambda: bool(site.ledger.halts()))
+    _, run = site.start(make_plan(reps=10, parallel=1), backend=backend)
+    wait_until(lambda: bool(site.ledger.directives.halts()))
     backend.lingers = False
-    thread.join(60)
-    assert not thread.is_alive()
+    run.result(60)
     assert sum(site.cluster.launches.values()) == 1
 
 
 def test_a_verdict_in_last_words_without_its_bundle_counts_for_nothing(site: Site) -> None:
-    plan = fake_plan(tasks=1, conditions=("none",), reps=1)
+    plan = make_plan(tasks=1, conditions=("none",), reps=1)
     site.cluster.fates[1] = Fate(refused=True)
     (trial,) = trials(plan)
     site.store.create(keys.attempt_file(CAMPAIGN, trial.id, 1, "bundle.tar.zst"), BUNDLE + b"torn")
-    assert site.dispatcher(plan).run() is Ending.COMPLETE
-    outcome = site.ledger.outcome(trial.id)
+    assert site.dispatcher(plan).run() is Ending.INCOMPLETE
+    outcome = site.ledger.attempts.outcome(trial.id)
     assert outcome is not None
     assert outcome.abandoned is LossClass.QUARANTINED
 
 
 @pytest.mark.parametrize("adopts", [True, False])
 def test_what_runs_outlives_its_controller_and_is_taken_up(site: Site, adopts: bool) -> None:
-    plan = fake_plan(tasks=2, reps=4, parallel=8)
+    plan = make_plan(tasks=2, reps=4, parallel=8)
     site.cluster.usual = Fate(seconds=3600)
     site.leave_running(plan, 8)
-    assert "8 attempts go on; `trialfleet resume` takes them up" in site.told[-1]
+    assert "8 attempts continue; `trialfleet resume` takes them up" in site.told[-1]
     backend = ClusterBackend(site.cluster, adopts=adopts)
-    ending: list[Ending] = []
-    live = site.dispatcher(plan, backend=backend)
-    thread = in_background(lambda: ending.append(live.run()))
-    wait_for(lambda: len(backend.asked) == 8)
+    _, run = site.start(plan, backend=backend)
+    wait_until(lambda: len(backend.asked) == 8)
     site.cluster.hasten()
-    thread.join(60)
-    assert ending == [Ending.COMPLETE]
+    assert run.result(60) is Ending.COMPLETE
     assert len(backend.adopted) == (8 if adopts else 0)
     assert all(outcome.attempts == 1 for outcome in audit(site.root, plan))
     assert set(site.cluster.executions.values()) == {1}
@@ -188,17 +181,14 @@ def test_an_end_that_nobody_could_write_is_not_lost_with_the_first_look(site: Si
             self.asked.add(attempt)
             return known and super().adopt(attempt, start)
 
-    plan = fake_plan(tasks=2, reps=2, parallel=8)
+    plan = make_plan(tasks=2, reps=2, parallel=8)
     site.cluster.usual = Fate(seconds=3600, refused=True)
     site.leave_running(plan, 8)
     backend = Late(site.cluster)
-    ending: list[Ending] = []
-    live = site.dispatcher(plan, backend=backend)
-    thread = in_background(lambda: ending.append(live.run()))
-    wait_for(lambda: len(backend.asked) == 8)
+    _, run = site.start(plan, backend=backend)
+    wait_until(lambda: len(backend.asked) == 8)
     site.cluster.hasten()
-    thread.join(60)
-    assert ending == [Ending.COMPLETE]
+    assert run.result(60) is Ending.COMPLETE
     assert all((outcome.attempts, outcome.losses) == (1, ()) for outcome in audit(site.root, plan))
 
 
@@ -216,50 +206,62 @@ class Away(ClusterBackend):
 
 
 def test_while_the_server_is_away_the_store_is_asked_now_and_then(site: Site) -> None:
-    plan = fake_plan(tasks=1, conditions=("none",), reps=1)
+    plan = make_plan(tasks=1, conditions=("none",), reps=1)
     site.cluster.fates[1] = Fate(silent=True)
     backend, counting = Away(site.cluster), Counting(site.store)
-    rhythm = replace(FAST, watch_s=0.5)
-    thread = in_background(site.dispatcher(plan, backend=backend, store=counting, rhythm=rhythm).run)
-    wait_for(lambda: bool(site.cluster.gone))
+    intervals = replace(FAST, watch_s=0.5)
+    _, run = site.start(plan, backend=backend, store=counting, intervals=intervals)
+    wait_until(lambda: bool(site.cluster.gone))
     began = time.monotonic()
     time.sleep(2)
-    assert thread.is_alive()
+    assert not run.done()
     assert counting.calls["get end.json"] <= 4 + 4 * (time.monotonic() - began)
     backend.away = False
-    thread.join(60)
+    run.result(60)
     (outcome,) = audit(site.root, plan)
     assert outcome.losses == (LossClass.TERMINATED,)
 
 
 def test_a_server_that_does_not_answer_keeps_no_other_trial_from_its_outcome(site: Site) -> None:
-    plan = fake_plan(tasks=2, reps=2, parallel=2)
+    plan = make_plan(tasks=2, reps=2, parallel=2)
     site.cluster.usual = Fate(seconds=3600)
     site.leave_running(plan, 2)
     left = list(site.cluster.living)
     site.cluster.usual = Fate()
     backend = Away(site.cluster, adopts=False)
     backend.patience_s = 3600
-    live = site.dispatcher(plan.model_copy(update={"parallel": 4}), backend=backend)
-    thread = in_background(live.run)
-    wait_for(lambda: live.report().open == 2)
+    live, run = site.start(plan.model_copy(update={"parallel": 4}), backend=backend)
+    wait_until(lambda: live.report().open == 2)
     for attempt in left:
         site.cluster.kill(attempt)
     backend.away = False
-    thread.join(60)
-    assert not thread.is_alive()
+    run.result(60)
     audit(site.root, plan)
 
 
 def test_cancel_now_stops_what_an_earlier_controller_left_running(site: Site) -> None:
-    plan = fake_plan(tasks=2, reps=4, parallel=8)
+    plan = make_plan(tasks=2, reps=4, parallel=8)
     site.cluster.usual = Fate(seconds=3600)
     site.leave_running(plan, 8)
-    site.ledger.cancel(now=True, by="test")
+    site.ledger.directives.cancel(now=True, by="test")
     assert site.dispatcher(plan).run() is Ending.CANCELLED
     assert not site.cluster.living
-    outcomes = list(site.ledger.outcomes([trial.id for trial in trials(plan)]))
+    outcomes = site.outcomes(plan)
     assert [outcome.abandoned for outcome in outcomes] == [LossClass.CANCELLED] * 8
+
+
+def test_a_resume_signs_again_and_is_not_stopped_by_losses_from_before(site: Site) -> None:
+    """Four runs that are lost to the store in a row would stop the controller that began them."""
+    plan = make_plan(tasks=1, conditions=("none",), reps=4, parallel=4)
+    site.cluster.fates[1] = Fate(seconds=3600, loss=LossClass.STORE)
+    site.leave_running(plan, 4)
+    left = set(site.cluster.living)
+    backend = ClusterBackend(site.cluster)
+    _, run = site.start(plan, backend=backend, epoch=2)
+    wait_until(lambda: set(backend.renewed) == left)
+    site.cluster.hasten()
+    assert run.result(60) is Ending.COMPLETE
+    assert [outcome.losses for outcome in audit(site.root, plan)] == [(LossClass.STORE,)] * 4
 
 
 def leave_pending(site: Site, plan: Plan) -> None:
@@ -281,29 +283,26 @@ def test_cancel_now_stops_what_has_not_begun(site: Site, adopts: bool, delay_s: 
                 time.sleep(delay_s)
             return self.inner.create(key, data)
 
-    plan, first = fake_plan(tasks=2, reps=4, parallel=8), threading.Lock()
+    plan, first = make_plan(tasks=2, reps=4, parallel=8), threading.Lock()
     leave_pending(site, plan)
-    site.ledger.cancel(now=True, by="test")
+    site.ledger.directives.cancel(now=True, by="test")
     backend = ClusterBackend(site.cluster, adopts=adopts)
     assert site.dispatcher(plan, backend=backend, store=Dawdling(site.store)).run() is Ending.CANCELLED
     assert not site.cluster.living
-    outcomes = list(site.ledger.outcomes([trial.id for trial in trials(plan)]))
+    outcomes = site.outcomes(plan)
     assert [outcome.abandoned for outcome in outcomes] == [LossClass.CANCELLED] * 8
 
 
 def test_a_cancelled_campaign_waits_for_what_was_launched_before(site: Site) -> None:
-    plan = fake_plan(tasks=2, reps=2, parallel=8)
+    plan = make_plan(tasks=2, reps=2, parallel=8)
     leave_pending(site, plan)
-    site.ledger.cancel(now=False, by="test")
+    site.ledger.directives.cancel(now=False, by="test")
     backend = ClusterBackend(site.cluster)
-    ending: list[Ending] = []
-    live = site.dispatcher(plan, backend=backend)
-    thread = in_background(lambda: ending.append(live.run()))
-    wait_for(lambda: len(backend.adopted) == 8)
+    _, run = site.start(plan, backend=backend)
+    wait_until(lambda: len(backend.adopted) == 8)
     site.cluster.place()
     site.cluster.hasten()
-    thread.join(60)
-    assert ending == [Ending.CANCELLED]
+    assert run.result(60) is Ending.COMPLETE, "what was launched before was all that was left, and is measured"
     assert all(outcome.attempts == 1 for outcome in audit(site.root, plan))
     assert set(site.cluster.launches.values()) == {1}
 
@@ -312,10 +311,10 @@ def test_a_runner_that_is_gone_before_its_launch_was_noted(site: Site) -> None:
     class Slow(ClusterBackend):
         def launch(self, order: Any) -> None:
             super().launch(order)
-            wait_for(lambda: order.id in self.cluster.gone)
+            wait_until(lambda: order.id in self.cluster.gone)
             time.sleep(0.2)
 
-    plan = fake_plan(tasks=1, reps=3)
+    plan = make_plan(tasks=1, reps=3)
     assert site.dispatcher(plan, backend=Slow(site.cluster)).run() is Ending.COMPLETE
     audit(site.root, plan)
 
@@ -329,17 +328,15 @@ def test_a_cluster_that_takes_no_pod_keeps_no_trial_from_its_outcome(site: Site)
                 time.sleep(0.01)
             super().launch(order)
 
-    plan = fake_plan(tasks=3, reps=10, parallel=40)
+    plan = make_plan(tasks=3, reps=10, parallel=40)
     site.cluster.usual = Fate(seconds=3600)
-    live = site.dispatcher(plan, backend=Full(site.cluster, slots=20))
-    thread = in_background(live.run)
-    wait_for(lambda: len(site.cluster.living) == 20)
+    live, run = site.start(plan, backend=Full(site.cluster, slots=20))
+    wait_until(lambda: len(site.cluster.living) == 20)
     full.set()
     site.cluster.hasten()
-    wait_for(lambda: live.report().open == 40)  # those that ran are measured while every launch waits
+    wait_until(lambda: live.report().open == 40)  # those that ran are measured while every launch waits
     full.clear()
-    thread.join(60)
-    assert not thread.is_alive()
+    run.result(60)
     audit(site.root, plan)
 
 
@@ -352,11 +349,61 @@ def test_an_order_that_found_no_room_is_signed_again(site: Site) -> None:
             super().launch(order)
 
     offered = Counter[AttemptId]()
-    plan, counting = fake_plan(tasks=1, reps=2), Counting(site.store)
+    plan, counting = make_plan(tasks=1, reps=2), Counting(site.store)
     assert site.dispatcher(plan, backend=Late(site.cluster), store=counting).run() is Ending.COMPLETE
     assert list(offered.values()) == [3] * 4
     assert counting.calls["create grants"] == 3 * 4
     assert all(outcome.attempts == 1 for outcome in audit(site.root, plan))
+
+
+class Queued(ClusterBackend):
+    """A queue that stands still: it holds every pod until its grants end, `rounds` times each."""
+
+    rounds = 6
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.offered = Counter[AttemptId]()
+
+    def waiting(self) -> dict[AttemptId, Wait]:
+        return dict.fromkeys(self._mine, Wait.QUEUED)
+
+    def launch(self, order: Order) -> None:
+        self.offered[order.id] += 1
+        if self.offered[order.id] > self.rounds:
+            return super().launch(order)
+        self._mine.add(order.id)
+        return self._finished.put(Finished(order.id, RunnerTermination(requeued=True)))
+
+
+def test_attempts_whose_grants_end_in_a_queue_are_launched_again_and_nothing_is_lost(site: Site) -> None:
+    plan, counting = make_plan(tasks=1, reps=3), Counting(site.store)
+    backend = Queued(site.cluster)
+    assert site.dispatcher(plan, backend=backend, store=counting).run() is Ending.COMPLETE
+    assert set(backend.offered.values()) == {Queued.rounds + 1}, "many more in a row than an outage has"
+    assert counting.calls["create grants"] == 6 * (Queued.rounds + 1)
+    assert all((outcome.attempts, outcome.losses) == (1, ()) for outcome in audit(site.root, plan))
+
+
+def test_what_waits_for_its_place_is_pending_and_not_running(site: Site) -> None:
+    class Held(ClusterBackend):
+        def waiting(self) -> dict[AttemptId, Wait]:
+            return {
+                attempt: (Wait.QUEUED, Wait.STARTING)[attempt.trial < middle] for attempt in self.cluster.living
+            }
+
+    site.cluster.full = True
+    plan = make_plan(tasks=1, reps=3, parallel=10)
+    ids = sorted(trial.id for trial in trials(plan))
+    middle = ids[2]
+    live, run = site.start(plan, backend=Held(site.cluster))
+    wait_until(lambda: sum(live.report().pending.values()) == 6)
+    report = live.report()
+    assert report.pending == {Wait.STARTING: 2, Wait.QUEUED: 4}
+    total = sum(report.conditions.values(), ConditionCounts())
+    assert (total.running, total.pending, report.running) == (0, 6, 6)
+    site.cluster.place()
+    run.result(60)
 
 
 class Waiting(ClusterBackend):
@@ -366,18 +413,18 @@ class Waiting(ClusterBackend):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self.waiting: set[AttemptId] = set()
+        self.held: set[AttemptId] = set()
         self.withdrawn: set[AttemptId] = set()
         self._door = threading.Lock()  # launches come from several threads at once
 
     def launch(self, order: Order) -> None:
         with self._door:
-            if len(self.cluster.living) < self.room and not self.waiting:
+            if len(self.cluster.living) < self.room and not self.held:
                 return super().launch(order)
-            self.waiting.add(order.id)
-        wait_for(lambda: order.id in self.withdrawn)
+            self.held.add(order.id)
+        wait_until(lambda: order.id in self.withdrawn)
         self._mine.add(order.id)
-        return self._finished.put(Finished(order.id, Departure(code=143)))
+        return self._finished.put(Finished(order.id, RunnerTermination(code=143)))
 
     def withdraw(self, attempts: Iterable[AttemptId]) -> None:
         self.withdrawn.update(attempts)
@@ -385,24 +432,21 @@ class Waiting(ClusterBackend):
 
 @pytest.mark.parametrize("how", ["cancel", "cancel --now", "halt"])
 def test_a_launch_that_waits_does_not_keep_the_end_waiting(site: Site, how: str) -> None:
-    plan = fake_plan(tasks=1, reps=10, parallel=8)
+    plan = make_plan(tasks=1, reps=10, parallel=8)
     site.cluster.usual = Fate(seconds=3600)
     backend = Waiting(site.cluster)
-    ending: list[Ending] = []
-    live = site.dispatcher(plan, backend=backend)
-    thread = in_background(lambda: ending.append(live.run()))
-    wait_for(lambda: len(site.cluster.living) == 2 and len(backend.waiting) >= 2)
+    _, run = site.start(plan, backend=backend)
+    wait_until(lambda: len(site.cluster.living) == 2 and len(backend.held) >= 2)
     if how == "halt":
-        site.ledger.halt(None, "test")
+        site.ledger.directives.halt(None, "test")
     else:
-        site.ledger.cancel(now=how == "cancel --now", by="test")
+        site.ledger.directives.cancel(now=how == "cancel --now", by="test")
     if how != "cancel --now":
-        wait_for(lambda: backend.withdrawn >= backend.waiting)
+        wait_until(lambda: backend.withdrawn >= backend.held)
         site.cluster.hasten()
-    thread.join(60)
-    assert ending == [Ending.HALTED if how == "halt" else Ending.CANCELLED]
-    measured = [outcome.scored is not None for outcome in site.ledger.outcomes([t.id for t in trials(plan)])]
-    assert sum(measured) == (0 if how == "cancel --now" else 2), "what runs goes on, unless it is told to stop"
+    assert run.result(60) is (Ending.HALTED if how == "halt" else Ending.CANCELLED)
+    measured = sum(outcome.scored is not None for outcome in site.outcomes(plan))
+    assert measured == (0 if how == "cancel --now" else 2), "what runs goes on, unless it is told to stop"
     assert sum(site.cluster.launches.values()) == 2
 
 
@@ -445,10 +489,10 @@ def _kind(key: str) -> str:
 
 def test_five_calls_a_trial(site: Site) -> None:
     """Intent, grants, end, bundle, outcome: what a run without losses must write and read, and nothing else."""
-    plan = fake_plan(tasks=2, reps=10, parallel=10)
+    plan = make_plan(tasks=2, reps=10, parallel=10)
     counting = Counting(site.store)
     once = replace(FAST, steer_s=3600, watch_s=3600)  # what is asked as time passes is no trial's
-    assert site.dispatcher(plan, store=counting, rhythm=once).run() is Ending.COMPLETE
+    assert site.dispatcher(plan, store=counting, intervals=once).run() is Ending.COMPLETE
     per_trial = {call: count for call, count in counting.calls.items() if count >= 40}
     expected = ("create intent.json", "create grants", "get end.json", "get bundle.tar.zst", "create outcomes")
     assert per_trial == dict.fromkeys(expected, 40)
@@ -456,7 +500,7 @@ def test_five_calls_a_trial(site: Site) -> None:
 
 def test_a_resume_starts_new_trials_before_it_has_read_the_old_ones(site: Site) -> None:
     """What has been read is noted as the first of them starts."""
-    plan = fake_plan(tasks=10, reps=6, parallel=60)
+    plan = make_plan(tasks=10, reps=6, parallel=60)
     site.cluster.usual = Fate(seconds=3600)
     site.leave_running(plan, 60)
     wider = plan.model_copy(update={"parallel": 200})
@@ -467,29 +511,26 @@ def test_a_resume_starts_new_trials_before_it_has_read_the_old_ones(site: Site) 
             read.append(max(len(self.adopted), slow.calls["get intent.json"]))
             super().launch(order)
 
-    thread = in_background(site.dispatcher(wider, store=slow, backend=Noting(site.cluster)).run)
-    wait_for(lambda: bool(read))
+    _, run = site.start(wider, store=slow, backend=Noting(site.cluster))
+    wait_until(lambda: bool(read))
     assert read[0] < 60
-    site.ledger.cancel(now=True, by="test")
-    thread.join(60)
-    assert not thread.is_alive()
+    site.ledger.directives.cancel(now=True, by="test")
+    run.result(60)
 
 
 def test_asked_twice_it_waits_for_no_store(site: Site) -> None:
     interrupt, store = Interrupt(), Counting(site.store)
     site.cluster.usual = Fate(seconds=0.1)
     patient = replace(FAST, wind_down_s=3600)
-    live = site.dispatcher(fake_plan(reps=10), store=store, interrupt=interrupt, rhythm=patient)
-    thread = in_background(live.run)
-    wait_for(lambda: bool(site.cluster.launches))
+    _, run = site.start(make_plan(reps=10), store=store, interrupt=interrupt, intervals=patient)
+    wait_until(lambda: bool(site.cluster.launches))
     store.silent.set()
-    wait_for(lambda: store.unanswered > 0)
+    wait_until(lambda: store.unanswered > 0)
     interrupt.ask()
     time.sleep(0.5)
-    assert thread.is_alive(), "asked once, it ends what it has begun"
+    assert not run.done(), "asked once, it ends what it has begun"
     interrupt.ask()
-    thread.join(60)
-    assert not thread.is_alive()
+    run.result(60)
     store.silent.clear()
 
 
@@ -497,44 +538,40 @@ def test_asked_twice_it_waits_for_no_store(site: Site) -> None:
 
 
 def test_a_lease_changes_while_it_runs(site: Site) -> None:
-    plan = fake_plan(tasks=2, reps=10, parallel=40)
+    plan = make_plan(tasks=2, reps=10, parallel=40)
     site.cluster.usual = Fate(seconds=0.05)
-    live = site.dispatcher(plan, lease=Lease(width=1, oldest_open_block=0))
-    thread = in_background(live.run)
-    wait_for(lambda: live.report().open < 40)
+    live, run = site.start(plan, lease=Lease(width=1, oldest_open_block=0))
+    wait_until(lambda: live.report().open < 40)
     assert site.cluster.most == 1
-    wait_for(lambda: live.report().open == 40 - 5 * 4)  # four blocks past the oldest of the lease, and no more
+    wait_until(lambda: live.report().open == 40 - 5 * 4)  # four blocks past the oldest of the lease, and no more
     time.sleep(0.3)
     assert len(site.cluster.launches) == 20
     live.lease(Lease(width=8, oldest_open_block=9))
-    thread.join(60)
-    assert not thread.is_alive()
+    run.result(60)
     assert 1 < site.cluster.most <= 8
     audit(site.root, plan)
 
 
 def test_trouble_with_the_provider_in_another_shard_holds_this_one_back(site: Site) -> None:
-    plan = fake_plan(tasks=2, reps=10, parallel=40)
+    plan = make_plan(tasks=2, reps=10, parallel=40)
     site.cluster.usual = Fate(seconds=3600)
     interrupt, well = Interrupt(), Lease(width=4, oldest_open_block=9, elsewhere=Answers())
-    live = site.dispatcher(plan, lease=well, interrupt=interrupt)
-    thread = in_background(live.run)
-    wait_for(lambda: live.report().running == 4)
+    live, run = site.start(plan, lease=well, interrupt=interrupt)
+    wait_until(lambda: live.report().running == 4)
     troubled = replace(well, elsewhere=Answers(lost=10))
     live.lease(troubled)
-    wait_for(lambda: live.report().lease == troubled)
+    wait_until(lambda: live.report().lease == troubled)
     site.cluster.hasten()
-    wait_for(lambda: live.report().answers == Answers(given=4))
+    wait_until(lambda: live.report().answers == Answers(given=4))
     time.sleep(0.5)
     assert sum(site.cluster.launches.values()) == 4
     assert live.report().answers == Answers(given=4)
     interrupt.ask()
-    thread.join(60)
-    assert not thread.is_alive()
+    run.result(60)
 
 
 def test_the_pace_of_a_lease_is_kept(site: Site) -> None:
-    plan = fake_plan(tasks=1, reps=10, parallel=40)
+    plan = make_plan(tasks=1, reps=10, parallel=40)
     began = time.monotonic()
     lease = Lease(width=40, creates_per_s=20, creates_burst=2, oldest_open_block=9)
     assert site.dispatcher(plan, lease=lease).run() is Ending.COMPLETE
@@ -542,52 +579,41 @@ def test_the_pace_of_a_lease_is_kept(site: Site) -> None:
 
 
 def test_who_has_spent_its_share_waits_for_more(site: Site) -> None:
-    plan = fake_plan(tasks=1, reps=5)
-    limits = plan.limits.model_copy(update={"cost_usd": 1.0})
-    agent = plan.agent.model_copy(update={"model": "some-model"})
-    plan = plan.model_copy(update={"limits": limits, "agent": agent})
-    live = site.dispatcher(plan, lease=Lease(width=4, money_usd=3, oldest_open_block=0))
-    ending: list[Ending] = []
-    thread = in_background(lambda: ending.append(live.run()))
-    wait_for(lambda: live.report().starved)
+    plan = priced(make_plan(tasks=1, reps=5))
+    live, run = site.start(plan, lease=Lease(width=4, money_usd=3, oldest_open_block=0))
+    wait_until(lambda: live.report().starved)
     assert (live.report().spent_usd, live.report().open) == (3, 7)
     live.lease(Lease(width=4, money_usd=4, oldest_open_block=2))
-    wait_for(lambda: live.report().starved and live.report().spent_usd == 4)
+    wait_until(lambda: live.report().starved and live.report().spent_usd == 4)
     live.lease(Lease(width=4, money_usd=4, oldest_open_block=2, ending=Ending.OUT_OF_MONEY))
-    thread.join(60)
-    assert ending == [Ending.OUT_OF_MONEY]
+    assert run.result(60) is Ending.OUT_OF_MONEY
     assert sum(site.cluster.executions.values()) == 4
 
 
 def test_who_still_has_a_patch_to_score_has_not_run_out_of_money(site: Site) -> None:
     """Scoring costs nothing, and the supervisor ends a campaign whose shards can do nothing more."""
-    plan = fake_plan(tasks=1, reps=1)
-    limits = plan.limits.model_copy(update={"cost_usd": 1.0})
-    agent = plan.agent.model_copy(update={"model": "some-model"})
-    plan = plan.model_copy(update={"limits": limits, "agent": agent})
+    plan = priced(make_plan(tasks=1, reps=1))
     site.cluster.fates[1] = Fate(loss=LossClass.STORE, patched=True)
     interrupt, lease = Interrupt(), Lease(width=4, money_usd=1, oldest_open_block=0)
     patient = replace(FAST, back_off_s=0.25)
-    live = site.dispatcher(plan, lease=lease, interrupt=interrupt, rhythm=patient)
-    thread = in_background(live.run)
-    wait_for(lambda: live.report().starved)
+    live, run = site.start(plan, lease=lease, interrupt=interrupt, intervals=patient)
+    wait_until(lambda: live.report().starved)
     assert sorted(attempt.n for attempt in site.cluster.launches) == [1, 2]
     interrupt.ask()
-    thread.join(60)
-    assert not thread.is_alive()
+    run.result(60)
 
 
 def test_shards_share_a_campaign(site: Site) -> None:
     """Three dispatchers and somebody who passes on what they report: as the campaign's supervisor does."""
-    plan = fake_plan(tasks=3, reps=12, parallel=30)
+    plan = make_plan(tasks=3, reps=12, parallel=30)
     every = trials(plan)
     site.cluster.usual = Fate(seconds=0.01)
     shards = [
         site.dispatcher(plan, trials=of_shard(every, k, 3), lease=Lease(width=10, oldest_open_block=0))
         for k in range(3)
     ]
-    threads = [in_background(shard.run) for shard in shards]
-    while any(thread.is_alive() for thread in threads):
+    runs = [in_background(shard.run) for shard in shards]
+    while not all(run.done() for run in runs):
         oldest = oldest_open_block([shard.report() for shard in shards])
         for shard in shards:
             shard.lease(Lease(width=10, oldest_open_block=oldest if oldest is not None else 11))

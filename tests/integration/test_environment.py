@@ -9,8 +9,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from local_index import Index, wheel
 
+from tests.support.package_index import Index, wheel
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import (
     build,
@@ -20,7 +21,6 @@ from trialfleet_runner.environment import (
     site_packages,
     unchanged,
 )
-from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.interpreters import Interpreter, find_interpreter, interpreters
 from trialfleet_runner.task import Environment
 

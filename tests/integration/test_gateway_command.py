@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import venv
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from scripted_messages import ScriptedMessages, Usage, scripted_messages
 
+from tests.support.agents import agent_setup
+from tests.support.scripted_messages import ScriptedMessages, Usage
+from trialfleet_ledger.records import AgentSpec, Stop
 from trialfleet_runner.agents.command import Command
-from trialfleet_runner.agents.protocol import Setup
-from trialfleet_runner.contract import AgentSpec, Stop
 from trialfleet_runner.gateway import Gateway, Upstream, url_at
 from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.testrun import mounts_of
@@ -44,13 +43,7 @@ print(json.dumps({"turn": 1, "kind": "edit", "path": os.path.abspath("answer.txt
 """
 
 
-@pytest.fixture
-def provider() -> Iterator[ScriptedMessages]:
-    with scripted_messages() as served:
-        yield served
-
-
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_a_program_gets_all_that_the_documentation_promises(tmp_path: Path, provider: ScriptedMessages) -> None:
     tool = tmp_path / "tool"
     for folder in (tool, tmp_path / "ws", tmp_path / "home/tmp", tmp_path / "record"):
@@ -78,28 +71,13 @@ def test_a_program_gets_all_that_the_documentation_promises(tmp_path: Path, prov
         listen=tmp_path / "gateway.sock",
         model=spec.model,
     ) as gateway:
-        setup = Setup(
-            spec=spec,
-            prompt="Mend it.\n",
-            system=None,
-            seed=1,
-            workspace=tmp_path / "ws",
-            home=tmp_path / "home",
-            environment=tmp_path / "env",
-            pythonpath=(),
-            tests=(),
-            hook_context=None,
-            hook_log=tmp_path / "home/hook.jsonl",
-            fix=None,
-            gateway_url=url_at(PORT),
-            gateway_token=gateway.token,
-            record=tmp_path / "record",
-        )
-        mounts = mounts_of(tmp_path / "env", tmp_path / "ws", tmp_path / "home", isolated=True)
+        setup = agent_setup(tmp_path, spec, gateway_url=url_at(PORT), gateway_token=gateway.token)
+        sandbox = choose("bubblewrap")
+        mounts = mounts_of(tmp_path / "env", tmp_path / "ws", tmp_path / "home", sandbox)
         job = Command().job(setup, mounts)
         assert job is not None
         job = replace(job, gateway=gateway.socket, gateway_port=PORT)
-        ended = choose("bubblewrap").run(job)
+        ended = sandbox.run(job)
     assert ended.code == 0, job.stderr.read_text()
     parsed = Command().parse(tmp_path / "record", ended, tmp_path / "ws")
     assert (tmp_path / "ws/answer.txt").read_text() == "Side."

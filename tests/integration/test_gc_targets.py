@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.integration.targets.made_repository import shop
+from tests.support.git_repositories import shop
 from trialfleet_controller.commands.gc import gc
-from trialfleet_controller.targets import sweep_trees
-from trialfleet_runner.sources.git import orphan
-from trialfleet_runner.trees import Entry
+from trialfleet_controller.planning.predicted_targets import sweep_trees
+from trialfleet_runner.trees import TreeEntry
 from trialfleet_targets.cache import DEAD_S, UNUSED_S, sweep
 from trialfleet_targets.index import index_at
+from trialfleet_tasks.sources.git import orphan
 
 NOW = time.time()
 
@@ -65,7 +65,7 @@ def test_what_is_not_an_index_s_is_left(tmp_path: Path) -> None:
 def test_trees_without_a_past_go_by_their_last_use(tmp_path: Path) -> None:
     trees = tmp_path / "targets/trees"
     trees.mkdir(parents=True)
-    used, unused = (orphan({"a.py": Entry(b"x = 1\n")}, trees / f"{name}.git") for name in "ab")
+    used, unused = (orphan({"a.py": TreeEntry(b"x = 1\n")}, trees / f"{name}.git") for name in "ab")
     aged(unused, UNUSED_S + 60)
     assert sweep_trees(tmp_path / "targets", now=NOW) == 1
     assert (used.exists(), unused.exists()) == (True, False)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.sources.git import message, read_tree, repository
-from trialfleet_runner.sources.materialise import materialise
-from trialfleet_runner.taskfile import load_task_file
-from trialfleet_runner.trees import Entry, Kind
-from trialfleet_runner.variants import variants
+from trialfleet_runner.trees import EntryKind, TreeEntry
+from trialfleet_tasks.sources.git import message, read_tree, repository
+from trialfleet_tasks.sources.materialise import materialise
+from trialfleet_tasks.taskfile import load_task_file
+from trialfleet_tasks.variants import variants
 
 
 def git(folder: Path, *args: str) -> str:
@@ -74,7 +74,7 @@ def upstream(tmp_path: Path) -> Upstream:
     return Upstream(tmp_path)
 
 
-def trees(upstream: Upstream, folder: Path) -> tuple[dict[str, Entry], dict[str, Entry]]:
+def trees(upstream: Upstream, folder: Path) -> tuple[dict[str, TreeEntry], dict[str, TreeEntry]]:
     return read_tree(folder, upstream.pre_fix, where="w"), read_tree(folder, upstream.fix, where="w")
 
 
@@ -83,9 +83,9 @@ def check(upstream: Upstream, folder: Path) -> None:
     assert set(before) == {
         *(".gitattributes", ".gitmodules", "hidden.txt", "inside", "run.sh", "src/a.py", "tests/test_a.py")
     }
-    assert before["run.sh"].kind is Kind.EXEC
-    assert before["inside"] == Entry(b"src/a.py", Kind.LINK)
-    assert before["hidden.txt"] == Entry(b"kept\n")
+    assert before["run.sh"].kind is EntryKind.EXEC
+    assert before["inside"] == TreeEntry(b"src/a.py", EntryKind.LINK)
+    assert before["hidden.txt"] == TreeEntry(b"kept\n")
     assert (before["src/a.py"].data, after["src/a.py"].data) == (b"wrong\n", b"right\n")
     assert not upstream.witness.exists()
 
@@ -108,18 +108,29 @@ def test_a_mirror_stands_for_the_address(upstream: Upstream, tmp_path: Path, par
     check(upstream, repository(url + ".git", commits, cache=Cache(tmp_path / "cache"), mirrors=mirror))
 
 
+def test_a_shallow_mirror_is_called_that_and_the_way_out_deepens_it(upstream: Upstream, tmp_path: Path) -> None:
+    url, shallow = "https://example.org/a/b", tmp_path / "shallow"
+    git(upstream.folder, "config", "--unset", "uploadpack.packObjectsHook")
+    git(tmp_path, "clone", "-q", "--depth=1", upstream.folder.as_uri(), str(shallow))
+    with pytest.raises(OperatorError, match="is a shallow clone and lacks commit") as caught:
+        repository(url, (upstream.pre_fix, upstream.fix), cache=Cache(tmp_path / "cache"), mirrors={url: shallow})
+    way_out = (caught.value.hint or "").removeprefix("deepen it: git ")
+    git(tmp_path, *way_out.split())
+    repository(url, (upstream.pre_fix, upstream.fix), cache=Cache(tmp_path / "cache"), mirrors={url: shallow})
+
+
 def test_a_mirror_that_lacks_the_commit_or_is_none_is_refused(upstream: Upstream, tmp_path: Path) -> None:
     url, cache = "https://nowhere.example/a/b", Cache(tmp_path / "cache")
     with pytest.raises(OperatorError, match=r"lacks commit 1111") as caught:
         repository(url, ("1" * 40,), cache=cache, mirrors={url: upstream.folder})
-    assert caught.value.hint == "update the mirror"
+    assert caught.value.hint == f"update it: git -C {upstream.folder} fetch --all"
     with pytest.raises(OperatorError, match="not a git clone"):
         repository(url, ("1" * 40,), cache=cache, mirrors={url: tmp_path})
 
 
 @pytest.mark.parametrize("url", ["ext::sh -c 'touch x'", "--upload-pack=touch x", "relative/path", "fd::7"])
 def test_addresses_that_run_programs_are_refused(url: str, tmp_path: Path) -> None:
-    with pytest.raises(OperatorError, match="not a repository address"):
+    with pytest.raises(OperatorError, match="not a URL that can be cloned"):
         repository(url, ("1" * 40,), cache=Cache(tmp_path), mirrors={})
 
 
@@ -131,7 +142,7 @@ def test_an_address_without_the_commit_is_refused(upstream: Upstream, tmp_path: 
 def test_a_clone_that_is_not_whole_is_refused(upstream: Upstream, tmp_path: Path) -> None:
     blob = git(upstream.folder, "rev-parse", f"{upstream.pre_fix}:src/a.py")
     (upstream.folder / ".git/objects" / blob[:2] / blob[2:]).unlink()
-    with pytest.raises(OperatorError, match="not whole"):
+    with pytest.raises(OperatorError, match="is incomplete"):
         read_tree(upstream.folder / ".git", upstream.pre_fix, where="w")
 
 
@@ -139,7 +150,7 @@ def test_what_is_stripped_is_not_read(upstream: Upstream, tmp_path: Path) -> Non
     blob = git(upstream.folder, "rev-parse", f"{upstream.pre_fix}:hidden.txt")
     (upstream.folder / ".git/objects" / blob[:2] / blob[2:]).unlink()
     tree = read_tree(upstream.folder / ".git", upstream.pre_fix, where="w", unread=["*.txt", "tests"])
-    assert tree["hidden.txt"] == tree["tests/test_a.py"] == Entry(b"")
+    assert tree["hidden.txt"] == tree["tests/test_a.py"] == TreeEntry(b"")
     assert tree["src/a.py"].data == b"wrong\n"
     (tmp_path / "lock.txt").write_text("")
     (tmp_path / "t.yaml").write_text(f"""

@@ -18,7 +18,7 @@ import pytest
 
 from trialfleet_runner.sandbox import bubblewrap, choose
 from trialfleet_runner.sandbox.interpreter import interpreter_mounts
-from trialfleet_runner.sandbox.protocol import Job, Mount
+from trialfleet_runner.sandbox.protocol import Job, Mount, placed
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -38,14 +38,14 @@ class Planted:
 
     def run(self, kind: str, script: str, *mounts: Mount) -> str:
         sandbox = choose(kind)
-        given = (Mount(self.work, "/workspace", writable=True), *mounts)
+        given = (placed(sandbox, self.work, "/workspace", writable=True), *mounts)
         out = self.root / "out"
         out.unlink(missing_ok=True)
         sandbox.run(
             Job(
                 argv=("bash", "-c", script),
                 env={"PATH": PATH},
-                cwd=sandbox.path_inside(self.work, given),
+                cwd=given[0].target,
                 mounts=given,
                 stdout=out,
                 stderr=self.root / "err",
@@ -115,7 +115,7 @@ Probe = Callable[[Planted], str]
 each_probe = pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.__name__)
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 @each_probe
 def test_bubblewrap_gives_nothing_away(planted: Planted, probe: Probe) -> None:
     assert planted.token not in planted.run("bubblewrap", probe(planted))
@@ -134,7 +134,7 @@ def test_another_uid_gives_away_the_network_alone(planted: Planted, probe: Probe
     assert planted.outsider.poll() is None
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_the_whole_visible_file_system_is_searched_in_vain(planted: Planted) -> None:
     """Every file that is not the system's own."""
     pruned = " ".join(f"-path {folder} -prune -o" for folder in ("/usr", "/proc", "/dev"))
@@ -143,13 +143,13 @@ def test_the_whole_visible_file_system_is_searched_in_vain(planted: Planted) -> 
     assert planted.token not in seen
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_only_the_systems_folders_are_visible(planted: Planted) -> None:
     names = set(planted.run("bubblewrap", "ls -A /; ls -A /home /root /etc/ssl /var /var/tmp 2>/dev/null").split())
     assert names & {"root", "work", "srv", "opt", "mnt", "private", planted.root.name} == set()
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_the_runners_environment_is_not_pid_ones(planted: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
     """Inside, pid 1 is bubblewrap itself: what it was started with can be read."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", planted.token)
@@ -163,7 +163,7 @@ def test_the_runners_environment_is_not_pid_ones(planted: Planted, monkeypatch: 
     assert planted.token.encode() in control
 
 
-@pytest.mark.needs("bubblewrap", "root")
+@pytest.mark.needs("bwrap", "root")
 def test_the_kernels_settings_are_read_only(planted: Planted) -> None:
     """Root outside is the owner of /proc/sys inside, whatever its user id and capabilities there."""
     probe = "for x in kernel/core_pattern vm/swappiness; do test -w /proc/sys/$x && echo open; done; true"
@@ -173,13 +173,13 @@ def test_the_kernels_settings_are_read_only(planted: Planted) -> None:
     assert control.stdout == b"open\nopen\n"
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_no_privilege_and_no_way_to_one(planted: Planted) -> None:
     seen = planted.run("bubblewrap", "grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status; unshare -Ur id; id -u")
     assert seen.split() == ["CapEff:", "0" * 16, "CapBnd:", "0" * 16, "NoNewPrivs:", "1", "1000"]
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_nothing_but_the_writable_mounts_can_be_written(planted: Planted) -> None:
     given = planted.root / "environment"
     given.mkdir()
@@ -193,7 +193,7 @@ def test_nothing_but_the_writable_mounts_can_be_written(planted: Planted) -> Non
     assert [x.name for x in given.iterdir()] == ["x"]
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_packages_of_base_interpreters_are_hidden(planted: Planted) -> None:
     """A released version of what is to be repaired may be installed on the machine."""
     prefix = planted.root / "python"
@@ -210,7 +210,7 @@ def test_packages_of_base_interpreters_are_hidden(planted: Planted) -> None:
     assert planted.token in planted.run("subreaper", f"cat {packages}/*", *mounts)
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_an_environment_runs_with_the_mounts_of_its_interpreter(planted: Planted) -> None:
     prefix = Path(sys.prefix)
     mounts = (Mount(prefix, str(prefix)), *interpreter_mounts(prefix))
@@ -220,7 +220,7 @@ def test_an_environment_runs_with_the_mounts_of_its_interpreter(planted: Planted
     assert seen == "pydantic\n"
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_memory_file_systems_have_an_end(planted: Planted) -> None:
     assert planted.run("bubblewrap", "df --output=size -k /tmp /dev/shm").split() == [
         "1K-blocks",

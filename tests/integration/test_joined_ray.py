@@ -16,10 +16,14 @@ from pathlib import Path
 import psutil
 import pytest
 
+from trialfleet_controller.hosting.joined_ray import node_here
+
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(900)]
 
+JOIN = str(Path(__file__).parents[1] / "support/join_ray.py")
 TOKEN = secrets.token_hex(32)
 STARTED = "Ray runtime started"
+RAYS_OWN_WAIT_S = 60  # for a node on this machine, before it says that there is none
 
 
 def environment(home: str, **more: str) -> dict[str, str]:
@@ -90,8 +94,25 @@ def address(home: str) -> Iterator[str]:
 
 
 def test_the_token_alone_opens_a_cluster(home: str, address: str) -> None:
-    program = [sys.executable, str(Path(__file__).with_name("joins_ray.py")), address]
+    program = [sys.executable, JOIN, address]
     env = environment(home, RAY_AUTH_TOKEN=TOKEN)
     joined = subprocess.run(program, env=env, capture_output=True, text=True, timeout=200)
     assert "answer 42" in joined.stdout, joined.stderr
     assert TOKEN not in joined.stdout + joined.stderr
+
+
+@pytest.mark.needs("root", "unshare")
+def test_a_machine_without_a_node_of_the_cluster_joins_without_a_minutes_wait(home: str, address: str) -> None:
+    """In a process namespace of its own, where no node is to be seen, as on another machine."""
+    program = [sys.executable, JOIN, address]
+    apart = ["unshare", "--pid", "--fork", "--mount-proc"]
+    env = environment(home, RAY_AUTH_TOKEN=TOKEN)
+    joined = subprocess.run([*apart, *program], env=env, capture_output=True, text=True, timeout=300)
+    assert "answer 42" in joined.stdout, joined.stderr
+    assert float(joined.stdout.split("joined after ")[1].split()[0]) < RAYS_OWN_WAIT_S
+
+
+def test_a_node_of_another_cluster_is_none_of_this_one(address: str) -> None:
+    assert node_here(address)
+    host, _, port = address.rpartition(":")
+    assert not node_here(f"{host}:{int(port) + 1}")

@@ -8,23 +8,28 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from campaign_audit import audit, records, survivors
-from fake_campaign import CAMPAIGN, fake_plan
 
-from trialfleet_controller import guard
-from trialfleet_controller.amending import effective_reps
-from trialfleet_controller.fault import VARIABLE
-from trialfleet_controller.guard import members
-from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.private_ray import RAY_FOLDER, RAY_PARENT
-from trialfleet_runner.contract import LossClass
-from trialfleet_runner.store.directory import DirectoryStore
+from tests.support.audit import audit, records
+from tests.support.fake_campaign import drive, fake_argv
+from tests.support.plans import CAMPAIGN, make_plan
+from tests.support.processes import survivors
+from tests.support.waiting import wait_until
+from trialfleet_controller.backends.local.process_backend import ProcessBackend
+from trialfleet_controller.dispatch.shards import Ending
+from trialfleet_controller.hosting import ray_reaper
+from trialfleet_controller.hosting.private_ray import RAY_FOLDER, RAY_PARENT
+from trialfleet_controller.hosting.ray_reaper import members
+from trialfleet_ledger.amendments import effective_reps
+from trialfleet_ledger.kill_points import VARIABLE
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.store.directory import DirectoryStore
 
-PROGRAM = Path(__file__).with_name("fake_campaign.py")
+CHECKOUT = Path(__file__).parents[2]
+PLAN = make_plan(tasks=1, reps=2)
 STARTING = 300.0  # for a Ray, on a machine that starts several
 GOING = 60.0  # seconds that processes may take to go once their parent is dead, on a machine with much to do
 PATIENCE = ("--grace", "100")  # whatever needs less has not waited for it
@@ -37,15 +42,15 @@ PLACES += ["intent.after:3", "launch.after:2", "launch.after:4", "outcome.before
 
 # What steers a campaign from outside, each as a process of its own that writes one record.
 WRITERS = {
-    "amendment": "from trialfleet_controller.amending import amend\namend(ledger, reps=3)",
-    "cancel": "ledger.cancel(now=True, by='test')",
-    "look": "ledger.look(planned=12, terminal=3, complete_blocks=0, by='test')",
+    "amendment": "from trialfleet_controller.planning.amending import amend\namend(ledger, reps=3)",
+    "cancel": "ledger.directives.cancel(now=True, by='test')",
+    "look": "ledger.directives.look(planned=12, terminal=3, complete_blocks=0, by='test')",
 }
 OPEN = """
 import sys
 from pathlib import Path
-from trialfleet_controller.ledger import Ledger
-from trialfleet_runner.store.directory import DirectoryStore
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.store.directory import DirectoryStore
 ledger = Ledger(DirectoryStore(Path(sys.argv[1])), sys.argv[2])
 """
 
@@ -58,10 +63,11 @@ class Controller:
         self.log.touch()
 
     def start(self, behaviour: str = "sleep=0.05", *options: str, crash: str = "") -> subprocess.Popen[str]:
-        env = {**os.environ, "TRIALFLEET_SCRATCH": str(self.folder / "scratch"), VARIABLE: crash}
+        env = {**os.environ, VARIABLE: crash}
         argv = [str(self.root), f"{behaviour},log={self.log}", "--reps", "2", "--tasks", "1", *options]
         return subprocess.Popen(
-            [sys.executable, str(PROGRAM), *argv],
+            [sys.executable, "-m", "tests.support.fake_campaign", *argv],
+            cwd=CHECKOUT,
             env=env,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -74,6 +80,11 @@ class Controller:
         output, _ = process.communicate(timeout=100)
         return process.returncode, output
 
+    def resume(self, behaviour: str = "sleep=0.05") -> Ending:
+        """The next controller, in this process: one that is not killed needs no process of its own."""
+        backend = ProcessBackend(slots=2, runner=fake_argv(f"{behaviour},log={self.log}"))
+        return drive(self.root, PLAN, backend)
+
     def write(self, step: str, *, crash: str = "") -> tuple[int, str]:
         """One of WRITERS."""
         argv = [sys.executable, "-c", OPEN + WRITERS[step], str(self.root), CAMPAIGN]
@@ -83,22 +94,13 @@ class Controller:
         return ran.returncode, ran.stderr
 
     def nobody_left(self) -> None:
-        wait_for(lambda: not survivors(self.folder), GOING)
-
-
-def wait_for(done: Callable[[], bool], seconds: float = 60, why: Callable[[], str] = lambda: "") -> None:
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end, f"it did not happen: {why()}"
-        time.sleep(0.05)
+        wait_until(lambda: not survivors(self.folder), within_s=GOING)
 
 
 @pytest.fixture
-def controller(tmp_path: Path) -> Controller:
+def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Controller:
+    monkeypatch.setenv("TRIALFLEET_SCRATCH", str(tmp_path / "scratch"))
     return Controller(tmp_path)
-
-
-PLAN = fake_plan(tasks=1, reps=2)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -109,8 +111,7 @@ def test_killed_at_a_step_and_resumed(controller: Controller, place: str) -> Non
     assert code == -signal.SIGKILL, f"{place} was not reached: {output}"
     controller.nobody_left()
     before = records(controller.root, CAMPAIGN) if controller.root.exists() else {}
-    code, output = controller.run()
-    assert (code, output.split()[-1]) == (0, "complete"), output
+    assert controller.resume() is Ending.COMPLETE
     outcomes = audit(controller.root, PLAN, log=controller.log, before=before)
     assert all(outcome.scored is not None for outcome in outcomes)
     controller.nobody_left()
@@ -122,14 +123,12 @@ def test_killed_before_a_halt_was_written(controller: Controller) -> None:
     code, output = controller.run(broken, "--slots", "1", crash="halt.before:1")
     assert code == -signal.SIGKILL, output
     ledger = Ledger(DirectoryStore(controller.root), CAMPAIGN)
-    assert ledger.halts() == ()
-    code, output = controller.run()
-    assert (code, output.split()[-1]) == (0, "halted"), output
-    (halt,) = ledger.halts()
+    assert ledger.directives.halts() == ()
+    assert controller.resume() is Ending.HALTED
+    (halt,) = ledger.directives.halts()
     assert halt.task == "task-0"
-    ledger.amend(reps=None, after_look=False, lifts=(halt.number,))
-    code, output = controller.run()
-    assert (code, output.split()[-1]) == (0, "complete"), output
+    ledger.directives.amend(reps=None, after_look=False, lifts=(halt.number,))
+    assert controller.resume() is Ending.COMPLETE
 
 
 @pytest.mark.parametrize(
@@ -147,7 +146,7 @@ def test_killed_around_a_retry(controller: Controller, place: str, behaviour: st
     assert code == -signal.SIGKILL, output
     controller.nobody_left()
     before = records(controller.root, CAMPAIGN)
-    assert controller.run(behaviour)[0] == 0
+    assert controller.resume(behaviour) is Ending.COMPLETE
     outcomes = audit(controller.root, PLAN, log=controller.log, before=before)
     assert all(outcome.scored is not None for outcome in outcomes)
     assert all(outcome.attempts >= 2 for outcome in outcomes)
@@ -161,7 +160,7 @@ def test_killed_around_a_retry(controller: Controller, place: str, behaviour: st
 def test_killed_around_a_quarantine(controller: Controller, place: str, beside: str) -> None:
     assert controller.run(f"torn{beside}", crash=place)[0] == -signal.SIGKILL
     before = records(controller.root, CAMPAIGN)
-    assert controller.run("torn")[0] == 0
+    assert controller.resume("torn") is Ending.INCOMPLETE
     outcomes = audit(controller.root, PLAN, log=controller.log, before=before)
     assert [outcome.abandoned for outcome in outcomes] == [LossClass.QUARANTINED] * 4
     # Beside the attempt that was found torn another may have been under way: it died with its controller.
@@ -179,19 +178,25 @@ def test_killed_around_a_quarantine(controller: Controller, place: str, beside: 
 def test_killed_around_a_halt(controller: Controller, place: str) -> None:
     behaviour = "loss=setup:9,halt=task"
     assert controller.run(behaviour, crash=place)[0] == -signal.SIGKILL
-    code, output = controller.run(behaviour)
-    assert (code, output.split()[-1]) == (0, "halted")
+    assert controller.resume(behaviour) is Ending.HALTED
     halts = [key for key in records(controller.root, CAMPAIGN) if "/halts/" in key]
     assert 1 <= len(halts) <= 2
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(
-    ("step", "ending"), [("amendment", "complete"), ("cancel", "cancelled"), ("look", "complete")]
+    ("step", "killed_at", "ending"),
+    [
+        ("amendment", "outcome.after:3", Ending.COMPLETE),
+        ("cancel", "intent.after:2", Ending.CANCELLED),  # two of the four trials have not begun
+        ("look", "outcome.after:3", Ending.COMPLETE),
+    ],
 )
-def test_killed_while_it_writes_what_steers(controller: Controller, step: str, ending: str, when: str) -> None:
+def test_killed_while_it_writes_what_steers(
+    controller: Controller, step: str, killed_at: str, ending: Ending, when: str
+) -> None:
     """The record is there or not, never half; asked for again, it is there once, and holds."""
-    assert controller.run(crash="outcome.after:3")[0] == -signal.SIGKILL
+    assert controller.run(crash=killed_at)[0] == -signal.SIGKILL
     controller.nobody_left()
     before = records(controller.root, CAMPAIGN)
     assert controller.write(step, crash=f"{step}.{when}:1")[0] == -signal.SIGKILL
@@ -203,12 +208,11 @@ def test_killed_while_it_writes_what_steers(controller: Controller, step: str, e
     assert before.items() <= now.items()
     assert len(now.keys() - before.keys()) == 1
     ledger = Ledger(DirectoryStore(controller.root), CAMPAIGN)
-    assert (effective_reps(PLAN, ledger.amendments()), ledger.looks()) == (
+    assert (effective_reps(PLAN, ledger.directives.amendments()), len(ledger.directives.looks())) == (
         2 + (step == "amendment"),
         step == "look",
     )
-    code, output = controller.run()
-    assert (code, output.split()[-1]) == (0, ending), output
+    assert controller.resume() is ending
     controller.nobody_left()
 
 
@@ -235,7 +239,10 @@ def test_killed_under_ray_nothing_survives(controller: Controller, place: str) -
     def left() -> list[int]:
         return [*survivors(controller.folder), *ray_of(process.pid)]
 
-    wait_for(lambda: not left(), GOING, lambda: subprocess.getoutput(f"ps -fww {' '.join(map(str, left()))}"))
+    def shown() -> str:
+        return subprocess.getoutput(f"ps -fww {' '.join(map(str, left()))}")
+
+    wait_until(lambda: not left(), shown, within_s=GOING)
     assert not list(RAY_PARENT.glob(f"{RAY_FOLDER}{process.pid}-*"))
     before = records(controller.root, CAMPAIGN)
     resumed = controller.start("sleep=0", "--ray")
@@ -257,9 +264,11 @@ def test_what_the_guard_knows_a_process_of_its_ray_by(tmp_path: Path, holds: str
     (folder / "raylet.out").touch()
     with (folder / "raylet.out").open() as logs:
         reader = subprocess.Popen(["sleep", "600"], stdin=logs)
-    wait_for(lambda: members(str(folder)) == [daemon.pid])
+    wait_until(lambda: members(str(folder)) == [daemon.pid])
     own = (folder / "core-driver.log").open("w")  # as a controller's that goes on
-    subprocess.run([sys.executable, "-I", "-S", guard.__file__, str(folder)], input=b"", check=True, timeout=100)
+    subprocess.run(
+        [sys.executable, "-I", "-S", ray_reaper.__file__, str(folder)], input=b"", check=True, timeout=100
+    )
     assert daemon.wait(timeout=GOING) == -signal.SIGKILL  # it has given up its files before it can be waited for
     assert reader.poll() is None
     reader.kill()
@@ -278,7 +287,7 @@ def test_two_controllers_at_once_are_harmless(controller: Controller, behaviour:
     both = [controller.start(behaviour, "--no-beat", "--reps", "4") for _ in range(2)]
     outputs = [process.communicate(timeout=100)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0], outputs
-    outcomes = audit(controller.root, fake_plan(tasks=1, reps=4), log=controller.log)
+    outcomes = audit(controller.root, make_plan(tasks=1, reps=4), log=controller.log)
     assert len(controller.log.read_text().splitlines()) == len(outcomes), "an agent that ran was taken for dead"
     assert all(outcome.attempts == 1 for outcome in outcomes)
     controller.nobody_left()
@@ -288,12 +297,12 @@ def test_two_controllers_and_dying_runners_are_harmless(controller: Controller) 
     both = [controller.start("kill=start:1", "--no-beat", "--reps", "3") for _ in range(2)]
     outputs = [process.communicate(timeout=100)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0], outputs
-    audit(controller.root, fake_plan(tasks=1, reps=3), log=controller.log)
+    audit(controller.root, make_plan(tasks=1, reps=3), log=controller.log)
 
 
 def test_a_second_controller_is_refused_while_the_first_lives(controller: Controller) -> None:
     first = controller.start("sleep=250")
-    wait_for(lambda: (controller.root / CAMPAIGN / "epochs" / "1.beat").exists())
+    wait_until(lambda: (controller.root / CAMPAIGN / "epochs" / "1.beat").exists())
     code, output = controller.run("sleep=0")
     assert code != 0
     assert f"another controller drives this campaign: process {first.pid}" in output
@@ -309,7 +318,7 @@ def test_a_second_controller_is_refused_while_the_first_lives(controller: Contro
 def test_ctrl_c_stops_the_children_and_can_be_resumed(controller: Controller, ray: bool) -> None:
     options = [*PATIENCE, *(["--ray"] if ray else [])]
     process = controller.start("sleep=250", *options)
-    wait_for(lambda: len(controller.log.read_text().splitlines()) == 2, STARTING)
+    wait_until(lambda: len(controller.log.read_text().splitlines()) == 2, within_s=STARTING)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everyone in the foreground
     output, _ = process.communicate(timeout=90)
     assert (process.returncode, output.split()[-1]) == (130, "interrupted"), output
@@ -323,7 +332,7 @@ def test_ctrl_c_stops_the_children_and_can_be_resumed(controller: Controller, ra
 
 def test_ctrl_c_twice_does_not_wait(controller: Controller) -> None:
     process = controller.start("sleep=250,deaf", *PATIENCE)
-    wait_for(lambda: len(controller.log.read_text().splitlines()) == 2)
+    wait_until(lambda: len(controller.log.read_text().splitlines()) == 2)
     process.send_signal(signal.SIGTERM)
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
@@ -347,7 +356,7 @@ def test_a_full_disk_loses_nothing(controller: Controller) -> None:
         before = records(controller.root, CAMPAIGN)
         subprocess.run(["mount", "-o", "remount,size=50m", str(controller.root)], check=True)
         assert controller.run("sleep=0", "--reps", "6")[0] == 0
-        outcomes = audit(controller.root, fake_plan(tasks=1, reps=6), log=controller.log, before=before)
+        outcomes = audit(controller.root, make_plan(tasks=1, reps=6), log=controller.log, before=before)
         assert all(outcome.scored is not None for outcome in outcomes)
     finally:
         subprocess.run(["umount", str(controller.root)], check=True)

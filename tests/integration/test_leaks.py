@@ -11,17 +11,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.integration.lab import SOURCE, Lab, write
+from tests.support.attempts import SOURCE, Lab, write
+from tests.support.waiting import wait_until
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.records import AgentSpec, Grants
 from trialfleet_runner import workspace
-from trialfleet_runner.canonical import canonical_json
-from trialfleet_runner.contract import AgentSpec, Grants
 from trialfleet_runner.removal import remove
 
 FIX = SOURCE.replace("{hundred}", "100").splitlines()[9].strip()
@@ -104,7 +104,7 @@ run, more = Sandbox.run, tuple(Mount(Path(p), p) for p in os.environ.get("EXTRA_
 Sandbox.run = lambda self, job: run(self, replace(job, mounts=(*job.mounts, *more)))
 """,
     "exclusions": """
-from trialfleet_runner.exclusions import Exclusions, is_junk
+from trialfleet_runner.excluded_paths import Exclusions, is_junk
 Exclusions.excludes = lambda self, path: is_junk(path)
 """,
 }
@@ -139,7 +139,7 @@ def places(lab: Lab) -> list[str]:
     return [str(lab.root), str(lab.cache.objects), str(lab.scratch)]
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_nothing_is_found_inside_the_sandbox(hidden_tests: Lab) -> None:
     found = searched(hidden_tests, ["/"], TRIALFLEET_TEST_SECRET=KEY, ANTHROPIC_API_KEY=KEY)
     assert found == set()
@@ -156,13 +156,13 @@ def test_control_without_the_sandbox_all_of_it_is_found(
     )  # the allow-listed environment and the one commit still hold
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_control_with_the_environment_inherited_the_key_is_found(tmp_path: Path) -> None:
     lab = Weakened(tmp_path, task=ISSUE, hidden=True, defence="environment")
     assert "env:key" in searched(lab, ["."], ANTHROPIC_API_KEY=KEY)
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_control_with_the_objects_mounted_the_fix_and_the_tests_are_found(tmp_path: Path) -> None:
     lab = Weakened(tmp_path, task=ISSUE, hidden=True, defence="mounts")
     copies = tmp_path / "objects"  # not the user's whole cache: a search of it would take long
@@ -172,13 +172,13 @@ def test_control_with_the_objects_mounted_the_fix_and_the_tests_are_found(tmp_pa
     assert {"fix", "tests"} <= searched(lab, ["/"], EXTRA_MOUNT=str(copies))
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_control_with_the_store_mounted_it_is_found(tmp_path: Path) -> None:
     lab = Weakened(tmp_path, task=ISSUE, hidden=True, defence="mounts")
     assert "fix" in searched(lab, ["/"], EXTRA_MOUNT=str(lab.store.root))  # an earlier rep's patch
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_control_with_the_grants_mounted_they_are_found(tmp_path: Path) -> None:
     lab = Weakened(tmp_path, task=ISSUE, hidden=True, defence="mounts")
     assert "store" in searched(lab, ["/"], EXTRA_MOUNT=str(tmp_path))
@@ -216,11 +216,7 @@ def test_two_attempts_at_once_of_other_users_do_not_see_each_other(
     kept = "echo kept-secret | tee $HOME/note note; sleep 250"
     first = lab.start(lab.grants(AgentSpec(kind="command", options={"argv": ["/bin/sh", "-c", kept]}), attempt=1))
     try:
-        until = time.monotonic() + 150
-        while not (found := list(lab.scratch.glob("*/workspace/note"))):
-            assert first.poll() is None
-            assert time.monotonic() < until
-            time.sleep(0.1)
+        found = wait_until(lambda: list(lab.scratch.glob("*/workspace/note")), by=first)
         folder = found[0].parent.parent
         look = f"cat {folder}/workspace/note {folder}/home/note; ls {folder}/workspace {folder}/record; true"
         argv = ["/bin/sh", "-c", f"{look}; cp {folder}/lock ."]
@@ -232,7 +228,7 @@ def test_two_attempts_at_once_of_other_users_do_not_see_each_other(
         first.wait(60)
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_control_with_history_git_gives_the_fix_away(tmp_path: Path) -> None:
     """What is planted lies where every attempt on this workspace begins: it is nobody else's."""
     lab = Lab(tmp_path, task=ISSUE, hidden=True, files={"shop/history.py": f"# {tmp_path}\n"})
@@ -251,7 +247,7 @@ def test_control_with_history_git_gives_the_fix_away(tmp_path: Path) -> None:
         remove(template)
 
 
-@pytest.mark.needs("bubblewrap")
+@pytest.mark.needs("bwrap")
 def test_the_next_attempt_finds_nothing_of_the_last(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     leave = "for d in . $HOME $TMPDIR /tmp /var/tmp /dev/shm; do echo left-behind > $d/note; done; true"

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
-from fake_campaign import RUNNER, fake_argv, fake_plan
 
-from trialfleet_controller.backend import AttemptId, Backend, Finished, Order
-from trialfleet_controller.fold import Intend
-from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.local import RayBackend
-from trialfleet_controller.machine import Liveness
-from trialfleet_controller.orders import Granter
-from trialfleet_controller.plan import Planned, trials
-from trialfleet_controller.process_backend import ProcessBackend
-from trialfleet_runner.canonical import canonical_json
-from trialfleet_runner.machine import machine_id
-from trialfleet_runner.store.directory import DirectoryStore
-
-SWITCH = Path(__file__).with_name("fake_switch.py")
+from tests.support.fake_campaign import fake_argv
+from tests.support.plans import make_plan
+from tests.support.processes import alive
+from tests.support.waiting import wait_until
+from trialfleet_controller.backends.local.process_backend import ProcessBackend
+from trialfleet_controller.backends.protocol import AttemptId, Backend, Finished, Liveness, Order
+from trialfleet_controller.dispatch.launch_requests import Granter
+from trialfleet_controller.hosting.ray_backend import RayBackend
+from trialfleet_controller.trial_order import Planned, trials
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.fold import Intend
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.machine import machine_id
+from trialfleet_ledger.store.directory import DirectoryStore
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +42,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def make_backend(kind: str, root: Path) -> Backend:
     """A runner whose behaviour is read from a file at each start, so that one Ray serves many tests."""
-    argv = (sys.executable, "-S", "-E", str(SWITCH), str(root / "behaviour"), str(RUNNER))
+    argv = fake_argv(f"@{root / 'behaviour'}")
     if kind == "ray":
         return RayBackend(slots=2, cpu=1, memory_bytes=2**28, runner=argv)
     return ProcessBackend(slots=2, runner=argv)
@@ -62,7 +61,7 @@ class Bench:
     """A campaign whose attempts are launched by hand."""
 
     def __init__(self, root: Path, folder: Path) -> None:
-        self.plan = fake_plan(tasks=1, reps=3)
+        self.plan = make_plan(tasks=1, reps=3)
         self.store = DirectoryStore(folder / "store")
         self.ledger = Ledger(self.store, self.plan.campaign)
         self.granter = Granter(self.plan, self.store)
@@ -71,7 +70,9 @@ class Bench:
     def order(self, index: int, behaviour: str) -> tuple[Planned, Order]:
         self.behaviour.write_text(behaviour)
         trial = trials(self.plan)[index]
-        attempt = self.ledger.attempt(trial.id, 1) or self.ledger.intend(trial.id, Intend(1, None, None), epoch=1)
+        attempt = self.ledger.attempts.attempt(trial.id, 1) or self.ledger.attempts.intend(
+            trial.id, Intend(1, None, None), epoch=1
+        )
         assert attempt is not None
         grants = self.granter.grants(trial, attempt.intent, None)
         return trial, Order(AttemptId(trial.id, 1), canonical_json(grants))
@@ -80,13 +81,6 @@ class Bench:
 @pytest.fixture
 def bench(root: Path, tmp_path: Path) -> Bench:
     return Bench(root, tmp_path)
-
-
-def wait_for(done: Callable[[], bool], seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end, "nothing happened"
-        time.sleep(0.05)
 
 
 def finish(backend: Backend, count: int = 1, seconds: float = 120) -> list[Finished]:
@@ -99,22 +93,15 @@ def finish(backend: Backend, count: int = 1, seconds: float = 120) -> list[Finis
 
 
 def pid_of(bench: Bench, trial: Planned) -> int:
-    attempt = bench.ledger.attempt(trial.id, 1)
+    attempt = bench.ledger.attempts.attempt(trial.id, 1)
     assert attempt is not None
     assert attempt.start is not None
     return attempt.start.pid
 
 
 def started(bench: Bench, trial: Planned) -> bool:
-    attempt = bench.ledger.attempt(trial.id, 1)
+    attempt = bench.ledger.attempts.attempt(trial.id, 1)
     return attempt is not None and attempt.start is not None
-
-
-def runs(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def test_an_attempt_runs_and_is_told_once(backend: Backend, bench: Bench) -> None:
@@ -123,7 +110,7 @@ def test_an_attempt_runs_and_is_told_once(backend: Backend, bench: Bench) -> Non
     (finished,) = finish(backend)
     assert finished.id == order.id
     assert finished.departure.code == 0
-    attempt = bench.ledger.attempt(trial.id, 1)
+    attempt = bench.ledger.attempts.attempt(trial.id, 1)
     assert attempt is not None
     assert attempt.end is not None
     assert attempt.end.scored is not None
@@ -148,8 +135,8 @@ def test_last_words_travel(backend: Backend, bench: Bench) -> None:
 def test_liveness_follows_the_lock(backend: Backend, bench: Bench) -> None:
     trial, order = bench.order(0, "sleep=250")
     backend.launch(order)
-    wait_for(lambda: started(bench, trial))
-    attempt = bench.ledger.attempt(trial.id, 1)
+    wait_until(lambda: started(bench, trial))
+    attempt = bench.ledger.attempts.attempt(trial.id, 1)
     assert attempt is not None
     assert attempt.start is not None
     assert backend.alive(attempt.start) is Liveness.ALIVE
@@ -164,11 +151,11 @@ def test_liveness_follows_the_lock(backend: Backend, bench: Bench) -> None:
 def test_stop_asks_first(backend: Backend, bench: Bench) -> None:
     trial, order = bench.order(0, "sleep=250")
     backend.launch(order)
-    wait_for(lambda: started(bench, trial))
+    wait_until(lambda: started(bench, trial))
     backend.stop([order.id], grace_s=100)
     (finished,) = finish(backend)
     assert finished.departure.code == 143
-    attempt = bench.ledger.attempt(trial.id, 1)
+    attempt = bench.ledger.attempts.attempt(trial.id, 1)
     assert attempt is not None
     assert attempt.end is not None  # it had the time to say so itself
 
@@ -176,7 +163,7 @@ def test_stop_asks_first(backend: Backend, bench: Bench) -> None:
 def test_stop_kills_what_does_not_listen(backend: Backend, bench: Bench) -> None:
     trial, order = bench.order(0, "sleep=250,deaf")
     backend.launch(order)
-    wait_for(lambda: started(bench, trial))
+    wait_until(lambda: started(bench, trial))
     backend.stop([order.id], grace_s=0.5)
     (finished,) = finish(backend)
     assert finished.departure.code == -signal.SIGKILL
@@ -195,7 +182,7 @@ def test_what_a_runner_leaves_in_its_session_is_killed(backend: Backend, bench: 
     backend.launch(order)
     finish(backend)
     pid = int((tmp_path / "pid").read_text())
-    wait_for(lambda: not runs(pid))
+    wait_until(lambda: not alive(pid))
 
 
 def test_close_leaves_nothing(root: Path, bench: Bench) -> None:
@@ -203,7 +190,7 @@ def test_close_leaves_nothing(root: Path, bench: Bench) -> None:
     closing = ProcessBackend(slots=2, runner=fake_argv("sleep=60,deaf"))
     trial, order = bench.order(0, "")
     closing.launch(order)
-    wait_for(lambda: started(bench, trial))
+    wait_until(lambda: started(bench, trial))
     pid = pid_of(bench, trial)
     closing.close()
     assert not psutil.pid_exists(pid)

@@ -9,25 +9,30 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
-from campaign_audit import audit, survivors
-from fake_campaign import CAMPAIGN, drive, fake_argv, fake_plan
 
-from trialfleet_controller import epochs
-from trialfleet_controller.amending import amend, effective_cost
-from trialfleet_controller.dispatcher import Dispatcher
-from trialfleet_controller.driving import finish
-from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.plan import trials
-from trialfleet_controller.process_backend import ProcessBackend
-from trialfleet_controller.shards import Ending
-from trialfleet_controller.standing import read_standing
-from trialfleet_controller.steering import Interrupt, Rhythm
-from trialfleet_runner.campaign import Epoch, Plan, RetrySpec
-from trialfleet_runner.canonical import canonical_json
-from trialfleet_runner.contract import LossClass, Outcome
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.store.directory import DirectoryStore
+from tests.support.audit import audit
+from tests.support.fake_campaign import drive, fake_argv
+from tests.support.plans import CAMPAIGN, make_plan, priced
+from tests.support.processes import survivors
+from trialfleet_controller.backends.local.process_backend import ProcessBackend
+from trialfleet_controller.dispatch import epochs
+from trialfleet_controller.dispatch.dispatcher import Dispatcher
+from trialfleet_controller.dispatch.shards import Ending
+from trialfleet_controller.dispatch.stop_conditions import Interrupt, PollIntervals
+from trialfleet_controller.hosting.local_drive import finish
+from trialfleet_controller.planning.amending import amend
+from trialfleet_controller.status.campaign_status import read_status
+from trialfleet_controller.trial_order import trials
+from trialfleet_ledger.amendments import effective_cost
+from trialfleet_ledger.campaign import Epoch, Plan, RetrySpec
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.records import Limits, LossClass, Outcome
+from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_runner.exit_codes import CommandExit
 
 
 class Site:
@@ -43,7 +48,7 @@ class Site:
         return drive(self.root, plan, backend)
 
     def outcomes(self, plan: Plan) -> list[Outcome]:
-        found = (self.ledger.outcome(trial.id) for trial in trials(plan))
+        found = (self.ledger.attempts.outcome(trial.id) for trial in trials(plan))
         return [outcome for outcome in found if outcome is not None]
 
     def executions(self) -> int:
@@ -69,7 +74,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 
 def test_a_campaign_without_losses(site: Site) -> None:
-    plan = fake_plan()
+    plan = make_plan()
     assert site.run(plan) is Ending.COMPLETE
     assert len(audit(site.root, plan, log=site.log)) == 12
     assert site.executions() == 12
@@ -81,7 +86,8 @@ def test_a_campaign_without_losses(site: Site) -> None:
     ("behaviour", "attempts", "executions", "loss"),
     [
         ("loss=evicted:4", 5, 1, LossClass.EVICTED),  # before the agent: free
-        ("midloss=node_lost:2", 3, 3, LossClass.NODE_LOST),  # the agent runs again: budgeted
+        ("midloss=terminated:2", 3, 3, LossClass.TERMINATED),  # the agent runs again: budgeted
+        ("midloss=node_lost:4", 5, 5, LossClass.NODE_LOST),  # a budget of its own
         ("kill=start:2", 3, 1, LossClass.TERMINATED),
         ("kill=patch:3", 4, 1, LossClass.TERMINATED),  # only scoring is repeated
         ("kill=bundle:1", 2, 1, LossClass.TERMINATED),
@@ -90,7 +96,7 @@ def test_a_campaign_without_losses(site: Site) -> None:
 def test_losses_within_their_budget_are_measured_in_the_end(
     site: Site, behaviour: str, attempts: int, executions: int, loss: LossClass
 ) -> None:
-    plan = fake_plan(tasks=1, conditions=("none",), reps=1)
+    plan = make_plan(tasks=1, conditions=("none",), reps=1)
     assert site.run(plan, behaviour) is Ending.COMPLETE
     (outcome,) = audit(site.root, plan, log=site.log)
     assert outcome.scored is not None
@@ -101,12 +107,12 @@ def test_losses_within_their_budget_are_measured_in_the_end(
 
 @pytest.mark.parametrize(
     ("behaviour", "attempts"),
-    [("loss=evicted:99", 5), ("midloss=evicted:99", 3), ("kill=patch:99", 4)],
+    [("loss=evicted:99", 5), ("midloss=evicted:99", 6), ("midloss=runner:99", 3), ("kill=patch:99", 4)],
 )
 def test_a_spent_budget_abandons_and_stays_so(site: Site, behaviour: str, attempts: int) -> None:
-    plan = fake_plan(tasks=1, conditions=("none",), reps=1, retries=RetrySpec(before_agent=4))
+    plan = make_plan(tasks=1, conditions=("none",), reps=1, retries=RetrySpec(before_agent=4, disruptions=5))
     for words in (behaviour, "pass"):  # a resume does not try again
-        assert site.run(plan, words) is Ending.COMPLETE
+        assert site.run(plan, words) is Ending.INCOMPLETE
         (outcome,) = audit(site.root, plan)
         assert outcome.scored is None
         assert outcome.abandoned is not None
@@ -114,41 +120,78 @@ def test_a_spent_budget_abandons_and_stays_so(site: Site, behaviour: str, attemp
 
 
 def test_budgets_are_the_plans(site: Site) -> None:
-    plan = fake_plan(tasks=1, conditions=("none",), reps=1, retries=RetrySpec(mid_run=0))
+    plan = make_plan(tasks=1, conditions=("none",), reps=1, retries=RetrySpec(disruptions=0))
     site.run(plan, "midloss=evicted:1")
     (outcome,) = audit(site.root, plan)
     assert (outcome.attempts, outcome.abandoned) == (1, LossClass.EVICTED)
 
 
 def test_a_changed_bundle_is_quarantined_and_never_counted(site: Site) -> None:
-    plan = fake_plan(tasks=1, conditions=("none",), reps=2)
-    assert site.run(plan, "torn") is Ending.COMPLETE
+    plan = make_plan(tasks=1, conditions=("none",), reps=2)
+    assert site.run(plan, "torn") is Ending.INCOMPLETE
     assert [outcome.abandoned for outcome in site.outcomes(plan)] == [LossClass.QUARANTINED] * 2
-    standing = read_standing(site.ledger.store, CAMPAIGN)
+    standing = read_status(site.ledger.store, CAMPAIGN)
     assert (standing.quarantined, standing.losses) == (2, {"quarantined": 2})
     assert site.executions() == 2
 
 
 def test_a_broken_task_halts_and_a_lift_goes_on(site: Site) -> None:
-    plan = fake_plan(tasks=1, reps=4)
+    plan = make_plan(tasks=1, reps=4)
     assert site.run(plan, "loss=setup:99,halt=task") is Ending.HALTED
-    (halt, *_) = site.ledger.halts()
+    (halt, *_) = site.ledger.directives.halts()
     assert halt.task == "task-0"
     assert "as asked" in halt.reason
     assert site.outcomes(plan) == []
     assert site.run(plan) is Ending.HALTED  # still in force
     assert site.executions() == 0
-    lifts = tuple(halt.number for halt in site.ledger.halts())
-    site.ledger.amend(reps=None, after_look=False, lifts=lifts)
+    lifts = tuple(halt.number for halt in site.ledger.directives.halts())
+    site.ledger.directives.amend(reps=None, after_look=False, lifts=lifts)
     assert site.run(plan) is Ending.COMPLETE
     audit(site.root, plan, log=site.log)
 
 
 def test_a_harness_that_loses_everything_stops_the_campaign(site: Site) -> None:
-    plan = fake_plan(tasks=4, reps=50, retries=RetrySpec(before_agent=0))
+    plan = make_plan(tasks=4, reps=50, retries=RetrySpec(before_agent=0))
     assert site.run(plan, "loss=setup:99") is Ending.HALTED
-    assert any(halt.task is None for halt in site.ledger.halts())
+    assert any(halt.task is None for halt in site.ledger.directives.halts())
     assert len(site.outcomes(plan)) < 30, "it should have stopped long before its end"
+
+
+REFUSED = "echo 'trialfleet runner: scratch: /x: no folder can be made here: Not a directory' >&2; exit 2"
+
+
+def test_a_permanent_error_of_the_operator_halts_at_once_and_says_what_it_is(site: Site) -> None:
+    plan = make_plan(tasks=2, reps=10)
+    broken = ProcessBackend(slots=2, runner=("/bin/sh", "-c", REFUSED))
+    assert drive(site.root, plan, broken) is Ending.HALTED
+    (halt,) = site.ledger.directives.halts()
+    assert halt.task is None
+    assert "scratch: /x: no folder can be made here: Not a directory" in halt.reason
+    lost = [trial for trial in trials(plan) if site.ledger.attempts.chain(trial.id)]
+    assert len(lost) <= 2, "as many as ran at the time, each once"
+    assert all(len(site.ledger.attempts.chain(trial.id)) == 1 for trial in lost)
+    assert site.run(plan) is Ending.HALTED  # still in force
+    site.ledger.directives.amend(reps=None, after_look=False, lifts=(halt.number,))
+    assert site.run(plan) is Ending.COMPLETE
+
+
+def test_an_agent_that_breaks_in_every_trial_halts_once_and_a_lift_of_that_holds(site: Site) -> None:
+    plan = make_plan(tasks=2, reps=8)
+    assert site.run(plan, "dead", slots=2) is Ending.HALTED
+    (halt,) = site.ledger.directives.halts()
+    assert halt.task is None
+    assert "the first 5 measured trials of condition" in halt.reason
+    assert 5 <= len(site.outcomes(plan)) <= 12, "of 32"
+    status = read_status(site.ledger.store, CAMPAIGN)
+    assert (status.state, sum(c.dead_agents for c in status.conditions.values())) == (
+        "halted",
+        len(site.outcomes(plan)),
+    )
+    site.ledger.directives.amend(reps=None, after_look=False, lifts=(halt.number,))
+    assert site.run(plan, "dead") in (Ending.COMPLETE, Ending.HALTED)  # of the other condition, at most once too
+    lifts = tuple(halt.number for halt in site.ledger.directives.halts())
+    site.ledger.directives.amend(reps=None, after_look=False, lifts=lifts)
+    assert site.run(plan, "dead") is Ending.COMPLETE
 
 
 FULL = "echo 'OSError: [Errno 28] No space left on device' >&2; exit 1"
@@ -157,20 +200,31 @@ FULL = "echo 'OSError: [Errno 28] No space left on device' >&2; exit 1"
 @pytest.mark.parametrize("script", [FULL, "exit 75", "echo evicted >&2; kill -9 $$"])
 @pytest.mark.parametrize("tasks", [1, 2])
 def test_when_no_attempt_can_begin_every_trial_stays_open(site: Site, script: str, tasks: int) -> None:
-    plan = fake_plan(tasks=tasks, conditions=("none",), reps=2)
+    plan = make_plan(tasks=tasks, conditions=("none",), reps=2)
     for _ in range(2 if "kill" not in script else 1):  # a resume on a machine that is still full gives up nothing
         broken = ProcessBackend(slots=2, runner=("/bin/sh", "-c", script))
         assert drive(site.root, plan, broken) is Ending.OUTAGE
         assert site.outcomes(plan) == []
-    assert site.ledger.halts() == (), "a plain resume goes on"
+    assert site.ledger.directives.halts() == (), "a plain resume goes on"
     with pytest.raises(OperatorError, match="trialfleet resume"):
         finish(Ending.OUTAGE, "store", CAMPAIGN)
     assert site.run(plan) is Ending.COMPLETE
     assert all(outcome.scored is not None for outcome in audit(site.root, plan, log=site.log))
 
 
+@pytest.mark.parametrize("ending", [Ending.CANCELLED, Ending.OUT_OF_TIME, Ending.INCOMPLETE])
+def test_a_campaign_that_is_over_and_not_complete_has_an_exit_code_of_its_own(
+    ending: Ending, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for in_job, code in ((False, CommandExit.NOT_COMPLETE), (True, CommandExit.DONE)):  # a Job would restart
+        with pytest.raises(click.exceptions.Exit) as left:
+            finish(ending, "store", CAMPAIGN, in_job=in_job)
+        assert left.value.exit_code == code
+        assert "over and not complete" in capsys.readouterr().err
+
+
 def test_a_disk_that_fills_while_agents_run_costs_two_runs_and_no_trial(site: Site) -> None:
-    plan = fake_plan(tasks=1, conditions=("none",), reps=1)
+    plan = make_plan(tasks=1, conditions=("none",), reps=1)
     assert site.run(plan, "midloss=host_full:99", slots=1) is Ending.OUTAGE
     assert (site.executions(), site.outcomes(plan)) == (2, [])
     assert site.run(plan) is Ending.COMPLETE
@@ -178,8 +232,8 @@ def test_a_disk_that_fills_while_agents_run_costs_two_runs_and_no_trial(site: Si
 
 
 def test_cancel_drains(site: Site) -> None:
-    plan = fake_plan(reps=20)
-    site.once_executed(3, lambda: site.ledger.cancel(now=False, by="test"))
+    plan = make_plan(reps=20)
+    site.once_executed(3, lambda: site.ledger.directives.cancel(now=False, by="test"))
     assert site.run(plan, "sleep=0.3", slots=2) is Ending.CANCELLED
     outcomes = site.outcomes(plan)
     assert 0 < len(outcomes) < 40
@@ -187,12 +241,20 @@ def test_cancel_drains(site: Site) -> None:
     assert site.run(plan) is Ending.CANCELLED  # for good
 
 
+def test_a_campaign_that_is_cancelled_after_its_last_trial_is_complete(site: Site) -> None:
+    plan = make_plan(tasks=1, reps=1)
+    assert site.run(plan) is Ending.COMPLETE
+    site.ledger.directives.cancel(now=False, by="test")
+    assert site.run(plan) is Ending.COMPLETE
+    assert read_status(site.ledger.store, CAMPAIGN).state == "complete"
+
+
 def test_cancel_now_marks_what_ran_as_lost(site: Site) -> None:
-    plan = fake_plan()
+    plan = make_plan()
 
     def cancel() -> None:
-        site.ledger.cancel(now=False, by="test")
-        site.ledger.cancel(now=True, by="test")
+        site.ledger.directives.cancel(now=False, by="test")
+        site.ledger.directives.cancel(now=True, by="test")
 
     site.once_executed(2, cancel)
     began = time.monotonic()
@@ -202,43 +264,36 @@ def test_cancel_now_marks_what_ran_as_lost(site: Site) -> None:
 
 
 def test_the_cost_cap_stops_starting(site: Site) -> None:
-    plan = capped(fake_plan(reps=10), campaign=5)
+    plan = priced(make_plan(reps=10), campaign=5)
     for _ in range(2):  # the fake reports no cost, so every run counts as the most it may have cost: also resumed
         assert site.run(plan) is Ending.OUT_OF_MONEY
         assert site.executions() == 5
 
 
 def test_another_cap_goes_on_or_stops_earlier(site: Site) -> None:
-    plan = capped(fake_plan(reps=10), campaign=5)
+    plan = priced(make_plan(reps=10), campaign=5)
     site.run(plan)
     for cap, executions in ((8, 8), (3, 8), (9, 9)):  # the latest holds, whether it is more or less
         amend(site.ledger, cost_usd=cap)
-        cost = effective_cost(plan, site.ledger.amendments())
+        cost = effective_cost(plan, site.ledger.directives.amendments())
         live = dispatcher(site, plan.model_copy(update={"cost_usd_campaign": cost}), "pass", freeze=False)
         assert live.run() is Ending.OUT_OF_MONEY
         assert site.executions() == executions
 
 
 def test_a_cap_without_a_trials_own_is_refused(site: Site) -> None:
-    site.run(fake_plan(tasks=1, reps=1))
-    with pytest.raises(OperatorError, match=r"what a trial may cost"):
+    site.run(make_plan(tasks=1, reps=1))
+    with pytest.raises(OperatorError, match=r"no cost limit per trial"):
         amend(site.ledger, cost_usd=5)
-
-
-def capped(plan: Plan, *, campaign: float) -> Plan:
-    """A trial may cost 1 USD."""
-    limits = plan.limits.model_copy(update={"cost_usd": 1.0})
-    agent = plan.agent.model_copy(update={"model": "some-model"})
-    return plan.model_copy(update={"cost_usd_campaign": campaign, "limits": limits, "agent": agent})
 
 
 def dispatcher(site: Site, plan: Plan, behaviour: str, *, freeze: bool = True) -> Dispatcher:
     if freeze:
         site.ledger.freeze(plan)
     backend = ProcessBackend(slots=2, runner=fake_argv(f"{behaviour},log={site.log}"))
-    driver = epochs.claim(site.ledger.store, CAMPAIGN, epochs.Pulse(enabled=False))
-    rhythm = Rhythm(poll_s=0.05, back_off_s=0.001)
-    return Dispatcher(plan, trials(plan), site.ledger, backend, driver, rhythm=rhythm)
+    driver = epochs.claim(site.ledger.store, CAMPAIGN, epochs.HeartbeatConfig(enabled=False))
+    intervals = PollIntervals(poll_s=0.05, back_off_s=0.001)
+    return Dispatcher(plan, trials(plan), site.ledger, backend, driver, intervals=intervals)
 
 
 @pytest.mark.parametrize(
@@ -249,13 +304,13 @@ def dispatcher(site: Site, plan: Plan, behaviour: str, *, freeze: bool = True) -
         ("cost=0.25,midloss=evicted:1", 2.5),
         ("cost=0.25,kill=patch:1", 0.5),  # the scoring tells what the lost run had cost
         ("cost=0.25,torn", 0.5),
-        ("midloss=evicted:99", 6),
+        ("midloss=terminated:99", 6),
         ("loss=setup:99,halt=task", 0),
         ("cost=0.25,midloss=setup:1,halt=task", 2),  # its trials stay open
     ],
 )
 def test_a_resume_knows_the_same_of_the_money(site: Site, behaviour: str, spent: float) -> None:
-    plan = capped(fake_plan(tasks=1, conditions=("none",), reps=2), campaign=9)
+    plan = priced(make_plan(tasks=1, conditions=("none",), reps=2), campaign=9)
     live = dispatcher(site, plan, behaviour)
     live.run()
     later = dispatcher(site, plan, behaviour)
@@ -264,7 +319,7 @@ def test_a_resume_knows_the_same_of_the_money(site: Site, behaviour: str, spent:
 
 
 def test_what_is_paid_for_is_scored_though_the_money_is_gone(site: Site) -> None:
-    plan = capped(fake_plan(tasks=1, conditions=("none",), reps=2), campaign=1)
+    plan = priced(make_plan(tasks=1, conditions=("none",), reps=2), campaign=1)
     assert site.run(plan, "kill=patch:2") is Ending.OUT_OF_MONEY
     (outcome,) = site.outcomes(plan)
     assert outcome.scored is not None
@@ -272,7 +327,7 @@ def test_what_is_paid_for_is_scored_though_the_money_is_gone(site: Site) -> None
 
 
 def test_an_edited_end_is_named(site: Site) -> None:
-    plan = fake_plan(tasks=1, conditions=("none",), reps=1)
+    plan = make_plan(tasks=1, conditions=("none",), reps=1)
     drive(site.root, plan, ProcessBackend(slots=1, runner=("/bin/sh", "-c", FULL)))
     (trial,) = trials(plan)
     end = site.root / CAMPAIGN / "attempts" / trial.id / "1" / "end.json"
@@ -287,45 +342,45 @@ def test_an_edited_end_is_named(site: Site) -> None:
 
 def test_who_is_told_to_stop_may_still_say_what_was_lost(site: Site) -> None:
     """A runner gives its agent the whole grace, and then needs a moment for its end."""
-    plan = fake_plan(tasks=1, conditions=("none",), reps=1, stop_grace_s=0.2)
+    plan = make_plan(tasks=1, conditions=("none",), reps=1, limits=Limits(stop_grace_s=0.2))
     interrupt = Interrupt()
     site.once_executed(1, interrupt.ask)
     backend = ProcessBackend(slots=1, runner=fake_argv(f"sleep=250,linger=1,log={site.log}"))
     assert drive(site.root, plan, backend, interrupt=interrupt) is Ending.INTERRUPTED
-    (attempt,) = site.ledger.chain(trials(plan)[0].id)
+    (attempt,) = site.ledger.attempts.chain(trials(plan)[0].id)
     assert attempt.end is not None
     assert attempt.end.by == "runner"
 
 
 def test_a_provider_that_is_down_slows_down_and_burns_no_more_than_the_budget(site: Site) -> None:
-    plan = fake_plan(tasks=1, conditions=("none",), reps=2)
+    plan = make_plan(tasks=1, conditions=("none",), reps=2)
     assert site.run(plan, "midloss=provider:1", slots=1) is Ending.COMPLETE
     outcomes = audit(site.root, plan, log=site.log)
     assert [outcome.losses for outcome in outcomes] == [(LossClass.PROVIDER,)] * 2
 
 
 def test_more_reps_run_only_what_is_new(site: Site) -> None:
-    plan = fake_plan(tasks=1, reps=2)
+    plan = make_plan(tasks=1, reps=2)
     site.run(plan)
     longer = plan.model_copy(update={"reps": 4})
     backend = ProcessBackend(slots=2, runner=fake_argv(f"pass,log={site.log}"))
-    driver = epochs.claim(site.ledger.store, CAMPAIGN, epochs.Pulse())
+    driver = epochs.claim(site.ledger.store, CAMPAIGN, epochs.HeartbeatConfig())
     assert Dispatcher(plan, trials(plan, 4), site.ledger, backend, driver).run() is Ending.COMPLETE
     assert site.executions() == 8
     assert len(site.outcomes(longer)) == 8
 
 
 def test_a_different_campaign_of_the_same_name_is_refused(site: Site) -> None:
-    plan = fake_plan(tasks=1, reps=1)
+    plan = make_plan(tasks=1, reps=1)
     site.run(plan)
     with pytest.raises(OperatorError, match="differ in: seed, reps"):
-        site.run(fake_plan(tasks=1, reps=2, seed=99))
+        site.run(make_plan(tasks=1, reps=2, seed=99))
     assert site.run(plan.model_copy(update={"uid": "x", "parallel": 9})) is Ending.COMPLETE
 
 
 # --- who drives -------------------------------------------------------------------------------------
 
-FAST = epochs.Pulse(every_s=0.2, takeover_s=1.0, look_s=0.1)
+FAST = epochs.HeartbeatConfig(every_s=0.2, takeover_s=1.0, look_s=0.1)
 
 
 def other_machines_epoch(site: Site, number: int) -> None:
@@ -334,7 +389,7 @@ def other_machines_epoch(site: Site, number: int) -> None:
 
 
 def beat(site: Site, number: int, count: int) -> None:
-    record = epochs.Beat(count=count, state="driving")
+    record = epochs.Heartbeat(count=count, state="driving")
     site.ledger.store.put(f"{CAMPAIGN}/epochs/{number}.beat", canonical_json(record))
 
 
@@ -357,35 +412,35 @@ def test_a_heart_that_beats_is_not(site: Site) -> None:
 def test_who_is_superseded_leaves_with_its_children(site: Site) -> None:
     site.once_executed(2, lambda: other_machines_epoch(site, 2))
     backend = ProcessBackend(slots=2, runner=fake_argv(f"sleep=250,log={site.log}"))
-    with pytest.raises(epochs.Superseded, match="epoch 2"):
-        drive(site.root, fake_plan(), backend, pulse=FAST)
+    with pytest.raises(epochs.Fenced, match="epoch 2"):
+        drive(site.root, make_plan(), backend, pulse=FAST)
     assert survivors(site.folder) == []
 
 
 def test_an_ended_epoch_need_not_be_waited_for(site: Site) -> None:
-    first = epochs.claim(site.ledger.store, CAMPAIGN, epochs.Pulse())
+    first = epochs.claim(site.ledger.store, CAMPAIGN, epochs.HeartbeatConfig())
     first.end()
-    assert epochs.claim(site.ledger.store, CAMPAIGN, epochs.Pulse()).number == 2
+    assert epochs.claim(site.ledger.store, CAMPAIGN, epochs.HeartbeatConfig()).number == 2
 
 
 # --- what is shown ----------------------------------------------------------------------------------
 
 
 def test_status_counts_complete_blocks_and_records_looks(site: Site) -> None:
-    plan = fake_plan(reps=20)
-    site.once_executed(6, lambda: site.ledger.cancel(now=False, by="test"))
+    plan = make_plan(reps=20)
+    site.once_executed(6, lambda: site.ledger.directives.cancel(now=False, by="test"))
     site.run(plan, "sleep=0.1", slots=2)
-    standing = read_standing(site.ledger.store, CAMPAIGN)
+    standing = read_status(site.ledger.store, CAMPAIGN)
     outcomes = site.outcomes(plan)
     assert standing.state == "cancelled"
     assert standing.terminal == len(outcomes)
     complete = [o for o in outcomes if o.trial.block < standing.complete_blocks]
     assert sum(c.interim_measured for c in standing.conditions.values()) == len(complete)
     for _ in range(2):
-        site.ledger.look(
+        site.ledger.directives.look(
             planned=standing.planned,
             terminal=standing.terminal,
             complete_blocks=standing.complete_blocks,
             by="test",
         )
-    assert site.ledger.looks() == 1
+    assert len(site.ledger.directives.looks()) == 1

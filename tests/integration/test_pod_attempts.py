@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Callable
@@ -10,30 +11,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.lab import TRIAL, Lab, Left
-from tests.integration.rig_pod import PodRun, bake, inside, pod
-from tests.integration.test_sandbox_contract import seconds_token, tokens_alive, until
-from trialfleet_runner.canonical import sha256
-from trialfleet_runner.contract import AgentSpec, Grants, HaltScope, Limits, LossClass, Stop, Verdict
+from tests.support.attempts import LIMITS, SIGNALS, TRIAL, Lab, Left, shell
+from tests.support.forged_modules import ATTACKS, SETTINGS, WRITE
+from tests.support.local_pod import PodRun, inside, pod
+from tests.support.processes import processes_with, unique_seconds
+from tests.support.waiting import wait_until
+from trialfleet_controller.backends.runner_termination import RunnerTermination, classify
+from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.records import AgentSpec, Grants, HaltScope, Limits, LossClass, Stop, Verdict
+from trialfleet_runner.exit_codes import RunnerExit
 
-LIMITS = Limits(memory_bytes=2**30, disk_bytes=2**28, stop_grace_s=0.2)
 NUMBERS = count(1)
 FIX = "sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py"
 SLOW_TESTS = "echo 'import time; time.sleep(60)' >> shop/pricing/rules.py"
 
 
-def shell(script: str, timeout_s: float = 60) -> AgentSpec:
-    return AgentSpec(kind="command", timeout_s=timeout_s, options={"argv": ["/bin/sh", "-c", script]})
-
-
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     return Lab(tmp_path_factory.mktemp("pods"))
-
-
-@pytest.fixture(scope="module")
-def baked(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return bake(lab, tmp_path_factory.mktemp("image"))
 
 
 def granted(lab: Lab, agent: AgentSpec, limits: Limits = LIMITS, condition: str = "none") -> Grants:
@@ -49,10 +44,23 @@ def record(lab: Lab, grants: Grants, name: str) -> Path:
 
 
 def comes(there: Callable[[], bool]) -> None:
-    assert until(there, 60)
+    wait_until(there, within_s=60)
 
 
 # --- ends ---------------------------------------------------------------------------------------------------
+
+
+def test_grants_of_another_version_end_as_the_operators_error_which_halts_the_campaign(tmp_path: Path) -> None:
+    grants = tmp_path / "grants.json"
+    grants.write_text('{"schema_version": 1, "since": "a later version"}')
+    with pod(grants.as_uri(), baked=tmp_path) as running:
+        code = running.containers[0].wait(60)
+        said = running.said
+    assert said is not None
+    assert (code, said.state) == (RunnerExit.REFUSED, "misconfigured")
+    loss = classify(RunnerTermination(code=code, words=said.message), started=False, patched=False)
+    assert (loss.loss, loss.halt) == (LossClass.SETUP, HaltScope.CAMPAIGN)
+    assert "build the image again" in loss.message
 
 
 @pytest.mark.parametrize(
@@ -86,6 +94,35 @@ def test_each_agent_is_scored(
     assert said.end_sha256 == sha256(record(lab, grants, "end.json").read_bytes())
 
 
+def test_signals_to_the_supervisors_change_nothing(lab: Lab, baked: Path) -> None:
+    """By the agent, and by the code that it leaves while the tests run."""
+    script = f"{SIGNALS}\nwith open('shop/pricing/rules.py', 'a') as file: file.write({SIGNALS!r})"
+    grants = granted(lab, AgentSpec(kind="command", options={"argv": ["python", "-c", script]}))
+    with pod(grants, baked=baked) as running:
+        assert running.wait() == (0, 0, 0)
+    found = left(lab, grants, 0)
+    assert found.end.scored is not None, found.end
+    assert (found.end.scored.verdict, found.end.scored.stop) == (Verdict.FAILED, Stop.FINISHED)
+
+
+def test_no_module_that_an_agent_adds_is_imported_by_the_tests(
+    tmp_path_factory: pytest.TempPathFactory, baked: Path
+) -> None:
+    """Also not from a folder that pytest's settings put on the path: there the scoring interpreter is guarded."""
+    lab = Lab(tmp_path_factory.mktemp("forged"), files={"pyproject.toml": SETTINGS, "helpers/tools.py": ""})
+    files = {path: text for attack in ATTACKS.values() for path, text in attack.items()}
+    argv = ["python", "-I", "-c", WRITE, json.dumps(files)]
+    grants = granted(lab, AgentSpec(kind="command", options={"argv": argv}))
+    with pod(grants, baked=baked) as running:
+        assert running.wait() == (0, 0, 0)
+    found = left(lab, grants, 0)
+    assert found.end.scored is not None, found.end
+    assert found.end.scored.verdict is Verdict.FAILED
+    assert found.patch is not None
+    assert "helpers/pdb.py" in found.patch.diff
+    assert b"ZeroDivisionError" in found.bundle.files["tests/output.log"], "the tests ran to their end"
+
+
 def test_an_open_network_is_a_warning_in_the_bundle(lab: Lab, baked: Path) -> None:
     grants = granted(lab, AgentSpec(kind="nop"))
     with pod(grants, baked=baked, env={"TRIALFLEET_NETWORK": "unenforced"}) as running:
@@ -106,14 +143,14 @@ def test_an_attempt_of_another_runner_is_left_alone(lab: Lab, baked: Path) -> No
 
 
 def test_a_late_agent_is_stopped_and_scored(lab: Lab, baked: Path) -> None:
-    token = seconds_token()
+    token = unique_seconds()
     grants = granted(lab, shell(f"{FIX}; setsid sleep {token} & trap '' TERM; sleep {token}", timeout_s=5))
     with pod(grants, baked=baked) as running:
         assert running.wait()[0] == 0
     scored = left(lab, grants, 0).end.scored
     assert scored is not None
     assert (scored.verdict, scored.stop, scored.tests_passed) == (Verdict.TIMED_OUT, Stop.TIMEOUT, True)
-    assert tokens_alive(token) == []
+    assert processes_with(token) == []
 
 
 def test_an_agent_that_fills_its_volume_is_exhausted_before_the_kubelet_evicts_it(lab: Lab, baked: Path) -> None:
@@ -170,15 +207,15 @@ def test_a_killed_scoring_container_is_no_verdict(lab: Lab, baked: Path) -> None
 
 
 def test_a_killed_runner_leaves_nobody(lab: Lab, baked: Path) -> None:
-    token = seconds_token()
+    token = unique_seconds()
     grants = granted(lab, shell(f"touch begun; setsid sleep {token} & sleep {token}"))
     with pod(grants, baked=baked) as running:
         begun(lab, grants, running)
-        comes(lambda: len(tokens_alive(f"sleep\0{token}")) == 2)
+        comes(lambda: len(processes_with(f"sleep\0{token}")) == 2)
         running.runner.kill()
         assert running.wait(60) == (-signal.SIGKILL, 0, 0)
         assert running.said is None
-    assert tokens_alive(token) == []
+    assert processes_with(token) == []
     assert not record(lab, grants, "end.json").exists()
 
 

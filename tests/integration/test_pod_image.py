@@ -14,18 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.lab import LOCK, Lab
-from tests.integration.rig_pod import SCRIPT, bake
-from tests.integration.test_sandbox_contract import until
+from tests.support.attempts import LOCK, Lab
+from tests.support.local_pod import SCRIPT, bake
+from tests.support.waiting import wait_until
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.store.probe import probe_grants
 from trialfleet_runner import environment
-from trialfleet_runner.contract import AgentSpec
-from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.interpreters import find_interpreter
-from trialfleet_runner.pod.probe import LIMIT, ProbeReport, Reached, reached, verdict
+from trialfleet_runner.pod.probe import CanaryAddress, PodProbeReport, reached, verdict
+from trialfleet_runner.pod.words import KUBELET_BYTES
 from trialfleet_runner.sandbox.gate import Gate
 from trialfleet_runner.sandbox.supervised import SUPERVISOR
-from trialfleet_runner.store.directory import DirectoryStore
-from trialfleet_runner.store.probe import probe_grants
 
 NOBODY = 65532
 
@@ -128,8 +129,8 @@ def test_no_process_of_its_user_reads_a_supervisor(pod_folder: Path) -> None:
         subprocess.Popen(["sleep", "250"], user=NOBODY, env=env) as open_one,
     ):
         try:
-            assert until(lambda: executed(supervisor.pid) and executed(open_one.pid), 60)
-            assert until(lambda: Path(f"/proc/{supervisor.pid}/environ").stat().st_uid == 0, 60)
+            wait_until(lambda: executed(supervisor.pid) and executed(open_one.pid), within_s=60)
+            wait_until(lambda: Path(f"/proc/{supervisor.pid}/environ").stat().st_uid == 0, within_s=60)
             seen = {
                 process.pid: subprocess.run(
                     ["cat", f"/proc/{process.pid}/environ"], user=NOBODY, capture_output=True, check=False
@@ -146,15 +147,15 @@ def test_no_process_of_its_user_reads_a_supervisor(pod_folder: Path) -> None:
 # --- the probe ----------------------------------------------------------------------------------------------
 
 
-def probed(tmp_path: Path, **env: str) -> tuple[ProbeReport, ProbeReport]:
+def probed(tmp_path: Path, **env: str) -> tuple[PodProbeReport, PodProbeReport]:
     """What it prints, and what it leaves for the kubelet."""
     log = tmp_path / "termination-log"
     told = {"PATH": os.environ["PATH"], "TRIALFLEET_TERMINATION_LOG": str(log), **env}
     argv = [sys.executable, "-m", "trialfleet_runner.pod", "probe"]
     ran = subprocess.run(argv, env=told, capture_output=True, check=True)
     (line,) = ran.stdout.splitlines()
-    assert log.stat().st_size <= LIMIT
-    return ProbeReport.model_validate_json(line), ProbeReport.model_validate_json(log.read_bytes())
+    assert log.stat().st_size <= KUBELET_BYTES
+    return PodProbeReport.model_validate_json(line), PodProbeReport.model_validate_json(log.read_bytes())
 
 
 def test_a_probe_tells_what_the_image_is(lab: Lab, image: Path, tmp_path: Path) -> None:
@@ -215,7 +216,7 @@ def test_a_canary_that_is_cut_off_late_waits_for_it() -> None:
         once = pool.submit(lambda: (listening.accept()[0].close(), listening.close()))
         canary = reached((address,), patience_s=60)
         once.result()
-    assert canary == (Reached(address=address, answer="refused", at_first=True),)
+    assert canary == (CanaryAddress(address=address, answer="refused", at_first=True),)
     assert verdict(canary) == "enforced"
 
 
@@ -223,7 +224,7 @@ def test_a_canary_that_is_never_cut_off_gives_up(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"127.0.0.1:{listening.getsockname()[1]}"
         report, _ = probed(tmp_path, TRIALFLEET_CANARY=address, TRIALFLEET_CANARY_S="1")
-    assert report.canary == (Reached(address=address, answer="connected"),)
+    assert report.canary == (CanaryAddress(address=address, answer="connected"),)
     assert report.network == "unenforced"
 
 

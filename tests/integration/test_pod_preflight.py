@@ -10,28 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.lab import Lab, Left, Told
-from tests.integration.rig_pod import bake, gate_in, pod, supervisor
-from tests.integration.test_sandbox_contract import seconds_token, tokens_alive, until
-from trialfleet_runner.contract import AgentSpec, Grants, Limits, PreflightResult, Scored, Stop, Verdict
+from tests.support.attempts import LIMITS, Lab, Left, Told
+from tests.support.local_pod import gate_in, pod, supervisor
+from tests.support.processes import processes_with, unique_seconds
+from tests.support.waiting import wait_until
+from trialfleet_ledger.records import AgentSpec, Grants, PreflightResult, Scored, Stop, Verdict
 from trialfleet_runner.sandbox.container import ContainerSandbox
 from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxError
 
-LIMITS = Limits(memory_bytes=2**30, disk_bytes=2**28, stop_grace_s=0.2)
 NUMBERS = count(1)
 FIXED = "shop/pricing/rules.py"
 FIX = f"sed -i 's,/ 0$,/ 100,' {FIXED}"
-LOOKS = 'grep -q "for somebody else" "$TRIALFLEET_PROMPT"'  # the pre-flight's words
+LOOKS = 'grep -q "Do not carry out the task" "$TRIALFLEET_PROMPT"'  # the pre-flight's words
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     return Lab(tmp_path_factory.mktemp("pods-that-look"))
-
-
-@pytest.fixture(scope="module")
-def baked(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return bake(lab, tmp_path_factory.mktemp("image"))
 
 
 def granted(lab: Lab, agent: AgentSpec) -> Grants:
@@ -77,7 +72,7 @@ except OSError as error:
 
 
 def test_nothing_that_the_look_does_is_there_when_the_turn_begins(lab: Lab, baked: Path) -> None:
-    token = seconds_token()
+    token = unique_seconds()
     look = f"""
         setsid sleep {token} &
         echo 'raise SystemExit' > shop/__init__.py; touch planted; mkdir more; echo x > $HOME/planted
@@ -95,7 +90,7 @@ def test_nothing_that_the_look_does_is_there_when_the_turn_begins(lab: Lab, bake
     assert found.bundle.files["agent/stdout.log"].split() == [b"ConnectionRefusedError"]
     assert found.patch is not None
     assert "planted" not in found.patch.diff
-    assert tokens_alive(token) == []
+    assert processes_with(token) == []
 
 
 def test_a_look_that_never_ends_leaves_the_rest_of_the_time_to_the_turn(lab: Lab, baked: Path) -> None:
@@ -110,7 +105,7 @@ def test_a_look_that_never_ends_leaves_the_rest_of_the_time_to_the_turn(lab: Lab
 def test_an_agent_container_killed_during_the_look_was_out_of_memory(lab: Lab, baked: Path) -> None:
     grants = granted(lab, shell("touch begun; exec sleep 60", f"{FIX}; touch turned"))
     with pod(grants, baked=baked) as running:
-        assert until(lambda: (running.root / "agent/workspace/begun").exists(), 60)
+        wait_until(lambda: (running.root / "agent/workspace/begun").exists(), within_s=60)
         running.agent.kill()
         assert running.wait() == (0, -signal.SIGKILL, 0)
     end, found = scored(lab, grants)
@@ -120,13 +115,13 @@ def test_an_agent_container_killed_during_the_look_was_out_of_memory(lab: Lab, b
 
 
 def test_a_runner_killed_during_the_look_leaves_nobody(lab: Lab, baked: Path) -> None:
-    token = seconds_token()
+    token = unique_seconds()
     grants = granted(lab, shell(f"touch begun; setsid sleep {token} & sleep {token}", FIX))
     with pod(grants, baked=baked) as running:
-        assert until(lambda: (running.root / "agent/workspace/begun").exists(), 60)
+        wait_until(lambda: (running.root / "agent/workspace/begun").exists(), within_s=60)
         running.runner.kill()
         assert running.wait(60) == (-signal.SIGKILL, 0, 0)
-    assert tokens_alive(token) == []
+    assert processes_with(token) == []
 
 
 # --- the container by itself --------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from itertools import count
@@ -10,41 +11,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.faulty_store import FaultyStore, faulty_store
-from tests.integration.lab import TRIAL, Lab, Left
-from tests.integration.rig_pod import PodRun, bake, inside, pod, supervisor
-from tests.integration.test_sandbox_contract import seconds_token, tokens_alive, until
-from trialfleet_runner.canonical import sha256
-from trialfleet_runner.contract import (
-    AgentSpec,
-    End,
-    GetGrant,
-    Grants,
-    Limits,
-    Loss,
-    LossClass,
-    PutGrant,
-    Verdict,
-)
+from tests.support.attempts import LIMITS, TRIAL, Lab, shell
+from tests.support.faulty_store import FaultyStore, faulty_store
+from tests.support.local_pod import PodRun, inside, pod, supervisor
+from tests.support.processes import processes_with, unique_seconds
+from tests.support.waiting import wait_until
+from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.records import AgentSpec, End, GetGrant, Grants, Loss, LossClass, PutGrant, Verdict
 
-LIMITS = Limits(memory_bytes=2**30, disk_bytes=2**28, stop_grace_s=0.2)
 NUMBERS = count(1)
 SOON = {"TRIALFLEET_STOP_S": "1"}
 TERMINATED = 143
 
 
-def shell(script: str) -> AgentSpec:
-    return AgentSpec(kind="command", timeout_s=60, options={"argv": ["/bin/sh", "-c", script]})
-
-
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     return Lab(tmp_path_factory.mktemp("pods"))
-
-
-@pytest.fixture(scope="module")
-def baked(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return bake(lab, tmp_path_factory.mktemp("image"))
 
 
 @pytest.fixture
@@ -79,10 +61,15 @@ def unwritten(running: PodRun) -> End:
     return running.said.end
 
 
-def loss_of(lab: Lab, grants: Grants) -> Loss:
-    loss = Left(lab, grants.attempt, TERMINATED, "").end.loss
-    assert loss is not None
-    return loss
+def loss_of(lab: Lab, grants: Grants, running: PodRun) -> Loss:
+    """Of a runner that was told to stop: its bundle is in the store, its end is for whoever knows why."""
+    end = unwritten(running)
+    assert running.said is not None
+    assert running.said.state == "stopped"
+    assert not record(lab, grants, "end.json").exists()
+    assert end.bundle == sha256(record(lab, grants, "bundle.tar.zst").read_bytes())
+    assert end.loss is not None
+    return end.loss
 
 
 # --- SIGTERM ------------------------------------------------------------------------------------------------
@@ -105,23 +92,20 @@ def test_during_the_set_up(lab: Lab, baked: Path, faulty: FaultyStore) -> None:
     with pod(grants, baked=baked) as running:
         assert faulty.asked.wait(60)
         assert terminated(running)[0] == TERMINATED
-    loss = loss_of(lab, grants)
+        loss = loss_of(lab, grants, running)
     assert (loss.loss, loss.agent_started, loss.patched) == (LossClass.TERMINATED, False, False)
 
 
 def test_while_the_agent_runs(lab: Lab, baked: Path) -> None:
-    token = seconds_token()
+    token = unique_seconds()
     grants = granted(lab, shell(f"trap '' TERM; touch begun; setsid sleep {token} & sleep {token}"))
     with pod(grants, baked=baked) as running:
-        assert until(lambda: len(tokens_alive(f"sleep\0{token}")) == 2, 60)
-        assert until(lambda: inside(running.score), 60)
+        wait_until(lambda: len(processes_with(f"sleep\0{token}")) == 2, within_s=60)
+        wait_until(lambda: inside(running.score), within_s=60)
         assert terminated(running) == (TERMINATED, 0, 0)
-        said = running.said
-    assert tokens_alive(token) == []
-    loss = loss_of(lab, grants)
+        loss = loss_of(lab, grants, running)
+    assert processes_with(token) == []
     assert (loss.loss, loss.agent_started, loss.patched) == (LossClass.TERMINATED, True, False)
-    assert said is not None
-    assert (said.state, said.end) == ("committed", None)
 
 
 def test_while_the_patch_is_written(lab: Lab, baked: Path, faulty: FaultyStore) -> None:
@@ -135,14 +119,14 @@ def test_while_the_patch_is_written(lab: Lab, baked: Path, faulty: FaultyStore) 
 
 
 def test_while_the_tests_run(lab: Lab, baked: Path) -> None:
-    token = seconds_token()
+    token = unique_seconds()
     sleeper = f'import subprocess; subprocess.run(["sleep", "{token}"])'
     grants = granted(lab, shell(f"echo '{sleeper}' >> shop/pricing/rules.py"))
     with pod(grants, baked=baked) as running:
-        assert until(lambda: len(tokens_alive(f"sleep\0{token}")) == 1, 60)
+        wait_until(lambda: len(processes_with(f"sleep\0{token}")) == 1, within_s=60)
         assert terminated(running) == (TERMINATED, 0, 0)
-    assert tokens_alive(token) == []
-    loss = loss_of(lab, grants)
+        loss = loss_of(lab, grants, running)
+    assert processes_with(token) == []
     assert (loss.loss, loss.patched) == (LossClass.TERMINATED, True)
 
 
@@ -176,7 +160,52 @@ def test_while_the_bundle_is_written_the_patch_is_left_to_be_scored_again(
 # --- grants that do not hold --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", ["start", "patch", "bundle", "end"])
+def renewed(running: PodRun, grants: Grants) -> None:
+    """What a kubelet does with the annotation."""
+    (running.root / "renewed").mkdir(exist_ok=True)
+    fresh = running.root / f"fresh-{grants.intent_nonce}.json"
+    fresh.write_bytes(canonical_json(grants))
+    written = running.root / "renewed" / "grants.new"
+    written.write_text(fresh.as_uri())
+    written.rename(running.root / "renewed" / "grants")
+
+
+def test_a_patch_that_is_refused_is_kept_until_fresh_grants_come(
+    lab: Lab, baked: Path, faulty: FaultyStore, tmp_path: Path
+) -> None:
+    """The agent has run once, and is not asked again."""
+    ran = tmp_path / "ran"
+    good = granted(lab, shell(f"echo once >>{ran}"))
+    refused = at(good, "patch", faulty.url("refuse", "patch"))
+    another = good.model_copy(update={"intent_nonce": "another's"})
+    with pod(refused, baked=baked) as running:
+        assert faulty.asked.wait(60)
+        with pytest.raises(subprocess.TimeoutExpired):
+            running.runner.wait(3)
+        renewed(running, another)
+        with pytest.raises(subprocess.TimeoutExpired):
+            running.runner.wait(3)
+        renewed(running, good)
+        assert running.wait() == (0, 0, 0)
+        said = running.said
+    assert said is not None
+    assert said.state == "committed"
+    assert record(lab, good, "patch.json").exists()
+    assert ran.read_text() == "once\n"
+
+
+def test_a_patch_that_nobody_lets_in_is_named_when_time_is_up(lab: Lab, baked: Path, faulty: FaultyStore) -> None:
+    grants = at(granted(lab, AgentSpec(kind="oracle")), "patch", faulty.url("refuse", "patch"))
+    with pod(grants, baked=baked) as running:
+        assert faulty.asked.wait(60)
+        assert terminated(running)[0] == TERMINATED
+        loss = unwritten(running).loss
+    assert loss is not None
+    assert (loss.loss, loss.agent_started, loss.patched) == (LossClass.UNSAVED, True, False)
+    assert loss.message.startswith("the agent had ended, and its patch could not be stored")
+
+
+@pytest.mark.parametrize("key", ["start", "bundle", "end"])
 def test_a_store_that_refuses_hears_of_it_otherwise(lab: Lab, baked: Path, faulty: FaultyStore, key: str) -> None:
     grants = at(granted(lab, AgentSpec(kind="oracle")), key, faulty.url("refuse", key))
     with pod(grants, baked=baked) as running:
@@ -196,7 +225,7 @@ def test_a_store_that_refuses_hears_of_it_otherwise(lab: Lab, baked: Path, fault
         return
     assert said.end.loss is not None
     assert (said.end.loss.loss, said.end.loss.agent_started) == (LossClass.STORE, True)
-    assert said.end.loss.patched == (key == "bundle")
+    assert said.end.loss.patched
 
 
 # --- supervisors alone --------------------------------------------------------------------------------------
@@ -208,7 +237,7 @@ def test_a_supervisor_whose_runner_never_comes_goes(tmp_path: Path) -> None:
 
 def test_a_supervisor_that_waits_for_nobody_obeys_sigterm(tmp_path: Path) -> None:
     waiting = supervisor(tmp_path, "score")
-    assert until(lambda: b"supervise" in Path(f"/proc/{waiting.pid}/cmdline").read_bytes(), 60)
+    wait_until(lambda: b"supervise" in Path(f"/proc/{waiting.pid}/cmdline").read_bytes(), within_s=60)
     time.sleep(0.3)
     waiting.terminate()
     assert waiting.wait(60) in (TERMINATED, -signal.SIGTERM)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.lab import ROOT, Lab
-from trialfleet_runner.contract import AgentSpec, Limits, Verdict
-from trialfleet_runner.taskfile import LoadedTask, load_all, tasks_of
+from tests.support.attempts import ROOT, Lab
+from trialfleet_ledger.records import AgentSpec, Limits, Verdict
+from trialfleet_tasks.taskfile import LoadedTask, load_all, tasks_of
 
 TASKS = tasks_of(load_all(sorted((ROOT / "tasks/quickstart/tasks").glob("*.yaml"))))
 PAGE = ROOT / "docs/reference/search-agent.md"  # with the size of each fix, by which the tasks were chosen

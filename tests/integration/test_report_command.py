@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.unit.analysis.ledger_fixture import Fate, plan, write
+from tests.support.ledgers import Fate, plan, write
 from trialfleet_analysis.commands import report
 from trialfleet_analysis.source import find_source
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.store.directory import DirectoryStore
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.store.directory import DirectoryStore
 
 NAMES = ("report.html", "report.md", "report.json")
 

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.browser import Browser, browser
-from tests.unit.analysis.ledger_fixture import lifelike, lifelike_plan, read, write
+from tests.support.browser import Browser, browser
+from tests.support.ledgers import lifelike, lifelike_plan, read, write
 from tests.unit.analysis.report_fixture import made
-from trialfleet_analysis.report.html.document import to_html
+from trialfleet_analysis.report.html.page import to_html
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = pytest.mark.needs("chromium", "chromedriver")
 
 TOO_WIDE = "return document.documentElement.scrollWidth - innerWidth"
-SPILLING = """return [...document.querySelectorAll('.heat td, .heat td .count, .facts dd, .chip, .heat td small')]
+SPILLING = """return [...document.querySelectorAll(
+    '.heat td, .heat td .count, .declared td, .chip, .heat td small')]
     .filter(one => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline')
     .map(one => one.textContent)"""
 CUT_OFF = """return [...document.querySelectorAll('table')]

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-import time
-from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from tests.integration.campaign_audit import survivors
-from tests.integration.lab import Lab
-from tests.integration.real_campaign import campaign_file, trialfleet
-from trialfleet_controller.fold import progress
-from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.lifecycle import Budgets, Phase
-from trialfleet_controller.plan import trials
-from trialfleet_runner.attempt.fault import VARIABLE
+from tests.support.attempts import Lab
+from tests.support.processes import processes_with, survivors
+from tests.support.real_campaign import campaign_file, trialfleet
+from tests.support.waiting import wait_until
+from trialfleet_analysis.commands import report
+from trialfleet_controller.trial_order import trials
+from trialfleet_ledger.fold import progress
+from trialfleet_ledger.kill_points import VARIABLE
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.lifecycle import TrialPhase
+from trialfleet_ledger.records import Verdict
+from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_runner.attempt.scratch import sweep
-from trialfleet_runner.contract import Verdict
-from trialfleet_runner.store.directory import DirectoryStore
 
 NAP = "86399"  # seconds: what the agent leaves running is known by it
 # Mends the bug and leaves a process of its own session behind.
@@ -37,24 +38,12 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     return Lab(root)
 
 
-def sleepers() -> list[int]:
-    """What the agents of this test left running."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        try:
-            words = (folder / "cmdline").read_bytes() if folder.name.isdecimal() else b""
-        except OSError:
-            continue
-        if words == f"sleep\0{NAP}.{os.getpid()}\0".encode():
-            found.append(int(folder.name))
-    return found
-
-
 def nobody_left(lab: Lab) -> None:
-    end = time.monotonic() + 60
-    while found := [*sleepers(), *survivors(lab.scratch)]:
-        assert time.monotonic() < end, f"these are left: {found}"
-        time.sleep(0.1)
+    wait_until(
+        lambda: not [*processes_with(f"sleep\0{NAP}.{os.getpid()}"), *survivors(lab.scratch)],
+        "no process is left",
+        within_s=60,
+    )
 
 
 @pytest.mark.slow
@@ -85,11 +74,11 @@ def test_a_runner_killed_at_a_record_is_counted_once(
     plan = ledger.plan()
     [trial] = trials(plan)
     assert left.name.startswith(f"{trial.id}-1-")
-    chain = ledger.chain(trial.id)
-    folded = progress(chain, Budgets.of(plan.retries))  # raises for a chain that no controller can have written
-    outcome = ledger.outcome(trial.id)
+    chain = ledger.attempts.chain(trial.id)
+    folded = progress(chain, plan.retries)  # raises for a chain that no controller can have written
+    outcome = ledger.attempts.outcome(trial.id)
     assert outcome is not None
-    assert (folded.phase, outcome.attempts, len(chain)) == (Phase.MEASURED, attempts, attempts), outcome
+    assert (folded.phase, outcome.attempts, len(chain)) == (TrialPhase.MEASURED, attempts, attempts), outcome
     assert outcome.scored == folded.scored
     assert outcome.scored is not None
     assert outcome.scored.verdict is Verdict.PASSED
@@ -97,7 +86,8 @@ def test_a_runner_killed_at_a_record_is_counted_once(
     assert len(outcome.losses) == attempts - 1
     assert sweep(lab.scratch) == []
     again = trialfleet("resume", str(file), "--no-ray", "--no-report", lab=lab)
-    assert ledger.chain(trial.id) == chain, again
-    report = json.loads(trialfleet("report", str(file), "--out", f"report-{name}", "--json", lab=lab))
-    [cell] = report["cells"]
+    assert ledger.attempts.chain(trial.id) == chain, again
+    argv = [str(file), "--out", str(lab.root / f"report-{name}"), "--json"]
+    said = CliRunner().invoke(report, argv, catch_exceptions=False)
+    [cell] = json.loads(said.stdout)["cells"]
     assert (cell["passes"], cell["valid"], cell["lost"]) == (1, 1, 0)

@@ -18,15 +18,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.loopback import reserved_port
-from tests.integration.rig_pod import ContainerEach
+from tests.support.local_pod import ContainerEach
+from tests.support.ports import reserved_port
+from tests.support.processes import processes_with, unique_seconds
+from tests.support.waiting import wait_until
 from trialfleet_runner.sandbox import choose
 from trialfleet_runner.sandbox.processes import disown, kill_adopted, owned, read
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, Sandbox, SandboxError
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, Sandbox, SandboxError, inside, placed
 from trialfleet_runner.sandbox.supervised import SUPERVISOR
 
 KINDS = [
-    pytest.param("bubblewrap", marks=pytest.mark.needs("bubblewrap")),
+    pytest.param("bubblewrap", marks=pytest.mark.needs("bwrap")),
     pytest.param("uid", marks=pytest.mark.needs("root")),
     pytest.param("subreaper"),
     pytest.param("container"),
@@ -53,13 +55,14 @@ class Bench:
 
     @property
     def mounts(self) -> tuple[Mount, ...]:
-        return (Mount(self.work, "/workspace", writable=True), Mount(self.given, "/given"))
+        work = placed(self.sandbox, self.work, "/workspace", writable=True)
+        return (work, placed(self.sandbox, self.given, "/given"))
 
     def job(self, *argv: str, **changes: object) -> Job:
         job = Job(
             argv=argv,
             env={"PATH": PATH},
-            cwd=self.sandbox.path_inside(self.work, self.mounts),
+            cwd=inside(self.work, self.mounts),
             mounts=self.mounts,
             stdout=self.root / "out",
             stderr=self.root / "err",
@@ -107,39 +110,6 @@ def sandbox_of(kind: str, ground: Path) -> Sandbox:
     return choose(kind)
 
 
-def alive(pid: int) -> bool:
-    process = read(pid)
-    return process is not None and not process.zombie
-
-
-def tokens_alive(token: str) -> list[int]:
-    """Pids on this machine whose command line holds `token`: the sandbox's own numbering does not matter."""
-    found: list[int] = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                line = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if token.encode() in line and alive(int(entry.name)):
-                found.append(int(entry.name))
-    return found
-
-
-def until(condition: Callable[[], bool], seconds: float = 10) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return condition()
-
-
-def seconds_token() -> str:
-    """A number of seconds that names this test's sleepers among all sleepers of the machine."""
-    return f"9{time.time_ns() % 10**9:09}"
-
-
 def not_before(there: Path) -> Callable[[], float]:
     """Extra time for a job until its program has made `there`: however long its start takes here, its time-out
     finds it ready."""
@@ -165,8 +135,7 @@ def test_a_signal_reads_as_128_plus_its_number(bench: Bench) -> None:
 
 
 def test_paths_map_and_mounts_are_there(bench: Bench) -> None:
-    inside = bench.sandbox.path_inside(bench.given / "file", bench.mounts)
-    assert bench.shell(f"cat {inside} && echo made > made").code == 0
+    assert bench.shell(f"cat {inside(bench.given / 'file', bench.mounts)} && echo made > made").code == 0
     assert bench.out == "given\n"
     assert (bench.work / "made").read_text() == "made\n"
 
@@ -246,7 +215,7 @@ def test_two_orders_that_a_supervisor_finds_at_once_are_both_obeyed(tmp_path: Pa
         )
     os.close(lifeline_read)
     try:
-        assert until((tmp_path / "ready").exists, 60)
+        wait_until((tmp_path / "ready").exists, within_s=60)
         process.send_signal(signal.SIGSTOP)
         assert os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1])
         os.write(lifeline, b"T")
@@ -269,7 +238,7 @@ def test_another_thread_stops_it(bench: Bench) -> None:
     stop = threading.Event()
 
     def stop_it() -> None:
-        until((bench.work / "begun").exists, 60)
+        wait_until((bench.work / "begun").exists, within_s=60)
         stop.set()
 
     threading.Thread(target=stop_it).start()
@@ -318,69 +287,69 @@ DAEMON = "(setsid sh -c 'sleep {token} & sleep {token}' >/dev/null 2>&1 </dev/nu
 
 
 def test_nothing_survives_a_normal_end(bench: Bench) -> None:
-    token = seconds_token()
+    token = unique_seconds()
     ended = bench.shell(DAEMON.format(token=token) + "sleep 0.3; exit 0")
     assert ended.code == 0
-    assert tokens_alive(token) == []
+    assert processes_with(token) == []
 
 
 def test_a_daemon_that_holds_the_output_open_delays_nothing(bench: Bench) -> None:
-    token = seconds_token()
+    token = unique_seconds()
     ended = bench.shell(f"setsid sleep {token} & echo done", timeout_s=60)
     assert (ended.cause, ended.wall_s < 30) == ("itself", True)
     assert bench.out == "done\n"
-    assert tokens_alive(token) == []
+    assert processes_with(token) == []
 
 
 def test_nothing_survives_a_time_out(bench: Bench) -> None:
-    token = seconds_token()
+    token = unique_seconds()
     ended = bench.shell(f"trap '' TERM; {DAEMON.format(token=token)} sleep {token}", timeout_s=0.5, grace_s=0.2)
     assert ended.cause == "timeout"
-    assert tokens_alive(token) == []
+    assert processes_with(token) == []
 
 
 def test_nothing_survives_an_exception_of_the_caller(bench: Bench) -> None:
-    token = seconds_token()
+    token = unique_seconds()
 
     def broken(chunk: bytes) -> None:
         raise RuntimeError("the caller's own")
 
     with pytest.raises(RuntimeError, match="the caller's own"):
         bench.shell(f"{DAEMON.format(token=token)} echo x; sleep {token}", on_output=broken)
-    assert tokens_alive(token) == []
+    assert processes_with(token) == []
 
 
 CALLER = """
 import json, sys
 from pathlib import Path
 from tests.integration.test_sandbox_contract import sandbox_of
-from trialfleet_runner.sandbox.protocol import Job, Mount
+from trialfleet_runner.sandbox.protocol import Job, placed
 name, root, script = sys.argv[1:]
 root = Path(root)
 sandbox = sandbox_of(name, root)
-mounts = (Mount(root / "work", "/workspace", writable=True),)
+mounts = (placed(sandbox, root / "work", "/workspace", writable=True),)
 sandbox.run(Job(argv=("sh", "-c", script), env={"PATH": "/usr/bin:/bin"},
-    cwd=sandbox.path_inside(root / "work", mounts), mounts=mounts, stdout=root / "out", stderr=root / "err",
+    cwd=mounts[0].target, mounts=mounts, stdout=root / "out", stderr=root / "err",
     timeout_s=60))
 """
 
 
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_survives_the_callers_death(bench: Bench, by: signal.Signals) -> None:
-    token = seconds_token()
+    token = unique_seconds()
     script = f"trap '' TERM; {DAEMON.format(token=token)} setsid sleep {token} & sleep {token}"
     caller = subprocess.Popen([sys.executable, "-c", CALLER, bench.sandbox.name, str(bench.root), script])
-    assert until(lambda: len(tokens_alive(f"sleep\0{token}")) == 4, 60)
+    wait_until(lambda: len(processes_with(f"sleep\0{token}")) == 4, within_s=60)
     caller.send_signal(by)
     caller.wait()
-    assert until(lambda: tokens_alive(token) == [], GOING), tokens_alive(token)
+    wait_until(lambda: processes_with(token) == [], within_s=GOING)
 
 
 @pytest.mark.parametrize("after_ms", [0, 8, 16, 30])
 def test_nothing_survives_a_caller_that_dies_while_the_sandbox_is_set_up(bench: Bench, after_ms: int) -> None:
     """Bubblewrap's own death with its parent takes hold only after its set-up: here it left a whole sandbox
     running in half of the tries."""
-    token = seconds_token()
+    token = unique_seconds()
     script = f"setsid sleep {token} & sleep {token}"
     program = CALLER.replace("sandbox.run(", "print(flush=True); sandbox.run(")
     argv = [sys.executable, "-c", program, bench.sandbox.name, str(bench.root), script]
@@ -390,7 +359,7 @@ def test_nothing_survives_a_caller_that_dies_while_the_sandbox_is_set_up(bench: 
         time.sleep(after_ms / 1000)
         caller.kill()
     time.sleep(0.2)  # what is still starting must not be taken for dead
-    assert until(lambda: tokens_alive(token) == [], GOING), tokens_alive(token)
+    wait_until(lambda: processes_with(token) == [], within_s=GOING)
 
 
 def test_no_descriptor_but_the_three_reaches_the_program(bench: Bench) -> None:
@@ -422,7 +391,7 @@ def test_another_threads_end_spares_what_is_just_starting() -> None:
     and not named yet is none."""
 
     def start() -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(["sleep", seconds_token()], start_new_session=True)
+        process = subprocess.Popen(["sleep", unique_seconds()], start_new_session=True)
         other.start()
         other.join(0.3)
         return process
@@ -438,10 +407,68 @@ def test_another_threads_end_spares_what_is_just_starting() -> None:
 
 def test_a_program_that_kills_its_supervisor_leaves_nothing_behind(ground: Path) -> None:
     bench = Bench(choose("subreaper"), ground)
-    token = seconds_token()
+    token = unique_seconds()
     ended = bench.shell(f"{DAEMON.format(token=token)} sleep 0.2; kill -9 $PPID; sleep {token}")
     assert ended.code == 137
-    assert until(lambda: tokens_alive(token) == [], GOING)
+    wait_until(lambda: processes_with(token) == [], within_s=GOING)
+
+
+SEND_ALL = """
+import os, re, signal, time
+for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+    try:
+        os.kill(os.getppid(), number)
+    except PermissionError:
+        pass
+time.sleep(1.5)
+ignored = int(re.search("SigIgn:\\t(.*)", open("/proc/self/status").read())[1], 16)
+# Python ignores two by itself. The C library's own, which no program can ask for, are ignored below GNU make.
+ours = signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}
+print(ignored & sum(1 << number - 1 for number in ours))
+raise SystemExit(7)
+"""
+
+
+def test_no_signal_that_can_be_ignored_ends_a_supervisor(bench: Bench) -> None:
+    ended = bench.sandbox.run(bench.job("python3", "-c", SEND_ALL))
+    assert (ended.code, ended.cause, bench.err) == (7, "itself", "")
+    assert bench.out == "0\n", "a program is started with no signal ignored"
+
+
+LOWER = """
+import os, re, resource, sys, time
+for name in sorted(name for name in dir(resource) if re.fullmatch(sys.argv[1], name)):
+    try:
+        resource.prlimit(os.getppid(), getattr(resource, name), (0, 0))
+    except PermissionError:
+        os._exit(7)
+time.sleep(9)
+raise SystemExit(7)
+"""
+
+
+def test_lower_limits_of_a_supervisor_are_its_programs_own_doing(bench: Bench) -> None:
+    ended = bench.sandbox.run(bench.job("python3", "-c", LOWER, "RLIMIT_(?!CPU).*", timeout_s=60))
+    assert ended.cause == "itself"
+    assert ended.code in (7, 137), bench.err
+    assert ended.wall_s < 30
+
+
+def test_a_supervisor_without_cpu_time_ends_its_program(bench: Bench) -> None:
+    """The kernel ends it at the first tick that finds it running: in about one run of thirty before it has looked
+    at its limits, and what ended a container is then not known."""
+    ended = bench.sandbox.run(bench.job("python3", "-c", LOWER, "RLIMIT_CPU", timeout_s=60))
+    assert ended.cause == "itself" or (ended.cause == "memory" and bench.sandbox.capabilities.separate_container)
+    assert ended.code in (7, 137), bench.err
+    assert ended.wall_s < 30
+
+
+def test_a_supervisor_that_is_stopped_ends_with_its_programs_time(ground: Path) -> None:
+    bench = Bench(choose("subreaper"), ground)
+    token = unique_seconds()
+    ended = bench.shell(f"kill -STOP $PPID; sleep {token}", timeout_s=1)
+    assert (ended.cause, ended.code) == ("timeout", 137)
+    wait_until(lambda: processes_with(token) == [], within_s=GOING)
 
 
 @pytest.mark.needs("root")
@@ -498,7 +525,7 @@ def test_behind_the_gateway_signals_arrive_and_a_missing_program_is_told(bench: 
 
 
 def test_choose_reports_and_refuses() -> None:
-    from trialfleet_runner.errors import OperatorError
+    from trialfleet_ledger.errors import OperatorError
     from trialfleet_runner.sandbox import isolation_report
 
     report = isolation_report()

@@ -13,12 +13,12 @@ from typing import ClassVar
 
 import pytest
 
+from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.canonical import sha256
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.sources.materialise import materialise
-from trialfleet_runner.sources.sdist import release
-from trialfleet_runner.taskfile import load_task_file
+from trialfleet_tasks.sources.materialise import materialise
+from trialfleet_tasks.sources.sdist import release
+from trialfleet_tasks.taskfile import load_task_file
 
 LOGIN = "Basic " + base64.b64encode(b"me:s3cret/!").decode()
 

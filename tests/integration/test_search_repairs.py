@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from trialfleet_runner.agents.search.adapter import _PROGRAM  # the folder that a sandbox mounts
+from trialfleet_runner.agents.search import _PROGRAM
 
 FAKE_HOOK = """
 import argparse, json, sys

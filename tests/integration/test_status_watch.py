@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.unit.analysis.ledger_fixture import Fate, plan, trials, write, write_trial
+from tests.support.ledgers import Fate, plan, trials, write, write_trial
 from trialfleet_controller.commands.status import status
-from trialfleet_controller.watching import Screen, watching
-from trialfleet_runner.contract import Trial
-from trialfleet_runner.store.directory import DirectoryStore
-from trialfleet_runner.store.protocol import Entry, StoreError
+from trialfleet_controller.status.status_watch import StatusScreen, watch_status
+from trialfleet_ledger.records import Trial
+from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.store.protocol import ListedKey, StoreError
 
 PLAN = plan(("alpha", "beta"), reps=2)
 
@@ -32,7 +32,7 @@ class Faulty(DirectoryStore):
 
     asked = 0
 
-    def list(self, prefix: str) -> Iterator[Entry]:
+    def list(self, prefix: str) -> Iterator[ListedKey]:
         self.asked += 1
         if self.asked == 1:
             raise StoreError("connection refused")
@@ -51,8 +51,8 @@ def test_it_goes_on_until_all_is_over_and_shows_no_results(
             if trial.block > 0:
                 write_trial(store, PLAN, trial, Fate())
 
-    screen = Screen(as_json=False, redraws=False)
-    watching(store, PLAN.campaign, screen, every_s=3, sleep=finish)
+    screen = StatusScreen(as_json=False, redraws=False)
+    watch_status(store, PLAN.campaign, screen, every_s=3, sleep=finish)
     shown = capsys.readouterr().out
     assert slept == [3]
     half, whole = len(trials(PLAN)) // 2, len(trials(PLAN))
@@ -76,8 +76,8 @@ def test_for_machines_one_object_a_line(tmp_path: Path) -> None:
 def test_a_store_that_does_not_answer_is_asked_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, PLAN, everything)
     slept: list[float] = []
-    screen = Screen(as_json=False, redraws=False)
-    watching(Faulty(tmp_path), PLAN.campaign, screen, every_s=1, sleep=slept.append)
+    screen = StatusScreen(as_json=False, redraws=False)
+    watch_status(Faulty(tmp_path), PLAN.campaign, screen, every_s=1, sleep=slept.append)
     said = capsys.readouterr()
     assert "connection refused" in said.err
     assert "complete" in said.out
@@ -86,6 +86,6 @@ def test_a_store_that_does_not_answer_is_asked_again(tmp_path: Path, capsys: pyt
 
 def test_a_terminal_is_redrawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, PLAN, everything)
-    screen = Screen(as_json=False, redraws=True)
-    watching(DirectoryStore(tmp_path), PLAN.campaign, screen, every_s=1)
+    screen = StatusScreen(as_json=False, redraws=True)
+    watch_status(DirectoryStore(tmp_path), PLAN.campaign, screen, every_s=1)
     assert capsys.readouterr().out.startswith("\x1b[H\x1b[J")

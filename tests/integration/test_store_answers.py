@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from trialfleet_runner import grants
-from trialfleet_runner.contract import GetGrant, PutGrant
-from trialfleet_runner.store.http import NoAnswerError, exchange
-from trialfleet_runner.store.patience import Patience
-from trialfleet_runner.store.protocol import StoreError
-from trialfleet_runner.store.s3 import S3Store, open_s3
+from trialfleet_ledger.records import GetGrant, PutGrant
+from trialfleet_ledger.store import grants
+from trialfleet_ledger.store.http import NoAnswerError, exchange
+from trialfleet_ledger.store.protocol import StoreError
+from trialfleet_ledger.store.retry_policy import Patience
+from trialfleet_ledger.store.s3 import S3Store, open_s3
 
 QUICK = Patience(total_s=60, first_s=0.01, longest_s=0.05)
 BRIEF = Patience(total_s=0.3, first_s=0.01, longest_s=0.05)

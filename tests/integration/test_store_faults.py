@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_runner import grants
-from trialfleet_runner.store.directory import DirectoryStore
-from trialfleet_runner.store.keys import TEMPORARY
+from trialfleet_ledger.store import grants
+from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.store.key_syntax import TEMPORARY
 
 ROUNDS = 40
 
@@ -21,8 +21,8 @@ ROUNDS = 40
 # store must not do: O_EXCL and write, on a disk so slow that most kills strike while it does.
 KILL_WRITERS = """
 import hashlib, itertools, os, pathlib, random, signal, sys, time
-from trialfleet_runner import grants
-from trialfleet_runner.store.directory import DirectoryStore
+from trialfleet_ledger.store import grants
+from trialfleet_ledger.store.directory import DirectoryStore
 root, how, rounds = pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 store = DirectoryStore(root)
 store.create("c/first", hashlib.sha256(b"").hexdigest().encode())
@@ -96,7 +96,7 @@ def test_the_naive_way_tears(tmp_path: Path) -> None:
 
 SWEPT = """
 import json, sys, time
-from trialfleet_runner.store.directory import DirectoryStore
+from trialfleet_ledger.store.directory import DirectoryStore
 import pathlib
 store = DirectoryStore(pathlib.Path(sys.argv[1]))
 won, enough = 0, pathlib.Path(sys.argv[2])

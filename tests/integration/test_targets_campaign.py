@@ -10,24 +10,25 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.integration.lab import Lab, write
-from tests.integration.real_campaign import campaign_file, trialfleet
-from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.targets import Predictor
-from trialfleet_runner.bundle import Bundle, unpack
+from tests.support.attempts import Lab, write
+from tests.support.real_campaign import campaign_file, trialfleet
+from trialfleet_controller.planning.predicted_targets import Predictor
+from trialfleet_ledger.bundle import Bundle, unpack
+from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.objects import Objects, object_key
+from trialfleet_ledger.records import Coverage, Outcome, PreflightResult
+from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.campaign import Plan
-from trialfleet_runner.context.naming import DIRECTIVE
-from trialfleet_runner.contract import Coverage, Outcome, PreflightResult
-from trialfleet_runner.objects import Objects, object_key
-from trialfleet_runner.store.directory import DirectoryStore
-from trialfleet_runner.taskfile import load_task_file
-from trialfleet_runner.trees import Entry
-from trialfleet_runner.variants import Variants
+from trialfleet_runner.context.naming import naming
+from trialfleet_runner.trees import TreeEntry
+from trialfleet_tasks.taskfile import load_task_file
+from trialfleet_tasks.variants import Variants
 
 pytestmark = pytest.mark.timeout(900)  # the first test of each worker waits for a whole campaign
 
 FIXED = "shop/pricing/rules.py"
+DIRECTIVE = naming([FIXED]).splitlines()[0]
 MORE = {
     "shop/pricing/vouchers.py": "def redeem(number: int) -> float:\n    return float(number)\n",
     "shop/pricing/tax.py": "def tax(amount: float) -> float:\n    return amount * 0.19\n",
@@ -51,7 +52,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
 
 
 @pytest.fixture(scope="module")
-def ran(lab: Lab) -> Ran:
+def described(lab: Lab) -> Lab:
+    """The task is validated, the campaign's file is there, and nothing has run."""
     conditions: dict[str, Any] = dict.fromkeys(("none", "placebo", *ARMS, "preflight"))
     conditions |= {"ruled": {"inline": {"source": "targets", "channel": "rules"}}}
     conditions |= {"told_before": {"inline": {"source": "targets", "channel": "system"}}}
@@ -67,6 +69,12 @@ def ran(lab: Lab) -> Ran:
     }
     trialfleet("validate", str(lab.task_file), "--write", "--repeats", "1", lab=lab)
     (lab.root / "campaign.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
+    return lab
+
+
+@pytest.fixture(scope="module")
+def ran(described: Lab) -> Ran:
+    lab = described
     trialfleet("run", "campaign.yaml", "--no-ray", "--no-report", lab=lab)
     store = DirectoryStore(lab.root / "runs")
     found: dict[str, tuple[Outcome, Bundle]] = {}
@@ -211,7 +219,7 @@ def test_history_before_the_fix_counts_and_nothing_later(tmp_path: Path) -> None
     fix = commit(
         source, "Vouchers are redeemed once", {"shop/pricing/tax.py": "def voucher_redeemed() -> None: ...\n"}
     )
-    tree = {path: Entry(b"") for path in (*MORE, "shop/pricing/rules.py")}
+    tree = {path: TreeEntry(b"") for path in (*MORE, "shop/pricing/rules.py")}
     variants = Variants(tree, tree, {}, (), ("shop/pricing/vouchers.py",), (), ())
     first = predictor(tmp_path / "a", source, before, fix).predict("Vouchers are redeemed twice.", variants)
     assert (first.history, first.commit) == (True, before)
@@ -220,8 +228,9 @@ def test_history_before_the_fix_counts_and_nothing_later(tmp_path: Path) -> None
     again = predictor(tmp_path / "b", source, before, fix).predict("Vouchers are redeemed twice.", variants)
     assert again == first
     said = b"".join(file.read_bytes() for file in (tmp_path / "b/cache/targets").rglob("*.index"))
-    assert b"kept in the stock" in said
-    assert b"redeemed once" not in said
+    assert b"kept\0" in said  # a word of the earlier message
+    assert b"onc\0" not in said  # "once", of the fix's message
+    assert b"voucherredeemed" not in said
     assert b"voucher_redeemed" not in said
 
 
@@ -231,7 +240,7 @@ def test_a_file_that_the_workspace_lacks_is_not_named(tmp_path: Path) -> None:
     git(source, "init", "-q")
     before = commit(source, "Shop", MORE)
     fix = commit(source, "Fix", {"shop/stock.py": ""})
-    tree = {"shop/stock.py": Entry(b"")}
+    tree = {"shop/stock.py": TreeEntry(b"")}
     found = predictor(tmp_path / "a", source, before, fix).predict(
         "Vouchers are redeemed twice.", Variants(tree, tree, {}, (), ("shop/stock.py",), (), ())
     )
@@ -239,10 +248,10 @@ def test_a_file_that_the_workspace_lacks_is_not_named(tmp_path: Path) -> None:
     assert (found.abstained is None) == bool(found.targets)
 
 
-def test_without_the_extra_a_campaign_is_refused(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_a_campaign_is_refused(described: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything slow, and with the way out."""
-    hidden = lab.root / "hidden"
+    hidden = described.root / "hidden"
     write(hidden, {"sitecustomize.py": HIDING})
     monkeypatch.setenv("PYTHONPATH", str(hidden))
     with pytest.raises(AssertionError, match=r"exited 2:(.|\n)*pip install 'trialfleet\[targets\]'"):
-        trialfleet("plan", "campaign.yaml", lab=lab)
+        trialfleet("plan", "campaign.yaml", lab=described)

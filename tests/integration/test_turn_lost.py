@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
-from tests.integration.lab import Lab, Told
-from trialfleet_runner.attempt.flow import Attempt
+from tests.support.attempts import LIMITS, Lab, Told
+from trialfleet_ledger.records import AgentSpec, Loss, LossClass
+from trialfleet_runner.attempt.pipeline import Attempt
 from trialfleet_runner.attempt.scratch import folder_name, locked
-from trialfleet_runner.contract import AgentSpec, Limits, Loss, LossClass
 from trialfleet_runner.sandbox import choose
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, Sandbox, SandboxError
+from trialfleet_runner.sandbox.protocol import Exit, Job, Sandbox, SandboxCapabilities, SandboxError
 
-LIMITS = Limits(memory_bytes=2**30, disk_bytes=2**28, stop_grace_s=0.2)
 NOTHING = AgentSpec(kind="command", timeout_s=60, options={"argv": ["/bin/true"]})
 
 
@@ -32,6 +30,10 @@ class Breaks:
         return self.inner.name
 
     @property
+    def capabilities(self) -> SandboxCapabilities:
+        return self.inner.capabilities
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         return self.inner.warnings
 
@@ -40,9 +42,6 @@ class Breaks:
             raise SandboxError("no more")
         self.ran += 1
         return self.inner.run(job)
-
-    def path_inside(self, path: Path, mounts: tuple[Mount, ...]) -> str:
-        return self.inner.path_inside(path, mounts)
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -13,24 +15,26 @@ import click
 import pytest
 import yaml
 from click.testing import CliRunner, Result
-from local_index import with_pytest
 
+from tests.support.package_index import with_pytest
+from tests.support.waiting import wait_until
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import Objects
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.commands.validate import validate
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.exclusions import Exclusions
-from trialfleet_runner.objects import Objects
+from trialfleet_runner.excluded_paths import Exclusions
+from trialfleet_runner.exit_codes import CommandExit
 from trialfleet_runner.patch import applied, changes_of
-from trialfleet_runner.prepare import prepare_task
 from trialfleet_runner.removal import remove
 from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.task import Status
-from trialfleet_runner.taskfile import LoadedTask, load_task_file
 from trialfleet_runner.trees import unpack
-from trialfleet_runner.validate.record import Validation
-from trialfleet_runner.validate.task import validate_task
 from trialfleet_runner.workspace import Template, template_of
+from trialfleet_tasks.commands.validate import validate
+from trialfleet_tasks.prepare import prepare_task
+from trialfleet_tasks.taskfile import LoadedTask, load_task_file
+from trialfleet_tasks.validate.record import Validation
+from trialfleet_tasks.validate.task import validate_task
 
 THIS = ".".join(map(str, sys.version_info[:2]))
 TEST = """
@@ -162,7 +166,7 @@ def test_the_same_text_whoever_captures_it(shop: Shop, cache: Cache) -> None:
 @pytest.mark.parametrize(
     "isolation",
     [
-        pytest.param("bubblewrap", marks=pytest.mark.needs("bubblewrap")),
+        pytest.param("bubblewrap", marks=pytest.mark.needs("bwrap")),
         pytest.param("uid", marks=pytest.mark.needs("root", "shared_python")),
         "subreaper",
     ],
@@ -238,7 +242,7 @@ def test_what_may_speak_to_another_agent_is_named(shop: Shop, cache: Cache) -> N
     for tree in ("before", "after"):
         shop.write(f"{tree}/.windsurfrules", "be brief")
     assert any(
-        warning.startswith(".windsurfrules: left in the workspace") for warning in run(shop, cache).warnings
+        warning.startswith(".windsurfrules: stays in the workspace") for warning in run(shop, cache).warnings
     )
 
 
@@ -291,7 +295,7 @@ BROKEN: list[tuple[str, Any, str]] = [
     ),
     ("wrong path", given(test_file="tests/test_gone.py"), "wrong_path"),
     ("a folder as test file", given(test_file="tests"), "test_file_is_directory"),
-    ("never passes", set_test(TEST.replace("== 3", "== 99")), "no_fail_to_pass"),
+    ("never passes", set_test(TEST.replace("== 3", "== 99")), "fails_at_fix"),
     (
         "named test never passes",
         lambda s: (s.test(TEST.replace("== 3", "== 99")), s.spec.update(fail_to_pass=[F2P])),
@@ -324,7 +328,7 @@ BROKEN: list[tuple[str, Any, str]] = [
         "outside_workspace",
     ),
     ("the module does not exist", lambda s: s.environment.update(import_name="shopp"), "outside_workspace"),
-    ("nothing is fixed", lambda s: s.write("after/src/shop/price.py", WRONG), "source"),
+    ("nothing is fixed", lambda s: s.write("after/src/shop/price.py", WRONG), "changes_only_tests"),
 ]
 
 
@@ -389,7 +393,7 @@ def test_an_order_names_all_that_an_attempt_needs(shop: Shop, cache: Cache) -> N
     assert workspace == pristine
     assert set(workspace) == {"src/shop/__init__.py", "src/shop/price.py", "tests/test_price.py"}
     template = Template(template_of(order.pristine, None, cache=cache))
-    exclusions = Exclusions.of(pristine, order.test_files, order.pythonpath)
+    exclusions = Exclusions(pristine, order.test_files, order.pythonpath)
     fixed = applied(pristine, changes_of(objects.get(order.fix).decode(), template, exclusions))
     assert fixed["src/shop/price.py"].data.decode() == RIGHT
     prompt = objects.get(order.prompt).decode()
@@ -428,7 +432,7 @@ def test_what_does_not_hold_is_never_ordered(shop: Shop, cache: Cache) -> None:
             shop.load(), result, cache=cache, objects=Objects(cache.objects), mirrors={}, sandbox=sandbox_of()
         )
     shop.test("def test_x(): pass")
-    with pytest.raises(OperatorError, match="does not hold"):
+    with pytest.raises(OperatorError, match="the task is not valid"):
         prepared(shop, cache)
 
 
@@ -487,3 +491,35 @@ def test_tests_that_only_guard_a_hidden_task_are_kept(shop: Shop, cache: Cache) 
     shop.spec["test_files"] = ["tests/test_other.py"]
     result = run(shop, cache, repeats=2)
     assert (result.status, result.pass_to_pass) == (Status.NO_ORACLE, ("tests/test_other.py::test_y",))
+
+
+def test_a_failing_run_shows_its_end_and_names_its_log(shop: Shop, cache: Cache) -> None:
+    shop.test("def show(number):\n    show(number - 1) if number else print(gone)\n\nshow(30)\n")
+    result = command(str(shop.file()), "--repeats", "1")
+    assert result.return_value == 2
+    shown = [line for line in result.output.splitlines() if line.startswith("  | ")]
+    assert len(shown) == 20
+    assert any("NameError: name 'gone' is not defined" in line for line in shown)
+    log = cache.validations / "logs" / "shop-total.log"
+    assert str(log) in result.output.replace("\n", "")
+    assert log.read_text().count("\n") > 60
+
+
+def test_an_interrupted_validation_keeps_what_is_done(shop: Shop) -> None:
+    """The second task's tests wait until the command gets the signal."""
+    shop.write("waits/tests/test_price.py", "import time\ntime.sleep(600)\n")
+    shop.write("waits/src/shop/price.py", RIGHT)
+    path = shop.file()
+    value = yaml.safe_load(path.read_text())
+    source = {"kind": "path", "pre_fix": "before", "fixed": "waits"}
+    value["tasks"].append(value["tasks"][0] | {"id": "waits", "source": source})
+    path.write_text(yaml.safe_dump(value))
+    argv = [sys.executable, "-m", "trialfleet_runner.cli", "validate", str(path), "--repeats", "1", "--write"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        wait_until(lambda: load_task_file(path).tasks[0].spec.status is Status.VALIDATED, by=program)
+        program.send_signal(signal.SIGINT)
+        stdout, stderr = program.communicate(timeout=120)
+    assert program.returncode == CommandExit.INTERRUPTED, stderr
+    assert "1 of 2 tasks are left: the same command goes on" in stderr
+    assert "shop-total  validated" in stdout
+    assert "Traceback" not in stderr

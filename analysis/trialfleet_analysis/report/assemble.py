@@ -9,34 +9,37 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from trialfleet_analysis.losses import Lost, loss_counts, loss_messages, loss_rates, lost_attempts
-from trialfleet_analysis.plan_of_analysis.analyse import analyse
-from trialfleet_analysis.plan_of_analysis.columns import Columns, Scheme, counted, per_cell
-from trialfleet_analysis.plan_of_analysis.reading import columns_of, scheme_of
+from trialfleet_analysis.analysis_plan.analyse import analyse
+from trialfleet_analysis.analysis_plan.columns import Columns, Scheme, counted, per_cell
+from trialfleet_analysis.analysis_plan.reading import columns_of, scheme_of
+from trialfleet_analysis.losses import AttemptLoss, loss_counts, loss_messages, loss_rates, lost_attempts
 from trialfleet_analysis.process import (
     block_results,
     channels,
     core_seconds,
+    dead_agent_counts,
     inline_texts,
     stop_counts,
     typical,
     verdict_counts,
 )
 from trialfleet_analysis.rates import bounds, cell_results, compared_tasks, condition_results
-from trialfleet_analysis.report.document import BelowPlan, Progress, Refused, Report
+from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, RefusedBundle, Report
 from trialfleet_analysis.report.provenance import manifest_lines
-from trialfleet_analysis.report.words import answer, cautions
-from trialfleet_analysis.tables import Use
-from trialfleet_analysis.tables.arrays import among, codes, truths
-from trialfleet_analysis.tables.columns import known, some, texts
-from trialfleet_analysis.tables.read import Campaign
-from trialfleet_runner.contract import Verdict
-from trialfleet_runner.stages import Stage
+from trialfleet_analysis.report.summary import answer, decided, summary
+from trialfleet_analysis.report.warnings import broken_agent, cautions
+from trialfleet_analysis.tables.columns import among, codes, known, some, texts, truths
+from trialfleet_analysis.tables.read import CampaignTables
+from trialfleet_analysis.tables.rows import Use
+from trialfleet_ledger.records import Verdict
+from trialfleet_ledger.stage_reached import Stage
 
 
-def assemble(campaign: Campaign, *, versions: Mapping[str, str], asked: Sequence[tuple[str, str]] = ()) -> Report:
-    """Every number of the report. `versions`: of the programs that make it, for the manifest. `asked`: contrasts,
-    (treatment, control), beyond the plan's."""
+def assemble(
+    campaign: CampaignTables, *, versions: Mapping[str, str], requested: Sequence[tuple[str, str]] = ()
+) -> Report:
+    """Every number of the report. `versions`: of the programs that make it, for the manifest. `requested`:
+    contrasts beyond the plan's, (treatment, control)."""
     frame, tasks, trials = campaign.frame, campaign.tasks, campaign.trials
     names, composed = frame.conditions, {name: frame.plan.conditions[name] for name in frame.conditions}
     cells = cell_results([(c.task, c.condition.name) for c in frame.plan.cells], tasks, trials)
@@ -45,19 +48,22 @@ def assemble(campaign: Campaign, *, versions: Mapping[str, str], asked: Sequence
     columns = columns_of(trials, scheme)
     used = some(trials, truths(trials, "in_blocks") & among(trials, "task", compared))
     lost = lost_attempts(campaign.attempts)
+    dead_agents = dead_agent_counts(names, trials)
     bare = Report(
         schema_version=2,
         campaign=frame.plan.campaign,
-        banner=frame.plan.banner,
+        banner=" ".join(text for text in (broken_agent(dead_agents), frame.plan.banner) if text) or None,
         verified=campaign.verified,
         progress=_progress(campaign),
         answer=(),
         cautions=(),
+        decision=None,
+        summary=(),
         analysis=analyse(
             scheme,
             columns,
             lost_attempts=_lost_runs(names, lost, trials),
-            asked=asked,
+            requested=requested,
             everything=_all_primary(campaign) if left_out else None,
         ),
         tasks=tasks,
@@ -84,18 +90,26 @@ def assemble(campaign: Campaign, *, versions: Mapping[str, str], asked: Sequence
         unplanned=campaign.unplanned,
         below_plan=below_plan(campaign) if campaign.interim else (),
         manifest=manifest_lines(campaign, versions),
+        dead_agents=dead_agents,
     )
-    return dataclasses.replace(bare, answer=answer(bare), cautions=cautions(bare))
+    return worded(bare)
 
 
-def _all_primary(campaign: Campaign) -> tuple[Scheme, Columns]:
+def worded(bare: Report) -> Report:
+    """With the sentences and the first table that are made of its numbers."""
+    return dataclasses.replace(
+        bare, answer=answer(bare), cautions=cautions(bare), decision=decided(bare), summary=summary(bare)
+    )
+
+
+def _all_primary(campaign: CampaignTables) -> tuple[Scheme, Columns]:
     """Of the primary tasks, compared or not."""
     names = [row.task for row in campaign.tasks if row.use is Use.PRIMARY]
     scheme = scheme_of(campaign.frame, campaign.tasks, names, monitored=campaign.monitored)
     return scheme, columns_of(campaign.trials, scheme)
 
 
-def _lost_runs(names: Sequence[str], lost: Sequence[Lost], trials: pa.Table) -> list[int]:
+def _lost_runs(names: Sequence[str], lost: Sequence[AttemptLoss], trials: pa.Table) -> list[int]:
     """The agent's runs, of each condition, whose cost is in no record. What was lost after the patch ran no agent
     of its own where a later attempt scored that patch: the verdict's metrics hold what the run cost."""
     patched = {item.trial: item.condition for item in lost if item.stage is Stage.AFTER_PATCH}
@@ -105,7 +119,7 @@ def _lost_runs(names: Sequence[str], lost: Sequence[Lost], trials: pa.Table) -> 
     return [running[name] + unscored[name] for name in names]
 
 
-def below_plan(campaign: Campaign) -> tuple[BelowPlan, ...]:
+def below_plan(campaign: CampaignTables) -> tuple[BelowPlan, ...]:
     """Cells of tasks that are not halted with fewer trials over than the plan has reps, fewest first."""
     trials, frame = campaign.trials, campaign.frame
     halted = {row.task for row in campaign.tasks if row.use is Use.HALTED}
@@ -118,10 +132,10 @@ def below_plan(campaign: Campaign) -> tuple[BelowPlan, ...]:
     return tuple(sorted((one for one in found if one.terminal < one.planned), key=lambda one: one.terminal))
 
 
-def _progress(campaign: Campaign) -> Progress:
+def _progress(campaign: CampaignTables) -> CampaignProgress:
     frame, trials = campaign.frame, campaign.trials
     measured = int(among(trials, "verdict", list(Verdict)).sum())
-    return Progress(
+    return CampaignProgress(
         interim=campaign.interim,
         planned=frame.planned,
         terminal=trials.num_rows,
@@ -131,15 +145,18 @@ def _progress(campaign: Campaign) -> Progress:
         complete_blocks=campaign.blocks,
         beyond=int(np.sum(~truths(trials, "in_blocks"))),
         cancelled=frame.cancel is not None,
+        out_of_time=frame.out_of_time,
         looks=len(frame.looks),
         reps_in_plan=frame.plan.reps,
         extended_after_look=any(a.reps is not None and a.after_look for a in frame.amendments),
     )
 
 
-def _refused(campaign: Campaign) -> tuple[Refused, ...]:
+def _refused(campaign: CampaignTables) -> tuple[RefusedBundle, ...]:
     refused = some(campaign.trials, known(campaign.trials, "fault"))
     return tuple(
-        Refused(row["trial"], row["task"], row["condition"], row["attempts"], row["bundle"] or "", row["fault"])
+        RefusedBundle(
+            row["trial"], row["task"], row["condition"], row["attempts"], row["bundle"] or "", row["fault"]
+        )
         for row in refused.select(["trial", "task", "condition", "attempts", "bundle", "fault"]).to_pylist()
     )

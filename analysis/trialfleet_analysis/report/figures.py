@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from trialfleet_analysis.estimates import Estimand, Interval
-from trialfleet_analysis.process import Unit
+from trialfleet_analysis.statistics.estimates import Estimand, Interval
+from trialfleet_runner.metric_table import Unit
 
 NOTHING = "–"
+MOST_DIGITS = 4  # of a limit near zero; what is nearer is rounding
+DEMONSTRATED = {True: "yes", False: "not shown", None: NOTHING}
 ESTIMANDS: dict[Estimand, str] = {"these_tasks": "these tasks", "tasks_like_these": "tasks like these"}
 
 
@@ -38,6 +40,15 @@ def bare_points(difference: float | None) -> str:
     return NOTHING if difference is None else signed(100 * difference, 1)
 
 
+def unsigned_points(size: float | None) -> str:
+    """A size on the rate scale in points, without sign.
+
+    >>> unsigned_points(0.125), unsigned_points(None)
+    ('12.5', '–')
+    """
+    return NOTHING if size is None else decimals(100 * size, 1)
+
+
 def signed(value: float, digits: int) -> str:
     text = f"{value:+,.{digits}f}"
     return text[1:] if not float(text.replace(",", "")) else text.replace("-", "−")
@@ -54,7 +65,28 @@ def point_limits(difference: Interval) -> str | None:
     """Both limits of a difference of rates, in points; None when undefined."""
     if difference.low is None or difference.high is None:
         return None
-    return f"{bare_points(difference.low)} to {bare_points(difference.high)}"
+    return points_between(difference.low, difference.high)
+
+
+def points_between(low: float, high: float) -> str:
+    """Two limits of a difference of rates, in points."""
+    return f"{limit_points(low)} to {limit_points(high)}"
+
+
+def cut_at(difference: Interval) -> str | None:
+    """Where limits are cut, since no difference of rates lies beyond ±100 points."""
+    cut = [f"{100 * end:+.0f}".replace("-", "−") for end in (-1, 1) if end in (difference.low, difference.high)]
+    return f"cut at {' and '.join(cut)}" if cut else None
+
+
+def limit_points(limit: float) -> str:
+    """As `bare_points`, with as many decimals as show the side of zero on which the limit lies.
+
+    >>> limit_points(0.0002), limit_points(-0.00004), limit_points(0.373), limit_points(0.0)
+    ('+0.02', '−0.004', '+37.3', '0.0')
+    """
+    digits = next((n for n in range(1, MOST_DIGITS + 1) if round(100 * abs(limit), n)), 1)
+    return signed(100 * limit, digits)
 
 
 def p_value(p: float | None) -> str:
@@ -80,7 +112,7 @@ def bare_p(p: float | None) -> str:
 def short_limits(interval: Interval) -> str:
     """Both limits in whole per cent, for crowded places.
 
-    >>> from trialfleet_analysis.intervals import wilson
+    >>> from trialfleet_analysis.statistics.intervals import wilson
     >>> short_limits(wilson(3, 5))
     '23–88'
     """

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_analysis.asked import NOTHING, Asked
-from trialfleet_analysis.ledger import record_look
-from trialfleet_analysis.plan_of_analysis.asked import checked_contrasts
-from trialfleet_analysis.plan_of_analysis.reading import refuse_negative
+from trialfleet_analysis.analysis_plan.composition import checked_contrasts
 from trialfleet_analysis.report.assemble import assemble, below_plan
-from trialfleet_analysis.report.document import Report, to_json
-from trialfleet_analysis.report.html.document import to_html
+from trialfleet_analysis.report.campaign_report import Report, to_json
+from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.report.warnings import emptiest
-from trialfleet_analysis.tables.read import Campaign, open_campaign
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.store.protocol import Store
+from trialfleet_analysis.tables.read import CampaignTables, open_campaign
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.store.protocol import Store
 
 
 @dataclass(frozen=True)
-class Written:
+class ReportFiles:
     """Where the report is."""
 
     html: Path
@@ -36,13 +34,14 @@ def make_report(
     verify: bool = True,
     complete: bool = False,
     now: float,
-    asked: Asked = NOTHING,
+    contrasts: Sequence[str] = (),
+    packages: bool = False,
 ) -> Report:
     """The report of a campaign as it stands. While trials are missing the look is recorded first, at `now`.
 
-    `complete`: a cell below the plan is refused instead. `asked`: contrasts beyond the plan's. Raises
-    `OperatorError` when the campaign or its outcomes are not there, for a contrast that cannot be answered
-    (`checked_contrasts`), and for a metric below 0 (`refuse_negative`).
+    `complete`: refuse a campaign with a cell below the plan instead. `contrasts`: TREATMENT:CONTROL, beyond the
+    plan's; `packages`: they may differ in several deliveries. Raises `OperatorError` when the campaign or its
+    outcomes do not exist, and for a contrast that cannot be answered (`checked_contrasts`).
     """
     found = open_campaign(store, campaign, verify=verify)
     if not found.terminal:
@@ -51,17 +50,16 @@ def make_report(
             where=f"{store.url}/{campaign}/outcomes",
             hint="run the campaign first, or wait for its first trials (`trialfleet status`)",
         )
-    refuse_negative(found.trials, campaign)
     plan = found.frame.plan
-    pairs = checked_contrasts(asked.contrasts, plan.conditions, packages=asked.packages)
+    pairs = checked_contrasts(contrasts, plan.conditions, packages=packages)
     if complete:
         _refuse_below(found, f"{store.url}/{campaign}/outcomes")
     if found.interim:
-        record_look(store, found.ledger, complete_blocks=found.blocks, at=now, by="trialfleet report")
-    return assemble(found, versions=_versions(), asked=pairs)
+        found.record_look(store, at=now, by="trialfleet report")
+    return assemble(found, versions=_versions(), requested=pairs)
 
 
-def _refuse_below(found: Campaign, where: str) -> None:
+def _refuse_below(found: CampaignTables, where: str) -> None:
     below = below_plan(found)
     if below:
         cells = "1 cell is" if len(below) == 1 else f"{len(below):,} cells are"
@@ -72,9 +70,9 @@ def _refuse_below(found: Campaign, where: str) -> None:
         )
 
 
-def write_report(report: Report, folder: Path) -> Written:
+def write_report(report: Report, folder: Path) -> ReportFiles:
     """report.html, report.md and report.json in `folder`, replaced. `OperatorError` when it cannot be written."""
-    written = Written(folder / "report.html", folder / "report.md", folder / "report.json")
+    written = ReportFiles(folder / "report.html", folder / "report.md", folder / "report.json")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         written.html.write_text(to_html(report), encoding="utf-8")
@@ -88,4 +86,7 @@ def write_report(report: Report, folder: Path) -> Written:
 
 
 def _versions() -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in ("trialfleet", "numpy", "scipy", "pyarrow")}
+    return {
+        name: importlib.metadata.version(name)
+        for name in ("trialfleet", "numpy", "scipy", "statsmodels", "pyarrow")
+    }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialfleet_analysis.report.document import Report
+from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import plural
-from trialfleet_analysis.report.hostile import markdown as text
-from trialfleet_analysis.report.numbers import Section, Table, Value, sections
+from trialfleet_analysis.report.findings import sections
+from trialfleet_analysis.report.findings.record import declared_contrast
+from trialfleet_analysis.report.findings.tables import ReportSection, ReportTable, Value
+from trialfleet_analysis.report.sanitize import markdown as text
 
 
 def to_markdown(report: Report) -> str:
@@ -21,11 +23,14 @@ def _head(report: Report) -> Iterator[str]:
     yield f"# {text(report.campaign)}"
     if report.banner:
         yield from ("", f"> **{text(report.banner)}**")
-    yield from ("", f"**{_long(first)}**", "", _state(report))
+    yield from ("", f"**{_long(first)}**")
     for sentence in rest:
         yield from ("", _long(sentence))
+    yield from ("", _state(report))
+    if found := declared_contrast(report):
+        yield from _table(found, titled=True)
     if report.cautions:
-        yield from ("", "Before you believe it:", "")
+        yield from ("", "Before you rely on it:", "")
         yield from (f"- {_long(caution)}" for caution in report.cautions)
 
 
@@ -38,7 +43,7 @@ def _state(report: Report) -> str:
     )
 
 
-def _section(found: Section) -> Iterator[str]:
+def _section(found: ReportSection) -> Iterator[str]:
     yield from ("", f"## {text(found.title)}")
     if found.lead:
         yield from ("", _long(found.lead))
@@ -46,7 +51,7 @@ def _section(found: Section) -> Iterator[str]:
         yield from _table(one, titled=len(found.tables) > 1)
 
 
-def _table(found: Table, *, titled: bool) -> Iterator[str]:
+def _table(found: ReportTable, *, titled: bool) -> Iterator[str]:
     if titled:
         yield from ("", f"### {text(found.title)}")
     if found.lead:

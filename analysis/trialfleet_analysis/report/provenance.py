@@ -8,15 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping
 import pyarrow as pa
 
 from trialfleet_analysis.ledger import Frame
-from trialfleet_analysis.report.document import ManifestLine
-from trialfleet_analysis.tables.arrays import lists, tally
-from trialfleet_analysis.tables.columns import known, some, texts
-from trialfleet_analysis.tables.read import Campaign
-from trialfleet_runner.campaign import Amendment, Plan
-from trialfleet_runner.canonical import canonical_json
+from trialfleet_analysis.report.campaign_report import ManifestLine
+from trialfleet_analysis.tables.columns import known, lists, some, tally, texts
+from trialfleet_analysis.tables.read import CampaignTables
+from trialfleet_ledger.campaign import Amendment, Plan
+from trialfleet_ledger.canonical import canonical_json
+
+LEFT_OUT = "Metrics left out"  # of single trials, where they cannot be
+NAMED = 5  # of these trials
 
 
-def manifest_lines(campaign: Campaign, versions: Mapping[str, str]) -> tuple[ManifestLine, ...]:
+def manifest_lines(campaign: CampaignTables, versions: Mapping[str, str]) -> tuple[ManifestLine, ...]:
     """Facts in groups, in a fixed order: the same campaign gives the same lines."""
     frame, attempts = campaign.frame, campaign.attempts
     plan = frame.plan
@@ -38,10 +40,23 @@ def manifest_lines(campaign: Campaign, versions: Mapping[str, str]) -> tuple[Man
         "Versions in the plan": iter(sorted(plan.versions.items())),
         "Versions in the bundles": _counted(_named_versions(attempts)),
         "Amendments and halts": _events(frame),
+        LEFT_OUT: _left_out(campaign.trials),
         "Damaged records": _damaged(campaign.trials),
         "This report": iter(sorted(versions.items())),
     }
     return tuple(ManifestLine(group, name, value) for group, lines in groups.items() for name, value in lines)
+
+
+def _left_out(trials: pa.Table) -> Iterator[tuple[str, str]]:
+    """By metric: of how many trials, and the first of them with the value."""
+    found: dict[str, list[str]] = {}
+    for trial, words in zip(texts(trials, "trial"), lists(trials, "left_out"), strict=True):
+        for word in words:
+            name, _, value = word.partition(": ")
+            found.setdefault(name, []).append(f"{trial}: {value}")
+    for name, told in sorted(found.items()):
+        more = f" and {len(told) - NAMED} more trials" if len(told) > NAMED else ""
+        yield name, f"{'; '.join(told[:NAMED])}{more}"
 
 
 def _damaged(trials: pa.Table) -> Iterator[tuple[str, str]]:
@@ -89,19 +104,22 @@ def _limits(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "disk", f"{limits.disk_bytes / 2**30:g} GiB"
     yield "cost per trial", "no limit" if limits.cost_usd is None else f"${limits.cost_usd:g}"
     yield "cost of the campaign", "no limit" if plan.cost_usd_campaign is None else f"${plan.cost_usd_campaign:g}"
+    yield "wall clock of the campaign", "no limit" if plan.wall_clock_s is None else f"{plan.wall_clock_s:g} s"
     yield "set-up and test time-outs", f"{limits.setup_timeout_s:g} s, {limits.tests_timeout_s:g} s"
     yield "parallel", str(plan.parallel)
     retries = plan.retries
     yield (
         "retries",
-        f"{retries.before_agent} before the agent, {retries.mid_run} mid-run, {retries.scoring} scoring",
+        f"{retries.before_agent} before the agent, {retries.mid_run} mid-run, {retries.scoring} scoring, "
+        f"{retries.disruptions} after evictions and lost nodes",
     )
 
 
 def _changes(amendment: Amendment) -> str:
     reps = [f"reps {amendment.reps}"] if amendment.reps is not None else []
     cost = [] if amendment.cost_usd_campaign is None else [f"cost cap ${amendment.cost_usd_campaign:g}"]
-    return ", ".join([*reps, *cost, *(["halts lifted"] if amendment.lifts else [])])
+    clock = [] if amendment.wall_clock_s is None else [f"wall-clock limit {amendment.wall_clock_s:g} s"]
+    return ", ".join([*reps, *cost, *clock, *(["halts lifted"] if amendment.lifts else [])])
 
 
 def _events(frame: Frame) -> Iterator[tuple[str, str]]:

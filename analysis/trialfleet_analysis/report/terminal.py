@@ -8,10 +8,10 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
 from trialfleet_analysis.losses import LossCount
 from trialfleet_analysis.rates import CellResult
-from trialfleet_analysis.report.document import Report
-from trialfleet_analysis.report.document.contrasts import Contrast, OnTasksLikeThese, OnTheseTasks
+from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import (
     NOTHING,
     bare_p,
@@ -22,9 +22,11 @@ from trialfleet_analysis.report.figures import (
     point_limits,
     short_limits,
 )
-from trialfleet_analysis.report.hostile import plain
-from trialfleet_analysis.report.numbers.process import core_seconds
-from trialfleet_analysis.report.words import estimand
+from trialfleet_analysis.report.findings.effort import core_seconds
+from trialfleet_analysis.report.findings.record import declared_contrast
+from trialfleet_analysis.report.findings.tables import Value
+from trialfleet_analysis.report.sanitize import plain
+from trialfleet_analysis.report.summary import estimand
 
 MOST = 12  # contrasts, cautions, and tasks of the cells that are printed; the files hold the others
 WIDEST = 5  # conditions whose cells stand side by side in 80 columns
@@ -38,8 +40,9 @@ def show(report: Report, console: Console) -> None:
 
 def _parts(report: Report) -> Iterator[RenderableType]:
     if report.banner:
-        yield Text(plain(report.banner), style="bold yellow")
+        yield Text(plain(report.banner, longest=2000), style="bold yellow")
     yield from _answer(report)
+    yield from _summary(report)
     yield _title(f"pass rates on {estimand(report)}: mean of the tasks' rates")
     yield _conditions(report)
     yield from _cells(report)
@@ -56,6 +59,23 @@ def _answer(report: Report) -> Iterator[Text]:
     yield Text(plain(first, longest=2000), style="bold")
     for sentence in rest:
         yield Text(plain(sentence, longest=2000))
+
+
+def _summary(report: Report) -> Iterator[RenderableType]:
+    """One row per fact and one column per estimand; a note is printed below its value."""
+    found = declared_contrast(report)
+    if found is None:
+        return
+    table = _table(*found.columns)
+    for name, *values in found.rows:
+        table.add_row(Text(name.text), *(_noted(value) for value in values))
+    yield Text("")
+    yield table
+
+
+def _noted(value: Value) -> Text:
+    text = Text(plain(value.text))
+    return text.append(f"\n{plain(value.note)}", style="dim") if value.note else text
 
 
 def _title(text: str) -> Text:

@@ -1,48 +1,86 @@
-"""What a reader must know before believing the result, in the order of its weight."""
+"""What a reader must know before relying on the result, most important first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trialfleet_analysis.report.document import BelowPlan, Report
-from trialfleet_analysis.report.document.contrasts import Contrast
-from trialfleet_analysis.report.figures import p_value, percent, plural
-from trialfleet_analysis.tables import Use
+from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTheseTasks
+from trialfleet_analysis.evidence import CUT
+from trialfleet_analysis.process import DeadAgentCount
+from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, Report
+from trialfleet_analysis.report.figures import ESTIMANDS, bare_p, p_value, percent, plural
+from trialfleet_analysis.report.provenance import LEFT_OUT
+from trialfleet_analysis.report.summary import DeclaredResult, could_tell, declared_result
+from trialfleet_analysis.statistics.estimates import Interval, cannot_reject
+from trialfleet_analysis.tables.rows import Use
+from trialfleet_ledger.dead_agent import WORDS, mostly
 
 SUSPICIOUS = (
-    0.01  # p of a diagnostic below which it is said aloud: with five checks, one in twenty clean campaigns
+    0.01  # p of a diagnostic below which the reader is warned: with five checks, one in twenty clean campaigns
 )
 
 CELLS_NAMED = 8
+WIDE = 1.2  # ratio of the interval's width to that of the tasks' own rates from which the reader is warned
+FEW_INFORMATIVE = 3  # informative tasks up to which the interval and the exact test part often
 
 
 def cautions(report: Report) -> tuple[str, ...]:
-    """In the order of their weight."""
+    """Most important first."""
+    result = declared_result(report)
     return (
         *_interim(report),
-        *_confounded(report),
+        *(_confounded(result.contrast) if result else ()),
         *_quarantine(report),
+        *_impossible(report),
+        *(_reach(result) if result else ()),
         *_tasks(report),
         *_losses(report),
-        *_disagreement(report),
-        *_few_tasks(report),
+        *(_of_contrast(result) if result else ()),
         *_drift(report),
         *_delivery(report),
         *_isolation(report),
     )
 
 
+def _of_contrast(result: DeclaredResult) -> Iterator[str]:
+    on_these = result.contrast.these_tasks
+    yield from _conflict(on_these)
+    yield from _wide(on_these)
+    yield from _single_task(on_these, result.declared.alpha)
+    yield from _disagreement(on_these)
+    if result.estimand == "tasks_like_these":
+        yield from _few_tasks(result.contrast)
+
+
+def broken_agent(counts: Sequence[DeadAgentCount]) -> str | None:
+    """The banner for conditions whose agent broke in most trials; None: there is no such condition."""
+    found = [one for one in counts if mostly(one.dead, one.measured)]
+    if not found:
+        return None
+    dead, measured = sum(one.dead for one in found), sum(one.measured for one in found)
+    more = len(found) - CELLS_NAMED
+    names = ", ".join(one.condition for one in found[:CELLS_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return (
+        f"Broken agent: in {dead:,} of {plural(measured, 'measured trial')} of {names} it {WORDS}. What follows "
+        "is not a result for these conditions; `trialfleet logs` shows what the agent printed."
+    )
+
+
 def _interim(report: Report) -> Iterator[str]:
     progress = report.progress
     if progress.interim:
-        state = "The campaign was cancelled" if progress.cancelled else "The campaign is not finished"
-        counted = f"Interim. {state}: {progress.terminal:,} of {plural(progress.planned, 'trial')} are terminal."
+        over = f"{progress.terminal:,} of {plural(progress.planned, 'trial')} are terminal"
+        counted = f"Interim. {_unfinished(progress)}: {over}."
         yield f"{counted} {_waiting(report) if report.analysis.monitored else _only_halted(report)}"
         yield from _below(report)
     if progress.extended_after_look:
-        yield (
-            "Reps were added after somebody had looked at results: p-values and intervals do not account for that."
-        )
+        yield ("Reps were added after a look at results: p-values and intervals do not account for that.")
+
+
+def _unfinished(progress: CampaignProgress) -> str:
+    if progress.cancelled:
+        return "The campaign was cancelled"
+    return "The campaign's wall-clock limit is reached" if progress.out_of_time else "The campaign is not finished"
 
 
 def _below(report: Report) -> Iterator[str]:
@@ -82,15 +120,14 @@ def _only_halted(report: Report) -> str:
     )
 
 
-def _confounded(report: Report) -> Iterator[str]:
-    headline = report.headline
-    if headline is None or not headline.composition.confounded:
+def _confounded(headline: Contrast) -> Iterator[str]:
+    if not headline.composition.confounded:
         return
     yield (
-        f"The declared contrast compares packages: {headline.name} differ in {_changes(headline)}. Whatever the "
-        "difference is, it cannot be put down to one of them."
+        f"The declared contrast compares packages: {headline.name} differ in {_changes(headline)}. The "
+        "difference cannot be attributed to one of them."
         + (
-            f" A condition {' and one '.join(headline.composition.missing)} would tell."
+            f" A condition {' and one '.join(headline.composition.missing)} would separate them."
             if headline.composition.missing
             else ""
         )
@@ -114,6 +151,43 @@ def _quarantine(report: Report) -> Iterator[str]:
         yield f"Left out: {plural(len(report.unplanned), 'outcome')} that the plan has no place for."
 
 
+def _impossible(report: Report) -> Iterator[str]:
+    for line in report.manifest:
+        if line.group == LEFT_OUT:
+            yield f"Metric {line.name} is left out where it cannot be: {line.value}."
+
+
+def _reach(result: DeclaredResult) -> Iterator[str]:
+    """Why the test of the declared contrast could not have rejected for any difference, in both estimands."""
+    headline, declared = result.contrast, result.declared
+    if not headline.tasks:
+        return
+    these, like = headline.these_tasks, headline.tasks_like_these
+    parts = {ESTIMANDS["these_tasks"]: these.test, ESTIMANDS["tasks_like_these"]: like.test}
+    least = {
+        name: bare_p(test.attainable_p) for name, test in parts.items() if cannot_reject(test, declared.alpha)
+    }
+    if least:
+        yield (
+            f"No result on {' or '.join(least)} could have reached p ≤ {declared.alpha:g}: given the tasks’ "
+            f"totals the least possible p is {' and '.join(least.values())}, and the power is 0 for every effect."
+            f"{_saturated(headline)}"
+        )
+    if like.moved == 1 and headline.tasks > 1 and not cannot_reject(like.test, declared.alpha):
+        yield (
+            f"The conditions’ rates differ on one task alone: for tasks like these t is then 1 or −1 and "
+            f"{p_value(like.test.p_value)}, however large that difference is."
+        )
+
+
+def _saturated(contrast: Contrast) -> str:
+    few = could_tell(contrast)
+    if few is None:
+        return ""
+    others = ": in the others every trial passed, or none did" if contrast.these_tasks.informative else ""
+    return f" {few.capitalize()}{others}."
+
+
 def _tasks(report: Report) -> Iterator[str]:
     for row in report.tasks:
         if row.use is Use.HALTED:
@@ -121,7 +195,7 @@ def _tasks(report: Report) -> Iterator[str]:
     for left in report.left_out:
         yield f"Task {left.task} is left out of every condition’s mean: {left.reason}."
     for name in dict.fromkeys(one.treatment for one in report.analysis.contrasts if one.role == "ceiling"):
-        yield f"Condition {name} tells the agent what only the fix knows: a ceiling, in a family of its own."
+        yield f"Condition {name} gives the agent knowledge of the fix: a ceiling, corrected in a separate family."
     apart: dict[str, list[str]] = {}
     for row in report.tasks:
         if row.use is Use.NO_ORACLE:
@@ -134,27 +208,67 @@ def _losses(report: Report) -> Iterator[str]:
     missing = sum(result.first_runs_missing for result in report.conditions)
     if missing:
         yield (
-            f"In {plural(missing, 'trial')} the first run that started was lost, or there is no verdict at all. "
-            "The bounds beside each rate say how far that could move it."
+            f"In {plural(missing, 'trial')} the first run that started was lost, or there is no verdict. "
+            "The bounds next to each rate show how far that could move it."
         )
     test = report.analysis.loss_test.test
     if test.p_value is not None and test.p_value < SUSPICIOUS:
         yield f"Conditions lost first runs unequally often ({p_value(test.p_value)}): that may favour one of them."
 
 
-def _disagreement(report: Report) -> Iterator[str]:
-    headline = report.headline
-    if headline is not None and headline.these_tasks.agrees is False:
+def _conflict(found: OnTheseTasks) -> Iterator[str]:
+    if found.conflict:
+        yield (
+            "On these tasks the exact test and the mean difference point in opposite directions: tasks differ so "
+            "much in their numbers of valid trials that the test’s whole-number weights follow the mean only "
+            "roughly. State no direction."
+        )
+
+
+def _wide(found: OnTheseTasks) -> Iterator[str]:
+    if found.over_width is None or found.over_width < WIDE:
+        return
+    constant = found.strata - found.informative
+    if 2 * constant >= found.strata:
+        yield (
+            f"{constant} of {plural(found.strata, 'task')} passed all or nothing under both conditions. The "
+            "interval on these tasks gives each of them the variance of the mean difference: it is "
+            f"{found.over_width:.1f} times as wide as the tasks’ own rates would make it, and holds the "
+            "difference more often than its level says."
+        )
+
+
+def _single_task(found: OnTheseTasks, alpha: float) -> Iterator[str]:
+    if found.largest_size is not None:
+        yield (
+            f"With one task the mid-p test rejects in up to {percent(found.largest_size)} of campaigns of this "
+            f"size in which nothing is there; it was asked for {percent(alpha)}."
+        )
+
+
+def _disagreement(part: OnTheseTasks) -> Iterator[str]:
+    if part.agrees is None:
+        return
+    if 0 < part.informative <= FEW_INFORMATIVE:
+        does = "does" if part.informative == 1 else "do"
+        decides = "" if part.agrees else f"; it {_leaves_out(part.difference)}, and the exact test disagrees"
+        yield (
+            "The interval on these tasks rests on a normal approximation that "
+            f"{plural(part.informative, 'informative task')} {does} not support{decides}. The p-value decides."
+        )
+    elif not part.agrees:
         yield (
             "On these tasks the exact test and the interval decide differently, as happens near the border: the "
             "interval inverts another test. The p-value decides."
         )
 
 
-def _few_tasks(report: Report) -> Iterator[str]:
-    headline, declared = report.headline, report.analysis.declared
-    if headline is None or declared is None or declared.estimand != "tasks_like_these":
-        return
+def _leaves_out(difference: Interval) -> str:
+    outside = difference.low is not None and difference.high is not None and difference.low * difference.high > 0
+    return "excludes 0" if outside else "includes 0"
+
+
+def _few_tasks(headline: Contrast) -> Iterator[str]:
     part = headline.tasks_like_these
     if part.caveat is not None:
         share = (
@@ -167,8 +281,8 @@ def _drift(report: Report) -> Iterator[str]:
     for check in report.analysis.drift:
         if check.contiguous:
             yield (
-                f"Ran alone in one stretch of time: {', '.join(check.contiguous)}. What time did cannot be told "
-                "from what the condition did."
+                f"Ran alone in one period: {', '.join(check.contiguous)}. The effect of time cannot be separated "
+                "from that of the condition."
             )
         elif check.test.p_value is not None and check.test.p_value < SUSPICIOUS:
             yield (
@@ -197,4 +311,7 @@ def _delivery(report: Report) -> Iterator[str]:
 def _isolation(report: Report) -> Iterator[str]:
     warnings = [line for line in report.manifest if line.group == "Warnings of the bundles"]
     for line in warnings:
-        yield f"Isolation: {line.name} ({line.value})."
+        if line.name.endswith(CUT):
+            yield f"{line.name} ({line.value}): `trialfleet show` says how much of it is missing."
+        else:
+            yield f"Isolation: {line.name} ({line.value})."

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from trialfleet_analysis.evidence import Evidence
-from trialfleet_analysis.tables.attempts import AttemptRow
-from trialfleet_analysis.tables.rows import CHANNELS, TaskRow, TrialRow
+from trialfleet_analysis.ledger import AttemptRun
+from trialfleet_analysis.tables.rows import CHANNELS, AttemptRow, TaskRow, TrialRow
 from trialfleet_analysis.tables.schema import (
     ATTEMPT_COLUMNS,
     ATTEMPTS,
-    METRICS,
+    METRIC_COLUMNS,
     MOMENT,
     REAL,
     TRIAL_COLUMNS,
     TRIALS,
     Column,
 )
-from trialfleet_runner.contract import Delivery
-from trialfleet_runner.errors import OperatorError
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import Delivery
 
 R = TypeVar("R", TrialRow, AttemptRow)
 Getter = Callable[[Any], object]
@@ -74,7 +75,7 @@ def _impossible(column: Column, rows: Sequence[R], values: Sequence[Any]) -> Ope
     return OperatorError(
         f"{column.name}: {value!r} is no number that can be counted",
         where=f"attempts/{row.trial}/{number}/end.json",
-        hint="a record that says so is damaged, or what wrote it has a bug",
+        hint="the record is damaged, or the program that wrote it has a bug",
     )
 
 
@@ -116,7 +117,7 @@ def _found(value: Callable[[Evidence], object], otherwise: object = None) -> Get
 
 
 _TRIAL_GETTERS: dict[str, Getter] = {
-    **{column.name: _metric(column.name) for column in METRICS},
+    **{column.name: _metric(column.name) for column in METRIC_COLUMNS},
     **{f"reached_{channel}": _reached(channel) for channel in CHANNELS},
     "context_files": _delivered(lambda d: d.files),
     "inline_tokens": _delivered(lambda d: d.inline_tokens),
@@ -143,3 +144,42 @@ _ATTEMPT_GETTERS: dict[str, Getter] = {
     "warnings": _found(lambda e: e.warnings, otherwise=()),
     "versions": _found(lambda e: [{"name": n, "version": v} for n, v in e.versions], otherwise=()),
 }
+
+
+def evidence_of(attempts: pa.Table) -> dict[str, Evidence]:
+    """What was found of each trial that `attempts` has a finding of."""
+    return {
+        cells["trial"]: Evidence(
+            trial=cells["trial"],
+            key=cells["bundle"] or "",
+            sha256=cells["bundle_sha256"],
+            verified=cells["verified"],
+            fault=cells["fault"],
+            isolation=cells["isolation"],
+            warnings=tuple(cells["warnings"]),
+            versions=tuple((item["name"], item["version"]) for item in cells["versions"]),
+            run=_run_of(cells),
+        )
+        for cells in _records(attempts)
+        if cells["verdict"] is not None or cells["fault"] is not None
+    }
+
+
+_RUN = tuple(field.name for field in fields(AttemptRun))
+
+
+def _records(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """One row at a time as a mapping; moments as seconds since the epoch."""
+    columns = [_values(table.column(name)) for name in table.column_names]
+    for values in zip(*columns, strict=True):
+        yield dict(zip(table.column_names, values, strict=True))
+
+
+def _values(column: pa.ChunkedArray[Any]) -> list[Any]:
+    if column.type != MOMENT:
+        return column.to_pylist()
+    return [None if at is None else at / 1e6 for at in column.cast(pa.int64()).to_pylist()]
+
+
+def _run_of(cells: dict[str, Any]) -> AttemptRun:
+    return AttemptRun(**{name: cells[name] for name in _RUN})

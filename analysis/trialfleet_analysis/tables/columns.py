@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +15,7 @@ from trialfleet_analysis.tables.schema import MOMENT
 # What pyarrow's stubs leave unknown is `Any` here, and nowhere else.
 
 
-class Words(NamedTuple):
+class CategoryColumn(NamedTuple):
     """A column of one-of-few words. `codes` (int32, shape (n,)) index `names`; −1: no value."""
 
     codes: NDArray[np.int32]
@@ -22,7 +24,7 @@ class Words(NamedTuple):
     def are(self, name: str) -> NDArray[np.bool_]:
         """Which rows have this word.
 
-        >>> Words(np.array([0, 1, -1], np.int32), ("a", "b")).are("b")
+        >>> CategoryColumn(np.array([0, 1, -1], np.int32), ("a", "b")).are("b")
         array([False,  True, False])
         """
         if name not in self.names:
@@ -34,13 +36,13 @@ class Words(NamedTuple):
         return {self.names[code] for code in np.unique(self.codes) if code >= 0}
 
 
-def words(table: pa.Table, name: str) -> Words:
+def words(table: pa.Table, name: str) -> CategoryColumn:
     """A dictionary column. ValueError for another type."""
     column = _whole(table, name)
     if not pa.types.is_dictionary(column.type):
         raise ValueError(f"{name}: no column of words")
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
-    return Words(codes, tuple(column.dictionary.to_pylist()))
+    return CategoryColumn(codes, tuple(column.dictionary.to_pylist()))
 
 
 def numbers(table: pa.Table, name: str) -> NDArray[np.float64]:
@@ -82,3 +84,45 @@ def _whole(table: pa.Table, name: str) -> Any:
         if column.num_chunks
         else arrow.array([], column.type)
     )
+
+
+Bools: TypeAlias = NDArray[np.bool_]
+Integers: TypeAlias = NDArray[np.int64]
+
+
+def codes(table: pa.Table, name: str, known: Sequence[str]) -> Integers:
+    """Each word's place among `known`; −1 for null and for what is not known."""
+    column = words(table, name)
+    place = {word: n for n, word in enumerate(known)}
+    lookup = np.array([*(place.get(word, -1) for word in column.names), -1], dtype=np.int64)
+    return lookup[column.codes]
+
+
+def among(table: pa.Table, name: str, wanted: Sequence[str]) -> Bools:
+    """Where the word is one of these."""
+    return codes(table, name, wanted) >= 0
+
+
+def integers(table: pa.Table, name: str) -> Integers:
+    """Of a column without nulls."""
+    return numbers(table, name).astype(np.int64)
+
+
+def truths(table: pa.Table, name: str) -> Bools:
+    """Claims; False for null."""
+    return np.equal(numbers(table, name), 1)
+
+
+def denied(table: pa.Table, name: str) -> Bools:
+    """Where a claim is False, and not null."""
+    return np.equal(numbers(table, name), 0)
+
+
+def lists(table: pa.Table, name: str) -> list[list[Any]]:  # Any: texts, or pairs of them
+    """A column of lists, as Python's."""
+    return cast("list[list[Any]]", cast("Any", table).column(name).to_pylist())
+
+
+def tally(values: Iterable[str | None]) -> dict[str, int]:
+    """How often each text occurs, in the texts' order; null is none."""
+    return dict(sorted(Counter(value for value in values if value is not None).items()))

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from trialfleet_analysis.source import Source, find_source
-from trialfleet_runner.errors import OperatorError
+from trialfleet_analysis.source import CampaignSource, find_source
+from trialfleet_ledger.errors import OperatorError
 
 if TYPE_CHECKING:
-    from trialfleet_analysis.tables.read import Campaign
+    from trialfleet_analysis.tables.read import CampaignTables
 
 
 @click.command()
 @click.argument("campaign")
-@click.option("--store", metavar="URL", help="Where the campaign is kept, if the campaign file says otherwise.")
+@click.option("--store", metavar="URL", help="The store, if it is not the campaign file's.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the two files. [default: <campaign>-tables beside the campaign, or here for S3]",
+    help="Folder for the two files. [default: <campaign>-tables next to the campaign, or here for S3]",
 )
 @click.option("--format", "form", type=click.Choice(["parquet", "csv"]), default="parquet", show_default=True)
-@click.option("--again", is_flag=True, help="Read all records and bundles, whatever tables the store keeps.")
+@click.option("--again", is_flag=True, help="Read all records and bundles, even if the store keeps tables.")
 @click.option("--no-verify", is_flag=True, help="Look up that bundles exist instead of comparing their SHA-256.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
 def tables(
@@ -50,9 +50,9 @@ def tables(
     _say(read, [str(path) for path in paths], as_json=as_json)
 
 
-def _read(source: Source, *, verify: bool, again: bool) -> Campaign:
+def _read(source: CampaignSource, *, verify: bool, again: bool) -> CampaignTables:
     from trialfleet_analysis.tables.read import open_campaign
-    from trialfleet_runner.store.protocol import StoreError
+    from trialfleet_ledger.store.protocol import StoreError
 
     try:
         return open_campaign(source.open(), source.campaign, verify=verify, tables=not again)
@@ -62,7 +62,7 @@ def _read(source: Source, *, verify: bool, again: bool) -> Campaign:
         ) from error
 
 
-def _say(campaign: Campaign, paths: list[str], *, as_json: bool) -> None:
+def _say(campaign: CampaignTables, paths: list[str], *, as_json: bool) -> None:
     from trialfleet_analysis.tables.columns import known
 
     facts = {

@@ -10,14 +10,14 @@ from typing import Any, Literal, cast
 import pyarrow as pa
 from pyarrow import csv
 
-from trialfleet_analysis.tables.parquet import to_parquet
-from trialfleet_analysis.tables.read import Campaign
-from trialfleet_runner.errors import OperatorError
+from trialfleet_analysis.tables.read import CampaignTables
+from trialfleet_analysis.tables.schema import to_parquet
+from trialfleet_ledger.errors import OperatorError
 
 Format = Literal["parquet", "csv"]
 
 
-def write_tables(campaign: Campaign, folder: Path, form: Format) -> tuple[Path, ...]:
+def write_tables(campaign: CampaignTables, folder: Path, form: Format) -> tuple[Path, ...]:
     """trials and attempts in `folder`, replaced. Same campaign, same bytes. `OperatorError` when it cannot be
     written."""
     about = {

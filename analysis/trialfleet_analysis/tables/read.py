@@ -4,34 +4,22 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import pyarrow as pa
 
-from trialfleet_analysis.evidence import Evidence, read_evidence
-from trialfleet_analysis.ledger import Frame, Ledger, LostAttempt, few_of, read_frame, read_ledger
+from trialfleet_analysis.evidence import read_evidence
+from trialfleet_analysis.ledger import Frame, read_frame, read_ledger, record_look
 from trialfleet_analysis.tables.arrow import attempts_table, trials_table
-from trialfleet_analysis.tables.attempts import attempt_rows
-from trialfleet_analysis.tables.compact import Kept, keep, kept
-from trialfleet_analysis.tables.restore import evidence_of, lost_of, outcome_of, trial_rows_of
-from trialfleet_analysis.tables.rows import (
-    TaskRow,
-    TrialRow,
-    task_rows,
-    trial_rows,
-    unplanned,
-    usable_blocks,
-)
-from trialfleet_analysis.tables.witness import Witness
-from trialfleet_runner.contract import Outcome
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.store.protocol import Store, StoreError
+from trialfleet_analysis.tables.kept_tables import CachedTables, ReadDigests, keep, kept
+from trialfleet_analysis.tables.rows import TaskRow, attempt_rows, task_rows, trial_rows, unplanned, usable_blocks
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.store.protocol import Store, StoreError
 
 
 @dataclass(frozen=True)
-class Campaign:
-    """One campaign, read. Arrow tables by the schemas `TRIALS` and `ATTEMPTS`; the same as rows, when asked for.
+class CampaignTables:
+    """One campaign, read. Arrow tables by the schemas `TRIALS` and `ATTEMPTS`.
 
     `blocks`: complete blocks. `terminal`: trials with an outcome, those that the plan has no place for included.
     `verified`: bundles were read, not only looked up. `source`: `tables` where the store's own were used.
@@ -46,8 +34,6 @@ class Campaign:
     terminal: int
     verified: bool
     source: Literal["records", "tables"]
-    refused: tuple[Outcome, ...] = ()  # outcomes of refused trials
-    read: Ledger | None = None
 
     @property
     def interim(self) -> bool:
@@ -59,32 +45,17 @@ class Campaign:
         """Whether numbers seen now may still change: blocks are open. What a halted task lacks changes none."""
         return self.interim and self.blocks < self.frame.reps
 
-    @cached_property
-    def rows(self) -> tuple[TrialRow, ...]:
-        """One per trial with an outcome, in launch order."""
-        return trial_rows_of(self.trials)
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One per trial with an outcome, in launch order: the columns' values by name."""
+        return self.trials.to_pylist()
 
-    @cached_property
-    def lost(self) -> tuple[LostAttempt, ...]:
-        """Every lost attempt but those that the reading itself refused (see `quarantined`)."""
-        return lost_of(self.attempts)
-
-    @cached_property
-    def evidence(self) -> dict[str, Evidence]:
-        """What was found of each measured or refused trial, by trial id."""
-        return evidence_of(self.attempts)
-
-    @cached_property
-    def ledger(self) -> Ledger:
-        """All records as one value. Made from the tables, it takes seconds for 100,000 trials: use the columns."""
-        if self.read is not None:
-            return self.read
-        real = {outcome.trial.id: outcome for outcome in self.refused}
-        outcomes = tuple(real.get(row.trial) or outcome_of(row) for row in self.rows)
-        return Ledger(**few_of(self.frame), outcomes=outcomes, lost=self.lost)
+    def record_look(self, store: Store, *, at: float, by: str) -> None:
+        """Write that results were seen before the campaign's end."""
+        record_look(store, self.frame, terminal=self.terminal, complete_blocks=self.blocks, at=at, by=by)
 
 
-def open_campaign(store: Store, campaign: str, *, verify: bool = True, tables: bool = True) -> Campaign:
+def open_campaign(store: Store, campaign: str, *, verify: bool = True, tables: bool = True) -> CampaignTables:
     """A campaign as it stands. Of a finished one, the store's own tables are used where they hold, and are made
     there, silently, where it may be written.
 
@@ -92,14 +63,14 @@ def open_campaign(store: Store, campaign: str, *, verify: bool = True, tables: b
     and bundles whatever is kept, and keeps the result. Raises `OperatorError` when there is no such campaign, or a
     record is of another version, and names its key; `StoreError` when the store cannot answer.
     """
-    witness = Witness(store, campaign)
+    witness = ReadDigests(store, campaign)
     frame = read_frame(cast("Store", witness), campaign)
     tasks = task_rows(frame)
     held = kept(witness, frame, tasks) if tables else None
     if held is not None:
         return _from_tables(frame, tasks, held)
     # A fresh witness: what the check of the kept tables saw may be older than what is read now.
-    witness = Witness(store, campaign)
+    witness = ReadDigests(store, campaign)
     made = _from_records(witness, campaign, verify=verify)
     if verify and made.unplanned == () and not made.interim:
         with suppress(StoreError, OperatorError):
@@ -107,8 +78,8 @@ def open_campaign(store: Store, campaign: str, *, verify: bool = True, tables: b
     return made
 
 
-def _from_tables(frame: Frame, tasks: tuple[TaskRow, ...], held: Kept) -> Campaign:
-    return Campaign(
+def _from_tables(frame: Frame, tasks: tuple[TaskRow, ...], held: CachedTables) -> CampaignTables:
+    return CampaignTables(
         frame=frame,
         tasks=tasks,
         blocks=held.blocks,
@@ -118,17 +89,16 @@ def _from_tables(frame: Frame, tasks: tuple[TaskRow, ...], held: Kept) -> Campai
         terminal=held.trials.num_rows,
         verified=True,
         source="tables",
-        refused=held.refused,
     )
 
 
-def _from_records(witness: Witness, campaign: str, *, verify: bool) -> Campaign:
+def _from_records(witness: ReadDigests, campaign: str, *, verify: bool) -> CampaignTables:
     ledger = read_ledger(cast("Store", witness), campaign)
     tasks = task_rows(ledger)
     blocks = usable_blocks(ledger, tasks)
     evidence = read_evidence(witness.store, ledger, verify=verify)
     rows = trial_rows(ledger, evidence, blocks)
-    return Campaign(
+    return CampaignTables(
         frame=ledger,
         tasks=tasks,
         blocks=blocks,
@@ -138,5 +108,4 @@ def _from_records(witness: Witness, campaign: str, *, verify: bool) -> Campaign:
         terminal=len(ledger.outcomes),
         verified=verify,
         source="records",
-        read=ledger,
     )

@@ -1,4 +1,4 @@
-"""The tidy table: one row per trial with an outcome, and what each task may be used for."""
+"""The tidy tables as rows: one per trial with an outcome, one per attempt; and what each task may be used for."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal, get_args
 
 from trialfleet_analysis.evidence import Evidence
-from trialfleet_analysis.ledger import NOBODY, Frame, Ledger, LostAttempt
-from trialfleet_runner.blocks import complete_blocks
-from trialfleet_runner.contract import Delivery, LossClass, Metrics, Outcome, Stop, Verdict
-from trialfleet_runner.stages import Stage
+from trialfleet_analysis.ledger import NOBODY, AttemptRun, CampaignRecords, Frame, LostAttempt
+from trialfleet_ledger.blocks import complete_blocks
+from trialfleet_ledger.records import Delivery, LossClass, Metrics, Outcome, Stop, Trial, Verdict
+from trialfleet_ledger.stage_reached import Stage
+from trialfleet_runner.agents.protocol import LARGEST_COUNT
 
 CellName = tuple[str, str]  # task, condition
-CHANNELS = ("files", "inline", "hook", "rules")
+ChannelName = Literal["files", "inline", "hook", "rules"]
+CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
 
 
 class Use(StrEnum):
@@ -43,10 +46,11 @@ class TrialRow:
     """One trial with an outcome: measured (`verdict`) or missing (`missing`, why).
 
     `in_blocks`: it lies in the complete blocks that rates are made of. `mid_run_losses`: attempts lost while
-    the agent ran; with any, the first run that started is missing, whatever a retry gave. `core_s`: seconds of
-    core time for overhead, agent and tests; None when the overhead was not measured. `abandoned`: as its outcome
-    says, `fault`: what its chain or bundle says against that. `started_at`, `ended_at` (seconds since the epoch),
-    `host` and `node` are of the measuring attempt.
+    the agent ran; with any, the first run that started is missing, regardless of retries. `core_s`: seconds of
+    core time for overhead, agent and tests; None when the overhead was not measured. `left_out`: metrics that
+    cannot be (`possible`), by name and value. `abandoned`: as its outcome says, `fault`: what its chain or bundle
+    says against that. `started_at`, `ended_at` (seconds since the epoch), `host` and `node` are of the measuring
+    attempt.
     """
 
     trial: str
@@ -77,10 +81,7 @@ class TrialRow:
     ended_at: float | None = None
     host: str | None = None
     node: str | None = None
-
-    @property
-    def cell(self) -> CellName:
-        return self.task, self.condition
+    left_out: tuple[str, ...] = ()
 
     @property
     def first_run_missing(self) -> bool:
@@ -112,7 +113,7 @@ def task_rows(ledger: Frame) -> tuple[TaskRow, ...]:
     return tuple(rows)
 
 
-def usable_blocks(ledger: Ledger, tasks: Iterable[TaskRow]) -> int:
+def usable_blocks(ledger: CampaignRecords, tasks: Iterable[TaskRow]) -> int:
     """Complete blocks of a campaign; a halted task is left out of every block, as in every condition."""
     return complete_blocks(
         ((cell.task, cell.condition.name) for cell in ledger.plan.cells),
@@ -122,8 +123,8 @@ def usable_blocks(ledger: Ledger, tasks: Iterable[TaskRow]) -> int:
     )
 
 
-def trial_rows(ledger: Ledger, evidence: Mapping[str, Evidence], blocks: int) -> tuple[TrialRow, ...]:
-    """Rows in launch order. A trial whose evidence has a fault is missing, whatever its outcome says."""
+def trial_rows(ledger: CampaignRecords, evidence: Mapping[str, Evidence], blocks: int) -> tuple[TrialRow, ...]:
+    """Rows in launch order. A trial whose evidence has a fault is missing, regardless of its outcome."""
     mid_run = Counter(lost.trial for lost in ledger.lost if lost.stage is Stage.MID_RUN)
     return tuple(
         trial_row(outcome, evidence.get(outcome.trial.id), mid_run[outcome.trial.id], blocks)
@@ -131,7 +132,7 @@ def trial_rows(ledger: Ledger, evidence: Mapping[str, Evidence], blocks: int) ->
     )
 
 
-def planned(ledger: Ledger) -> Iterator[Outcome]:
+def planned(ledger: CampaignRecords) -> Iterator[Outcome]:
     """The outcomes that the plan has a place for."""
     cells = {(cell.task, cell.condition.name) for cell in ledger.plan.cells}
     for outcome in ledger.outcomes:
@@ -139,21 +140,10 @@ def planned(ledger: Ledger) -> Iterator[Outcome]:
             yield outcome
 
 
-def unplanned(ledger: Ledger) -> tuple[str, ...]:
+def unplanned(ledger: CampaignRecords) -> tuple[str, ...]:
     """Ids of outcomes that the plan has no place for: never counted, always listed."""
     kept = {outcome.trial.id for outcome in planned(ledger)}
     return tuple(outcome.trial.id for outcome in ledger.outcomes if outcome.trial.id not in kept)
-
-
-def quarantined(ledger: Ledger, evidence: Mapping[str, Evidence]) -> tuple[LostAttempt, ...]:
-    """The losses that the reading itself found: terminal by their outcome, refused by their bundle or chain."""
-    return tuple(
-        LostAttempt(
-            outcome.trial.id, outcome.attempts, LossClass.QUARANTINED, Stage.AFTER_PATCH, found.fault, None
-        )
-        for outcome in ledger.outcomes
-        if (found := evidence.get(outcome.trial.id)) is not None and found.fault is not None
-    )
 
 
 def trial_row(outcome: Outcome, evidence: Evidence | None, mid_run: int, blocks: int) -> TrialRow:
@@ -161,6 +151,7 @@ def trial_row(outcome: Outcome, evidence: Evidence | None, mid_run: int, blocks:
     trial, scored = outcome.trial, outcome.scored
     fault = evidence.fault if evidence else None
     run = evidence.run if evidence else NOBODY
+    metrics, left_out = (None, ()) if scored is None else possible(scored.metrics)
     missing = fault or (f"abandoned: {outcome.abandoned}" if scored is None else None)
     if missing is not None:
         scored = None
@@ -183,8 +174,8 @@ def trial_row(outcome: Outcome, evidence: Evidence | None, mid_run: int, blocks:
         bundle=outcome.bundle,
         bundle_sha256=outcome.bundle_sha256,
         verified=evidence.verified if evidence else False,
-        core_s=_core_seconds(scored.metrics) if scored else None,
-        metrics=scored.metrics if scored else None,
+        core_s=_core_seconds(metrics) if scored and metrics else None,
+        metrics=metrics if scored else None,
         delivery=_told(scored.delivery) if scored else None,
         seed=trial.seed,
         abandoned=outcome.abandoned,
@@ -193,17 +184,33 @@ def trial_row(outcome: Outcome, evidence: Evidence | None, mid_run: int, blocks:
         ended_at=run.ended_at,
         host=run.host,
         node=run.node,
+        left_out=left_out if scored else (),
     )
 
 
+def possible(metrics: Metrics) -> tuple[Metrics, tuple[str, ...]]:
+    """The metrics without those that cannot be, and these by name and value: all of them are counts, sums and
+    durations, and an agent has a say in some.
+
+    >>> possible(Metrics(turns=3, tail_turns=-1, cost_usd=float("inf")))[1]
+    ('cost_usd: not a number that can be counted', 'tail_turns: -1')
+    """
+    odd = {
+        name: f"{value:g}" if -LARGEST_COUNT < value < 0 else "not a number that can be counted"
+        for name, value in vars(metrics).items()
+        if value is not None and not 0 <= value <= LARGEST_COUNT
+    }
+    return metrics.model_copy(update=dict.fromkeys(odd)), tuple(f"{name}: {odd[name]}" for name in sorted(odd))
+
+
 def _told(delivery: Delivery) -> Delivery:
-    """Its claims alone: a channel that says nothing is as one that is not named."""
+    """Only claims: a channel without a claim equals a channel that is not named."""
     claims = {name: claim for name in CHANNELS if (claim := delivery.reached_model.get(name)) is not None}
     return delivery.model_copy(update={"reached_model": claims})
 
 
 def losses(outcome: Outcome, fault: str | None) -> tuple[LossClass, ...]:
-    """A refused last attempt is a loss, whatever the outcome makes of it."""
+    """A refused last attempt is a loss, regardless of the outcome."""
     if fault is None:
         return outcome.losses
     return (*outcome.losses[: outcome.attempts - 1], LossClass.QUARANTINED)
@@ -213,3 +220,82 @@ def _core_seconds(metrics: Metrics) -> float | None:
     if metrics.overhead_core_s is None:
         return None
     return metrics.overhead_core_s + (metrics.agent_core_s or 0.0) + (metrics.tests_core_s or 0.0)
+
+
+@dataclass(frozen=True)
+class AttemptRow:
+    """One attempt: it measured (`verdict`), or was lost (`loss`, `stage`, `message`). `of`: its trial; None while
+    that has no outcome. `evidence`: of the bundle, where this attempt's is the one that counts."""
+
+    trial: str
+    of: Trial | None
+    attempt: int
+    verdict: Verdict | None
+    loss: LossClass | None
+    stage: Stage | None
+    message: str | None
+    elapsed_s: float | None
+    run: AttemptRun
+    evidence: Evidence | None
+
+
+def attempt_rows(ledger: CampaignRecords, evidence: Mapping[str, Evidence]) -> tuple[AttemptRow, ...]:
+    """In launch order of the trials, then by number; those of trials without an outcome come last."""
+    lost: dict[str, dict[int, LostAttempt]] = {}
+    for item in ledger.lost:
+        lost.setdefault(item.trial, {})[item.attempt] = item
+    rows = [row for outcome in planned(ledger) for row in _of_outcome(outcome, evidence, lost)]
+    over = {outcome.trial.id for outcome in ledger.outcomes}
+    rows += [
+        _lost_row(item, None) for trial in sorted(lost.keys() - over) for _, item in sorted(lost[trial].items())
+    ]
+    return tuple(rows)
+
+
+def _of_outcome(
+    outcome: Outcome, evidence: Mapping[str, Evidence], lost: Mapping[str, Mapping[int, LostAttempt]]
+) -> Iterator[AttemptRow]:
+    """Lost attempts as the outcome counts them, and the one that its verdict rests on: lost, too, where that was
+    refused."""
+    trial, found = outcome.trial, evidence.get(outcome.trial.id)
+    rows = {number: _lost_row(item, trial) for number, item in lost.get(trial.id, {}).items()}
+    if found is not None and (found.fault is not None or outcome.scored is not None):
+        earlier = rows.get(outcome.attempts)
+        rows[outcome.attempts] = _last_row(outcome, found, earlier.run if earlier else found.run)
+    for number in sorted(rows):
+        yield rows[number]
+
+
+def _last_row(outcome: Outcome, found: Evidence, run: AttemptRun) -> AttemptRow:
+    refused = found.fault is not None
+    return AttemptRow(
+        trial=outcome.trial.id,
+        of=outcome.trial,
+        attempt=outcome.attempts,
+        verdict=outcome.scored.verdict if outcome.scored and not refused else None,
+        loss=LossClass.QUARANTINED if refused else None,
+        stage=Stage.AFTER_PATCH if refused else None,
+        message=found.fault,
+        elapsed_s=_between(run),
+        run=run,
+        evidence=found,
+    )
+
+
+def _lost_row(item: LostAttempt, trial: Trial | None) -> AttemptRow:
+    return AttemptRow(
+        trial=item.trial,
+        of=trial,
+        attempt=item.attempt,
+        verdict=None,
+        loss=item.loss,
+        stage=item.stage,
+        message=item.message,
+        elapsed_s=item.elapsed_s,
+        run=item.run,
+        evidence=None,
+    )
+
+
+def _between(run: AttemptRun) -> float | None:
+    return None if run.started_at is None or run.ended_at is None else run.ended_at - run.started_at

@@ -1,15 +1,21 @@
-"""The two tables' columns: names, types, units, meanings. `docs/reference/tables.md` is made of this."""
+"""The two tables' columns: names, types, units, meanings; and the tables as Parquet bytes, the same for the same
+table. `docs/reference/tables.md` is made of this."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from trialfleet_runner.contract import Metrics
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.records import Metrics
+from trialfleet_runner.metric_table import BY_NAME, NO_PREFLIGHT, UNMEASURED
 
-VERSION = 2  # a table of another version is made anew, never read
+VERSION = 3  # a table of another version is made again, never read
 
 TEXT = pa.string()
 WORD = pa.dictionary(pa.int32(), pa.string())  # one of few: pandas' and Polars' categorical
@@ -45,61 +51,17 @@ class Column:
 
 
 _LOST = "the trial was lost"
-_UNSAID = "the trial was lost, or it was not measured"
-_NEVER = "the trial was lost, or it did not happen"
-_UNFORETOLD = "the trial was lost, or nothing was predicted"
-_UNLOOKED = "the trial was lost, or it had no pre-flight"
-_UNRUN = "nobody ran it, or who did says nothing of it"
-
-_METRICS: dict[str, tuple[str, str, str]] = {
-    "turns": ("turns", "requests that the model answered", _UNSAID),
-    "tool_calls": ("calls", "single uses of tools", _UNSAID),
-    "input_tokens": ("tokens", "input, without what the cache gave or took", _UNSAID),
-    "output_tokens": ("tokens", "output", _UNSAID),
-    "cache_read_tokens": ("tokens", "input that came from the provider's cache", _UNSAID),
-    "cache_write_tokens": ("tokens", "input that went into the provider's cache", _UNSAID),
-    "cost_usd": ("usd", "what the agent's requests cost", _UNSAID),
-    "wall_s": ("s", "wall clock of the attempt, and of the one before where only scoring was repeated", _UNSAID),
-    "agent_s": ("s", "wall clock of the agent, throttled time included", _UNSAID),
-    "throttled_s": ("s", "time that the model's provider made the agent wait", _UNSAID),
-    "tests_s": ("s", "wall clock of the tests", _UNSAID),
-    "overhead_core_s": ("core s", "core time of everything around agent and tests", _UNSAID),
-    "agent_core_s": ("core s", "core time of the agent", _UNSAID),
-    "tests_core_s": ("core s", "core time of the tests", _UNSAID),
-    "first_edit_turn": ("turn", "the turn of the first edit, from 1", _NEVER),
-    "first_edit_s": ("s", "from the agent's start to its first edit", _NEVER),
-    "exploration_turns": ("turns", "before the first edit", _NEVER),
-    "edit_turns": ("turns", "from the first edit to the last", _NEVER),
-    "tail_turns": ("turns", "after the last edit", _NEVER),
-    "files_read_before_edit": ("files", "different files that were read before the first edit", _NEVER),
-    "context_files_read": ("files", "different context files that the agent opened by itself", _UNSAID),
-    "hook_firings": ("firings", "how often the condition's hook spoke", _UNSAID),
-    "target_hit": ("", "whether the patch touches a file that the fix changes", _UNSAID),
-    "lines_added": ("lines", "added by the patch", _UNSAID),
-    "lines_removed": ("lines", "removed by the patch", _UNSAID),
-    "files_changed": ("files", "changed by the patch", _UNSAID),
-    "rule_firings": ("firings", "how often the condition's rule spoke", _UNSAID),
-    "fail_fast_denials": ("denials", "commands that the fail-fast hook denied", _UNSAID),
-    "predicted_hit": ("", "whether a file that the fix changes was among the predicted ones", _UNFORETOLD),
-    "preflight_hit": ("", "whether the pre-flight pointed at a file that the fix changes", _UNLOOKED),
-    "preflight_turns": ("turns", "of the pre-flight, part of `turns`", _UNLOOKED),
-    "preflight_tool_calls": ("calls", "of the pre-flight, part of `tool_calls`", _UNLOOKED),
-    "preflight_input_tokens": ("tokens", "of the pre-flight, part of `input_tokens`", _UNLOOKED),
-    "preflight_output_tokens": ("tokens", "of the pre-flight, part of `output_tokens`", _UNLOOKED),
-    "preflight_cache_read_tokens": ("tokens", "of the pre-flight, part of `cache_read_tokens`", _UNLOOKED),
-    "preflight_cache_write_tokens": ("tokens", "of the pre-flight, part of `cache_write_tokens`", _UNLOOKED),
-    "preflight_cost_usd": ("usd", "of the pre-flight, part of `cost_usd`", _UNLOOKED),
-    "preflight_s": ("s", "wall clock of the pre-flight, part of `agent_s`", _UNLOOKED),
-}
+_UNRUN = "no runner started, or its record does not say"
 
 
 def _metric(name: str) -> Column:
-    unit, meaning, null = _METRICS[name]
     kinds: dict[str, pa.DataType] = {"int | None": COUNT, "float | None": REAL, "bool | None": CLAIM}
-    return Column(name, kinds[str(Metrics.model_fields[name].annotation)], meaning, unit, null)
+    metric = BY_NAME[name]
+    kind = kinds[str(Metrics.model_fields[name].annotation)]
+    return Column(name, kind, metric.meaning, metric.counted_in, metric.absent)
 
 
-METRICS: tuple[Column, ...] = tuple(_metric(name) for name in Metrics.model_fields)
+METRIC_COLUMNS: tuple[Column, ...] = tuple(_metric(name) for name in Metrics.model_fields)
 
 _IDENTITY = (
     Column("trial", TEXT, "the trial's id: `trialfleet show` takes it"),
@@ -120,42 +82,43 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
     *_IDENTITY,
     Column("position", ORDINAL, "the place in the block's launch order, from 0"),
     Column("seed", COUNT, "the agent's seed"),
-    Column("in_blocks", CLAIM, "whether it lies in the complete blocks: rates are made of these alone"),
+    Column("in_blocks", CLAIM, "whether it is in the complete blocks: rates use these alone"),
     Column("use", WORD, "what the task is used for: primary; no_oracle and halted are reported apart"),
     Column("covered", CLAIM, "whether a context node below the root covers the task's anchor", "", "not known"),
     Column("prompt_source", WORD, "what the task's text is: failing_test, issue or commit_message"),
-    Column("category", WORD, "the task's category, as its file says", "", "it says none"),
-    Column("difficulty", WORD, "the task's difficulty, as its file says", "", "it says none"),
+    Column("category", WORD, "the category in the task's file", "", "the file has none"),
+    Column("difficulty", WORD, "the difficulty in the task's file", "", "the file has none"),
     Column("verdict", WORD, "passed, failed, timed_out, exhausted or tests_timed_out", "", _LOST),
     Column("passed", CLAIM, "whether the verdict is `passed`. Null is missing data, never a failure", "", _LOST),
     Column("stop", WORD, "why the agent stopped: finished, max_turns, timeout, cost …", "", _LOST),
     Column("tests_passed", CLAIM, "whether the tests passed, also after a time-out", "", _LOST),
     Column("missing", TEXT, "why there is no verdict", "", "there is one"),
-    Column("abandoned", WORD, "the class of the loss that its outcome was given up for", "", "it was not"),
-    Column("fault", TEXT, "what its chain or bundle says against its outcome", "", "nothing"),
+    Column("abandoned", WORD, "the class of the loss for which the trial was abandoned", "", "it was not"),
+    Column("fault", TEXT, "what in its chain or bundle contradicts its outcome", "", "nothing"),
     Column("verified", CLAIM, "whether its bundle was read and is the one that its outcome names"),
     Column("attempts", COUNT, "how many attempts it took"),
     Column("losses", TEXTS, "the classes of its lost attempts, in order"),
     Column("mid_run_losses", ORDINAL, "attempts that were lost while the agent ran"),
     Column("first_run_missing", CLAIM, "whether the first attempt whose agent started gave nothing to count"),
     Column("bundle", TEXT, "the bundle's key below the campaign", "", "it names none"),
-    Column("bundle_sha256", TEXT, "the bundle's SHA-256, as its outcome says", "", "it names none"),
+    Column("bundle_sha256", TEXT, "the bundle's SHA-256 in the outcome", "", "it names none"),
     *_PLACE,
-    Column("core_s", REAL, "overhead, agent and tests together", "core s", _UNSAID),
-    *METRICS,
+    Column("core_s", REAL, "overhead, agent and tests together", "core s", UNMEASURED),
+    *METRIC_COLUMNS,
+    Column("left_out", TEXTS, "metrics with impossible values, which were left out: each name with its value"),
     Column("context_files", TEXTS, "the condition's files that were put into the workspace", "", _LOST),
     Column("inline_tokens", COUNT, "length of the condition's text in the prompt", "tokens", "no such text"),
     Column("inline_truncated", CLAIM, "whether that text was cut to its limit", "", _LOST),
     Column("covering_node", TEXT, "the context node that the text came from", "", "none"),
-    Column("coverage", WORD, "whether the text had something to say: covered, none, not_asked", "", _LOST),
-    Column("tokenizer", WORD, "what counted the text's tokens", "", "no such text"),
+    Column("coverage", WORD, "whether a context node covered the task: covered, none, not_asked", "", _LOST),
+    Column("tokenizer", WORD, "the tokenizer that counted the text's tokens", "", "no such text"),
     Column("reached_files", CLAIM, "whether the files were seen to reach the model", "", "not claimed"),
     Column("reached_inline", CLAIM, "whether the text was seen to reach the model", "", "not claimed"),
     Column("reached_hook", CLAIM, "whether the hook's text was seen to reach the model", "", "not claimed"),
     Column("reached_rules", CLAIM, "whether the rule's text was seen to reach the model", "", "not claimed"),
     Column("named_targets", TEXTS, "the files that the condition's text names", "", _LOST),
-    Column("abstained", WORD, "why a text that names files was not there", "", "it was, or none was asked for"),
-    Column("preflight", WORD, "what the pre-flight came to: found, uncertain, skip, no_targets", "", _UNLOOKED),
+    Column("abstained", WORD, "why a text that should name files was absent", "", "it was, or none was asked for"),
+    Column("preflight", WORD, "result of the pre-flight: found, uncertain, skip, no_targets", "", NO_PREFLIGHT),
 )
 
 _OPEN = "the trial has no outcome yet"
@@ -166,8 +129,10 @@ ATTEMPT_COLUMNS: tuple[Column, ...] = (
     Column("attempt", COUNT, "the attempt's number, from 1"),
     Column("verdict", WORD, "the verdict that counts", "", "the attempt was lost"),
     Column("loss", WORD, "why there is none: evicted, node_lost, provider …", "", "there is one"),
-    Column("stage", WORD, "how far it had come: before_agent, mid_run, after_patch, unknown", "", "not lost"),
-    Column("message", TEXT, "what its end says of the loss; written by others: show it escaped", "", "not lost"),
+    Column("stage", WORD, "the stage it had reached: before_agent, mid_run, after_patch, unknown", "", "not lost"),
+    Column(
+        "message", TEXT, "the message of the loss; untrusted text: escape it before showing it", "", "not lost"
+    ),
     Column("score_only", CLAIM, "whether it only scored the patch of the attempt before"),
     Column("by", WORD, "who wrote its end: runner or controller", "", "it has no readable end"),
     *_PLACE,
@@ -175,13 +140,13 @@ ATTEMPT_COLUMNS: tuple[Column, ...] = (
     Column("pod", TEXT, "the pod's uid", "", _UNRUN),
     Column("image", WORD, "the image that its runner was in", "", _UNRUN),
     Column("bundle", TEXT, "the bundle's key below the campaign", "", "not the attempt that counts"),
-    Column("bundle_sha256", TEXT, "the bundle's SHA-256, as the outcome says", "", "not the attempt that counts"),
-    Column("bundle_bytes", COUNT, "the bundle's size, as the end says", "bytes", "it names none"),
+    Column("bundle_sha256", TEXT, "the bundle's SHA-256 in the outcome", "", "not the attempt that counts"),
+    Column("bundle_bytes", COUNT, "the bundle's size in the end record", "bytes", "it names none"),
     Column("verified", CLAIM, "whether its bundle was read and is the one that its outcome names"),
-    Column("fault", TEXT, "what its chain or bundle says against its outcome", "", "nothing"),
-    Column("isolation", WORD, "what kept agent and tests apart", "", "its bundle was not read"),
-    Column("warnings", TEXTS, "what its bundle warns of"),
-    Column("versions", VERSIONS, "what made its bundle"),
+    Column("fault", TEXT, "what in its chain or bundle contradicts its outcome", "", "nothing"),
+    Column("isolation", WORD, "how agent and tests were isolated", "", "its bundle was not read"),
+    Column("warnings", TEXTS, "warnings in its bundle"),
+    Column("versions", VERSIONS, "versions of the programs that made its bundle"),
 )
 
 
@@ -191,3 +156,35 @@ def _schema(columns: Sequence[Column]) -> pa.Schema:
 
 TRIALS: pa.Schema = _schema(TRIAL_COLUMNS)
 ATTEMPTS: pa.Schema = _schema(ATTEMPT_COLUMNS)
+
+
+_parquet: Any = pq  # whose stubs leave much unknown
+ABOUT = b"trialfleet"  # metadata key of the file's description
+
+
+class NotThese(Exception):
+    """Bytes that are no table of this schema."""
+
+
+def to_parquet(table: pa.Table, about: Mapping[str, object]) -> bytes:
+    """One file, zstd. `about` (JSON values) stands in its metadata beside the schema's version."""
+    said = canonical_json({**about, "tables": VERSION}).strip()
+    buffer = io.BytesIO()
+    labelled = table.replace_schema_metadata({ABOUT: said})
+    _parquet.write_table(labelled, buffer, compression="zstd", row_group_size=2**20)
+    return buffer.getvalue()
+
+
+def from_parquet(raw: bytes, schema: pa.Schema) -> pa.Table:
+    """The table that `to_parquet` wrote. Raises `NotThese` on other bytes, columns, types or nulls."""
+    try:
+        table: pa.Table = _parquet.ParquetFile(pa.BufferReader(raw)).read().combine_chunks()
+    except (pa.ArrowException, OSError) as error:
+        raise NotThese(str(error)) from error
+    if not table.schema.equals(schema):
+        raise NotThese("other columns")
+    columns: Any = schema
+    holes = [field.name for field in columns if not field.nullable and table.column(field.name).null_count]
+    if holes:
+        raise NotThese(f"no value in {', '.join(holes)}")
+    return pa.Table.from_arrays(table.columns, schema=schema)  # without what reading adds to the fields' metadata

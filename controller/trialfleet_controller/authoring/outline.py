@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from trialfleet_controller.authoring.asked import MOST_FOLDERS, NODE, ROOT, Kind
+from trialfleet_runner.context.texts import render
 from trialfleet_targets.coupling import Coupling, couplings
-from trialfleet_targets.facts import Definition, DefinitionKind
 from trialfleet_targets.snapshot import Snapshot, SourceFile
+from trialfleet_targets.syntax_facts import Definition, DefinitionKind
 
 VERSION = "1"
-_HEAD = "Counted from the code and its history by a program."
-_REACHES = "Others depend on these files: a change of what they define, take or give reaches all of those:"
-_TOGETHER = "These changed together in the last months: whoever changes one has to look at the other:"
 _NAMES, _LONGEST_PATH = 5, 160
 _LEAST_USERS = 2
 _MOST_FILES, _MOST_CONTRACTS, _MOST_PITFALLS = 20, 10, 8
@@ -30,7 +28,7 @@ _KINDS = (DefinitionKind.CLASS, DefinitionKind.INTERFACE, DefinitionKind.FUNCTIO
 
 
 @dataclass(frozen=True)
-class Sources:
+class SnapshotSources:
     """A snapshot's files that may be named: no tests, and only what is among `paths`."""
 
     snapshot: Snapshot
@@ -98,7 +96,7 @@ def can_be_said(path: str) -> bool:
     return path.isprintable() and "`" not in path and len(path) <= _LONGEST_PATH
 
 
-def outline(kind: Kind, sources: Sources) -> dict[str, str]:
+def outline(kind: Kind, sources: SnapshotSources) -> dict[str, str]:
     """Path -> text. Empty when the repository has no source file in a language with a grammar."""
     if not sources.files:
         return {}
@@ -109,7 +107,7 @@ def outline(kind: Kind, sources: Sources) -> dict[str, str]:
     return {ROOT: _text(_where(sources)), **{path: text for path, text in nodes.items() if text}}
 
 
-def _node(sources: Sources, folder: str) -> str:
+def _node(sources: SnapshotSources, folder: str) -> str:
     files = sources.folders[folder]
     contracts, pitfalls = _contracts(sources, files, folder), _pitfalls(sources, files)
     if not contracts and not pitfalls:
@@ -118,55 +116,57 @@ def _node(sources: Sources, folder: str) -> str:
 
 
 def _text(*sections: tuple[str, ...], title: str = "This repository") -> str:
-    return "\n\n".join((f"# {title}\n\n{_HEAD}", *("\n".join(section) for section in sections if section))) + "\n"
+    said = ("\n".join(section) for section in sections if section)
+    return "\n\n".join((f"# {title}", render("authoring/outline"), *said)) + "\n"
 
 
-def _where(sources: Sources) -> tuple[str, ...]:
+def _where(sources: SnapshotSources) -> tuple[str, ...]:
     folders = [_folder(sources, folder) for folder in sources.largest()[:MOST_FOLDERS]]
     at_root = [_file(sources, path) for path in sources.folders.get("", ())[:_MOST_FILES]]
     return ("## Where things are", "", *folders, *at_root)
 
 
-def _folder(sources: Sources, folder: str) -> str:
+def _folder(sources: SnapshotSources, folder: str) -> str:
     files = sources.folders[folder]
     size = f"{len(files)} file{'s' * (len(files) > 1)}, {sources.lines(files)} lines"
     return f"- `{folder}/`: {size}{_named(_most_used(sources, files), '; ')}"
 
 
-def _listed(sources: Sources, files: Sequence[str]) -> tuple[str, ...]:
+def _listed(sources: SnapshotSources, files: Sequence[str]) -> tuple[str, ...]:
     return ("## Where things are", "", *(_file(sources, path) for path in files[:_MOST_FILES]))
 
 
-def _file(sources: Sources, path: str) -> str:
+def _file(sources: SnapshotSources, path: str) -> str:
     return f"- `{posixpath.basename(path)}`: {sources.lines((path,))} lines{_named(sources.names(path), '; ')}"
 
 
-def _contracts(sources: Sources, files: Sequence[str], folder: str | None) -> tuple[str, ...]:
+def _contracts(sources: SnapshotSources, files: Sequence[str], folder: str | None) -> tuple[str, ...]:
     """Files that others depend on: with a folder, others outside of it."""
     users = {
         path: sum(folder is None or posixpath.dirname(user) != folder for user in sources.users.get(path, ()))
         for path in files
     }
     most = sorted((path for path in files if users[path] >= _LEAST_USERS), key=lambda one: (-users[one], one))
+    others = "files" if folder is None else "other files"
     lines = [
-        f"- `{path}`: {users[path]} {'' if folder is None else 'other '}files depend on it"
+        f"- {render('authoring/outline_contract', path=path, users=f'{users[path]} {others}')}"
         f"{_named(sources.names(path, folder), ': ')}"
         for path in most[:_MOST_CONTRACTS]
     ]
-    return ("## Contracts", "", _REACHES, "", *lines) if lines else ()
+    return ("## Contracts", "", render("authoring/outline_contracts"), "", *lines) if lines else ()
 
 
-def _pitfalls(sources: Sources, files: Collection[str]) -> tuple[str, ...]:
+def _pitfalls(sources: SnapshotSources, files: Collection[str]) -> tuple[str, ...]:
     here = frozenset(files)
     found = [one for one in sources.couplings if one.first in here or one.second in here]
     lines = [
-        f"- `{one.first}` and `{one.second}` changed together in {one.together} commits"
+        f"- {render('authoring/outline_pitfall', first=one.first, second=one.second, commits=one.together)}"
         for one in found[:_MOST_PITFALLS]
     ]
-    return ("## Pitfalls", "", _TOGETHER, "", *lines) if lines else ()
+    return ("## Pitfalls", "", render("authoring/outline_pitfalls"), "", *lines) if lines else ()
 
 
-def _most_used(sources: Sources, files: Sequence[str]) -> tuple[str, ...]:
+def _most_used(sources: SnapshotSources, files: Sequence[str]) -> tuple[str, ...]:
     best = sorted(files, key=lambda path: (-len(sources.users.get(path, ())), path))
     return tuple(dict.fromkeys(name for path in best for name in sources.names(path)))[:_NAMES]
 

@@ -1,8 +1,8 @@
-"""Built contexts in a store that nobody needs: no campaign there names them, and they were written long ago.
+"""Finds and removes built contexts in a store that are old and that no campaign there names.
 
-A plan names objects by digest, so its text says what it needs. One that is being made names nothing yet: who
-freezes it looks afterwards whether its contexts are still there (`making.contexts_in_place`), and here plans are
-read again after the deletion. One of the two sees the other.
+A plan names objects by digest, so its text shows what it needs. A plan that is being made is not in the store yet.
+Therefore freezing a plan checks afterwards that its contexts still exist (`local_planning.contexts_in_place`), and
+`remove` reads the plans again after the deletion: one of the two detects the other.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from trialfleet_controller import keys
-from trialfleet_controller.authoring.manifest import Manifest
-from trialfleet_controller.authoring.shelf import MANIFESTS, manifest_key
-from trialfleet_runner.objects import object_key
-from trialfleet_runner.store.protocol import Store
+from trialfleet_controller.authoring.context_cache import MANIFESTS, ContextManifest, manifest_key
+from trialfleet_ledger import keys
+from trialfleet_ledger.objects import object_key
+from trialfleet_ledger.store.protocol import Store
 
 _DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
@@ -26,13 +25,13 @@ _DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 class Unused:
     """`at`: when it was written, by the store's clock, seconds since the epoch."""
 
-    manifest: Manifest
+    manifest: ContextManifest
     at: float
 
 
 def unused(store: Store, *, before: float) -> list[Unused]:
-    """Contexts written before that moment whose tree no plan in the store names. What is no manifest is left, and
-    what the store knows no age of."""
+    """Contexts written before that moment whose tree no plan in the store names. Files that are not manifests, and
+    entries without a known age, are kept."""
     named = _planned(store)
     entries = [entry for entry in store.list(MANIFESTS) if entry.at is not None and entry.at < before]
     found = [Unused(made, entry.at or 0) for entry in entries if (made := _manifest(store, entry.key)) is not None]
@@ -40,8 +39,8 @@ def unused(store: Store, *, before: float) -> list[Unused]:
 
 
 def remove(store: Store, chosen: Sequence[Unused]) -> int:
-    """Deletes them, and of their objects those that nothing else names; how many objects. Manifests go first: none
-    ever names a tree that is gone. Can be repeated after a crash at any point."""
+    """Delete the contexts and those of their objects that nothing else names; returns the number of objects.
+    Manifests are deleted first, so that none names a missing tree. Can be repeated after a crash at any point."""
     for one in chosen:
         store.delete(manifest_key(one.manifest.request))
     candidates = {digest for one in chosen for digest in _objects(one.manifest)}
@@ -66,22 +65,22 @@ def _needed(store: Store, digests: Collection[str]) -> set[str]:
 
 
 def _planned(store: Store) -> set[str]:
-    """Every digest in every plan, of whatever it is: one of a later version may name things in another place."""
+    """Every digest in every plan, in any field: a plan of a later version may name objects in other fields."""
     plans = [entry.key for entry in store.list("") if keys.is_plan(entry.key)]
     return {
         match.decode() for _, raw in store.get_many(plans) if raw is not None for match in _DIGEST.findall(raw)
     }
 
 
-def _objects(manifest: Manifest) -> set[str]:
+def _objects(manifest: ContextManifest) -> set[str]:
     return {digest for digest in (manifest.tree, manifest.prompt, manifest.stripped) if digest is not None}
 
 
-def _manifest(store: Store, key: str) -> Manifest | None:
-    """None for what is not ours, and for what lies under the name of another request."""
+def _manifest(store: Store, key: str) -> ContextManifest | None:
+    """The manifest; None for a foreign file, and for a manifest under the name of another request."""
     raw = store.get(key)
     try:
-        made = None if raw is None else Manifest.model_validate_json(raw)
+        made = None if raw is None else ContextManifest.model_validate_json(raw)
     except ValidationError:
         return None
     return made if made is not None and manifest_key(made.request) == key else None

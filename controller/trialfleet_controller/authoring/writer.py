@@ -1,28 +1,30 @@
-"""An agent as the author: in its sandbox, behind the gateway, in a copy of the tree before the fix."""
+"""Runs an agent as the author of a context: in its sandbox, behind the gateway, in a copy of the tree before the
+fix."""
 
 from __future__ import annotations
 
 import shutil
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from trialfleet_controller.authoring.asked import Kind
-from trialfleet_controller.authoring.harvest import harvested
-from trialfleet_controller.authoring.manifest import Cost
+from trialfleet_controller.authoring.collect import harvested
+from trialfleet_controller.authoring.context_cache import Cost
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec, EnvironmentRef, Stop
 from trialfleet_runner import environment, workspace
 from trialfleet_runner.agents.protocol import Agent, Identity, Parsed, Setup
 from trialfleet_runner.attempt.agent_run import PORT, REPORT, stopped
 from trialfleet_runner.attempt.model import upstream
-from trialfleet_runner.attempt.places import Place, place_of
+from trialfleet_runner.attempt.mounts import MountedScratch, place_of
 from trialfleet_runner.attempt.scratch import Scratch, locked, scratch_root
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.canonical import canonical_json
-from trialfleet_runner.contract import AgentSpec, EnvironmentRef, Stop
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.gateway import Budget, Gateway, GatewayReport, Price
+from trialfleet_runner.gateway import Gateway, GatewayReport, Price, TrialBudget
 from trialfleet_runner.sandbox.protocol import Exit, Job, Sandbox, SandboxError
 from trialfleet_runner.trees import Tree, tree_digest
 from trialfleet_runner.workspace import build_template, template_of
@@ -31,8 +33,8 @@ MEMORY_BYTES, DISK_BYTES = 4 * 2**30, 4 * 2**30
 
 
 @dataclass(frozen=True)
-class Bench:
-    """What running an agent needs of this machine. `log`: folder that gets what it said, and what it asked."""
+class AgentRunner:
+    """Resources of this machine for running an agent. `log`: folder for its output and its requests."""
 
     cache: Cache
     sandbox: Sandbox
@@ -40,27 +42,34 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class Commission:
-    """One context to write: the agent, its words, and where it works."""
+class AuthorAgent:
+    """The agent that writes. `identity`: the version that this machine has."""
 
-    kind: Kind
     agent: Agent
     identity: Identity
     spec: AgentSpec
+    max_cost_usd: float | None = None
+
+
+@dataclass(frozen=True)
+class AuthoringJob:
+    """One context to write: the agent, its prompt, and its working tree."""
+
+    kind: Kind
+    author: AuthorAgent
     prompt: str
     seed: int
     tree: Tree
     environment: EnvironmentRef
     lock: bytes
     pythonpath: tuple[str, ...]
-    max_cost_usd: float | None
     where: str
 
 
-def write(asked: Commission, bench: Bench) -> tuple[dict[str, str], tuple[str, ...], Cost]:
-    """(The files it wrote, context files beside them that were not asked for, what it took.)
+def write(asked: AuthoringJob, bench: AgentRunner) -> tuple[dict[str, str], tuple[str, ...], Cost]:
+    """(The files that the agent wrote, other context files that it wrote, its cost.)
 
-    Raises `OperatorError` when it did not come to its end by itself: what is cut short is no context to measure.
+    Raises `OperatorError` if the agent did not finish: an incomplete context must not be measured.
     """
     built = _environment(asked, bench)
     template = build_template(template_of(tree_digest(asked.tree), None, cache=bench.cache), asked.tree)
@@ -80,54 +89,52 @@ def write(asked: Commission, bench: Bench) -> tuple[dict[str, str], tuple[str, .
     return files, others, _cost(ended, parsed, report)
 
 
-def _run(asked: Commission, place: Place, built: Path) -> tuple[Exit, Parsed, GatewayReport | None]:
+def _run(asked: AuthoringJob, place: MountedScratch, built: Path) -> tuple[Exit, Parsed, GatewayReport | None]:
     with ExitStack() as stack:
-        gateway = stack.enter_context(_gateway(asked, place)) if asked.identity.needs_model else None
-        job = asked.agent.job(_setup(asked, place.scratch, built, gateway), place.mounts)
+        gateway = stack.enter_context(_gateway(asked, place)) if asked.author.identity.needs_model else None
+        job = asked.author.agent.job(_setup(asked, place.scratch, built, gateway), place.mounts)
         if job is None:
             raise OperatorError(
-                "runs nothing", where=f"agent {asked.spec.kind}", hint="use claude-code or command"
+                "starts no program", where=f"agent {asked.author.spec.kind}", hint="use claude-code or command"
             )
         try:
             ended = place.sandbox.run(_limited(job, gateway))
         except SandboxError as error:
             raise OperatorError(
-                f"the sandbox failed: {error}", where=asked.where, hint="see trialfleet doctor"
+                f"the sandbox failed: {error}", where=asked.where, hint="run `trialfleet doctor`"
             ) from None
     report = gateway.report() if gateway else None
     if report is not None:
         (place.scratch.record / REPORT).write_bytes(canonical_json(report))
-    return ended, asked.agent.parse(place.scratch.record, ended, place.scratch.workspace), report
+    return ended, asked.author.agent.parse(place.scratch.record, ended, place.scratch.workspace), report
 
 
-def _environment(asked: Commission, bench: Bench) -> Path:
+def _environment(asked: AuthoringJob, bench: AgentRunner) -> Path:
     """The task's own, so that the agent can look into what the code imports."""
-    built = environment.build(
-        asked.environment, asked.lock, cache=bench.cache, for_other_uid=bench.sandbox.name == "uid"
-    )
+    other_uid = bench.sandbox.capabilities.other_uid
+    build = partial(environment.build, asked.environment, asked.lock, cache=bench.cache, for_other_uid=other_uid)
+    built = build()
     if environment.unchanged(built):
         return built
     environment.retire(built)
-    return environment.build(
-        asked.environment, asked.lock, cache=bench.cache, for_other_uid=bench.sandbox.name == "uid"
-    )
+    return build()
 
 
-def _gateway(asked: Commission, place: Place) -> Gateway:
+def _gateway(asked: AuthoringJob, place: MountedScratch) -> Gateway:
     return Gateway(
-        upstream(asked.spec),
+        upstream(asked.author.spec),
         record=place.scratch.record,
-        listen=place.scratch.socket if place.isolated else None,
-        budget=Budget(max_turns=asked.spec.max_turns, max_cost_usd=asked.max_cost_usd),
-        model=asked.spec.model,
-        prices=TypeAdapter(dict[str, Price]).validate_python(asked.spec.options.get("prices") or {}),
+        listen=place.gateway_socket,
+        budget=TrialBudget(max_turns=asked.author.spec.max_turns, max_cost_usd=asked.author.max_cost_usd),
+        model=asked.author.spec.model,
+        prices=TypeAdapter(dict[str, Price]).validate_python(asked.author.spec.options.get("prices") or {}),
     )
 
 
-def _setup(asked: Commission, scratch: Scratch, built: Path, gateway: Gateway | None) -> Setup:
+def _setup(asked: AuthoringJob, scratch: Scratch, built: Path, gateway: Gateway | None) -> Setup:
     url = None if gateway is None else f"http://127.0.0.1:{PORT}" if gateway.socket else gateway.url
     return Setup(
-        spec=asked.spec,
+        spec=asked.author.spec,
         prompt=asked.prompt,
         system=None,
         seed=asked.seed,
@@ -153,25 +160,25 @@ def _limited(job: Job, gateway: Gateway | None) -> Job:
     return replace(job, gateway=gateway.socket, gateway_port=PORT) if gateway.socket else job
 
 
-def _check_end(asked: Commission, ended: Exit, parsed: Parsed, report: GatewayReport | None) -> None:
+def _check_end(asked: AuthoringJob, ended: Exit, parsed: Parsed, report: GatewayReport | None) -> None:
     if report is not None and (report.halt or report.provider_error):
         raise OperatorError(
             f"the model provider failed: {report.halt or report.provider_error}",
             where=asked.where,
-            hint="mend the credentials, or try again later",
+            hint="fix the credentials, or try again later",
         )
     if report is not None and report.undeclared:
         raise OperatorError(
-            f"the agent was told what is not of this repository: {', '.join(report.undeclared[:3])}",
+            f"text from outside of this repository reached the agent: {', '.join(report.undeclared[:3])}",
             where=asked.where,
-            hint="see trialfleet doctor: a context file lies above the scratch folder",
+            hint="run `trialfleet doctor`: a folder above the scratch folder holds a context file",
         )
     why = stopped(ended, report, parsed)
     if why is not Stop.FINISHED:
         raise OperatorError(
             f"the agent did not finish ({why.value}): nothing is kept",
             where=asked.where,
-            hint="look at what it did (--log DIR); then give it more turns, time or money, or mend the program",
+            hint="read its output (--log DIR), then give it more turns, time or money, or fix the program",
         )
 
 

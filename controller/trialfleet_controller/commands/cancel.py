@@ -6,35 +6,40 @@ import getpass
 
 import click
 
-from trialfleet_runner.errors import OperatorError
+from trialfleet_ledger.errors import OperatorError
 
 
 @click.command("cancel")
 @click.argument("campaign")
-@click.option("--store", metavar="URL", help="Where the campaign is kept, when it is named.")
-@click.option("--now", is_flag=True, help="Stop running attempts too, and mark them as lost.")
+@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@click.option("--now", is_flag=True, help="Also stop running attempts and record them as lost.")
 def cancel(campaign: str, store: str | None, now: bool) -> None:
-    """Stop starting trials of CAMPAIGN, for good; what runs is finished and kept.
+    """Cancel CAMPAIGN permanently: no further trial starts. Running attempts finish and their results are kept.
 
-    To stop and go on later, press Ctrl-C in its controller instead.
+    To pause a campaign instead, press Ctrl-C in its controller; `trialfleet resume` continues it.
     """
-    from trialfleet_controller import machine
+    from trialfleet_controller.backends.local import machine
     from trialfleet_controller.campaigns import find
-    from trialfleet_controller.ledger import Ledger
 
     found = find(campaign, store)
-    ledger = Ledger(found.store, found.name)
+    ledger = found.ledger
+    if not ledger.exists():
+        raise OperatorError(
+            f"there is no campaign {found.name!r} to cancel",
+            where=found.store.url,
+            hint="check the campaign's name, and --store or `store` in the campaign file",
+        )
     plan = ledger.plan()
-    cancelled = ledger.cancel(now=now, by=f"{_user()}@{machine.host()}")
+    cancelled = ledger.directives.cancel(now=now, by=f"{_user()}@{machine.host()}")
     how = "running attempts are stopped" if cancelled.now else "running attempts are finished"
-    click.echo(f"{found.name} is cancelled: nothing more starts, {how}")
+    click.echo(f"{found.name} is cancelled: no further trial starts, {how}")
     if cancelled.now and plan.kubernetes is not None:
-        from trialfleet_controller.driving import stop_what_runs
+        from trialfleet_controller.hosting.local_drive import stop_what_runs
 
         try:
             stop_what_runs(ledger, plan, found.address)
         except OperatorError:
-            click.echo("no controller is there to stop them: its pods go on until this is mended", err=True)
+            click.echo("no controller is running to stop the pods: they continue until this is fixed", err=True)
             raise
 
 

@@ -1,4 +1,4 @@
-"""`trialfleet doctor`: is everything there, and how to mend what is not."""
+"""`trialfleet doctor`: checks what campaigns need and prints how to fix what is missing."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from dataclasses import asdict
 
 import click
 
+from trialfleet_runner.exit_codes import CommandExit
+
 _SIGNS = {"ok": "ok     ", "warning": "warning", "missing": "MISSING"}
 
 
 @click.command("doctor")
 @click.argument("campaign", required=False)
-@click.option("--store", metavar="URL", help="Where the campaign is kept, when it is named.")
-@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
 def doctor(campaign: str | None, store: str | None, as_json: bool) -> None:
-    """Check this machine; with CAMPAIGN also its store, agent, credentials and size, or its cluster.
+    """Check this machine. With CAMPAIGN, also check the campaign's store, and its agent, credentials and size on
+    this machine or its cluster.
 
-    Exit code 2 when something is missing.
+    Exits 2 if something required is missing.
     """
     from trialfleet_controller.campaigns import find
-    from trialfleet_controller.checks import campaign_checks, machine_checks, memory_line
+    from trialfleet_controller.doctor import campaign_checks, machine_checks, memory_line
 
     found = [*machine_checks()]
     if campaign is not None:
@@ -31,7 +34,7 @@ def doctor(campaign: str | None, store: str | None, as_json: bool) -> None:
         click.echo(memory_line())
         for check in found:
             click.echo(f"{_SIGNS[check.result]}  {check.name}: {check.found}")
-            if check.mend is not None and check.result != "ok":
-                click.echo(f"         mend: {check.mend}")
+            if check.fix is not None and check.result != "ok":
+                click.echo(f"         fix: {check.fix}")
     if any(check.result == "missing" for check in found):
-        raise click.exceptions.Exit(2)
+        raise click.exceptions.Exit(CommandExit.OPERATOR)

@@ -1,40 +1,32 @@
-"""`trialfleet gc`: what killed processes left, what finished campaigns no longer need, and the caches."""
+"""`trialfleet gc`: removes what killed processes left, what finished campaigns no longer need, and caches."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from trialfleet_controller.ledger import Ledger
-    from trialfleet_runner.campaign import Plan
-    from trialfleet_runner.store.protocol import Store
-
-DEAD_STORE_WRITES_S = 3600.0
 CONTEXT_DAYS = 30.0
 
 
 @click.command("gc")
 @click.argument("campaign", required=False)
-@click.option("--store", metavar="URL", help="Where the campaign is kept, when it is named.")
-@click.option("--cache", "with_cache", is_flag=True, help="Also empty the cache (environments, sources …).")
-@click.option("--results", is_flag=True, help="CAMPAIGN itself, with all its results. Needs --yes.")
+@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@click.option("--cache", "with_cache", is_flag=True, help="Also empty the cache (environments, sources, …).")
+@click.option("--results", is_flag=True, help="Remove CAMPAIGN with all its results. Requires --yes.")
 @click.option(
-    "--contexts", is_flag=True, help="Built contexts in --store that no campaign there names. Needs --yes."
+    "--contexts",
+    is_flag=True,
+    help="Remove built contexts in --store that no campaign there uses. Requires --yes.",
 )
 @click.option(
     "--older-than",
     type=click.FloatRange(min=0),
     metavar="DAYS",
-    help="As --results, every such campaign in --store. With --contexts: such contexts alone (default: 30).",
+    help="Remove every campaign in --store that was last driven more than DAYS days ago. Requires --yes. With "
+    "--contexts: the minimum age of a context. [default: 30]",
 )
-@click.option("--yes", is_flag=True, help="Delete results or contexts; without it they are only listed.")
+@click.option("--yes", is_flag=True, help="Delete results or contexts. Without it they are only listed.")
 def gc(
     campaign: str | None,
     store: str | None,
@@ -44,193 +36,124 @@ def gc(
     older_than: float | None,
     yes: bool,
 ) -> None:
-    """Remove what nothing needs: scratch folders of dead runners; indexes of predicted targets that were not used
-    for 30 days; of CAMPAIGN, the grants of finished trials, its pods whose attempts have ended (their owner, too,
-    once all trials have), and unfinished writes.
+    """Remove data that is no longer needed.
 
-    Results are touched by --results and --older-than alone, and only with --yes; contexts by --contexts alone.
+    Always: scratch folders of dead runners, folders of dead Ray sessions, and indexes of predicted targets that
+    were not used for 30 days. With CAMPAIGN: the grants of its finished trials, pods whose attempts have ended
+    (and their owning ConfigMap once every trial has ended), and unfinished writes in a directory store.
+
+    Only --results and --older-than remove results, and only --contexts removes contexts; both require --yes.
     """
     if contexts:
         _contexts(campaign, store, CONTEXT_DAYS if older_than is None else older_than, results=results, yes=yes)
         return
     _check(campaign, store, results=results, older_than=older_than)
     if results or older_than is not None:
-        _results(campaign, store, older_than, yes=yes)
+        _results(campaign, store, older_than or 0, yes=yes)
         return
-    from trialfleet_runner.attempt.scratch import scratch_root, sweep
-
-    dead = sweep(scratch_root())
-    click.echo(f"scratch: {len(dead)} folders of dead processes removed from {scratch_root()}")
-    ray = list(_dead_ray_folders())
-    for folder in ray:
-        shutil.rmtree(folder, ignore_errors=True)
-    click.echo(f"Ray: {len(ray)} folders of dead sessions removed")
-    _sweep_targets()
+    _leftovers()
     if campaign is not None:
-        _collect(campaign, store)
+        _campaign(campaign, store)
     if with_cache:
-        _empty_cache()
+        from trialfleet_controller.garbage import empty_cache
+
+        click.echo(f"cache: {empty_cache()} emptied; the next run builds what it needs")
 
 
 def _check(campaign: str | None, store: str | None, *, results: bool, older_than: float | None) -> None:
-    from trialfleet_runner.errors import OperatorError
+    from trialfleet_ledger.errors import OperatorError
 
     if results and campaign is None:
-        raise OperatorError("of which campaign?", where="--results", hint="trialfleet gc CAMPAIGN --results")
+        raise OperatorError("no campaign is given", where="--results", hint="trialfleet gc CAMPAIGN --results")
     if older_than is not None and (store is None or campaign is not None):
         raise OperatorError(
-            "it is about a whole store",
+            "needs --store and no CAMPAIGN, because it applies to a whole store",
             where="--older-than",
             hint="trialfleet gc --store s3://bucket/prefix --older-than 90",
         )
 
 
 def _contexts(campaign: str | None, store: str | None, days: float, *, results: bool, yes: bool) -> None:
-    """Built contexts that nobody names, listed, and with `yes` deleted."""
-    from trialfleet_controller.authoring.unused import remove, unused
-    from trialfleet_runner.errors import OperatorError
-    from trialfleet_runner.store.open import open_store
+    from trialfleet_controller.authoring.unused import remove
+    from trialfleet_controller.garbage import DAY_S, unused_contexts
+    from trialfleet_ledger.errors import OperatorError
+    from trialfleet_ledger.store.open import open_store
 
     if store is None or campaign is not None or results:
         raise OperatorError(
-            "of which store? Campaigns share its contexts",
+            "needs --store alone, because the campaigns of a store share its contexts",
             where="--contexts",
             hint="trialfleet gc --store s3://bucket/prefix --contexts",
         )
     if days < 1:
         raise OperatorError(
-            "contexts younger than a day may be on their way into a plan", where="--older-than", hint="at least 1"
+            "a context younger than one day may be about to be planned with",
+            where="--older-than",
+            hint="give 1 or more",
         )
-    kept, now = open_store(store), time.time()
-    chosen = unused(kept, before=now - days * 86400)
+    opened = open_store(store)
+    chosen = unused_contexts(opened, days)
     for one in chosen:
-        made, age = one.manifest, (now - one.at) / 86400
+        made, age = one.manifest, (time.time() - one.at) / DAY_S
         what = f"{made.task} {made.kind}: {sum(made.tokens.values())} tokens, by {made.author.kind} "
         what += f"{made.author.version}, written {age:.0f} days ago"
         click.echo(what if yes else f"would remove {what}")
     if not chosen:
         click.echo("nothing to remove")
     elif yes:
-        objects = remove(kept, chosen)
-        click.echo(f"{kept.url}: {len(chosen)} contexts and {objects} objects removed")
+        objects = remove(opened, chosen)
+        click.echo(f"{opened.url}: {len(chosen)} contexts and {objects} objects removed")
     else:
-        click.echo("nothing was removed: say --yes, and who asks for such a context again has it written anew")
+        click.echo("nothing was removed: pass --yes to delete these contexts; they are rebuilt on next use")
 
 
-def _results(campaign: str | None, store: str | None, older_than: float | None, *, yes: bool) -> None:
-    """Whole campaigns, listed, and with `yes` deleted."""
+def _results(campaign: str | None, store: str | None, days: float, *, yes: bool) -> None:
     from trialfleet_controller.campaigns import find
-    from trialfleet_controller.removal import campaigns
-    from trialfleet_runner.store.open import open_store
+    from trialfleet_controller.garbage import DAY_S, old_campaigns, remove_campaign
+    from trialfleet_ledger.store.open import open_store
 
-    found = find(campaign, store) if campaign is not None else None
-    kept = found.store if found is not None else open_store(store or "")
-    before = time.time() - (older_than or 0) * 86400
-    chosen = [
-        one for one in campaigns(kept) if (found is None or one.name == found.name) and one.last_at <= before
-    ]
+    found = None if campaign is None else find(campaign, store)
+    opened = open_store(store or "") if found is None else found.store
+    chosen = old_campaigns(opened, days, name=None if found is None else found.name)
     for one in chosen:
-        days = (time.time() - one.last_at) / 86400
-        what = f"{one.name}: {one.files} files, {one.size / 2**20:.1f} MiB, last driven {days:.0f} days ago"
+        age = (time.time() - one.last_at) / DAY_S
+        what = f"{one.name}: {one.files} files, {one.size / 2**20:.1f} MiB, last driven {age:.0f} days ago"
         click.echo(what if yes else f"would remove {what}")
         if yes:
-            _remove(kept, one.name)
+            files, owners = remove_campaign(opened, one.name, tell=lambda line: click.echo(line, err=True))
+            _say_owners(one.name, owners)
+            click.echo(f"{one.name}: {files} files removed")
     if not chosen:
         click.echo("nothing to remove")
     elif not yes:
-        click.echo("nothing was removed: say --yes, and what was measured is gone (`trialfleet pull` copies it)")
+        click.echo("nothing was removed: pass --yes to delete these results (`trialfleet pull` copies them first)")
 
 
-def _remove(store: Store, campaign: str) -> None:
-    from trialfleet_controller import machine
-    from trialfleet_controller.ledger import Ledger
-    from trialfleet_controller.removal import remove
+def _leftovers() -> None:
+    from trialfleet_controller.garbage import remove_dead_ray_folders, remove_unused_targets
+    from trialfleet_runner.attempt.scratch import scratch_root, sweep
 
-    plan = Ledger(store, campaign).plan()
-    removed = remove(
-        store,
-        campaign,
-        by=f"gc on {machine.host()}",
-        tell=lambda line: click.echo(line, err=True),
-        before=lambda: _owner(plan),
-    )
-    click.echo(f"{campaign}: {removed} files removed")
+    click.echo(f"scratch: {len(sweep(scratch_root()))} folders of dead processes removed from {scratch_root()}")
+    click.echo(f"Ray: {remove_dead_ray_folders()} folders of dead sessions removed")
+    click.echo(f"targets: {remove_unused_targets()}")
 
 
-def _owner(plan: Plan) -> None:
-    """Its pods go first: what runs would write into what is being removed."""
-    if plan.kubernetes is None:
-        return
-    from trialfleet_controller.kube.client import Client
-    from trialfleet_controller.operate.leftovers import delete_owner
-
-    owners = delete_owner(Client.connect(plan.kubernetes.context), plan)
-    click.echo(f"{plan.campaign}: {owners} ConfigMaps removed, and their pods")
-
-
-def _collect(campaign: str, store: str | None) -> None:
-    from trialfleet_controller import keys
+def _campaign(campaign: str, store: str | None) -> None:
     from trialfleet_controller.campaigns import find
-    from trialfleet_controller.ledger import Ledger
-    from trialfleet_runner.store.directory import DirectoryStore
+    from trialfleet_controller.garbage import remove_ended_pods, remove_spent_grants, remove_unfinished_writes
 
     found = find(campaign, store)
-    ledger = Ledger(found.store, found.name)
+    ledger = found.ledger
     plan = ledger.plan()
-    done = set(ledger.outcome_ids())
-    removed = 0
-    for entry in list(found.store.list(keys.all_grants(found.name))):
-        if entry.key.split("/")[-2] in done:
-            found.store.delete(entry.key)
-            removed += 1
-    click.echo(f"{found.name}: grants of {removed} finished attempts removed")
+    click.echo(f"{found.name}: grants of {remove_spent_grants(ledger)} finished attempts removed")
     if plan.kubernetes is not None:
-        _pods(ledger, plan, finished=len(done))
-    if isinstance(found.store, DirectoryStore):
-        swept = found.store.sweep(older_than_s=DEAD_STORE_WRITES_S)
-        click.echo(f"{found.store.url}: {swept} unfinished writes removed")
+        pods, owners = remove_ended_pods(ledger, plan)
+        click.echo(f"{found.name}: {pods} pods of ended attempts removed")
+        _say_owners(found.name, owners)
+    if (writes := remove_unfinished_writes(found.store)) is not None:
+        click.echo(f"{found.store.url}: {writes} unfinished writes removed")
 
 
-def _pods(ledger: Ledger, plan: Plan, *, finished: int) -> None:
-    from trialfleet_controller.amending import effective_reps
-    from trialfleet_controller.kube.client import Client
-    from trialfleet_controller.operate.leftovers import delete_ended, ended
-
-    assert plan.kubernetes is not None
-    deleted = delete_ended(Client.connect(plan.kubernetes.context), plan, ended(ledger.store, plan.campaign))
-    click.echo(f"{plan.campaign}: {deleted} pods of ended attempts removed")
-    if finished >= effective_reps(plan, ledger.amendments()) * len(plan.cells):
-        _owner(plan)
-
-
-def _sweep_targets() -> None:
-    """Neither numpy nor a grammar is needed for it."""
-    from trialfleet_controller.targets import sweep_trees
-    from trialfleet_targets.cache import cache_folder, sweep
-
-    folder, now = cache_folder(), time.time()
-    files, size = sweep(folder, now=now)
-    trees = sweep_trees(folder, now=now)
-    click.echo(
-        f"targets: {files} indexes ({size / 2**20:.1f} MiB) and {trees} trees, unused, removed from {folder}"
-    )
-
-
-def _dead_ray_folders() -> Iterator[Path]:
-    from trialfleet_controller.private_ray import RAY_FOLDER, RAY_PARENT, owner_of
-
-    for folder in sorted(RAY_PARENT.glob(f"{RAY_FOLDER}*")):
-        pid = owner_of(folder)
-        if pid is not None and not Path(f"/proc/{pid}").exists() and folder.stat().st_uid == os.getuid():
-            yield folder
-
-
-def _empty_cache() -> None:
-    from trialfleet_runner.cache import cache_root
-    from trialfleet_runner.removal import remove
-
-    root = cache_root()
-    if root.is_dir():
-        for child in root.iterdir():
-            remove(child)
-    click.echo(f"cache: {root} emptied; the next run builds what it needs")
+def _say_owners(campaign: str, owners: int | None) -> None:
+    if owners is not None:
+        click.echo(f"{campaign}: {owners} ConfigMaps removed, and their pods")

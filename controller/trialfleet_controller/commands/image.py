@@ -1,4 +1,4 @@
-"""`trialfleet image build`: the image that pods run, with the tasks' environments in it."""
+"""`trialfleet image build`: builds the image that pods run, with the tasks' environments in it."""
 
 from __future__ import annotations
 
@@ -13,29 +13,49 @@ BUILDERS = ("auto", "docker", "podman", "buildah", "none")
 
 @click.group("image")
 def image() -> None:
-    """Images for pods."""
+    """Build the container images that pods run."""
 
 
 @image.command("build")
-@click.option("--tag", required=True, help="Its name, as the campaign's `kubernetes.image` will say.")
+@click.option("--tag", required=True, help="Name of the image, as in the campaign's `kubernetes.image`.")
 @click.option(
     "--for",
     "files",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Task or campaign file whose environments are baked in. May be given again.",
+    help="Task file or campaign file; the image contains its tasks' environments. Repeatable.",
 )
-@click.option("--base", metavar="IMAGE", help="What it stands on: Debian 12, newer or derived. [default: slim 12]")
-@click.option("--target", type=click.Choice(("runner", "controller")), default="runner", show_default=True)
-@click.option("--agents", metavar="NAMES", default="", help="To install, by commas: claude-code[@VERSION].")
 @click.option(
-    "--bake-packages", metavar="NAMES", default="", help="Debian packages that building needs, by commas."
+    "--base",
+    metavar="IMAGE",
+    help="Base image: Debian 12 or newer, or a derivative. [default: the slim Debian 12 of the Dockerfile]",
 )
-@click.option("--builder", type=click.Choice(BUILDERS), help="[default: auto; none with --out]")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Leave the build context here.")
 @click.option(
-    "--checkout", type=click.Path(path_type=Path), metavar="DIR", help="Of trialfleet. [default: this one]"
+    "--target",
+    type=click.Choice(("runner", "controller")),
+    default="runner",
+    show_default=True,
+    help="runner: the image of attempts; controller: the image for `trialfleet submit`.",
+)
+@click.option(
+    "--agents", metavar="NAMES", default="", help="Agents to install, comma-separated: claude-code[@VERSION]."
+)
+@click.option(
+    "--bake-packages",
+    metavar="NAMES",
+    default="",
+    help="Debian packages that building the environments needs, comma-separated.",
+)
+@click.option(
+    "--builder", type=click.Choice(BUILDERS), help="Program that builds. [default: auto; none with --out]"
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the build context to DIR.")
+@click.option(
+    "--checkout",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Checkout of trialfleet to build from. [default: the one that this command runs from]",
 )
 def build(
     tag: str,
@@ -50,21 +70,28 @@ def build(
 ) -> None:
     """Build an image with docker, podman or buildah, and print its id.
 
-    With --out DIR the context is left there for a builder of your own, and nothing is built unless --builder is
-    given.
+    With --out DIR the build context is written to DIR for another builder, and no image is built unless --builder
+    is given.
     """
-    from trialfleet_controller import builders
-    from trialfleet_controller.image import Build, context, options, recipes_for, write
-    from trialfleet_runner.errors import OperatorError
+    from trialfleet_controller.image_build import (
+        Build,
+        context,
+        options,
+        recipes_for,
+        run_builder,
+        working_builder,
+        write,
+    )
+    from trialfleet_ledger.errors import OperatorError
 
     chosen = builder or ("none" if out else "auto")
     if chosen == "none" and out is None:
         raise OperatorError("nothing would be built or written", where="--builder none", hint="add --out DIR")
     if files and target != "runner":
         raise OperatorError(
-            "only runners hold environments", where="--for", hint="leave it out, or --target runner"
+            "only a runner image contains environments", where="--for", hint="remove --for, or use --target runner"
         )
-    program = None if chosen == "none" else builders.builder(chosen)
+    program = None if chosen == "none" else working_builder(chosen)
     asked = Build(tag, target, base, _names(agents), _names(bake_packages))
     made = context(checkout or _own_checkout(), recipes_for(files))
     with tempfile.TemporaryDirectory(prefix="trialfleet-context-") as scratch:
@@ -73,7 +100,7 @@ def build(
         if program is None:
             click.echo(shlex.join(("docker", "build", *options(asked), str(folder))))
         else:
-            click.echo(builders.run(program, options(asked), folder))
+            click.echo(run_builder(program, options(asked), folder))
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -81,5 +108,5 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _own_checkout() -> Path:
-    """Where this package lies, three folders below a checkout's root if it is one."""
+    """The checkout that holds this package, if it is installed from one: its root is three folders up."""
     return Path(__file__).resolve().parents[3]

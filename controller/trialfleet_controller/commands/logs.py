@@ -1,4 +1,4 @@
-"""`trialfleet logs`: what an agent prints, also while it runs."""
+"""`trialfleet logs`: prints an agent's output, also while it runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from trialfleet_controller.ledger import Ledger
+    from trialfleet_ledger.ledger import Ledger
 
 EVERY_S = 2.0
 LOG_CAP = 64 * 2**20
@@ -17,40 +17,45 @@ LOG_CAP = 64 * 2**20
 @click.command("logs")
 @click.argument("campaign")
 @click.argument("trial")
-@click.option("--store", metavar="URL", help="Where the campaign is kept, when it is named.")
-@click.option("--attempt", type=click.IntRange(1), help="Which attempt. [default: the last]")
-@click.option("--follow", "-f", is_flag=True, help="Go on until the attempt ends.")
+@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@click.option("--attempt", type=click.IntRange(1), help="Number of the attempt. [default: the last]")
+@click.option("--follow", "-f", is_flag=True, help="Print new output until the attempt ends.")
 def logs(campaign: str, trial: str, store: str | None, attempt: int | None, follow: bool) -> None:
-    """Print the output of an attempt of TRIAL in CAMPAIGN; while it runs, what has arrived so far."""
+    """Print the agent's output in one attempt of TRIAL in CAMPAIGN. While the attempt runs, print the output that
+    has reached the store.
+
+    The agent's standard error is printed to standard error after the attempt has ended.
+    """
     from trialfleet_controller.campaigns import find
-    from trialfleet_controller.ledger import Ledger
     from trialfleet_controller.lookup import trial_id
-    from trialfleet_runner.errors import OperatorError
+    from trialfleet_ledger.errors import OperatorError
 
     found = find(campaign, store)
-    ledger = Ledger(found.store, found.name)
+    ledger = found.ledger
     wanted = trial_id(found.store, found.name, trial)
-    count = len(ledger.chain(wanted))
+    count = len(ledger.attempts.chain(wanted))
     n = attempt or count
     if n > count:
         raise OperatorError(f"the trial has {count} attempts", where="--attempt", hint=f"1 to {count}")
     shown = 0
-    hint = _pods_words(ledger, wanted, n)
+    hint = _kubectl_hint(ledger, wanted, n)
     while True:
-        text, over = _read(ledger, wanted, n)
+        text, errors, over = _read(ledger, wanted, n)
         if hint and not text and not over:
             click.echo(hint, err=True)
             hint = None
         click.echo(text[shown:], nl=False)
         shown = max(shown, len(text))
+        if errors:
+            click.echo(f"── standard error\n{errors}", nl=False, err=True)
         if over or not follow:
             return
         time.sleep(EVERY_S)
 
 
-def _pods_words(ledger: Ledger, trial: str, n: int) -> str | None:
-    """How to read what is not in the store: what the pod itself printed. None: the attempt is in no pod."""
-    from trialfleet_controller.kube import names
+def _kubectl_hint(ledger: Ledger, trial: str, n: int) -> str | None:
+    """How to read what the pod itself printed, which is not in the store. None: the attempt has no pod."""
+    from trialfleet_controller.backends.kube import names
 
     plan = ledger.plan()
     if plan.kubernetes is None:
@@ -58,27 +63,31 @@ def _pods_words(ledger: Ledger, trial: str, n: int) -> str | None:
     pod, namespaces = names.pod(plan.uid, trial, n), plan.kubernetes.namespaces
     where = f"-n {namespaces[0]}" if len(namespaces) == 1 else f"-n NAMESPACE ({', '.join(namespaces)})"
     return (
-        f"nothing has arrived yet; the runner's own words, while its pod is there: "
+        f"no output has reached the store yet; while the pod exists, read the runner's output with: "
         f"kubectl {where} logs {pod} -c {names.RUNNER}"
     )
 
 
-def _read(ledger: Ledger, trial: str, n: int) -> tuple[str, bool]:
-    """The output so far, safe for a terminal, and whether the attempt is over."""
-    from trialfleet_controller import keys
+def _read(ledger: Ledger, trial: str, n: int) -> tuple[str, str, bool]:
+    """The output so far and, once it has a bundle, the standard error, both safe for a terminal; and whether the
+    attempt has ended."""
     from trialfleet_controller.commands.show import open_bundle, printable
+    from trialfleet_ledger import keys
 
-    attempt = ledger.attempt(trial, n)
-    if attempt is not None and attempt.end is not None and attempt.end.bundle is not None:
-        bundle, fault = open_bundle(ledger, (attempt,), None)
-        text = bundle.text("agent/stdout.log") if bundle is not None else f"{fault}\n"
-        return printable(text or "", LOG_CAP), True
-    raw = ledger.store.get(keys.attempt_file(ledger.campaign, trial, n, "live.log.zst"))
+    attempt = ledger.attempts.attempt(trial, n)
     over = attempt is None or attempt.end is not None
-    return printable(_inflated(raw), LOG_CAP) if raw else "", over
+    if attempt is None or attempt.end is None or attempt.end.bundle is None:
+        raw = ledger.store.get(keys.attempt_file(ledger.campaign, trial, n, "live.log.zst"))
+        return printable(inflated(raw), LOG_CAP) if raw else "", "", over
+    bundle, fault = open_bundle(ledger, (attempt,), None)
+    if bundle is None:
+        return f"{fault}\n", "", over
+    said, errors = (bundle.text(f"agent/{name}.log") or "" for name in ("stdout", "stderr"))
+    return printable(said, LOG_CAP), printable(errors, LOG_CAP), over
 
 
-def _inflated(raw: bytes) -> str:
+def inflated(raw: bytes) -> str:
+    """The text of a live log, up to `LOG_CAP` bytes."""
     import zstandard
 
     try:

@@ -1,4 +1,4 @@
-"""The options that every command has which drives a campaign: where its parts run, and what it says."""
+"""Options shared by the commands that drive a campaign: where runners start, logs, metrics and the report."""
 
 from __future__ import annotations
 
@@ -13,46 +13,59 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 class HostOptions(TypedDict):
     """As `Hosts.asked` takes them."""
 
-    no_ray: bool
+    ray: bool | None
     ray_address: str | None
     metrics_port: int | None
     log: str | None
-    keep_failed: int
 
 
 _HOSTS = (
-    click.option("--no-ray", is_flag=True, help="Start runners directly instead of through Ray."),
-    click.option("--ray-address", metavar="ADDRESS", help="Kubernetes: dispatchers on this Ray cluster."),
+    click.option(
+        "--ray/--no-ray",
+        default=None,
+        help="Start runners through Ray or directly. [default: directly for a campaign of fewer than 20 trials on "
+        "this machine, otherwise through Ray]",
+    ),
+    click.option("--ray-address", metavar="ADDRESS", help="Kubernetes: run the dispatchers on this Ray cluster."),
     click.option(
         "--metrics-port",
         type=click.IntRange(1, 65535),
         metavar="PORT",
-        help="Kubernetes: metrics for Prometheus, on every address of this machine.",
+        help="Kubernetes: serve metrics for Prometheus on this port, on every address of this machine.",
     ),
-    click.option("--log-json", "log", metavar="FILE", help="What happens, as JSON lines; -: on standard error."),
+    click.option(
+        "--log-json", "log", metavar="FILE", help="Write events as JSON lines to FILE; - is standard error."
+    ),
     click.option(
         "--keep-failed",
         type=click.IntRange(0),
         default=0,
         metavar="N",
-        help="Kubernetes: the newest failed pods stay.",
+        help="Kubernetes: keep the newest N failed pods of each namespace for inspection.",
     ),
 )
 _REPORT = (
-    click.option("--out", metavar="DIR", help="Folder for the report. [default: beside the campaign]"),
-    click.option("--no-report", is_flag=True, help="Leave the report out."),
+    click.option("--out", metavar="DIR", help="Folder for the report. [default: next to the campaign]"),
+    click.option("--no-report", is_flag=True, help="Do not write a report."),
+)
+
+mirror_option = click.option(
+    "--mirror",
+    multiple=True,
+    metavar="URL=DIR",
+    help="Read the repository URL from the local clone DIR. Repeatable.",
 )
 
 
 def host_options(command: Command) -> Command:
-    """Adds what `HostOptions` holds."""
+    """Add the options of `HostOptions`."""
     for option in reversed(_HOSTS):
         command = option(command)
     return command
 
 
 def report_options(command: Command) -> Command:
-    """Adds `out` and `no_report`."""
+    """Add `--out` and `--no-report`."""
     for option in reversed(_REPORT):
         command = option(command)
     return command

@@ -1,66 +1,91 @@
-"""`trialfleet plan`: what a campaign would run, in which order; `--freeze` writes it."""
+"""`trialfleet plan`: shows what a campaign would run and in which order; `--freeze` writes the plan."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import click
 
-from trialfleet_controller.plan import Planned, trials
-from trialfleet_runner.campaign import Plan
+from trialfleet_controller.commands.options import mirror_option
+from trialfleet_controller.trial_order import Planned, trials
+from trialfleet_ledger.campaign import Plan
+
+if TYPE_CHECKING:
+    from trialfleet_ledger.store.protocol import Store
 
 
 @click.command("plan")
 @click.argument("campaign")
-@click.option("--store", metavar="URL", help="Another store than the campaign file's.")
-@click.option("--extend", type=click.IntRange(1), metavar="REPS", help="Preview what more reps would add.")
+@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@click.option(
+    "--extend",
+    type=click.IntRange(1),
+    metavar="REPS",
+    help="Preview the trials that an extension to REPS reps would add.",
+)
 @click.option("--freeze", is_flag=True, help="Write the plan and its inputs to the store, without running it.")
-@click.option("--mirror", multiple=True, metavar="URL=DIR", help="Read this repository from a local clone.")
-@click.option("--all", "show_all", is_flag=True, help="List every trial, not only the first block.")
-@click.option("--json", "as_json", is_flag=True, help="Print plan and trials as JSON.")
+@click.option("--offline", is_flag=True, help="Do not check whether the store answers.")
+@mirror_option
+@click.option("--all", "show_all", is_flag=True, help="List every trial instead of the first block.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan and its trials as JSON.")
 def plan(
     campaign: str,
     store: str | None,
     extend: int | None,
     freeze: bool,
+    offline: bool,
     mirror: tuple[str, ...],
     show_all: bool,
     as_json: bool,
 ) -> None:
-    """Show what CAMPAIGN would run: tasks, conditions, and the order of trials in randomised complete blocks.
-
-    CAMPAIGN is a campaign file, or a frozen campaign's folder in its store.
-    """
-    from trialfleet_controller.amending import effective_reps
+    """Show what CAMPAIGN would run: its tasks, its conditions, its cost limit, and the order of its trials in
+    randomised complete blocks."""
     from trialfleet_controller.campaigns import find
-    from trialfleet_controller.ledger import Ledger
-    from trialfleet_runner.errors import OperatorError
+    from trialfleet_ledger.amendments import effective_reps
+    from trialfleet_ledger.errors import OperatorError
 
     found = find(campaign, store)
-    ledger = Ledger(found.store, found.name)
+    ledger = found.ledger
     if found.file is not None:
-        from trialfleet_controller import making
+        from trialfleet_controller import local_planning
 
-        made = making.make_plan(found.file, found.store if freeze else None, mirror)
+        made = local_planning.make_plan(found.file, found.store if freeze else None, mirror)
         reps = made.reps
         if freeze:
-            made, new = making.freeze(ledger, made)
+            made, new = local_planning.freeze(ledger, made)
             click.echo(f"{'frozen' if new else 'was frozen already'}: {found.store.url}/{found.name}", err=True)
     else:
         made = ledger.plan()
-        reps = effective_reps(made, ledger.amendments())
+        reps = effective_reps(made, ledger.directives.amendments())
     if extend is not None and extend <= reps:
         raise OperatorError(
-            f"{extend} reps are not more than the {reps} planned", where="--extend", hint=f"at least {reps + 1}"
+            f"{extend} reps are not more than the {reps} reps planned",
+            where="--extend",
+            hint=f"give {reps + 1} or more",
         )
     every = trials(made, extend or reps)
     chosen = [trial for trial in every if trial.rep >= reps] if extend else every
     if as_json:
         click.echo(json.dumps({"plan": made.model_dump(mode="json"), "trials": [t._asdict() for t in chosen]}))
-        return
-    _print(made, reps, chosen, show_all=show_all, extend=extend)
+    else:
+        _print(made, reps, chosen, show_all=show_all, extend=extend)
+    if found.file is not None and not freeze and not offline:
+        _warn_of_store(found.store, found.file.where("store") if store is None else "--store")
+
+
+def _warn_of_store(store: Store, where: str) -> None:
+    """Warn if the store does not answer: a preview does not need it, a run does."""
+    from trialfleet_ledger.errors import OperatorError
+    from trialfleet_ledger.store.probe import answers
+
+    try:
+        answers(store)
+    except OperatorError as error:
+        said = f"warning: {where}: `trialfleet run` will refuse this store: {error.message}"
+        click.echo(f"{said}\n  way out: {error.hint}; --offline skips this check", err=True)
 
 
 def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, extend: int | None) -> None:
@@ -74,11 +99,13 @@ def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, 
         p = made.primary
         click.echo(f"primary     {p.treatment} − {p.control}, {p.estimand}, α = {p.alpha:g}")
     if made.limits.cost_usd is not None:
-        click.echo(f"costs       at most {cells * reps * made.limits.cost_usd:g} USD, runs that are lost apart")
+        click.echo(f"cost limit  {cells * reps * made.limits.cost_usd:g} USD, not counting lost attempts")
     if made.cost_usd_campaign is not None:
         click.echo(f"cost cap    {made.cost_usd_campaign:g} USD, {made.limits.cost_usd:g} a trial")
+    if made.wall_clock_s is not None:
+        click.echo(f"wall clock  {made.wall_clock_s:g} s from the first run or submit")
     if extend:
-        click.echo(f"extension   {len(chosen)} more trials for {extend} reps; what is planned stays as it is")
+        click.echo(f"extension   {len(chosen)} more trials for {extend} reps; planned trials do not change")
     click.echo("")
     shown = list(chosen) if show_all else list(islice(chosen, cells))
     for trial in shown:

@@ -1,4 +1,4 @@
-"""`trialfleet prepull`: the image on every node before the campaign starts."""
+"""`trialfleet prepull`: pulls the image on every node before a campaign starts."""
 
 from __future__ import annotations
 
@@ -12,19 +12,23 @@ if TYPE_CHECKING:
 
 @click.command("prepull")
 @click.argument("campaign")
-@click.option("--store", metavar="URL", help="Where the campaign is kept, when it is named.")
+@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
 @click.option(
-    "--node", "nodes", multiple=True, metavar="NAME", help="Only there. [default: all that attempts fit on]"
+    "--node",
+    "nodes",
+    multiple=True,
+    metavar="NAME",
+    help="Pull on this node only. Repeatable. [default: every node that an attempt fits on]",
 )
 def prepull(campaign: str, store: str | None, nodes: tuple[str, ...]) -> None:
-    """Pull the image of CAMPAIGN on every node, so that no attempt waits for it.
+    """Pull the image of CAMPAIGN on the cluster's nodes, so that no attempt waits for it.
 
-    Exit code 2 when a node cannot have it.
+    Exits 2 if a node cannot pull the image.
     """
     from trialfleet_controller.campaigns import find
     from trialfleet_controller.operate.prepull import nodes_for, prepull
     from trialfleet_controller.operate.target import target_of
-    from trialfleet_runner.errors import OperatorError
+    from trialfleet_ledger.errors import OperatorError
 
     target = target_of(find(campaign, store))
     chosen = nodes_for(target.client, target.pod, nodes)
@@ -40,8 +44,8 @@ def prepull(campaign: str, store: str | None, nodes: tuple[str, ...]) -> None:
     prepull(target.client, target.kube, chosen, tell=tell)
     if ready < len(chosen):
         raise OperatorError(
-            f"ready on {ready} of {len(chosen)} nodes",
+            f"the image is ready on only {ready} of {len(chosen)} nodes",
             where=target.kube.image,
-            hint="mend what is said above; attempts on the others would wait and be lost as image_pull",
+            hint="fix what is printed above; attempts on the other nodes would wait and be lost as image_pull",
         )
     click.echo(f"ready on all {ready} nodes")

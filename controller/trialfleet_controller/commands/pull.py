@@ -1,4 +1,4 @@
-"""`trialfleet pull`: a campaign's results as a folder that every reading command takes."""
+"""`trialfleet pull`: copies a campaign's results to a folder that every reading command accepts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from trialfleet_runner.store.protocol import Entry
+    from trialfleet_ledger.store.protocol import ListedKey
 
-# What a campaign may hold and a copy should. Grants are not in it: whoever has one may write a verdict.
+# Keys of a campaign that are copied. Grants are not: a grant permits its holder to write a verdict.
 _RECORDS = re.compile(
     r"campaign\.json|cancel(-now)?\.json|(amendments|halts|looks)/[0-9]+\.json|epochs/[0-9]+\.(json|beat)"
     r"|attempts/[a-z2-7]{26}/[1-9][0-9]*/(intent|start|patch|end)\.json"
@@ -22,7 +22,8 @@ _RECORDS = re.compile(
 _LEFT_OUT = ("grants/",)
 _SEAL = "tables/seal.json"
 _BARE = (
-    "no tables are kept, and `report` counts nothing without: run `trialfleet tables {}` first, or pull bundles"
+    "the store has no tables, and `report` needs tables or bundles: run `trialfleet tables {}` first, then pull "
+    "again, or pull without --no-bundles"
 )
 _REPLACED = re.compile(r"epochs/[0-9]+\.beat|attempts/.*/live\.log\.zst|tables/.*")
 
@@ -30,23 +31,24 @@ _REPLACED = re.compile(r"epochs/[0-9]+\.beat|attempts/.*/live\.log\.zst|tables/.
 @click.command("pull")
 @click.argument("campaign")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--store", metavar="URL", help="Where the campaign is kept, when it is named.")
-@click.option("--no-bundles", is_flag=True, help="Records only.")
+@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@click.option("--no-bundles", is_flag=True, help="Copy records without bundles and live logs.")
 def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> None:
-    """Copy the results of CAMPAIGN into FOLDER, which then serves `show`, `status` and `report` offline.
+    """Copy the results of CAMPAIGN into FOLDER. `show`, `status` and `report` then read that folder offline.
 
-    Again, it brings what is new. Unexpected files are named and left where they are.
+    A repeated pull copies what is new. Unexpected files are named and not copied.
     """
     from trialfleet_controller.campaigns import find
-    from trialfleet_controller.ledger import Ledger
-    from trialfleet_runner.errors import OperatorError
-    from trialfleet_runner.store.directory import DirectoryStore
+    from trialfleet_ledger.errors import OperatorError
+    from trialfleet_ledger.store.directory import DirectoryStore
 
     found = find(campaign, store)
-    Ledger(found.store, found.name).plan()
+    found.ledger.plan()
     target = DirectoryStore(folder.absolute())
     if found.store.url == target.url:
-        raise OperatorError("the folder is the campaign's own store", where=str(folder), hint="name another one")
+        raise OperatorError(
+            "the folder is the campaign's own store", where=str(folder), hint="name another folder"
+        )
     odd: list[str] = []
     wanted = list(_wanted(found.store.list(f"{found.name}/"), found.name, odd, no_bundles=no_bundles))
     there = {entry.key for entry in target.list(f"{found.name}/") if not _is_replaced(found.name, entry.key)}
@@ -58,16 +60,17 @@ def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> No
             target.put(key, raw)
         else:
             target.create(key, raw)
-    click.echo(f"{len(missing)} files pulled into {folder / found.name}, {len(wanted) - len(missing)} were there")
+    present = len(wanted) - len(missing)
+    click.echo(f"{len(missing)} files pulled into {folder / found.name}, {present} already present")
     if no_bundles and f"{found.name}/{_SEAL}" not in {*wanted, *there}:
         click.echo(_BARE.format(campaign), err=True)
     for key in odd[:20]:
-        click.echo(f"left out, not a campaign's: {key!r}", err=True)
+        click.echo(f"not copied, not a file of a campaign: {key!r}", err=True)
     if len(odd) > 20:
         click.echo(f"… and {len(odd) - 20} more", err=True)
 
 
-def _wanted(entries: Iterator[Entry], campaign: str, odd: list[str], *, no_bundles: bool) -> Iterator[str]:
+def _wanted(entries: Iterator[ListedKey], campaign: str, odd: list[str], *, no_bundles: bool) -> Iterator[str]:
     for entry in entries:
         name = entry.key.removeprefix(f"{campaign}/")
         if name.startswith(_LEFT_OUT):

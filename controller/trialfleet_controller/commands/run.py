@@ -1,4 +1,4 @@
-"""`trialfleet run`: from a campaign file to its report."""
+"""`trialfleet run`: runs a campaign file and writes its report."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Unpack
 
 import click
 
-from trialfleet_controller.commands.options import HostOptions, host_options, report_options
-from trialfleet_runner.errors import OperatorError
+from trialfleet_controller.commands.options import HostOptions, host_options, mirror_option, report_options
+from trialfleet_ledger.errors import OperatorError
 
 
 @click.command("run")
 @click.argument("campaign_file", type=click.Path(path_type=Path))
-@click.option("--store", metavar="URL", help="Another store than the campaign file's.")
-@click.option("--mirror", multiple=True, metavar="URL=DIR", help="Read this repository from a local clone.")
+@click.option("--store", metavar="URL", help="Use this store instead of the campaign file's.")
+@mirror_option
 @report_options
 @host_options
-@click.option("--json", "as_json", is_flag=True, help="Progress as JSON lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print progress as JSON lines.")
 def run(
     campaign_file: Path,
     store: str | None,
@@ -30,60 +30,62 @@ def run(
     out: str | None,
     no_report: bool,
     as_json: bool,
+    keep_failed: int,
     **asked: Unpack[HostOptions],
 ) -> None:
-    """Run the campaign of CAMPAIGN_FILE to its end and report.
+    """Run the campaign of CAMPAIGN_FILE to its end and write the report.
 
-    A campaign that exists is gone on with, if the file still means the same.
+    An existing campaign is continued if its file means the same. Exits 3 if the campaign is over and not every
+    planned trial is measured.
     """
+    from trialfleet_controller.backends.local.capacity import UNBOUNDED, local_slots
     from trialfleet_controller.campaigns import from_file
-    from trialfleet_controller.capacity import UNBOUNDED, local_slots
-    from trialfleet_controller.driving import Hosts, drive, finish
-    from trialfleet_controller.ledger import Ledger
-    from trialfleet_controller.making import freeze, make_plan
+    from trialfleet_controller.dispatch.drive_options import DriveOptions
+    from trialfleet_controller.hosting.local_drive import drive, finish
+    from trialfleet_controller.hosting.place import Hosts, early_ray
+    from trialfleet_controller.local_planning import freeze, make_plan
+    from trialfleet_tasks.taskfile import campaign_tasks
 
     found = from_file(campaign_file, store)
     assert found.file is not None
     local = found.file.spec.kubernetes is None
-    hosts = Hosts.asked(
-        **asked,
-        local=local,
-    )
+    hosts = Hosts.asked(**asked, local=local)
     limits = found.file.spec.limits
     if local:
         local_slots(limits.frozen(), limits.parallel or UNBOUNDED)  # a trial that cannot fit is refused first
-    made = make_plan(found.file, found.store, mirror)
-    ledger = Ledger(found.store, found.name)
-    plan, new = freeze(ledger, made)
-    if not new:
-        click.echo(f"{found.name} exists: going on with it", err=True)
-    plan = plan.model_copy(update={"parallel": made.parallel, "kubernetes": made.kubernetes})
-    ending = drive(ledger, plan, as_json=as_json, address=found.address, hosts=hosts)
+    with early_ray(hosts, found.file.spec, len(campaign_tasks(found.file.loaded))) as hosts:
+        made = make_plan(found.file, found.store, mirror)
+        ledger = found.ledger
+        plan, new = freeze(ledger, made)
+        if not new:
+            click.echo(f"{found.name} exists: continuing it", err=True)
+        options = DriveOptions.of(made, keep_failed=keep_failed)
+        ending = drive(ledger, plan, options, as_json=as_json, address=found.address, hosts=hosts)
     conclude(ending.value, named(str(campaign_file), store), as_json=as_json, out=out, report=not no_report)
     finish(ending, found.store.url, found.name)
 
 
 def named(campaign: str, store: str | None) -> tuple[str, ...]:
-    """The words that name a campaign to every command, as the user gave them: a campaign file says more about its
-    store than a URL can."""
+    """The arguments that name a campaign, as the user gave them: a campaign file holds more about its store than a
+    URL does."""
     return (campaign,) if store is None else (campaign, "--store", store)
 
 
 def conclude(ending: str, campaign: tuple[str, ...], *, as_json: bool, out: str | None, report: bool) -> None:
-    """Say how it ended; report unless it was interrupted. `campaign`: see `named`."""
+    """Print how the campaign ended, and report unless it was interrupted. `campaign`: see `named`."""
     if as_json:
         click.echo(json.dumps({"event": "ended", "ending": ending}))
     if report and ending != "interrupted":
-        # On standard output there is one JSON object a line, and nothing else.
+        # Standard output holds one JSON object per line and nothing else.
         with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
             try:
                 _report(campaign, out)
-            except OperatorError as error:  # how the campaign ended is said after this, and matters more
+            except OperatorError as error:  # the caller still reports how the campaign ended, which matters more
                 click.echo(f"no report: {error}", err=True)
 
 
 def _report(campaign: tuple[str, ...], out: str | None) -> None:
-    """The report command of whichever package brings it."""
+    """Call the report command of the package that registers it."""
     for point in metadata.entry_points(group="trialfleet.commands", name="report"):
         command = point.load()
         assert isinstance(command, click.Command)

@@ -1,4 +1,4 @@
-"""`trialfleet show`: one trial, as it was."""
+"""`trialfleet show`: prints everything recorded about one trial."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from trialfleet_controller.fold import Attempt
-    from trialfleet_controller.ledger import Ledger
-    from trialfleet_runner.bundle import Bundle
-    from trialfleet_runner.contract import Outcome, Start
+    from trialfleet_ledger.bundle import Bundle
+    from trialfleet_ledger.fold import StoredAttempt
+    from trialfleet_ledger.ledger import Ledger
+    from trialfleet_ledger.records import Outcome, Start
 
 PARTS = {
     "prompt": ("system.txt", "prompt.txt"),
@@ -30,19 +30,24 @@ _STOPS = {
     "memory": "ran out of memory",
     "disk": "ran out of disk",
 }
-LIMIT = 200_000  # characters of one member that are printed
+LIMIT = 200_000  # characters printed of one file
 
 
 @click.command("show")
 @click.argument("campaign")
 @click.argument("trial")
-@click.option("--store", metavar="URL", help="Where the campaign is kept, when it is named.")
-@click.option("--attempt", type=click.IntRange(1), help="Which attempt's bundle. [default: the last with one]")
-@click.option("--part", type=click.Choice([*PARTS, "attempts"]), multiple=True, help="Only this. [default: all]")
+@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@click.option("--attempt", type=click.IntRange(1), help="Number of the attempt. [default: the last with a bundle]")
 @click.option(
-    "--file", "member", metavar="PATH", help="One file of the bundle, as it is but for terminal escapes."
+    "--part",
+    type=click.Choice([*PARTS, "attempts"]),
+    multiple=True,
+    help="Print only this part. Repeatable. [default: all]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Records and the bundle's file list, for machines.")
+@click.option(
+    "--file", "member", metavar="PATH", help="Print one file of the bundle, with terminal escapes removed."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the records and the bundle's file list as JSON.")
 def show(
     campaign: str,
     trial: str,
@@ -52,18 +57,14 @@ def show(
     member: str | None,
     as_json: bool,
 ) -> None:
-    """Everything about one TRIAL of CAMPAIGN: prompt, patch, tests, trajectory, attempts.
-
-    The beginning of the trial's id is enough.
-    """
+    """Show everything about one TRIAL of CAMPAIGN: prompt, patch, tests, trajectory and attempts."""
     from trialfleet_controller.campaigns import find
-    from trialfleet_controller.ledger import Ledger
     from trialfleet_controller.lookup import trial_id
 
     found = find(campaign, store)
-    ledger = Ledger(found.store, found.name)
+    ledger = found.ledger
     wanted = trial_id(found.store, found.name, trial)
-    chain, outcome = ledger.chain(wanted), ledger.outcome(wanted)
+    chain, outcome = ledger.attempts.chain(wanted), ledger.attempts.outcome(wanted)
     bundle, fault = open_bundle(ledger, chain, attempt)
     if member is not None:
         _print_member(bundle, member, fault)
@@ -72,18 +73,22 @@ def show(
         click.echo(json.dumps(_plain(wanted, chain, outcome, bundle, fault), indent=1))
         return
     parts = part or (*PARTS, "attempts")
-    for line in _lines(wanted, chain, outcome, bundle, fault, parts, full="tests" in part):
+    for line in lines_of(wanted, chain, outcome, bundle, fault, parts, full="tests" in part):
         click.echo(line)
 
 
-def open_bundle(ledger: Ledger, chain: tuple[Attempt, ...], n: int | None) -> tuple[Bundle | None, str | None]:
-    """The bundle of attempt `n` (default: the last that has one), or why it cannot be shown."""
-    from trialfleet_controller import keys
-    from trialfleet_runner.bundle import BundleError, unpack
-    from trialfleet_runner.errors import OperatorError
+def open_bundle(
+    ledger: Ledger, chain: tuple[StoredAttempt, ...], n: int | None
+) -> tuple[Bundle | None, str | None]:
+    """The bundle of attempt `n` (default: the last with a bundle), or the reason why it cannot be shown."""
+    from trialfleet_ledger import keys
+    from trialfleet_ledger.bundle import BundleError, unpack
+    from trialfleet_ledger.errors import OperatorError
 
     if n is not None and n > len(chain):
-        raise OperatorError(f"the trial has {len(chain)} attempts", where="--attempt", hint=f"1 to {len(chain)}")
+        raise OperatorError(
+            f"the trial has {len(chain)} attempts", where="--attempt", hint=f"give 1 to {len(chain)}"
+        )
     candidates = chain if n is None else chain[n - 1 : n]
     ends = [a.end for a in candidates if a.end is not None and a.end.bundle is not None]
     if not ends:
@@ -95,18 +100,18 @@ def open_bundle(ledger: Ledger, chain: tuple[Attempt, ...], n: int | None) -> tu
     try:
         return unpack(raw, end.bundle), None
     except BundleError as error:
-        return None, f"the bundle is not what the end says: {error}"
+        return None, f"the bundle does not match its end record: {error}"
 
 
 def printable(text: str, limit: int = LIMIT) -> str:
-    """Safe for a terminal: what an agent or a test printed must not steer it."""
-    from trialfleet_runner.agents.text import plain
+    """Make text safe for a terminal: output of an agent or a test must not control it."""
+    from trialfleet_runner.untrusted import plain
 
     return plain(text, limit)
 
 
 def _print_member(bundle: Bundle | None, path: str, fault: str | None) -> None:
-    from trialfleet_runner.errors import OperatorError
+    from trialfleet_ledger.errors import OperatorError
 
     if bundle is None:
         raise OperatorError(fault or "no bundle", where=path)
@@ -117,7 +122,11 @@ def _print_member(bundle: Bundle | None, path: str, fault: str | None) -> None:
 
 
 def _plain(
-    trial: str, chain: tuple[Attempt, ...], outcome: Outcome | None, bundle: Bundle | None, fault: str | None
+    trial: str,
+    chain: tuple[StoredAttempt, ...],
+    outcome: Outcome | None,
+    bundle: Bundle | None,
+    fault: str | None,
 ) -> dict[str, Any]:
     return {
         "trial": trial,
@@ -136,9 +145,9 @@ def _plain(
     }
 
 
-def _lines(
+def lines_of(
     trial: str,
-    chain: tuple[Attempt, ...],
+    chain: tuple[StoredAttempt, ...],
     outcome: Outcome | None,
     bundle: Bundle | None,
     fault: str | None,
@@ -146,6 +155,7 @@ def _lines(
     *,
     full: bool,
 ) -> Iterator[str]:
+    """The lines that describe one trial."""
     yield f"trial {trial}"
     if outcome is not None:
         t = outcome.trial
@@ -163,7 +173,16 @@ def _lines(
         if name in parts:
             for path in members:
                 yield from _member(bundle, name, path, full=full)
-    yield from ("", f"more in the bundle (--file PATH): {', '.join(printable(p) for p in bundle.files)}")
+    cut = _cut(bundle)
+    files = ", ".join(f"{printable(path)}{cut.get(path, '')}" for path in bundle.files)
+    yield from ("", f"files in the bundle (print one with --file PATH): {files}")
+
+
+def _cut(bundle: Bundle) -> dict[str, str]:
+    """Path -> note, for files that were cut because they were too long."""
+    return {
+        file.path: f" (cut: {file.left_out:,} bytes omitted)" for file in bundle.manifest.files if file.left_out
+    }
 
 
 def _verdict(outcome: Outcome) -> str:
@@ -176,7 +195,7 @@ def _verdict(outcome: Outcome) -> str:
     )
 
 
-def _attempt(attempt: Attempt) -> str:
+def _attempt(attempt: StoredAttempt) -> str:
     at = datetime.fromtimestamp(attempt.intent.at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     head = f"{attempt.intent.attempt}  {at}{'  scoring only' if attempt.intent.score_only else ''}"
     end = attempt.end
@@ -184,13 +203,13 @@ def _attempt(attempt: Attempt) -> str:
         start = attempt.start
         return f"{head}  no end yet: {'not started' if start is None else _place(start)}"
     if end.loss is not None:
-        return f"{head}  lost ({end.loss.loss}, said by the {end.by}): {printable(end.loss.message)}"
+        return f"{head}  lost ({end.loss.loss}, recorded by the {end.by}): {printable(end.loss.message)}"
     assert end.scored is not None
     return f"{head}  {end.scored.verdict}{'  QUARANTINED' if attempt.quarantined else ''}"
 
 
 def _place(start: Start) -> str:
-    """Where the attempt's runner is, or was."""
+    """Where the attempt's runner runs or ran."""
     if start.pod is not None:
         return f"started in pod {printable(start.host)} on node {printable(start.node or 'unknown')}"
     return f"started on {printable(start.host)}, pid {start.pid}"
@@ -200,13 +219,13 @@ def _member(bundle: Bundle, title: str, path: str, *, full: bool) -> Iterator[st
     text = bundle.text(path)
     if not text:
         return
-    yield from ("", f"── {title}: {path}")
+    yield from ("", f"── {title}: {path}{_cut(bundle).get(path, '')}")
     yield _tests(text, full=full) if path == "tests/results.json" else printable(text.rstrip("\n"))
 
 
 def _tests(text: str, *, full: bool) -> str:
-    """One line a test, those that did not pass first; passed ones are only counted unless `full`. The JSON as it
-    is when it is something else."""
+    """One line per test, those that did not pass first; passed tests are only counted unless `full`. Text that is
+    not a list of results is returned unchanged."""
     try:
         results = json.loads(text)
         rows = [(str(r["outcome"]), str(r["id"])) for r in results]

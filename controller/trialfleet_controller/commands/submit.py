@@ -1,4 +1,4 @@
-"""`trialfleet submit`: the controller itself runs in the cluster."""
+"""`trialfleet submit`: runs the controller as a Job in the cluster."""
 
 from __future__ import annotations
 
@@ -7,42 +7,57 @@ from pathlib import Path
 
 import click
 
+from trialfleet_controller.commands.options import mirror_option
+
 STARTS_S = 60.0
 
 
 @click.command("submit")
 @click.argument("campaign_file", type=click.Path(path_type=Path))
 @click.option(
-    "--controller-image", required=True, metavar="IMAGE", help="Of `trialfleet image build`, for the controller."
+    "--controller-image",
+    required=True,
+    metavar="IMAGE",
+    help="Image of the controller, from `trialfleet image build --target controller`.",
 )
 @click.option(
     "--store-secret",
     metavar="NAME",
-    help="Secret with the store's AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY. [default: trialfleet-store, if there]",
+    help="Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the store. [default: trialfleet-store, if it "
+    "exists]",
 )
 @click.option(
     "--service-account",
     default="trialfleet-controller",
     show_default=True,
     metavar="NAME",
-    help="Of k8s/base; may bring the store's credentials.",
+    help="Service account of the controller (see k8s/base); it may provide the store's credentials.",
 )
 @click.option(
-    "--ray-address", metavar="ADDRESS", help="Join this Ray cluster. [default: Ray starts inside the Job]"
+    "--ray-address", metavar="ADDRESS", help="Use this Ray cluster. [default: the Job starts its own Ray]"
 )
 @click.option(
     "--metrics-port",
     type=click.IntRange(1024, 65535),
     metavar="PORT",
-    help="Where the Job's own Ray exports metrics for Prometheus. [default: nowhere]",
+    help="Port on which the Job's own Ray exports metrics for Prometheus. [default: no metrics]",
 )
-@click.option("--keep-failed", type=click.IntRange(0), default=0, metavar="N", help="The newest failed pods stay.")
-@click.option("--cpu", type=float, default=1, show_default=True, help="What the controller asks for.")
-@click.option("--memory", default="3Gi", show_default=True, help="The most it may use.")
 @click.option(
-    "--env", multiple=True, metavar="NAME=VALUE", help="More environment for the controller; no secrets."
+    "--keep-failed",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Keep the newest N failed pods of each namespace for inspection.",
 )
-@click.option("--mirror", multiple=True, metavar="URL=DIR", help="Read this repository from a local clone.")
+@click.option("--cpu", type=float, default=1, show_default=True, help="CPU request of the controller.")
+@click.option("--memory", default="3Gi", show_default=True, help="Memory request and limit of the controller.")
+@click.option(
+    "--env",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Environment variable of the controller; never a secret. Repeatable.",
+)
+@mirror_option
 def submit(
     campaign_file: Path,
     controller_image: str,
@@ -56,23 +71,23 @@ def submit(
     env: tuple[str, ...],
     mirror: tuple[str, ...],
 ) -> None:
-    """Freeze the campaign of CAMPAIGN_FILE and let a Job in its cluster drive it; this machine may be off.
+    """Freeze the campaign of CAMPAIGN_FILE and start a Job in its cluster that drives it. This machine is not
+    needed afterwards.
 
-    Submitting again finds the same Job. `status`, `logs`, `cancel`, `pull` and `report` need the store alone.
+    A repeated submit finds the same Job. `status`, `logs`, `cancel`, `pull` and `report` need only the store.
     """
+    from trialfleet_controller.backends.kube.client import Client
     from trialfleet_controller.campaigns import from_file
-    from trialfleet_controller.kube.client import Client
-    from trialfleet_controller.ledger import Ledger
-    from trialfleet_controller.making import freeze, make_plan
+    from trialfleet_controller.local_planning import freeze, make_plan
     from trialfleet_controller.operate import submit as submitting
     from trialfleet_controller.operate.job import Submission, job
-    from trialfleet_runner.errors import OperatorError
+    from trialfleet_ledger.errors import OperatorError
 
     if metrics_port is not None and ray_address is not None:
         raise OperatorError(
-            "the nodes of a Ray cluster say themselves where they export",
+            "each node of a Ray cluster configures its own metrics port",
             where="--metrics-port",
-            hint="leave it out",
+            hint="remove --metrics-port, or --ray-address",
         )
     more = submitting.environment(env)
     found = from_file(campaign_file)
@@ -80,11 +95,11 @@ def submit(
     kube = found.file.spec.kubernetes
     if kube is None:
         raise OperatorError(
-            "a campaign of this machine cannot be submitted",
+            "a campaign with the local backend cannot be submitted",
             where=found.file.where("backend"),
-            hint="trialfleet run, or backend: kubernetes and a section kubernetes:",
+            hint="use `trialfleet run`, or set backend: kubernetes and add a section kubernetes:",
         )
-    plan, new = freeze(Ledger(found.store, found.name), make_plan(found.file, found.store, mirror, submits=True))
+    plan, new = freeze(found.ledger, make_plan(found.file, found.store, mirror))
     click.echo(f"{'frozen' if new else 'was frozen already'}: {found.store.url}/{found.name}", err=True)
     store = found.file.spec.store_spec
     manifest = job(

@@ -1,8 +1,8 @@
-"""Who may use how much of a campaign's limits: width, starts a second, money. Pure values.
+"""How much of a campaign's limits each shard may use: width, starts a second, money. Pure values.
 
-Every shard asks again and again; it says what it holds and what it has begun, and is leased what it may use from
-then on. What it held counts as used until it says that it holds less: an answer may be lost on its way, and a
-dispatcher that has died may have begun all that it was allowed to.
+Every shard reports repeatedly what it holds and what it has begun, and gets a lease for what it may use from then
+on. What it held counts as used until it reports that it holds less: an answer may be lost, and a dispatcher that
+died may have begun everything it was allowed to.
 """
 
 from __future__ import annotations
@@ -10,18 +10,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from trialfleet_controller.hosting.division import LIVE_PODS, width
-from trialfleet_controller.shards import Activity, Answers, Ending, Lease, Report, oldest_open_block
-from trialfleet_runner.campaign import Plan
+from trialfleet_controller.backends.protocol import LIVE_PODS
+from trialfleet_controller.dispatch.drive_options import DriveOptions
+from trialfleet_controller.dispatch.shards import (
+    Activity,
+    Answers,
+    DispatcherStatus,
+    Ending,
+    Lease,
+    oldest_open_block,
+)
+from trialfleet_controller.hosting.division import width
+from trialfleet_ledger.campaign import Plan
 
-# A shard that ends like this ends the campaign: the others would wait for its blocks without end.
-CONTAGIOUS = (Ending.INTERRUPTED, Ending.OUTAGE, Ending.OUT_OF_MONEY)
+# A shard that ends like this ends the campaign: the others would wait for its blocks forever.
+CONTAGIOUS = (Ending.INTERRUPTED, Ending.OUTAGE, Ending.OUT_OF_TIME, Ending.OUT_OF_MONEY)
 _WORST_FIRST = (
     Ending.INTERRUPTED,
     Ending.OUTAGE,
     Ending.CANCELLED,
+    Ending.OUT_OF_TIME,
     Ending.OUT_OF_MONEY,
     Ending.HALTED,
+    Ending.INCOMPLETE,
     Ending.COMPLETE,
 )
 
@@ -38,16 +49,20 @@ class Pool:
     creates_burst: int = 1
 
     @staticmethod
-    def of(plan: Plan) -> Pool:
-        whole = Lease.whole(plan)
+    def of(plan: Plan, options: DriveOptions, cost_usd: float | None) -> Pool:
+        """`cost_usd`: the campaign's cap, with every amendment."""
         return Pool(
-            width(plan), whole.money_usd, plan.limits.cost_usd or 0.0, whole.creates_per_s, whole.creates_burst
+            width(plan, options),
+            cost_usd,
+            plan.limits.cost_usd or 0.0,
+            options.creates_per_s,
+            options.creates_burst,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The most that a shard may have in use, whatever it has heard."""
+    """The most that a shard may have in use, whichever lease reached it."""
 
     width: int = 0
     money_usd: float = 0.0
@@ -60,21 +75,21 @@ class Claim:
 class Holder:
     """A shard's latest report that says what it has begun, and its claim."""
 
-    report: Report
+    report: DispatcherStatus
     claim: Claim
 
 
 @dataclass(frozen=True, slots=True)
 class Leasing:
-    """The leases of one campaign. `shards`: how many there are; until each has said what it has begun, nobody gets
-    more than it holds already."""
+    """The leases of one campaign. `shards`: how many there are; until each has reported what it has begun, no
+    shard gets more than it holds."""
 
     pool: Pool
     shards: int
     holders: Mapping[int, Holder] = field(default_factory=dict[int, Holder])
 
-    def asked(self, shard: int, held: Lease | None, report: Report) -> tuple[Leasing, Lease]:
-        """`held`: what the shard was leased last, as far as it has heard; None: nothing yet."""
+    def asked(self, shard: int, held: Lease | None, report: DispatcherStatus) -> tuple[Leasing, Lease]:
+        """`held`: the last lease that the shard received; None: it has received none."""
         if not self._known(report):
             return self, self._complete(shard, self._holding(held))
         said = self._claim(held) | self._claim(report.lease) | self._begun(report)
@@ -85,15 +100,15 @@ class Leasing:
 
     @property
     def settled(self) -> bool:
-        """Whether every shard has said what it has begun."""
+        """Whether every shard has reported what it has begun."""
         return len(self.holders) == self.shards
 
     @property
-    def reports(self) -> list[Report]:
+    def reports(self) -> list[DispatcherStatus]:
         return [holder.report for holder in self.holders.values()]
 
     def ending(self) -> Ending | None:
-        """Why nothing more may start anywhere; None: it goes on."""
+        """Why nothing more may start in any shard; None: trials may start."""
         endings = {report.ending for report in self.reports}
         for ending in CONTAGIOUS:
             if ending in endings:
@@ -101,14 +116,14 @@ class Leasing:
         return Ending.OUT_OF_MONEY if self._money_is_out() else None
 
     def _money_is_out(self) -> bool:
-        """Nobody runs, and what is left pays for no trial."""
+        """No attempt runs, and the money that is left pays for no trial."""
         going = [report for report in self.reports if report.activity is not Activity.OVER and report.open]
         idle = all(report.starved and not report.reserved for report in going)
         return self.settled and bool(going) and idle and self._affordable(self.reports) == 0
 
     # --- claims -------------------------------------------------------------------------------------
 
-    def _known(self, report: Report) -> bool:
+    def _known(self, report: DispatcherStatus) -> bool:
         """Whether the report covers everything that earlier dispatchers of the shard have begun and spent."""
         if report.activity is Activity.STARTING:
             return False
@@ -120,11 +135,12 @@ class Leasing:
     def _claim(self, lease: Lease | None) -> Claim:
         return Claim() if lease is None else Claim(lease.width, lease.money_usd or 0.0)
 
-    def _begun(self, report: Report) -> Claim:
-        """`reserved` counts what is being launched and what is being settled; `running` also what only scores."""
+    def _begun(self, report: DispatcherStatus) -> Claim:
+        """`reserved` includes attempts that are launched or settled just now; `running` includes those that only
+        score."""
         return Claim(max(report.running, report.reserved), self._committed(report))
 
-    def _committed(self, report: Report) -> float:
+    def _committed(self, report: DispatcherStatus) -> float:
         """US dollars: spent, and what runs may still cost."""
         return report.spent_usd + report.reserved * self.pool.trial_usd
 
@@ -145,12 +161,12 @@ class Leasing:
         )
 
     def _urgency(self, shard: int) -> tuple[float, int]:
-        """Who has the oldest open block comes first: the others may be waiting for it."""
+        """The shard with the oldest open block comes first: the others may be waiting for it."""
         block = self.holders[shard].report.oldest_open_block
         return float("inf") if block is None else block, shard
 
-    def _money(self, reports: Sequence[Report], place: int, others: Iterable[Claim]) -> float | None:
-        """In whole trials: half a trial's money in each of two hands would pay for none."""
+    def _money(self, reports: Sequence[DispatcherStatus], place: int, others: Iterable[Claim]) -> float | None:
+        """In whole trials: half a trial's money in each of two shards would pay for none."""
         if self.pool.money_usd is None:
             return None
         wanted = [max(0, report.open - report.reserved) for report in reports]
@@ -158,7 +174,7 @@ class Leasing:
         left = self.pool.money_usd - sum(claim.money_usd for claim in others)
         return max(0.0, min(self._committed(reports[place]) + share, left))
 
-    def _affordable(self, reports: Iterable[Report]) -> int:
+    def _affordable(self, reports: Iterable[DispatcherStatus]) -> int:
         """How many more trials the campaign can pay for."""
         if self.pool.money_usd is None:
             return 1
@@ -166,7 +182,8 @@ class Leasing:
         return max(0, int(left / self.pool.trial_usd + 1e-9))
 
     def _complete(self, shard: int, lease: Lease) -> Lease:
-        """With what does not depend on claims: an old block only holds back, and who is over starts nothing."""
+        """Add what does not depend on claims: an outdated block only holds back, and a shard that is over starts
+        nothing."""
         over = sum(report.activity is Activity.OVER for report in self.reports)
         drivers = max(1, self.shards - over)
         rate = self.pool.creates_per_s
@@ -180,14 +197,14 @@ class Leasing:
         )
 
     def _elsewhere(self, shard: int) -> Answers | None:
-        """Of the provider. None until all have spoken: what a new supervisor hears first is no news."""
+        """What the other shards met at the provider. None until all have reported: first reports are not news."""
         others = [holder.report.answers for index, holder in self.holders.items() if index != shard]
         return sum(others, Answers()) if self.settled else None
 
 
 def fill(amount: int, wanted: Sequence[int]) -> list[int]:
-    """Fair shares of `amount`: nobody gets more than it wants, and who gets less than that gets as much as any
-    other, but for a rest that goes to the first.
+    """Max-min fair shares of `amount`: no share is more than is wanted, and the shares that are less are equal,
+    except for a remainder that goes to the first.
 
     >>> fill(10, [2, 9, 9]), fill(10, [1, 2, 3]), fill(1, [0, 4, 4])
     ([2, 4, 4], [1, 2, 3], [0, 1, 0])

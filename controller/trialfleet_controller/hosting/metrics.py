@@ -1,6 +1,6 @@
-"""What Prometheus sees of a dispatcher, by Ray's exporter. Names and meaning: docs/reference/metrics.md.
+"""Metrics of a dispatcher for Prometheus, through Ray's exporter. Names and meaning: docs/reference/metrics.md.
 
-No counts of passes: a dashboard of them would be a look at the results.
+Passes are not counted: a dashboard of them would be a look at the results.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 from ray.util.metrics import Counter, Gauge, Histogram
 
-from trialfleet_controller.events import Event, Kind
+from trialfleet_controller.dispatch.events import CampaignEvent, EventKind
+from trialfleet_controller.dispatch.shards import DispatcherStatus
+from trialfleet_controller.dispatch.tally import ConditionCounts
 from trialfleet_controller.hosting.division import Shard
-from trialfleet_controller.shards import Report
-from trialfleet_controller.tally import Counts
 
 TAGS = ("campaign", "shard", "namespace")
 LATENCIES_S = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]
@@ -39,19 +39,19 @@ class Meter:
         )
         self._latency.set_default_tags(tags)
 
-    def note(self, event: Event) -> None:
+    def note(self, event: CampaignEvent) -> None:
         self._events.inc(1, tags={"event": event.kind.value})
         latency_s = event.detail.get("latency_s")
-        if event.kind is Kind.LAUNCHED and isinstance(latency_s, float):
+        if event.kind is EventKind.LAUNCHED and isinstance(latency_s, float):
             self._latency.observe(latency_s)
 
-    def report(self, report: Report) -> None:
-        total = sum(report.conditions.values(), Counts())
+    def report(self, report: DispatcherStatus) -> None:
+        total = sum(report.conditions.values(), ConditionCounts())
         for state, count in _states(total).items():
             self._trials.set(count, tags={"state": state})
         for loss, count in report.losses.items():
             self._lost.set(count, tags={"loss": loss.value})
-        self._running.set(report.running)
+        self._running.set(total.running)
         self._spent.set(report.spent_usd)
         if report.oldest_open_block is not None:
             self._oldest.set(report.oldest_open_block)
@@ -59,12 +59,13 @@ class Meter:
             self._width.set(report.lease.width)
 
 
-def _states(total: Counts) -> Mapping[str, int]:
+def _states(total: ConditionCounts) -> Mapping[str, int]:
     return {
         "measured": total.measured,
         "abandoned": total.abandoned,
         "running": total.running,
-        "waiting": total.planned - total.terminal - total.running,
+        "pending": total.pending,
+        "waiting": total.planned - total.terminal - total.running - total.pending,
     }
 
 

@@ -1,21 +1,24 @@
 """Supervisor and dispatchers as actors of Ray: spread over its nodes, restarted by it, rebuilt from the ledger.
 
-The command line owns them all, so they end with it, and none with another.
+The command line owns all actors: they end with it, and the death of one ends no other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, TypeVar
 
-from trialfleet_controller.hosting.host import Host, Job
+from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError
+
+from trialfleet_controller.dispatch.shards import DispatcherStatus
 from trialfleet_controller.hosting.leasing import Pool
-from trialfleet_controller.hosting.messages import Reply, Said, Summary, Supervisor, Unanswered
+from trialfleet_controller.hosting.messages import ShardReport, Summary, Supervisor, SupervisorReply, Unanswered
 from trialfleet_controller.hosting.metrics import Meter
-from trialfleet_controller.hosting.supervisor import Campaign
-from trialfleet_controller.shards import Report
-from trialfleet_runner.errors import OperatorError
+from trialfleet_controller.hosting.shard_host import DispatcherJob, ShardHost
+from trialfleet_controller.hosting.supervisor import CampaignSupervisor
+from trialfleet_ledger.errors import OperatorError
 
 NAMESPACE = "trialfleet"  # of the actors' names, in Ray
 CPUS = 0.1  # of each actor: without any, Ray places at random instead of spreading
@@ -26,54 +29,66 @@ T = TypeVar("T")
 
 
 class ActorSupervisor:
-    """The supervisor's actor, as the others call it. `begun`: of each actor, an answer that it gives once it has
-    begun."""
+    """A client of the supervisor's actor. `begun`: for each actor, a result that is ready once it has started;
+    `cut_off`: whether this process has lost its Ray cluster for good."""
 
-    def __init__(self, actor: Any, begun: Sequence[Any] = ()) -> None:
-        self._actor, self._begun = actor, list(begun)
+    def __init__(
+        self, actor: Any, begun: Sequence[Any] = (), *, cut_off: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._actor, self._begun, self._cut_off = actor, list(begun), cut_off
 
-    def exchange(self, said: Said) -> Reply:
-        return _answer(Reply, lambda: self._actor.exchange.remote(said))
+    def exchange(self, said: ShardReport) -> SupervisorReply:
+        return _answer(SupervisorReply, lambda: self._actor.exchange.remote(said))
 
     def summary(self, interrupts: int) -> Summary:
-        """Raises `OperatorError` when an actor cannot begin at all."""
+        """Raises `OperatorError` if an actor cannot start, or the cluster is gone."""
+        if self._cut_off():
+            raise OperatorError(
+                "the Ray cluster is gone: its head does not respond",
+                where="--ray-address",
+                hint="pods continue; when there is a head again, `trialfleet resume` takes them up",
+            )
         self._begun = _not_begun(self._begun)
         summary = self._actor.summary.options(concurrency_group=HEALTH)
         return _answer(Summary, lambda: summary.remote(interrupts))
 
 
 class ShardDispatcher:
-    """The actor of one shard. Ray runs its constructor anew when its process dies: the ledger says the rest.
-    `supervisor`: its name; a handle would lie in the object store of one node, and could be lost with it."""
+    """The actor of one shard. Ray runs its constructor again when its process dies; the state is in the ledger.
+    `supervisor`: its name, because a handle would lie in the object store of one node and could be lost with
+    it."""
 
-    def __init__(self, job: Job, supervisor: str) -> None:
+    def __init__(self, job: DispatcherJob, supervisor: str) -> None:
         meter = Meter(job.campaign, job.shard)
-        actor = ActorSupervisor(_ray().get_actor(supervisor, namespace=NAMESPACE))
-        self._host = Host(job, actor.exchange, note=meter.note, watch=meter.report)
+        actor = ActorSupervisor(import_module("ray").get_actor(supervisor, namespace=NAMESPACE))
+        self._host = ShardHost(job, actor.exchange, note=meter.note, watch=meter.report)
         self._host.start()
 
-    def report(self) -> Report:
+    def report(self) -> DispatcherStatus:
         return self._host.report()
 
 
 @contextmanager
-def hosted(ray: Any, name: str, pool: Pool, jobs: Sequence[Job]) -> Generator[Supervisor]:
-    """The supervisor's actor, while those of its dispatchers live. `ray`: the module, connected; `name`: how the
-    names of the actors begin."""
-    supervisor = _actor(ray, Campaign, f"{name}-campaign").remote(pool, len(jobs))
+def hosted(
+    ray: Any, name: str, pool: Pool, jobs: Sequence[DispatcherJob], *, cut_off: Callable[[], bool] = lambda: False
+) -> Generator[Supervisor]:
+    """The supervisor's actor; the actors of the dispatchers live inside the block. `ray`: the module, connected;
+    `name`: prefix of the actors' names; `cut_off`: see `ActorSupervisor`."""
+    supervisor = _actor(ray, CampaignSupervisor, f"{name}-campaign").remote(pool, len(jobs))
     actors = [supervisor]
     try:
         for job in jobs:
             dispatcher = _actor(ray, ShardDispatcher, f"{name}-dispatcher-{job.shard.index}")
             actors.append(dispatcher.remote(job, f"{name}-campaign"))
-        yield ActorSupervisor(supervisor, [actor.__ray_ready__.remote() for actor in actors])
+        begun = [actor.__ray_ready__.remote() for actor in actors]
+        yield ActorSupervisor(supervisor, begun, cut_off=cut_off)
     finally:
-        for actor in actors:
+        for actor in () if cut_off() else actors:
             ray.kill(actor)
 
 
 def _actor(ray: Any, kind: type[object], name: str) -> Any:
-    """A lost answer is asked for again by who asked; a method that Ray repeats by itself might run twice."""
+    """No task retries: callers repeat a lost call, and a method that Ray repeats might run twice."""
     return ray.remote(concurrency_groups={HEALTH: 2})(kind).options(
         name=name,
         namespace=NAMESPACE,
@@ -85,12 +100,10 @@ def _actor(ray: Any, kind: type[object], name: str) -> Any:
 
 
 def _answer(kind: type[T], call: Callable[[], Any]) -> T:
-    """Raises `Unanswered` while the actor is restarted or its node cannot be reached; also when a long answer,
-    which stays on that node until it is fetched, went down with it."""
-    from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError
-
+    """Raises `Unanswered` while the actor restarts or its node cannot be reached, and if a long answer was lost
+    with the node that held it."""
     try:
-        answer = _ray().get(call(), timeout=ANSWER_S)
+        answer = import_module("ray").get(call(), timeout=ANSWER_S)
     except (RayActorError, GetTimeoutError, ObjectLostError) as error:
         raise Unanswered(type(error).__name__) from error
     assert isinstance(answer, kind)
@@ -98,10 +111,8 @@ def _answer(kind: type[T], call: Callable[[], Any]) -> T:
 
 
 def _not_begun(answers: list[Any]) -> list[Any]:
-    """Those that are still waited for. An actor whose constructor raises is not restarted."""
-    from ray.exceptions import RayActorError
-
-    ray = _ray()
+    """The answers that are not ready. An actor whose constructor raises is not restarted."""
+    ray = import_module("ray")
     ready: list[Any]
     waiting: list[Any]
     ready, waiting = ray.wait(answers, num_returns=len(answers), timeout=0) if answers else ([], [])
@@ -111,14 +122,8 @@ def _not_begun(answers: list[Any]) -> list[Any]:
         except RayActorError as error:
             if error.actor_init_failed:
                 raise OperatorError(
-                    f"the controller's actors cannot begin: {str(error).strip().splitlines()[-1]}",
+                    f"the controller's actors cannot start: {str(error).strip().splitlines()[-1]}",
                     where="Ray",
-                    hint="Ray's nodes must have this version of trialfleet: run them from the controller image",
+                    hint="run Ray's nodes from the controller image: they must have this version of trialfleet",
                 ) from error
     return waiting
-
-
-def _ray() -> Any:
-    import ray
-
-    return ray

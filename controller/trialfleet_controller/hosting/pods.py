@@ -1,33 +1,39 @@
-"""A campaign's pods, as a dispatcher anywhere reaches them."""
+"""Driving a campaign whose runners are pods: how its dispatchers reach store and pods, and their jobs."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.metadata import version
 
-from trialfleet_controller.backend import Backend
-from trialfleet_controller.hosting.division import Shard
-from trialfleet_controller.ledger import Ledger
-from trialfleet_runner.campaign import Plan, StoreSpec
-from trialfleet_runner.store.open import open_store
-from trialfleet_runner.store.protocol import Store
+from trialfleet_controller.backends.attempt_times import grants_expire_s
+from trialfleet_controller.backends.protocol import Backend
+from trialfleet_controller.dispatch.drive_options import AmendedLimits, DriveOptions
+from trialfleet_controller.dispatch.epochs import Driver
+from trialfleet_controller.dispatch.events import Note
+from trialfleet_controller.dispatch.shards import Ending
+from trialfleet_controller.dispatch.stop_conditions import Interrupt
+from trialfleet_controller.dispatch.tally import CampaignTally
+from trialfleet_controller.hosting.division import Shard, shards, width
+from trialfleet_controller.hosting.leasing import Pool
+from trialfleet_controller.hosting.monitor import monitor
+from trialfleet_controller.hosting.place import Place
+from trialfleet_controller.hosting.shard_host import DispatcherJob
+from trialfleet_controller.status.progress import View
+from trialfleet_controller.trial_order import trials
+from trialfleet_ledger.campaign import Plan, StoreSpec
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.store.open import open_store
+from trialfleet_ledger.store.protocol import Store
 
 
 @dataclass(frozen=True)
 class Pods:
-    """`address`: the store; its `pod_endpoint` is what grants are signed for. `context`: of the kubeconfig; None:
-    as the dispatcher's machine has it, a pod by its service account. `parallel`, `max_pending`, `creates_per_s`
-    and `creates_burst`: this time, whatever is frozen. `keep_failed`: failed pods that stay; `cluster_gone`:
-    pods that nobody saw end are lost with theirs."""
+    """`address`: the store; its `pod_endpoint` is what grants are signed for."""
 
     address: StoreSpec
-    context: str | None
-    parallel: int
-    max_pending: int
-    creates_per_s: float
-    creates_burst: int
-    keep_failed: int = 0
-    cluster_gone: bool = False
+    options: DriveOptions
 
     def store(self) -> Store:
         return open_store(
@@ -37,38 +43,69 @@ class Pods:
             path_style=self.address.path_style,
         )
 
-    def as_asked(self, plan: Plan) -> Plan:
-        """The frozen plan, but for the way to the cluster and how much is asked of it."""
-        assert plan.kubernetes is not None
-        kube = plan.kubernetes.model_copy(
-            update={
-                "context": self.context,
-                "max_pending": self.max_pending,
-                "creates_per_s": self.creates_per_s,
-                "creates_burst": self.creates_burst,
-            }
-        )
-        return plan.model_copy(update={"kubernetes": kube, "parallel": self.parallel})
-
     def backend(self, plan: Plan, shard: Shard, tell: Callable[[str], None]) -> Backend:
-        from trialfleet_controller.kube.backend import KubernetesBackend
+        from trialfleet_controller.backends.kube.backend import THREADS, KubernetesBackend
+        from trialfleet_controller.backends.kube.client import Client
 
-        return KubernetesBackend.open(
-            self.as_asked(plan),
+        options = self.options
+        return KubernetesBackend(
+            plan,
+            Client.connect(options.context, threads=THREADS),
             store_url=self.address.url,
             namespace=shard.namespace,
             shard=shard.index,
-            keep_failed=self.keep_failed,
-            begun=lambda: not self.cluster_gone and begun(Ledger(self.store(), plan.campaign), shard),
+            parallel=options.parallel,
+            max_pending=options.max_pending,
+            keep_failed=options.keep_failed,
+            begun=lambda: not options.cluster_gone and begun(Ledger(self.store(), plan.campaign), shard, plan),
             tell=tell,
         )
 
 
-def begun(ledger: Ledger, shard: Shard) -> bool:
-    """Whether a pod of the shard's namespace has written its start and no end."""
+def begun(ledger: Ledger, shard: Shard, plan: Plan) -> bool:
+    """Whether a pod of the shard's namespace has written its start and no end, and its deadline has not passed."""
+    since = time.time() - grants_expire_s(plan)
     return any(
-        attempt.start is not None and attempt.start.pod is not None and attempt.end is None
+        attempt.start is not None
+        and attempt.start.pod is not None
+        and attempt.end is None
+        and attempt.start.at > since
         for trial in ledger.survey().open
         if shard.shares_namespace(trial)
-        for attempt in ledger.chain(trial)
+        for attempt in ledger.attempts.chain(trial)
     )
+
+
+def drive_shards(
+    plan: Plan,
+    limits: AmendedLimits,
+    access: Pods,
+    place: Place,
+    driver: Driver,
+    interrupt: Interrupt,
+    view: View,
+    note: Note,
+) -> Ending:
+    """Drive every shard to its end. Raises what `monitor` raises."""
+    name = f"{plan.campaign}-{plan.uid[:8]}-{driver.number}"
+    here = version("trialfleet")
+    jobs = [
+        DispatcherJob(plan.campaign, shard, driver.number, limits.reps, access, here, limits.ends_at)
+        for shard in shards(plan, access.options)
+    ]
+    with place(name, Pool.of(plan, access.options, limits.cost_usd), jobs) as supervisor:
+        tally = CampaignTally.of(trials(plan, limits.reps))
+        return monitor(supervisor, driver, interrupt, view, note, empty=tally)
+
+
+def pods(plan: Plan, address: StoreSpec, options: DriveOptions, *, elsewhere: bool) -> Pods:
+    """`elsewhere`: dispatchers run on machines of their own. Those see the store as pods do, and use their own
+    service account instead of this user's kubeconfig."""
+    assert plan.kubernetes is not None
+    seen = address.pod_endpoint or plan.kubernetes.pod_endpoint
+    address = address.model_copy(update={"pod_endpoint": seen})
+    options = replace(options, parallel=width(plan, options))
+    if elsewhere:
+        address = address.model_copy(update={"endpoint": seen or address.endpoint})
+        options = replace(options, context=None)
+    return Pods(address, options)

@@ -1,5 +1,5 @@
-"""The supervisor of one campaign: leases, counters, the wish to stop. It owns no truth: a new one knows everything
-as soon as each dispatcher has spoken once."""
+"""The supervisor of one campaign: leases, counters, requests to stop. It owns no state: a new one knows everything
+once each dispatcher has reported."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from trialfleet_controller.events import Event
+from trialfleet_controller.backends.protocol import Wait
+from trialfleet_controller.dispatch.events import CampaignEvent
+from trialfleet_controller.dispatch.shards import Activity, Answers, DispatcherStatus, Ending, oldest_open_block
+from trialfleet_controller.dispatch.tally import ConditionCounts
 from trialfleet_controller.hosting.leasing import Leasing, Pool, combined
-from trialfleet_controller.hosting.messages import Failure, Reply, Said, Summary
-from trialfleet_controller.shards import Activity, Answers, Ending, Report, oldest_open_block
-from trialfleet_controller.tally import Counts
-from trialfleet_runner.contract import LossClass
+from trialfleet_controller.hosting.messages import DispatcherFailure, ShardReport, Summary, SupervisorReply
+from trialfleet_ledger.records import LossClass
 
-EVENTS = 10_000  # kept for the command line; what comes beyond is counted
+EVENTS = 10_000  # kept for the command line; further ones are only counted
 SILENT_S = 30.0
 
 
-class Campaign:
+class CampaignSupervisor:
     """Methods may be called from any thread."""
 
     def __init__(self, pool: Pool, shards: int, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -28,15 +29,15 @@ class Campaign:
         self._clock = clock
         self._lock = threading.Lock()
         self._interrupts = 0
-        self._reports: dict[int, Report] = {}
+        self._reports: dict[int, DispatcherStatus] = {}
         self._ended: dict[int, Ending] = {}
-        self._failure: Failure | None = None
-        self._events: deque[Event] = deque(maxlen=EVENTS)
+        self._failure: DispatcherFailure | None = None
+        self._events: deque[CampaignEvent] = deque(maxlen=EVENTS)
         self._missed = 0
         self._heard = dict.fromkeys(range(shards), clock())
 
-    def exchange(self, said: Said) -> Reply:
-        """A dispatcher speaks and is leased what it may use from now on."""
+    def exchange(self, said: ShardReport) -> SupervisorReply:
+        """A dispatcher reports, and gets the lease that holds from now on."""
         with self._lock:
             self._heard[said.shard] = self._clock()
             self._reports[said.shard] = said.report
@@ -45,12 +46,12 @@ class Campaign:
             self._failure = self._failure or said.failure
             self._keep(said)
             self._leasing, lease = self._leasing.asked(said.shard, said.held, said.report)
-            # A failure ends the others too; what they run can be taken up again.
+            # A failure ends the other shards too; their attempts can be taken up again.
             interrupts = max(self._interrupts, int(self._failure is not None))
-            return Reply(lease, interrupts)
+            return SupervisorReply(lease, interrupts)
 
     def summary(self, interrupts: int) -> Summary:
-        """How it stands. `interrupts`: how often the operator has asked to stop, so far."""
+        """`interrupts`: how often the operator has asked to stop so far."""
         with self._lock:
             self._interrupts = max(self._interrupts, interrupts)
             events, missed = tuple(self._events), self._missed
@@ -66,7 +67,7 @@ class Campaign:
                 missed=missed,
             )
 
-    def _keep(self, said: Said) -> None:
+    def _keep(self, said: ShardReport) -> None:
         room = EVENTS - len(self._events)
         self._missed += said.missed + max(0, len(said.events) - room)
         self._events.extend(replace(event, shard=said.shard) for event in said.events)
@@ -78,18 +79,21 @@ class Campaign:
         )
 
 
-def added(reports: Iterable[Report]) -> Report:
+def added(reports: Iterable[DispatcherStatus]) -> DispatcherStatus:
     """One report of all shards."""
     every = list(reports)
-    conditions: dict[str, Counts] = {}
+    conditions: dict[str, ConditionCounts] = {}
     losses: Counter[LossClass] = Counter()
+    pending: Counter[Wait] = Counter()
     for report in every:
         losses.update(report.losses)
+        pending.update(report.pending)
         for name, counts in report.conditions.items():
-            conditions[name] = conditions.get(name, Counts()) + counts
-    return Report(
+            conditions[name] = conditions.get(name, ConditionCounts()) + counts
+    return DispatcherStatus(
         activity=_activity(every),
         running=sum(report.running for report in every),
+        pending=dict(pending),
         open=sum(report.open for report in every),
         oldest_open_block=oldest_open_block(every),
         spent_usd=sum(report.spent_usd for report in every),
@@ -102,7 +106,7 @@ def added(reports: Iterable[Report]) -> Report:
     )
 
 
-def _activity(reports: list[Report]) -> Activity:
-    """The earliest of them: what is not driven everywhere is not driven."""
+def _activity(reports: list[DispatcherStatus]) -> Activity:
+    """The earliest activity: a campaign is driven once every shard is."""
     order = list(Activity)
     return min((report.activity for report in reports), key=order.index, default=Activity.STARTING)

@@ -1,1 +1,1 @@
-"""Operating a campaign on Kubernetes from the command line: looked at before, cleaned up after."""
+"""Commands for campaigns on Kubernetes: checks before a campaign, its controller's Job, clean-up after it."""

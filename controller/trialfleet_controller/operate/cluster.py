@@ -1,116 +1,146 @@
-"""A cluster and a campaign's namespaces, looked at without starting anything: cheapest first."""
+"""Checks of a cluster and a campaign's namespaces that start nothing, the cheapest first."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from trialfleet_controller.checks import Check
-from trialfleet_controller.kube.client import Client
-from trialfleet_controller.kube.errors import ApiError, Forbidden, NotFound
+from trialfleet_controller.backends.kube import api_requests
+from trialfleet_controller.backends.kube.api_requests import Json
+from trialfleet_controller.backends.kube.client import Client
+from trialfleet_controller.backends.kube.errors import ApiError, Forbidden, NotFound
+from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_controller.operate import refusals
-from trialfleet_controller.operate.listing import items
+from trialfleet_controller.operate.cluster_capacity import misfit_reason, quota_capacity
 from trialfleet_controller.operate.permissions import DRIVING, Need, missing
-from trialfleet_controller.operate.room import misfit, room
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
-Json = dict[str, Any]
 
 
-def cluster_checks(client: Client, namespaces: Sequence[str], pod: Json, *, width: int | None) -> Iterator[Check]:
-    """`pod`: an attempt's, as it would be created; `width`: how many shall run at once. A "missing" check makes
-    those after it meaningless: stop there."""
+def cluster_checks(
+    client: Client, namespaces: Sequence[str], pod: Json, *, width: int | None, queue: str | None = None
+) -> Iterator[DoctorCheck]:
+    """`pod`: an attempt's, as it would be created; `width`: how many are to run at once; `queue`: the Kueue queue
+    that its pods name. After a "missing" check the following ones are meaningless: stop there."""
     try:
-        yield Check("cluster", "ok", f"Kubernetes {client.version()} at {client.host}")
+        version = client.call(api_requests.VERSION).get("gitVersion", "")
+        yield DoctorCheck("cluster", "ok", f"Kubernetes {version} at {client.host}")
     except ApiError as error:
         yield refusals.unreachable(error, client.host)
         return
     for namespace in namespaces:
-        there = _namespace(client, namespace)
-        yield there
-        if there.result == "missing":
+        check = _namespace(client, namespace)
+        yield check
+        if check.result == "missing":
             continue
         yield permissions_check(client, namespace, DRIVING)
-        yield _takes(client, namespace, pod)
+        yield _admission(client, namespace, pod)
         yield _quota(client, namespace, pod, width)
+        if queue is not None:
+            yield _queue(client, namespace, queue)
     yield _nodes(client, pod)
 
 
-def _namespace(client: Client, namespace: str) -> Check:
-    """Whether it is there, and which Pod Security level it enforces."""
+def _namespace(client: Client, namespace: str) -> DoctorCheck:
+    """Whether it exists, and which Pod Security level it enforces."""
     name = f"namespace {namespace}"
     try:
-        found = client.call("GET", f"/api/v1/namespaces/{namespace}")
+        found = client.call(api_requests.NAMESPACES.get(None, namespace))
     except NotFound:
         return refusals.no_namespace(namespace)
     except Forbidden:
-        return Check(name, "ok", "may not be read: its Pod Security level is not known here")
+        return DoctorCheck(name, "ok", "these credentials may not read it: its Pod Security level is not known")
     except ApiError as error:
-        return Check(name, "missing", str(error), "try again")
+        return DoctorCheck(name, "missing", str(error), "try again")
     labels: Mapping[str, str] = found["metadata"].get("labels") or {}
     level = labels.get(ENFORCE)
     if level == "restricted":
-        return Check(name, "ok", "enforces Pod Security level restricted")
-    return Check(
+        return DoctorCheck(name, "ok", "enforces Pod Security level restricted")
+    return DoctorCheck(
         name,
         "warning",
-        f"enforces Pod Security level {level or 'none'}: attempts keep to restricted, others need not",
+        f"enforces Pod Security level {level or 'none'}: attempts obey restricted, other pods need not",
         f"kubectl label namespace {namespace} {ENFORCE}=restricted",
     )
 
 
-def permissions_check(client: Client, namespace: str, needs: Sequence[Need]) -> Check:
-    """Whether these credentials may do all of it there."""
+def permissions_check(client: Client, namespace: str, needs: Sequence[Need]) -> DoctorCheck:
+    """Whether these credentials have all these permissions."""
     name = f"permissions in {namespace}"
     try:
         lack = missing(client, namespace, needs)
     except ApiError as error:
-        return Check(name, "missing", str(error), "try again")
+        return DoctorCheck(name, "missing", str(error), "try again")
     if lack:
         return refusals.not_allowed(namespace, lack, nothing_at_all=list(needs) == list(DRIVING) == lack)
-    return Check(name, "ok", f"all {len(needs)} that are needed")
+    return DoctorCheck(name, "ok", f"all {len(needs)} that are needed")
 
 
-def _takes(client: Client, namespace: str, pod: Json) -> Check:
-    """The server's whole admission, dry: Pod Security, runtime and priority classes, quota, limits, webhooks."""
+def _admission(client: Client, namespace: str, pod: Json) -> DoctorCheck:
+    """A dry run of the server's admission: Pod Security, runtime and priority classes, quota, limits, webhooks."""
     try:
-        client.call("POST", f"/api/v1/namespaces/{namespace}/pods", query={"dryRun": "All"}, body=pod)
+        client.call(api_requests.PODS.create(namespace, pod, dry_run=True))
     except ApiError as error:
         return refusals.refused_pod(error, namespace)
-    return Check(f"pods in {namespace}", "ok", "an attempt's pod would be admitted")
+    return DoctorCheck(f"pods in {namespace}", "ok", "an attempt's pod would be admitted")
 
 
-def _quota(client: Client, namespace: str, pod: Json, width: int | None) -> Check:
+def _quota(client: Client, namespace: str, pod: Json, width: int | None) -> DoctorCheck:
     name = f"quota of {namespace}"
     try:
-        found = items(client, f"/api/v1/namespaces/{namespace}/resourcequotas")
+        found = client.page(api_requests.RESOURCE_QUOTAS.list(namespace)).items
     except ApiError as error:
-        return Check(name, "ok", f"not known: {error.reason or error.message}")
-    fits, first = room(found, pod)
+        return DoctorCheck(name, "ok", f"not known: {error.reason or error.message}")
+    fits, first = quota_capacity(found, pod)
     if fits is None:
-        return Check(name, "ok", "none that counts attempts")
+        return DoctorCheck(name, "ok", "none that counts attempts")
     if fits == 0:
-        return Check(name, "missing", f"no attempt fits: {first} is used up", "kubectl describe quota; raise it")
+        return DoctorCheck(
+            name, "missing", f"no attempt fits: {first} is used up", "raise it; kubectl describe quota shows it"
+        )
     if width is not None and fits < width:
-        short = f"{fits} attempts fit beside what runs there, limits.parallel is {width}: {first} ends first"
-        return Check(name, "warning", short, "the others wait; raise the quota or lower limits.parallel")
-    return Check(name, "ok", f"{fits} attempts fit beside what runs there")
+        short = f"{fits} more attempts fit, but limits.parallel is {width}: {first} is used up first"
+        return DoctorCheck(name, "warning", short, "raise the quota or lower limits.parallel; the others wait")
+    return DoctorCheck(name, "ok", f"{fits} more attempts fit")
 
 
-def _nodes(client: Client, pod: Json) -> Check:
+def _queue(client: Client, namespace: str, queue: str) -> DoctorCheck:
+    """Whether the LocalQueue exists and admits pods."""
+    name = f"queue {queue} in {namespace}"
     try:
-        nodes = items(client, "/api/v1/nodes")
+        found = client.call(api_requests.LOCAL_QUEUES.get(namespace, queue))
+    except NotFound as error:
+        if queue in error.message:
+            hint = "correct kubernetes.labels (kubectl get localqueues lists the queues), or apply k8s/kueue"
+            return DoctorCheck(name, "missing", "this LocalQueue does not exist", hint)
+        return DoctorCheck(name, "warning", "no kueue.x-k8s.io/v1beta2 in this cluster: attempts do not queue")
     except ApiError as error:
-        return Check("nodes", "ok", f"not known whether an attempt fits: {error.reason or error.message}")
-    reasons = [misfit(node, pod) for node in nodes]
+        return DoctorCheck(name, "ok", f"not known: {error.reason or error.message}")
+    conditions: Sequence[Mapping[str, str]] = found.get("status", {}).get("conditions", ())
+    inactive = next((one for one in conditions if one["type"] == "Active" and one["status"] != "True"), None)
+    if inactive is None:
+        return DoctorCheck(name, "ok", "admits pods when it has quota")
+    return DoctorCheck(
+        name,
+        "warning",
+        f"admits nothing: {inactive.get('message', '')}",
+        "activate the queue; until then attempts wait",
+    )
+
+
+def _nodes(client: Client, pod: Json) -> DoctorCheck:
+    try:
+        nodes = client.page(api_requests.NODES.list()).items
+    except ApiError as error:
+        return DoctorCheck("nodes", "ok", f"not known whether an attempt fits: {error.reason or error.message}")
+    reasons = [misfit_reason(node, pod) for node in nodes]
     fitting = reasons.count(None)
     if fitting:
-        return Check("nodes", "ok", f"an attempt fits on {fitting} of {len(nodes)}")
+        return DoctorCheck("nodes", "ok", f"an attempt fits on {fitting} of {len(nodes)}")
     why = ", ".join(f"{count} × {reason}" for reason, count in Counter(reasons).most_common())
-    return Check(
+    return DoctorCheck(
         "nodes",
         "warning",
-        f"an attempt fits on none of {len(nodes)} nodes ({why}): it waits for an autoscaler, if there is one",
-        "lower limits.cpu, memory or disk, mend kubernetes.node_selector or tolerations, or add a larger node",
+        f"an attempt fits on none of {len(nodes)} nodes ({why}): it waits until an autoscaler adds one",
+        "lower limits.cpu, memory or disk, correct kubernetes.node_selector or tolerations, or add a larger node",
     )

@@ -1,4 +1,4 @@
-"""The controller's Job: values in, manifest out. It holds no campaign file and no credentials."""
+"""Builds the manifest of the controller's Job, which contains no campaign file and no credentials. Pure."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from trialfleet_runner.canonical import digest
+from trialfleet_controller.backends.kube.manifest import STAY
+from trialfleet_ledger.canonical import digest
 
 PROGRAM = "/opt/trialfleet/bin/trialfleet"
 UID = 65532
 SPEC = "trialfleet.dev/spec"
-ROLE = "trialfleet.dev/role"  # opens the API server to this pod, in the network policies of k8s/base
-CONTROLS = "trialfleet.dev/controls"  # not the label of a campaign's attempts: this pod is none
+ROLE = "trialfleet.dev/role"  # the network policies of k8s/base let a pod with it reach the API server
+CONTROLS = "trialfleet.dev/controls"  # not the label of a campaign's attempts: this pod is not an attempt
 STORE_SECRET = "trialfleet-store"  # noqa: S105 - a name
-CONFIG = "trialfleet-controller"  # ConfigMap: environment that is no secret
-BACKOFF_LIMIT = 1000  # restarts, up to five minutes apart: an outage of days is survived
-STOP_S = 120  # a controller that is told to stop lets go of its pods; it does not wait for them
+CONFIG = "trialfleet-controller"  # a ConfigMap with the variables that are not secret
+BACKOFF_LIMIT = 1000  # restarts, up to five minutes apart: enough for an outage of days
+FINISHED_S = 3 * 86400  # how long the Job and its log stay after the end: over a weekend
+STOP_S = 120  # a controller that stops leaves its pods and does not wait for them
 RAY_SECRET = "trialfleet-ray"  # noqa: S105 - a name; of a Ray cluster that asks for a token
 _CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")  # keys of the store's Secret
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One campaign's controller. `campaign`: its place in the store as `resume` takes it; `uid`: of the plan.
+    """One campaign's controller. `campaign`: the argument of `resume`; `uid`: of the plan.
 
-    `endpoint`: the store as pods see it, None: AWS. `store_secret`: a Secret with AWS_ACCESS_KEY_ID and
-    AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN); None: the one of k8s/base where it is there, else the service
-    account brings credentials by itself.
+    `endpoint`: of the store as pods see it, None: AWS. `store_secret`: a Secret with AWS_ACCESS_KEY_ID and
+    AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN); None: the Secret of k8s/base if it exists, else the service
+    account provides credentials.
     """
 
     campaign: str
@@ -49,44 +51,43 @@ class Submission:
 
     @property
     def name(self) -> str:
-        """One Job per campaign: whoever submits again finds it."""
+        """One Job per campaign: a second submission finds it."""
         return f"trialfleet-controller-{self.uid[:8]}"
 
 
-def job(asked: Submission) -> dict[str, Any]:
-    """The Job. `trialfleet.dev/spec` on it is the digest of the rest, so that another one of this name is seen."""
-    labels = {"app.kubernetes.io/name": "trialfleet-controller", ROLE: "controller", CONTROLS: asked.uid}
+def job(submission: Submission) -> dict[str, Any]:
+    """The Job. Its annotation `trialfleet.dev/spec` is the digest of the rest: it shows whether an existing Job
+    differs."""
+    labels = {"app.kubernetes.io/name": "trialfleet-controller", ROLE: "controller", CONTROLS: submission.uid}
     whole: dict[str, Any] = {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": asked.name, "namespace": asked.namespace, "labels": labels},
+        "metadata": {"name": submission.name, "namespace": submission.namespace, "labels": labels},
         "spec": {
             "backoffLimit": BACKOFF_LIMIT,
-            "podReplacementPolicy": "Failed",  # never two controllers side by side
-            "template": {"metadata": {"labels": labels, "annotations": _annotations(asked)}, "spec": _pod(asked)},
+            "ttlSecondsAfterFinished": FINISHED_S,
+            "podReplacementPolicy": "Failed",  # never two controllers at once
+            "template": {
+                "metadata": {"labels": labels, "annotations": _annotations(submission)},
+                "spec": _pod(submission),
+            },
         },
     }
-    whole["metadata"]["annotations"] = {"trialfleet.dev/campaign": asked.campaign, SPEC: digest(whole)}
+    whole["metadata"]["annotations"] = {"trialfleet.dev/campaign": submission.campaign, SPEC: digest(whole)}
     return whole
 
 
-_KEEP = {
-    "karpenter.sh/do-not-disrupt": "true",
-    "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
-}
+def _annotations(submission: Submission) -> dict[str, str]:
+    if submission.metrics_port is None:
+        return dict(STAY)
+    return {**STAY, "prometheus.io/scrape": "true", "prometheus.io/port": str(submission.metrics_port)}
 
 
-def _annotations(asked: Submission) -> dict[str, str]:
-    if asked.metrics_port is None:
-        return _KEEP
-    return {**_KEEP, "prometheus.io/scrape": "true", "prometheus.io/port": str(asked.metrics_port)}
-
-
-def _pod(asked: Submission) -> dict[str, Any]:
+def _pod(submission: Submission) -> dict[str, Any]:
     return {
         "restartPolicy": "OnFailure",
-        "serviceAccountName": asked.service_account,
-        "automountServiceAccountToken": True,  # its account may do what k8s/base lists, in this namespace
+        "serviceAccountName": submission.service_account,
+        "automountServiceAccountToken": True,  # its account may do what k8s/base allows in this namespace
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": STOP_S,
         "securityContext": {
@@ -96,30 +97,34 @@ def _pod(asked: Submission) -> dict[str, Any]:
             "fsGroup": UID,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        **({"imagePullSecrets": [{"name": name} for name in asked.pull_secrets]} if asked.pull_secrets else {}),
-        "containers": [_container(asked)],
+        **(
+            {"imagePullSecrets": [{"name": name} for name in submission.pull_secrets]}
+            if submission.pull_secrets
+            else {}
+        ),
+        "containers": [_container(submission)],
         "volumes": [
             {"name": "tmp", "emptyDir": {"sizeLimit": "4Gi"}},
-            # Ray's objects: the runtime's own /dev/shm is 64 MiB
+            # for Ray's objects: the default /dev/shm has 64 MiB
             {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "512Mi"}},
         ],
     }
 
 
-def _container(asked: Submission) -> dict[str, Any]:
-    ray = ["--ray-address", asked.ray_address] if asked.ray_address else []
-    port = asked.metrics_port
+def _container(submission: Submission) -> dict[str, Any]:
+    ray = ["--ray-address", submission.ray_address] if submission.ray_address else []
+    port = submission.metrics_port
     metrics = [] if port is None else ["--metrics-port", str(port)]
-    keep = ["--keep-failed", str(asked.keep_failed)] if asked.keep_failed else []
+    keep = ["--keep-failed", str(submission.keep_failed)] if submission.keep_failed else []
     ports = {} if port is None else {"ports": [{"name": "metrics", "containerPort": port}]}
     return {
         "name": "controller",
-        "image": asked.image,
+        "image": submission.image,
         "imagePullPolicy": "IfNotPresent",
         "command": [
             PROGRAM,
             "resume",
-            asked.campaign,
+            submission.campaign,
             "--in-cluster",
             "--no-report",
             "--json",
@@ -129,38 +134,40 @@ def _container(asked: Submission) -> dict[str, Any]:
         ],
         **ports,
         "envFrom": [{"configMapRef": {"name": CONFIG, "optional": True}}],
-        "env": _env(asked),
+        "env": _env(submission),
         "resources": {
-            "requests": {"cpu": f"{asked.cpu:g}", "memory": asked.memory},
-            "limits": {"memory": asked.memory},
+            "requests": {"cpu": f"{submission.cpu:g}", "memory": submission.memory},
+            "limits": {"memory": submission.memory},
         },
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         },
-        "terminationMessagePolicy": "FallbackToLogsOnError",  # what the operator must mend stands there
+        "terminationMessagePolicy": "FallbackToLogsOnError",  # the log says what the operator must correct
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}, {"name": "shm", "mountPath": "/dev/shm"}],  # noqa: S108
     }
 
 
-def _env(asked: Submission) -> list[dict[str, Any]]:
-    style = {None: None, True: "1", False: "0"}[asked.path_style]
+def _env(submission: Submission) -> list[dict[str, Any]]:
+    style = {None: None, True: "1", False: "0"}[submission.path_style]
     plain = {
-        "HOME": "/tmp",  # noqa: S108 - the only place to write
-        "AWS_ENDPOINT_URL_S3": asked.endpoint,
+        "HOME": "/tmp",  # noqa: S108 - the only writable folder
+        "AWS_ENDPOINT_URL_S3": submission.endpoint,
         "TRIALFLEET_S3_PATH_STYLE": style,
-        "AWS_REGION": asked.region,
-        **asked.env,
+        "AWS_REGION": submission.region,
+        **submission.env,
     }
-    from_secret = [{"name": key, "valueFrom": {"secretKeyRef": _credential(asked, key)}} for key in _CREDENTIALS]
+    from_secret = [
+        {"name": key, "valueFrom": {"secretKeyRef": _credential(submission, key)}} for key in _CREDENTIALS
+    ]
     token = {"name": RAY_SECRET, "key": "RAY_AUTH_TOKEN", "optional": True}
-    of_ray = [{"name": "RAY_AUTH_TOKEN", "valueFrom": {"secretKeyRef": token}}] if asked.ray_address else []
+    of_ray = [{"name": "RAY_AUTH_TOKEN", "valueFrom": {"secretKeyRef": token}}] if submission.ray_address else []
     given = [{"name": name, "value": value} for name, value in plain.items() if value is not None]
     return [*given, *from_secret, *of_ray]
 
 
-def _credential(asked: Submission, key: str) -> dict[str, Any]:
-    """Long-lived keys have no session token; a Secret that was named is there, or the pod does not start."""
-    optional = asked.store_secret is None or key == "AWS_SESSION_TOKEN"
-    return {"name": asked.store_secret or STORE_SECRET, "key": key, "optional": optional}
+def _credential(submission: Submission, key: str) -> dict[str, Any]:
+    """Long-lived keys have no session token. A named Secret must exist, or the pod does not start."""
+    optional = submission.store_secret is None or key == "AWS_SESSION_TOKEN"
+    return {"name": submission.store_secret or STORE_SECRET, "key": key, "optional": optional}

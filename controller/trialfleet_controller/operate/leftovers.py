@@ -1,52 +1,65 @@
-"""What a campaign leaves in its namespaces: pods whose attempts have ended, and the ConfigMap that owns them."""
+"""Deletes what a campaign leaves in its namespaces: pods of ended attempts, and the ConfigMap that owns all
+pods."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
-from trialfleet_controller import keys
-from trialfleet_controller.kube import names
-from trialfleet_controller.kube.client import Client
-from trialfleet_controller.kube.errors import ApiError, Conflict, Forbidden, NotFound
-from trialfleet_controller.operate.listing import pods
-from trialfleet_runner.campaign import KubernetesSpec, Plan
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.store.protocol import Store
+from trialfleet_controller.backends.kube import names
+from trialfleet_controller.backends.kube.api_requests import CONFIG_MAPS, JOBS, PODS
+from trialfleet_controller.backends.kube.client import Client, pods
+from trialfleet_controller.backends.kube.errors import ApiError, Conflict, Forbidden, NotFound
+from trialfleet_controller.backends.kube.owner import KEPT_S, Expiry
+from trialfleet_ledger import keys
+from trialfleet_ledger.campaign import KubernetesSpec, Plan
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.store.protocol import Store
 
 
 def ended(store: Store, campaign: str) -> set[tuple[str, int]]:
-    """(trial, attempt) of every end in the ledger: whatever its pod still does, it does not count."""
+    """(trial, attempt) of every end in the ledger. What its pod still does has no effect."""
     parsed = (keys.parse_attempt(campaign, entry.key) for entry in store.list(keys.attempts(campaign)))
     return {(key.trial, key.attempt) for key in parsed if key is not None and key.name == "end.json"}
 
 
 def delete_ended(client: Client, plan: Plan, over: set[tuple[str, int]]) -> int:
-    """Deletes the campaign's pods of ended attempts, in every namespace; how many. Raises `OperatorError`."""
+    """Deletes the pods of ended attempts in every namespace; returns how many. Raises `OperatorError`."""
     kube, count = _of(plan), 0
     for namespace in kube.namespaces:
-        with _said(namespace):
+        with _operator_errors(namespace):
             for pod in list(pods(client, namespace, names.selector(plan.uid))):
                 if (pod.label(names.TRIAL), _number(pod.label(names.ATTEMPT))) in over:
                     with suppress(NotFound, Conflict):
-                        client.delete_pod(namespace, pod.name, uid=pod.uid, grace_s=0)
+                        client.call(PODS.delete(namespace, pod.name, uid=pod.uid, grace_s=0))
                         count += 1
     return count
 
 
 def delete_owner(client: Client, plan: Plan) -> int:
-    """Deletes the campaign's ConfigMap in every namespace, and thereby all its pods; how many there were."""
+    """Deletes the campaign's ConfigMap in every namespace, and thereby all its pods; returns how many there
+    were."""
     count = 0
     for namespace in _of(plan).namespaces:
-        with _said(namespace), suppress(NotFound):
-            client.delete_config_map(namespace, names.config_map(plan.uid))
-            count += 1
+        with _operator_errors(namespace):
+            with suppress(NotFound):
+                client.call(CONFIG_MAPS.delete(namespace, names.config_map(plan.uid)))
+                count += 1
+            with suppress(NotFound):
+                client.call(JOBS.delete(namespace, names.expiry(plan.uid), propagation="Background"))
     return count
 
 
+def keep_owner(client: Client, plan: Plan) -> None:
+    """Keeps failed pods for inspection: they stay for `KEPT_S` more, or until `gc`."""
+    for namespace in _of(plan).namespaces:
+        with _operator_errors(namespace), suppress(NotFound):
+            Expiry(client, namespace, plan, KEPT_S).renew()
+
+
 @contextmanager
-def _said(namespace: str) -> Generator[None]:
-    """A cluster's refusal, as the operator's to mend."""
+def _operator_errors(namespace: str) -> Generator[None]:
+    """Turns an API error into one that the operator can fix."""
     try:
         yield
     except ApiError as error:

@@ -1,5 +1,5 @@
-"""Everything that could stop a campaign on a cluster, found before its first trial: what `doctor` lists, and what
-planning refuses at the first finding."""
+"""Finds what could stop a campaign on a cluster before its first trial. `doctor` lists all findings; planning
+refuses at the first."""
 
 from __future__ import annotations
 
@@ -7,97 +7,115 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from trialfleet_controller.checks import Check
-from trialfleet_controller.operate.cluster import cluster_checks, permissions_check
-from trialfleet_controller.operate.permissions import SUBMITTING
+from trialfleet_controller.backends.attempt_times import grants_expire_s
+from trialfleet_controller.doctor_check import DoctorCheck
+from trialfleet_controller.operate.cluster import cluster_checks
 from trialfleet_controller.operate.probing import Probed, probe_cluster
-from trialfleet_controller.operate.target import Target, of_file
+from trialfleet_controller.operate.refusals import error_of_check
+from trialfleet_controller.operate.target import ClusterTarget, of_file
 from trialfleet_controller.operate.waiting import secret_made
-from trialfleet_controller.orders import grants_expire_s
-from trialfleet_controller.spec import CampaignFile
+from trialfleet_controller.planning.campaign_file import CampaignFile
+from trialfleet_ledger.campaign import KubernetesPlan, KubernetesSpec
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.store.protocol import Store
 from trialfleet_runner.agents.protocol import Identity
-from trialfleet_runner.campaign import KubernetesPlan, KubernetesSpec
-from trialfleet_runner.contract import AgentSpec
+from trialfleet_runner.context import texts
 from trialfleet_runner.environment import RECIPE_CHARS, environment_ref, recipe
-from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.interpreters import find_interpreter
-from trialfleet_runner.store.protocol import Store
-from trialfleet_runner.taskfile import LoadedTask, campaign_tasks
+from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks
 
 FEW_PROCESSES = 256  # below it a test suite that forks may hit the node's limit
+MANY_PODS = 110  # a kubelet's default limit
 
 
 def clear(
-    file: CampaignFile, store: Store | None, *, say: Callable[[str], None], submits: bool = False
+    file: CampaignFile, store: Store | None, *, say: Callable[[str], None]
 ) -> tuple[Identity, KubernetesPlan]:
-    """The agent in the campaign's image, and what the plan freezes of the cluster; `store` None: nothing is frozen
-    yet. Raises `OperatorError` for the first thing that is missing."""
-    target, needed = of_file(file), environments(campaign_tasks(file.loaded))
-    kube = target.kube
-    for check in cluster_checks(target.client, kube.namespaces, target.pod, width=target.width):
+    """The agent in the campaign's image, and what the plan freezes of the cluster. `store` None: nothing is frozen
+    yet. Raises `OperatorError` for the first missing thing."""
+
+    def tell(namespace: str) -> None:
+        say(f"checking image and network with a probe pod in {namespace}")
+
+    target, probes = of_file(file), list[Probed]()
+    for check in _findings(target, campaign_tasks(file.loaded), store, probes, say=say, before=tell):
         _refuse(check)
-    if submits:
-        _refuse(permissions_check(target.client, kube.namespaces[0], SUBMITTING))
-    if store is not None:
-        _refuse(credentials_check(target, store))
-    probes: list[Probed] = []
-    for namespace in kube.namespaces:
-        say(f"looking at image and network with a probe pod in {namespace}")
-        probes.append(_probe(target, namespace, store, say))
-        for check in probe_checks(probes[-1], kube, target.plan.agent, needed):
-            _refuse(check)
     identity = probes[0].report.agent
-    assert identity is not None, "its check says so"
+    assert identity is not None, "its check has passed"
     _refuse(_same_image(probes))
     enforced = all(probed.report.network == "enforced" for probed in probes)
-    found = {"image_id": probes[0].image_id, "network": "enforced" if enforced else "unenforced"}
-    return identity, kube.model_copy(update=found)
+    by_digest = {probed.by_digest for probed in probes}
+    found = {
+        "image_id": probes[0].image_id,
+        "by_digest": by_digest.pop() if len(by_digest) == 1 else None,
+        "network": "enforced" if enforced else "unenforced",
+    }
+    return identity, target.kube.model_copy(update=found)
 
 
-def findings(target: Target, tasks: Sequence[LoadedTask], store: Store) -> Iterator[Check]:
-    """The same for `doctor`: all of it, up to the first thing without which the rest means nothing."""
-    broken = False
-    for check in cluster_checks(target.client, target.kube.namespaces, target.pod, width=target.width):
+def findings(
+    target: ClusterTarget, tasks: Sequence[LoadedTask], store: Store, *, say: Callable[[str], None]
+) -> Iterator[DoctorCheck]:
+    """The checks of `doctor`: all, or up to the first failure that makes the rest meaningless."""
+    return _findings(target, tasks, store, [], say=say)
+
+
+def _findings(
+    target: ClusterTarget,
+    tasks: Sequence[LoadedTask],
+    store: Store | None,
+    probes: list[Probed],
+    *,
+    say: Callable[[str], None],
+    before: Callable[[str], None] = lambda _: None,
+) -> Iterator[DoctorCheck]:
+    """`probes` gets what the probe pods found; `before` is called with a namespace before it is probed."""
+    broken, kube = False, target.kube
+    for check in cluster_checks(target.client, kube.namespaces, target.pod, width=target.width, queue=kube.queue):
         yield check
         broken = broken or check.result == "missing"
-    yield credentials_check(target, store)
+    if store is not None:
+        yield credentials_check(target, store)
     if broken:
-        yield Check("probe pod", "warning", "not started: mend the above first")
+        yield DoctorCheck("probe pod", "warning", "not started: fix the above first")
         return
-    several = len(target.kube.namespaces) > 1
     needed = environments(tasks)
-    for namespace in target.kube.namespaces:
+    for namespace in kube.namespaces:
+        before(namespace)
         try:
-            probed = _probe(target, namespace, store, lambda _: None)
+            probes.append(_probe(target, namespace, store, say))
         except OperatorError as error:
-            yield Check(error.where or "probe pod", "missing", error.message, error.hint)
+            yield DoctorCheck(error.where or "probe pod", "missing", error.message, error.hint)
             continue
-        for check in probe_checks(probed, target.kube, target.plan.agent, needed):
-            yield replace(check, name=f"{check.name} in {namespace}") if several else check
+        for check in probe_checks(probes[-1], kube, target.settings.agent, needed):
+            yield replace(check, name=f"{check.name} in {namespace}") if len(kube.namespaces) > 1 else check
 
 
-def _probe(target: Target, namespace: str, store: Store | None, say: Callable[[str], None]) -> Probed:
-    """Secrets, policies and defaults are a namespace's own: each is looked at."""
+def _probe(target: ClusterTarget, namespace: str, store: Store | None, say: Callable[[str], None]) -> Probed:
+    """Each namespace is probed: it has its own Secrets, policies and defaults."""
     kube = target.kube.model_copy(update={"namespaces": (namespace,)})
-    return probe_cluster(target.client, kube, target.plan.agent, store, say=say)
+    return probe_cluster(target.client, kube, target.settings.agent, store, say=say)
 
 
-def _same_image(probes: Sequence[Probed]) -> Check:
+def _same_image(probes: Sequence[Probed]) -> DoctorCheck:
     found = sorted({probed.image_id for probed in probes})
     if len(found) == 1:
-        return Check("image", "ok", found[0])
+        return DoctorCheck("image", "ok", found[0])
     nodes = ", ".join(f"{probed.image_id} on {probed.node}" for probed in probes)
-    return Check("image", "missing", f"it is not the same everywhere: {nodes}", "name it by digest: NAME@sha256:…")
+    return DoctorCheck(
+        "image", "missing", f"nodes have different images: {nodes}", "name the image by digest: NAME@sha256:…"
+    )
 
 
-def credentials_check(target: Target, store: Store) -> Check:
-    """Grants are signed at the launch, for as long as an attempt can be pending and run."""
-    name, lives_s = "grants", grants_expire_s(target.plan)
+def credentials_check(target: ClusterTarget, store: Store) -> DoctorCheck:
+    """Whether grants can be signed for as long as an attempt can be pending and run."""
+    name, lives_s = "grants", grants_expire_s(target.settings)
     try:
-        store.grant_get(f"{target.plan.campaign}/campaign.json", expires_s=lives_s)
+        store.grant_get(f"{target.settings.campaign}/campaign.json", expires_s=lives_s)
     except OperatorError as error:
-        return Check(name, "missing", error.message, error.hint)
-    return Check(name, "ok", f"can be signed for {lives_s / 3600:.1f} h")
+        return DoctorCheck(name, "missing", error.message, error.hint)
+    return DoctorCheck(name, "ok", f"can be signed for {lives_s / 3600:.1f} h")
 
 
 def environments(tasks: Iterable[LoadedTask]) -> dict[str, list[LoadedTask]]:
@@ -112,24 +130,49 @@ def environments(tasks: Iterable[LoadedTask]) -> dict[str, list[LoadedTask]]:
 
 def probe_checks(
     probed: Probed, kube: KubernetesSpec, agent: AgentSpec, needed: Mapping[str, Sequence[LoadedTask]]
-) -> Iterator[Check]:
-    """What the probe pod saw. Pure."""
+) -> Iterator[DoctorCheck]:
+    """What the probe pod found. Pure."""
     report = probed.report
-    yield Check("image", "ok", f"{kube.image} is {probed.image_id} on {probed.node}")
+    yield _image(probed, kube)
+    yield _texts(report.texts, kube)
     yield _baked(report.baked, kube, needed)
     yield _agent(probed, kube, agent)
     yield _model(probed, kube)
     yield _store(probed)
     yield _network(probed, kube)
     yield _processes(report.threads)
+    yield _users(report.user, kube)
 
 
-def _baked(there: Mapping[str, str], kube: KubernetesSpec, needed: Mapping[str, Sequence[LoadedTask]]) -> Check:
+def _image(probed: Probed, kube: KubernetesSpec) -> DoctorCheck:
+    tag = "no registry has a digest for it: pods use the name in the file"
+    how = tag if probed.by_digest is None else f"pods use {probed.by_digest}"
+    return DoctorCheck("image", "ok", f"{kube.image} is {probed.image_id} on {probed.node}; {how}")
+
+
+def _texts(there: str, kube: KubernetesSpec) -> DoctorCheck:
+    """Prompts and hooks are written in the image; the plan is made here."""
+    name = "texts"
+    if there == texts.digest():
+        return DoctorCheck(name, "ok", "the image has the texts for models that this installation has")
+    return DoctorCheck(
+        name,
+        "missing",
+        f"image {kube.image} has other texts for models than {texts.FOLDER}",
+        "trialfleet image build, and name the new image in kubernetes.image",
+    )
+
+
+def _baked(
+    there: Mapping[str, str], kube: KubernetesSpec, needed: Mapping[str, Sequence[LoadedTask]]
+) -> DoctorCheck:
     lacking = [task for name, tasks in needed.items() if name not in there for task in tasks]
     if not lacking:
-        return Check("environments", "ok", f"{len(needed)} of {len(there)} in the image are these tasks'")
+        return DoctorCheck(
+            "environments", "ok", f"the image has all {len(needed)} that these tasks need, of {len(there)} in it"
+        )
     files = " ".join(dict.fromkeys(os.path.relpath(task.file) for task in lacking))
-    return Check(
+    return DoctorCheck(
         "environments",
         "missing",
         f"image {kube.image} lacks the environments of {', '.join(task.id for task in lacking)}",
@@ -138,68 +181,72 @@ def _baked(there: Mapping[str, str], kube: KubernetesSpec, needed: Mapping[str, 
 
 
 def _installing(agent: AgentSpec) -> str:
-    """The option that brings it; a program of kind command comes with the base."""
+    """The option of `image build` that adds the agent; a program of kind command comes with the base image."""
     version = f"@{agent.version}" if agent.version else ""
     return {"command": "--base IMAGE ", "claude-code": f"--agents claude-code{version} "}.get(agent.kind, "")
 
 
-def _agent(probed: Probed, kube: KubernetesSpec, agent: AgentSpec) -> Check:
+def _agent(probed: Probed, kube: KubernetesSpec, agent: AgentSpec) -> DoctorCheck:
     name, found = f"agent {agent.kind}", probed.report.agent
     if found is None:
-        return Check(
+        return DoctorCheck(
             name,
             "missing",
             f"in image {kube.image}: {probed.report.agent_error}",
             f"trialfleet image build {_installing(agent)}…, and name the new image in kubernetes.image",
         )
-    return Check(name, "ok", f"version {found.version} in the image")
+    return DoctorCheck(name, "ok", f"version {found.version} in the image")
 
 
-def _model(probed: Probed, kube: KubernetesSpec) -> Check:
+def _model(probed: Probed, kube: KubernetesSpec) -> DoctorCheck:
     error, secret = probed.report.model_error, kube.model_secret
     if error is None:
-        return Check("credentials", "ok", "all that the agent needs")
+        return DoctorCheck("credentials", "ok", "all that the agent needs")
     make = secret_made(secret or "model-keys")
     if secret is None:
-        return Check("credentials", "missing", error, f"{make}; and kubernetes: {{model_secret: model-keys}}")
-    return Check("credentials", "missing", f"{error} in Secret {secret}", make)
+        return DoctorCheck(
+            "credentials", "missing", error, f"{make}; and kubernetes: {{model_secret: model-keys}}"
+        )
+    return DoctorCheck("credentials", "missing", f"{error} in Secret {secret}", make)
 
 
-def _store(probed: Probed) -> Check:
+def _store(probed: Probed) -> DoctorCheck:
     name, error = "store from pods", probed.report.store_error
     if error is not None:
-        return Check(
+        return DoctorCheck(
             name,
             "missing",
-            f"reached from here and not from pods: {error}",
-            "name the address that pods see in store.pod_endpoint, and let network policies pass it",
+            f"pods cannot reach it, this machine can: {error}",
+            "set store.pod_endpoint to the address that pods see, and allow it in the network policies",
         )
     broken = [check for check in probed.report.store if check.holds is False]
     if broken:
         what = "; ".join(f"{check.name}: {check.detail}" for check in broken)
-        return Check(
+        return DoctorCheck(
             name, "missing", what, "let pods reach the store itself, without a proxy that changes requests"
         )
-    return Check(name, "ok", "grants are honoured")
+    return DoctorCheck(name, "ok", "accepts grants from pods")
 
 
-def _network(probed: Probed, kube: KubernetesSpec) -> Check:
+def _network(probed: Probed, kube: KubernetesSpec) -> DoctorCheck:
     report = probed.report
     if report.network == "enforced":
         tried = len([one for one in report.canary if one.answer != "unresolved"])
-        found = f"enforced: none of {tried} forbidden addresses answers"
+        found = f"enforced: none of {tried} forbidden addresses is reachable"
         late = [one.address for one in report.canary if one.at_first]
         if not late:
-            return Check("network", "ok", found)
-        found = f"{found}; at first {', '.join(late)} did: pods are cut off only some time after their start"
-        return Check("network", "warning", found, "a network plugin that cuts pods off before they start")
+            return DoctorCheck("network", "ok", found)
+        found = (
+            f"{found}; at first {', '.join(late)} was: the policy takes effect only some time after a pod starts"
+        )
+        return DoctorCheck(
+            "network", "warning", found, "use a network plugin that applies policies before pods start"
+        )
     reached = [one.address for one in report.canary if one.answer == "connected"]
-    found = (
-        f"unenforced: a pod reaches {', '.join(reached)}, so agents would" if reached else "nothing could be tried"
-    )
+    found = f"unenforced: a pod reaches {', '.join(reached)}" if reached else "no address could be tried"
     if kube.allow_unenforced_network:
-        return Check("network", "warning", f"{found}; allowed, and recorded in every bundle")
-    return Check(
+        return DoctorCheck("network", "warning", f"{found}; allowed, and recorded in every bundle")
+    return DoctorCheck(
         "network",
         "missing",
         found,
@@ -208,17 +255,36 @@ def _network(probed: Probed, kube: KubernetesSpec) -> Check:
     )
 
 
-def _processes(limit: int | None) -> Check:
-    """Too many are a fork bomb that takes its node along, too few fail test suites that have nothing wrong."""
+def _processes(limit: int | None) -> DoctorCheck:
+    """Without a limit a fork bomb takes down its node; too low a limit fails correct test suites."""
     name = "processes"
     if limit is None:
-        return Check(
-            name, "warning", "a pod may start as many as the node has room for", "set the kubelet's podPidsLimit"
+        return DoctorCheck(
+            name, "warning", "a pod may start as many as its node allows", "set the kubelet's podPidsLimit"
         )
     few = limit < FEW_PROCESSES
-    return Check(name, "warning" if few else "ok", f"at most {limit} in a pod (the kubelet's podPidsLimit)")
+    return DoctorCheck(name, "warning" if few else "ok", f"at most {limit} in a pod (the kubelet's podPidsLimit)")
 
 
-def _refuse(check: Check) -> None:
+def _users(name: str | None, kube: KubernetesSpec) -> DoctorCheck:
+    """User namespaces do not help: see docs/decisions/0009-a-uid-for-each-pod.md."""
+    uids = kube.uids
+    found = (
+        f"{len(uids)} uids ({uids.min} to {uids.max}) for pods; user namespaces (hostUsers: false) are not used"
+    )
+    if name is None:
+        lacks = (
+            f"{found}; uid {uids.min} has no name in the image: git does not commit, Node's os.userInfo() fails"
+        )
+        return DoctorCheck(
+            "users", "warning", lacks, "remove kubernetes.uids, or add the uids to /etc/passwd of the --base image"
+        )
+    if len(uids) < MANY_PODS:
+        shared = f"{found}: pods of one node may share a uid and its kernel limits"
+        return DoctorCheck("users", "warning", shared, f"widen kubernetes.uids to {MANY_PODS} or more")
+    return DoctorCheck("users", "ok", found)
+
+
+def _refuse(check: DoctorCheck) -> None:
     if check.result == "missing":
-        raise OperatorError(check.found, where=check.name, hint=check.mend)
+        raise error_of_check(check)

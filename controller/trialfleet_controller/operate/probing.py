@@ -1,4 +1,4 @@
-"""The probe pod: what a pod of the campaign's image is and reaches, in the campaign's namespace and settings."""
+"""Runs the probe pod: what a pod of the campaign's image contains and reaches, in the campaign's namespace."""
 
 from __future__ import annotations
 
@@ -6,31 +6,29 @@ import secrets
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from trialfleet_controller.kube import shape
-from trialfleet_controller.kube.client import Client
-from trialfleet_controller.kube.errors import ApiError
-from trialfleet_controller.kube.manifest import FOLDER, GRANTS_URL, probe_pod
-from trialfleet_controller.kube.pods import Doing, Pod, parse
+from trialfleet_controller.backends.kube.api_requests import PODS, Json, pod_events, pod_log
+from trialfleet_controller.backends.kube.client import Client
+from trialfleet_controller.backends.kube.errors import ApiError
+from trialfleet_controller.backends.kube.manifest import FOLDER, model_env, probe_pod
+from trialfleet_controller.backends.kube.pods import Doing, Pod, parse
 from trialfleet_controller.operate import refusals
-from trialfleet_controller.operate.waiting import Trouble, trouble
-from trialfleet_runner.campaign import KubernetesSpec
-from trialfleet_runner.canonical import canonical_json
-from trialfleet_runner.contract import AgentSpec
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.pod.probe import ProbeReport
-from trialfleet_runner.store.probe import FOLDER as PROBES
-from trialfleet_runner.store.probe import probe_grants
-from trialfleet_runner.store.protocol import Store
+from trialfleet_controller.operate.outside_queue import create_outside_queue, ended_by_sigterm, unqueued
+from trialfleet_controller.operate.waiting import PodStart
+from trialfleet_ledger.campaign import KubernetesSpec
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import GRANTS_URL, AgentSpec
+from trialfleet_ledger.store.probe import FOLDER as PROBES
+from trialfleet_ledger.store.probe import probe_grants
+from trialfleet_ledger.store.protocol import Store
+from trialfleet_runner.pod.probe import PodProbeReport
 
-Json = dict[str, Any]
-
-METADATA = "169.254.169.254:80"  # a cloud's credentials, if nothing forbids it
+METADATA = "169.254.169.254:80"  # the credentials of a cloud
 API = "$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT)"  # the kubelet fills it in
 _PEER_PORT = 8421
 _LISTENS = "listening"
@@ -38,42 +36,68 @@ _PEER = (
     f"import socket, time; s = socket.create_server(('', {_PEER_PORT})); "
     f"print({_LISTENS!r}, flush=True); time.sleep(600)"
 )
-_CUT_S = 10  # until a pod's network is cut; many plug-ins do it only after its start
+_CUT_S = 10  # many network plugins apply policies only some seconds after a pod starts
 _LOOK_S = 0.5
 _EVENTS_S = 2.0
-_EXAMINES_S = 120  # beside the image's pull: the store's patience is most of it
+_EXAMINES_S = 120  # besides the image pull; most of it is waiting for the store
 _LOG_BYTES = 2**20
 
 
 @dataclass(frozen=True)
 class Probed:
-    """`image_id`: as the kubelet reports it."""
+    """`image_id`: as the kubelet reports it. `by_digest`: the name by which the pod was started; None: as in the
+    file."""
 
-    report: ProbeReport
+    report: PodProbeReport
     image_id: str
     node: str
+    by_digest: str | None = None
 
 
 def probe_cluster(
     client: Client, kube: KubernetesSpec, agent: AgentSpec, store: Store | None, *, say: Callable[[str], None]
 ) -> Probed:
-    """Runs one pod that looks, and one that it must not reach; both are gone when this returns.
+    """Runs the probe pod and a peer that it must not reach; both are deleted when this returns.
 
-    `store` None: it is not looked at. Raises `OperatorError` for whatever keeps them from starting.
+    `store` None: it is not probed. Raises `OperatorError` when a pod cannot start.
     """
     namespace, name = kube.namespaces[0], f"trialfleet-probe-{secrets.token_hex(4)}"
     deadline_s = int(kube.graces.image_pull_s) + _EXAMINES_S
-    with _granted(store, deadline_s) as grants, _pod(client, namespace, _peer(kube, name, deadline_s)) as peer:
+    looks, held_s = unqueued(kube), deadline_s + kube.graces.unschedulable_s
+    with (
+        ended_by_sigterm(),
+        _granted(store, held_s) as grants,
+        _pod(client, kube, _peer(looks, name, deadline_s)) as peer,
+    ):
         met = _until(client, kube, peer, lambda pod: _listens(client, namespace, pod), say)
         address = met["status"]["podIP"]
         env = _env(client, kube, agent, f"{address}:{_PEER_PORT}") | grants
-        with _pod(client, namespace, probe_pod(kube, name=name, env=env, deadline_s=deadline_s)) as probe:
-            ended = _until(client, kube, probe, lambda pod: pod.terminal, say)
-            return _probed(client, namespace, kube, parse(ended))
+
+        def look(image: str) -> Probed:
+            tried = looks.model_copy(update={"image": image})
+            pod = probe_pod(tried, name=f"{name}-{secrets.token_hex(2)}", env=env, deadline_s=deadline_s)
+            with _pod(client, kube, pod) as probe:
+                ended = _until(client, kube, probe, lambda pod: pod.terminal, say)
+                return _probed(client, namespace, kube, parse(ended))
+
+        return _looked(kube.image, parse(met).container("probe").image_id, look, say)
+
+
+def _looked(image: str, image_id: str, look: Callable[[str], Probed], say: Callable[[str], None]) -> Probed:
+    """Tries the image's digest first, then its name: nodes may not reach the registry under the digest's name."""
+    found = by_digest(image, image_id)
+    if found is None:
+        return look(image)
+    try:
+        return replace(look(found), by_digest=found)
+    except OperatorError as error:
+        probed = look(image)
+        say(f"image {image} keeps its tag: no pod starts with its digest: {error}")
+        return probed
 
 
 def _peer(kube: KubernetesSpec, name: str, deadline_s: int) -> Json:
-    """Listens, and nothing else. It needs no key."""
+    """A pod that only listens. It needs no key."""
     bare = kube.model_copy(update={"model_secret": None})
     command = (f"{FOLDER}/bin/python", "-I", "-S", "-c", _PEER)
     pod = probe_pod(bare, name=f"{name}-peer", env={}, deadline_s=deadline_s, command=command)
@@ -82,12 +106,16 @@ def _peer(kube: KubernetesSpec, name: str, deadline_s: int) -> Json:
 
 
 def _listens(client: Client, namespace: str, peer: Pod) -> bool:
-    """A container that runs may not have come to it yet, and be taken for one that is cut off."""
+    """A running container may not listen yet, and would look unreachable."""
     if peer.container("probe").doing is not Doing.RUNNING:
         return False
     with suppress(ApiError):  # asked again
-        return _LISTENS in client.pod_log(namespace, peer.name, container="probe", lines=1, limit_bytes=_LOG_BYTES)
+        return _LISTENS in _log(client, namespace, peer, lines=1)
     return False
+
+
+def _log(client: Client, namespace: str, pod: Pod, *, lines: int) -> str:
+    return client.text(pod_log(namespace, pod.name, container="probe", lines=lines, limit_bytes=_LOG_BYTES))
 
 
 def _env(client: Client, kube: KubernetesSpec, agent: AgentSpec, peer: str) -> dict[str, str]:
@@ -99,13 +127,13 @@ def _env(client: Client, kube: KubernetesSpec, agent: AgentSpec, peer: str) -> d
         "TRIALFLEET_PROBE_AGENT": agent.model_dump_json(),
         "TRIALFLEET_CANARY": " ".join(canary),
         "TRIALFLEET_CANARY_S": str(0 if kube.allow_unenforced_network else _CUT_S),
-        **shape.model_env(kube),
+        **model_env(kube),
     }
 
 
 @contextmanager
 def _granted(store: Store | None, lives_s: float) -> Generator[dict[str, str]]:
-    """The variable that says where the probe reads what it may write: keys that nobody else uses."""
+    """The variable with the address of the probe's grants, for keys that only this probe uses."""
     if store is None:
         yield {}
         return
@@ -120,49 +148,40 @@ def _granted(store: Store | None, lives_s: float) -> Generator[dict[str, str]]:
 
 
 @contextmanager
-def _pod(client: Client, namespace: str, manifest: Json) -> Generator[Pod]:
+def _pod(client: Client, kube: KubernetesSpec, manifest: Json) -> Generator[Pod]:
+    namespace = kube.namespaces[0]
     try:
-        made = parse(client.create_pod(namespace, manifest))
+        made = parse(create_outside_queue(client, namespace, manifest, kube.queue))
     except ApiError as error:
-        check = refusals.refused_pod(error, namespace)
-        raise OperatorError(check.found, where=check.name, hint=check.mend) from error
+        raise refusals.error_of_check(refusals.refused_pod(error, namespace)) from error
     try:
         yield made
     finally:
         with suppress(ApiError):  # its deadline ends it
-            client.delete_pod(namespace, made.name, uid=made.uid, grace_s=0)
+            client.call(PODS.delete(namespace, made.name, uid=made.uid, grace_s=0))
 
 
 def _until(
     client: Client, kube: KubernetesSpec, made: Pod, enough: Callable[[Pod], bool], say: Callable[[str], None]
 ) -> Json:
-    """The pod's raw JSON once it is `enough`. Raises `OperatorError` when it will not be."""
+    """The pod's raw JSON once `enough` is true. Raises `OperatorError` when it cannot become true."""
     namespace = kube.namespaces[0]
-    since: dict[str, float] = {}
+    start = PodStart(kube, tell=lambda words: say(f"waiting for pod {made.name}: {words}"))
     asked, events = time.monotonic(), list[Json]()
     while True:
         try:
-            raw = client.get_pod(namespace, made.name)
+            raw = client.call(PODS.get(namespace, made.name))
             if time.monotonic() - asked >= _EVENTS_S:
-                asked, events = time.monotonic(), client.events(namespace, uid=made.uid)
+                asked, events = time.monotonic(), client.page(pod_events(namespace, made.uid)).items
         except ApiError as error:
             raise OperatorError(str(error), where=f"pod {made.name}", hint="try again") from error
         pod = parse(raw)
         if enough(pod):
             return raw
-        kept = trouble(pod, events, kube)
-        if kept is not None:
-            lasted_s = time.monotonic() - since.setdefault(kept.words, time.monotonic())
-            say(f"waiting for pod {made.name}: {kept.words}")
-            _give_up(namespace, kept, lasted_s)
+        start.check(pod, events, where=f"probe pod in {namespace}")
         if pod.terminal:
             raise _ended(namespace, pod)
         time.sleep(_LOOK_S)
-
-
-def _give_up(namespace: str, kept: Trouble, lasted_s: float) -> None:
-    if lasted_s >= kept.patience_s:
-        raise OperatorError(kept.words, where=f"probe pod in {namespace}", hint=kept.mend)
 
 
 def _ended(namespace: str, pod: Pod) -> OperatorError:
@@ -171,23 +190,58 @@ def _ended(namespace: str, pod: Pod) -> OperatorError:
     return OperatorError(
         f"the pod ended: {why}",
         where=f"probe pod in {namespace}",
-        hint="is kubernetes.image one that `trialfleet image build` made?",
+        hint="use an image that `trialfleet image build` made as kubernetes.image",
     )
 
 
 def _probed(client: Client, namespace: str, kube: KubernetesSpec, pod: Pod) -> Probed:
-    """The report stands whole in the pod's log, and cut to size in its termination message."""
+    """The pod's log has the whole report; its termination message has a shortened one."""
     container = pod.container("probe")
     log = container.message
     with suppress(ApiError):
-        log = client.pod_log(namespace, pod.name, container="probe", lines=200, limit_bytes=_LOG_BYTES) or log
+        log = _log(client, namespace, pod, lines=200) or log
     try:
-        report = ProbeReport.model_validate_json(log.strip().rpartition("\n")[2])
+        report = PodProbeReport.model_validate_json(log.strip().rpartition("\n")[2])
     except ValidationError:
         said = log.strip().rpartition("\n")[2][:300] or f"exit code {container.exit_code}"
         raise OperatorError(
             f"image {kube.image} has no runner of this version: {said}",
             where=f"probe pod in {namespace}",
-            hint="build it with this version's `trialfleet image build`, or mend kubernetes.image",
+            hint="build it with this version's `trialfleet image build`, or correct kubernetes.image",
         ) from None
     return Probed(report, container.image_id, pod.node)
+
+
+_HUB = "docker.io"
+
+
+def by_digest(image: str, image_id: str) -> str | None:
+    """`image` with the digest that a kubelet reports (`image_id`). None: the image was loaded into the node, so no
+    registry has a digest under this name.
+
+    Source: github.com/distribution/reference, "familiar names".
+
+    >>> by_digest("registry.example:5000/team/x:1", "registry.example:5000/team/x@sha256:0a")
+    'registry.example:5000/team/x@sha256:0a'
+    >>> by_digest("x:1", "docker-pullable://docker.io/library/x@sha256:0a")
+    'docker.io/library/x@sha256:0a'
+    >>> by_digest("x:1", "sha256:0a"), by_digest("x:1", "docker.io/library/import-2026-11-21@sha256:0a")
+    (None, None)
+    >>> by_digest("x@sha256:0b", "sha256:0a")
+    'x@sha256:0b'
+    """
+    if "@" in image:
+        return image
+    found = image_id.rpartition("://")[2]
+    repository, at, _ = found.partition("@")
+    return found if at and _repository(repository) == _repository(image) else None
+
+
+def _repository(name: str) -> str:
+    """The full name, without its tag."""
+    folder, slash, last = name.rpartition("/")
+    bare = f"{folder}{slash}{last.partition(':')[0]}"
+    domain, slash, rest = bare.partition("/")
+    if not slash or not (set(domain) & {".", ":"} or domain == "localhost"):
+        domain, rest = _HUB, bare
+    return f"{domain}/{rest}" if "/" in rest or domain != _HUB else f"{domain}/library/{rest}"

@@ -1,62 +1,68 @@
-"""What an API server says no to, as something an operator can mend. Pure."""
+"""Turns an API server's refusal into a finding that an operator can fix. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trialfleet_controller.checks import Check
-from trialfleet_controller.kube.errors import ApiError, Forbidden, NotFound, Throttled, Unreachable
+from trialfleet_controller.backends.kube.errors import ApiError, Forbidden, NotFound, Throttled, Unreachable
+from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_controller.operate.permissions import Need, lacking
+from trialfleet_ledger.errors import OperatorError
 
-_APPLY = "kubectl apply --server-side -k k8s/base makes the namespace with its labels, Role and policies"
+_APPLY = "kubectl apply --server-side -k k8s/base creates the namespace with its labels, Role and policies"
 
-# Of a refused pod: words of the server's message, and the way out. The first that is found counts.
+# Of a refused pod: a part of the server's message, and the hint. The first match counts.
+_LIMIT_RANGE = "widen the LimitRange (kubectl describe limitrange), or change limits.cpu, memory or disk"
 _POD_REFUSALS = (
-    ("RuntimeClass", "kubectl get runtimeclass lists them; mend kubernetes.runtime_class or leave it out"),
-    ("PriorityClass", "kubectl get priorityclass lists them; mend kubernetes.priority_class or leave it out"),
-    ("exceeded quota", "kubectl describe quota; raise it, or lower limits.cpu, memory or disk"),
-    (
-        "must specify",
-        "the namespace's quota counts something that attempts do not ask for: kubectl describe quota",
-    ),
-    ("violates PodSecurity", "attempts keep to `restricted`: see what the message names, and what adds to pods"),
-    ("service account", "kubectl -n NAMESPACE get serviceaccount default; a new namespace has it in a moment"),
-    ("LimitRange", "kubectl describe limitrange; widen it, or change limits.cpu, memory or disk"),
-    ("maximum", "kubectl describe limitrange; widen it, or change limits.cpu, memory or disk"),
+    ("RuntimeClass", "correct or remove kubernetes.runtime_class; kubectl get runtimeclass lists them"),
+    ("PriorityClass", "correct or remove kubernetes.priority_class; kubectl get priorityclass lists them"),
+    ("exceeded quota", "raise the quota (kubectl describe quota), or lower limits.cpu, memory or disk"),
+    ("must specify", "remove from the quota what attempts do not request: kubectl describe quota"),
+    ("violates PodSecurity", "attempts obey `restricted`: find the webhook that adds what the message names"),
+    ("service account", "check: kubectl -n NAMESPACE get serviceaccount default; a new namespace gets it soon"),
+    ("LimitRange", _LIMIT_RANGE),
+    ("maximum", _LIMIT_RANGE),
 )
 
 
-def unreachable(error: ApiError, host: str) -> Check:
-    """No answer, or none that is about the question."""
+def error_of_check(check: DoctorCheck) -> OperatorError:
+    return OperatorError(check.found, where=check.name, hint=check.fix)
+
+
+def unreachable(error: ApiError, host: str) -> DoctorCheck:
+    """The API server gave no usable answer."""
     if isinstance(error, Forbidden):
-        return Check(
+        return DoctorCheck(
             "cluster",
             "missing",
-            f"{host} does not know these credentials: {error.message}",
-            "kubectl get pods says whether they hold; renew them, or choose kubernetes.context",
+            f"{host} does not accept these credentials: {error.message}",
+            "renew them (kubectl get pods tests them), or choose another kubernetes.context",
         )
-    return Check(
-        "cluster", "missing", f"{host}: {error}", "kubectl version; start the cluster, or mend KUBECONFIG"
+    return DoctorCheck(
+        "cluster",
+        "missing",
+        f"{host}: {error}",
+        "start the cluster or correct KUBECONFIG; kubectl version tests the connection",
     )
 
 
-def no_namespace(namespace: str) -> Check:
-    return Check(
+def no_namespace(namespace: str) -> DoctorCheck:
+    return DoctorCheck(
         f"namespace {namespace}",
         "missing",
-        "there is no such namespace",
-        f"{_APPLY}; or kubectl create namespace {namespace}, or name another one in kubernetes.namespaces",
+        "the namespace does not exist",
+        f"{_APPLY}; or kubectl create namespace {namespace}; or change kubernetes.namespaces",
     )
 
 
-def not_allowed(namespace: str, lack: Sequence[Need], *, nothing_at_all: bool) -> Check:
-    """`nothing_at_all`: as in a namespace that does not exist, which who may not read namespaces is not told."""
-    role = "trialfleet-submitter" if any(need.group for need in lack) else "trialfleet-controller"
+def not_allowed(namespace: str, lack: Sequence[Need], *, nothing_at_all: bool) -> DoctorCheck:
+    """`nothing_at_all`: the namespace may not exist; credentials that cannot read namespaces do not learn it."""
+    role = "trialfleet-controller"
     bind = f"kubectl -n {namespace} create rolebinding {role}-too --role={role} --user=YOU"
     if nothing_at_all:
-        found = f"nothing that is needed; is there such a namespace? {lacking(lack)}"
-        return Check(f"permissions in {namespace}", "missing", found, f"{_APPLY}; then {bind}")
-    return Check(
+        found = f"none of the permissions; the namespace may not exist: {lacking(lack)}"
+        return DoctorCheck(f"permissions in {namespace}", "missing", found, f"{_APPLY}; then {bind}")
+    return DoctorCheck(
         f"permissions in {namespace}",
         "missing",
         lacking(lack),
@@ -64,21 +70,21 @@ def not_allowed(namespace: str, lack: Sequence[Need], *, nothing_at_all: bool) -
     )
 
 
-def refused_pod(error: ApiError, namespace: str) -> Check:
-    """Why the namespace does not take an attempt's pod, told by the server's own message."""
+def refused_pod(error: ApiError, namespace: str) -> DoctorCheck:
+    """Why the namespace refuses an attempt's pod, by the server's message."""
     name = f"pods in {namespace}"
     if isinstance(error, NotFound) and "namespaces" in error.message:
         return no_namespace(namespace)
     if isinstance(error, Unreachable | Throttled):
-        return Check(name, "missing", str(error), "the API server is not well: try again")
-    mend = next((way for words, way in _POD_REFUSALS if words in error.message), None)
-    if mend is None and isinstance(error, Forbidden) and "cannot create resource" in error.message:
-        mend = "apply the Role of k8s/base, or ask who may"
-    return Check(
+        return DoctorCheck(name, "missing", str(error), "the API server does not answer properly: try again")
+    hint = next((hint for text, hint in _POD_REFUSALS if text in error.message), None)
+    if hint is None and isinstance(error, Forbidden) and "cannot create resource" in error.message:
+        hint = "apply the Role of k8s/base to these credentials"
+    return DoctorCheck(
         name,
         "missing",
         f"an attempt's pod is refused: {error.message}",
-        (mend or "mend what the message names in the section kubernetes of the campaign file").replace(
+        (hint or "correct what the message names in the section kubernetes of the campaign file").replace(
             "NAMESPACE", namespace
         ),
     )

@@ -1,80 +1,119 @@
-"""A single pod that must start: what keeps it, in words that an operator can act on. Pure, over its record."""
+"""Why a pod does not start, in messages that an operator can act on."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from trialfleet_controller.kube.pods import Container, Pod
-from trialfleet_runner.campaign import KubernetesSpec
+from trialfleet_controller.backends.kube.pods import Container, Pod
+from trialfleet_controller.backends.kube.signals import gated
+from trialfleet_ledger.campaign import KubernetesSpec
+from trialfleet_ledger.errors import OperatorError
 
 
-class Trouble(NamedTuple):
-    """`patience_s`: how long it may last before it counts; 0: it does not pass by itself."""
+class PodStartProblem(NamedTuple):
+    """`patience_s`: how long it may last before it is an error; 0: it does not pass by itself."""
 
-    words: str
-    mend: str
+    message: str
+    hint: str
     patience_s: float = 0.0
 
 
-_BUILD = "build it with `trialfleet image build`, or mend kubernetes.image"
+_BUILD = "build it with `trialfleet image build`, or correct kubernetes.image"
 _PULL = (
-    "mend kubernetes.image; a private registry needs kubernetes.image_pull_secrets, one without a registry is "
-    "loaded into every node"
+    "correct kubernetes.image; a private registry needs kubernetes.image_pull_secrets; an image without a "
+    "registry must be loaded into every node"
 )
 _PULLING = {"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"}
 _STARTING = {"CreateContainerError", "RunContainerError"}
 _SECRET = re.compile(r'secret "([^"]+)" not found')
 
 
-def trouble(pod: Pod, events: Iterable[Mapping[str, Any]], kube: KubernetesSpec) -> Trouble | None:
-    """What keeps `pod` from starting, as far as its status and events say; None: nothing known, or it runs."""
+def start_problem(pod: Pod, events: Iterable[Mapping[str, Any]], kube: KubernetesSpec) -> PodStartProblem | None:
+    """What keeps `pod` from starting, as its status and events say. None: nothing known, or it runs."""
     for container in pod.containers:
         found = _container(container, kube)
         if found is not None:
             return found
+    if gated(pod):
+        return _queued(kube)
     scheduled = pod.condition("PodScheduled")
     if scheduled is not None and not scheduled.true and scheduled.reason == "Unschedulable":
-        return Trouble(
-            f"no node takes the pod: {scheduled.message}",
-            "`trialfleet doctor` with the campaign file says why; add a node, or mend kubernetes.node_selector",
+        return PodStartProblem(
+            f"no node fits the pod: {scheduled.message}",
+            "add a node or correct kubernetes.node_selector; `trialfleet doctor` with the campaign file says why",
             kube.graces.unschedulable_s,
         )
     return _mount(events, kube)
 
 
-def _container(container: Container, kube: KubernetesSpec) -> Trouble | None:
+def _queued(kube: KubernetesSpec) -> PodStartProblem:
+    queue = "a queue" if kube.queue is None else f"queue {kube.queue}"
+    return PodStartProblem(
+        f"a scheduling gate holds the pod: it waits in {queue}",
+        "check with `kubectl get localqueues,workloads` that the queue exists and has quota left for cpu, memory "
+        "and ephemeral-storage; correct kubernetes.labels, or wait and try again",
+        kube.graces.unschedulable_s,
+    )
+
+
+def _container(container: Container, kube: KubernetesSpec) -> PodStartProblem | None:
     reason, message = container.reason, container.message
     if reason in _PULLING:
         passing = "QPS" in message or reason == "ErrImagePull"
-        return Trouble(
-            f"image {kube.image} cannot be had: {reason}: {message}".rstrip(": "),
+        return PodStartProblem(
+            f"image {kube.image} cannot be pulled: {reason}: {message}".rstrip(": "),
             _PULL,
             kube.graces.image_pull_s if passing else 0.0,
         )
     if reason in _STARTING or (reason == "StartError" and "exec:" in message):
-        return Trouble(f"image {kube.image} has no runner: {message}", _BUILD)
+        return PodStartProblem(f"image {kube.image} has no runner: {message}", _BUILD)
     if reason == "CreateContainerConfigError":
-        return Trouble(f"the container cannot be made: {message}", "mend what the message names", 10.0)
+        return PodStartProblem(
+            f"the container cannot be created: {message}", "correct what the message names", 10.0
+        )
     return None
 
 
+class PodStart:
+    """Follows a pod that is to start. `tell` gets each of its problems once."""
+
+    def __init__(self, kube: KubernetesSpec, *, tell: Callable[[str], None] = lambda _: None) -> None:
+        self._kube, self._tell = kube, tell
+        self._since: dict[str, float] = {}
+
+    def check(self, pod: Pod, events: Iterable[Mapping[str, Any]], *, where: str) -> None:
+        """Raises `OperatorError` when a problem has lasted for too long."""
+        problem, now = start_problem(pod, events, self._kube), time.monotonic()
+        if problem is None:
+            return
+        if problem.message not in self._since:
+            self._tell(problem.message)
+        if now - self._since.setdefault(problem.message, now) >= problem.patience_s:
+            raise OperatorError(problem.message, where=where, hint=problem.hint)
+
+
 def secret_made(name: str) -> str:
-    """How an operator makes the Secret of the model's key, which never stands in a command line."""
+    """The command that creates the Secret of the model's key, without the key in the command line."""
     return f"kubectl create secret generic {name} --from-env-file=<(env | grep ^ANTHROPIC_API_KEY=)"
 
 
-def _mount(events: Iterable[Mapping[str, Any]], kube: KubernetesSpec) -> Trouble | None:
-    """A Secret that is not there is seen nowhere but in the pod's events."""
-    told = [str(event.get("message", "")) for event in events if event.get("reason") == "FailedMount"]
-    for message in told:
+def _mount(events: Iterable[Mapping[str, Any]], kube: KubernetesSpec) -> PodStartProblem | None:
+    """Only the pod's events say that a Secret does not exist."""
+    messages = [str(event.get("message", "")) for event in events if event.get("reason") == "FailedMount"]
+    for message in messages:
         secret = _SECRET.search(message)
         if secret:
-            return Trouble(
+            return PodStartProblem(
                 f"there is no Secret {secret[1]}",
-                f"{secret_made(secret[1])} (or mend kubernetes.model_secret)",
+                f"{secret_made(secret[1])} (or correct kubernetes.model_secret)",
             )
-    if told:
-        return Trouble(f"a volume cannot be mounted: {told[-1]}", "mend it", kube.graces.config_error_s)
+    if messages:
+        return PodStartProblem(
+            f"a volume cannot be mounted: {messages[-1]}",
+            "correct what the message names",
+            kube.graces.config_error_s,
+        )
     return None

@@ -7,16 +7,18 @@ import os
 import shutil
 from pathlib import Path
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
+from trialfleet_ledger.canonical import digest
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec, Frozen
 from trialfleet_runner.agents.protocol import Identity, Parsed, Setup
-from trialfleet_runner.agents.surroundings import SYSTEM_PATH, environment, inside, stop_of, with_mount
+from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
+from trialfleet_runner.agents.scripts import missing_scripts
 from trialfleet_runner.agents.trajectory import read_trajectory
-from trialfleet_runner.canonical import digest
-from trialfleet_runner.contract import AgentSpec, Frozen
-from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.gateway.prices import Price
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
+from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
 
 _OF_THE_TASK = {"python", "python3", "pytest"}  # found in the task's environment, not on this machine
 _SYSTEM_FOLDERS = tuple(
@@ -24,7 +26,7 @@ _SYSTEM_FOLDERS = tuple(
 )  # every sandbox shows them
 
 
-class Options(Frozen):
+class CommandOptions(Frozen):
     """`agent.options` of kind command."""
 
     argv: tuple[str, ...] = Field(min_length=1)
@@ -52,16 +54,10 @@ class Options(Frozen):
         return files
 
 
-def options_of(spec: AgentSpec) -> Options:
+def options_of(spec: AgentSpec) -> CommandOptions:
     """The checked options. Raises `OperatorError` naming the field."""
-    try:
-        return Options.model_validate(spec.options)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in ("agent", "options", *first["loc"]))
-        raise OperatorError(
-            str(first["msg"]), where=field, hint="see docs/how-to/bring-your-own-agent.md"
-        ) from error
+    hint = "write options: {argv: [program, argument]}; see docs/how-to/bring-your-own-agent.md"
+    return checked_options(CommandOptions, spec, hint=hint)
 
 
 class Command:
@@ -81,6 +77,7 @@ class Command:
             model=spec.model,
             digest=digest(parts),
             needs_model=options.needs_model,
+            warnings=tuple(missing_scripts(options.argv, (*_SYSTEM_FOLDERS, *options.mounts))),
             lacks=("rules", "fail_fast", "preflight"),
         )
 
@@ -94,16 +91,8 @@ class Command:
         for path, text in texts.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        return Job(
-            argv=options.argv,
-            env=environment(setup, mounts) | _told(setup, mounts) | options.env,
-            cwd=inside(setup.workspace, mounts),
-            mounts=mounts,
-            stdout=setup.record / "stdout",
-            stderr=setup.record / "stderr",
-            timeout_s=setup.spec.timeout_s,
-            stdin=setup.prompt.encode(),
-        )
+        env = _told(setup, mounts) | options.env
+        return job_of(setup, mounts, options.argv, env=env, stdin=setup.prompt.encode())
 
     def parse(self, record: Path, exit: Exit | None, workspace: Path) -> Parsed:
         """The trajectory that the program printed, if it printed one; why it stopped from its exit."""
@@ -134,7 +123,7 @@ def _told(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, str]:
     return told
 
 
-def _program(options: Options) -> str | None:
+def _program(options: CommandOptions) -> str | None:
     """SHA-256 of argv[0]; None where the task's environment decides what it is.
 
     Raises `OperatorError` when it is missing, or lies where the program's sandbox does not show it.
@@ -152,7 +141,7 @@ def _program(options: Options) -> str | None:
     path = Path(found)
     if not any(path.is_relative_to(shown) for shown in (*_SYSTEM_FOLDERS, *options.mounts)):
         raise OperatorError(
-            f"the program {name!r} lies in no folder that the agent sees",
+            f"the program {name!r} is in no folder that the agent can see",
             where="agent.options.argv",
             hint=f"add {path.parent} to options.mounts",
         )

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field
 
-from trialfleet_runner.contract import AgentSpec, Frozen, Sha256, Stop
+from trialfleet_ledger.records import AgentSpec, Frozen, Sha256, Stop
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
 
 LARGEST_COUNT = 2**53  # what every reader of a table can hold
@@ -28,13 +28,14 @@ class Identity(Frozen):
     needs_model: bool = False
     loads_files: bool = False  # puts the root context file before the model by itself: the canary insists on it
     banner: str | None = None  # said on top of every report of this agent
+    warnings: tuple[str, ...] = ()  # what will most likely not work: said when a campaign is planned
     lacks: tuple[Lack, ...] = ()  # deliveries that it cannot be given: a condition that asks for one is refused
 
 
 class Step(Frozen):
     """One event of a trajectory, in order. `turn` counts from 1; `at_s` seconds since the agent started."""
 
-    turn: Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
+    turn: Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
     at_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     kind: Literal["message", "read", "edit", "run", "search", "hook", "other"]
     tool: str | None = None

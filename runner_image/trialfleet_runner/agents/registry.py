@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.agents.protocol import Agent
-from trialfleet_runner.errors import OperatorError
 
 KINDS = {
-    "nop": "trialfleet_runner.agents.nop:Nop",
-    "oracle": "trialfleet_runner.agents.oracle:Oracle",
-    "search": "trialfleet_runner.agents.search:Search",
+    "nop": "trialfleet_runner.agents.oracle_and_nop:Nop",
+    "oracle": "trialfleet_runner.agents.oracle_and_nop:Oracle",
+    "search": "trialfleet_runner.agents.search:SearchAgent",
     "command": "trialfleet_runner.agents.command:Command",
     "claude-code": "trialfleet_runner.agents.claude_code:ClaudeCode",
 }

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pydantic import ValidationError
 
 from trialfleet_runner.agents.protocol import LARGEST_COUNT, MAX_STEPS, Parsed, Step
-from trialfleet_runner.agents.text import LINE_BYTES, finite, lines, plain, relative
+from trialfleet_runner.untrusted import LINE_BYTES, finite, json_object, lines, mapping, objects, plain, relative
 
 _KIND_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("edit", ("edit", "write", "replace", "patch", "insert", "create")),
@@ -33,8 +32,8 @@ def read_trajectory(stdout: Path, workspace: Path) -> Parsed:
     turns: set[int] = set()
     calls = malformed = 0
     for line in lines(stdout):
-        found = _object(line)
-        if found is None or "kind" not in found or "turn" not in found:
+        found = json_object(line) if line.lstrip().startswith(b"{") else {}
+        if "kind" not in found or "turn" not in found:
             continue
         try:
             step = _clean(Step.model_validate(found), workspace)
@@ -74,24 +73,14 @@ def _clean(step: Step, workspace: Path) -> Step:
     )
 
 
-def _object(data: bytes) -> dict[str, Any] | None:
-    if not data.lstrip().startswith(b"{"):
-        return None
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
-
-
 def _atif(stdout: Path) -> dict[str, Any] | None:
     """The ATIF document that is all of stdout or its last line."""
     if not stdout.is_file() or stdout.stat().st_size > LINE_BYTES:
         return None
     data = stdout.read_bytes().strip()
     for candidate in (data, data.rpartition(b"\n")[2]):
-        found = _object(candidate)
-        if found is not None and str(found.get("schema_version", "")).startswith("ATIF-"):
+        found = json_object(candidate) if candidate.startswith(b"{") else {}
+        if str(found.get("schema_version", "")).startswith("ATIF-"):
             return found
     return None
 
@@ -101,7 +90,7 @@ def _from_atif(document: dict[str, Any], workspace: Path) -> Parsed:
     steps: list[Step] = []
     turn = calls = malformed = 0
     start: float | None = None
-    for entry in _dicts(document.get("steps")):
+    for entry in objects(document.get("steps")):
         at = _seconds(entry.get("timestamp"))
         start = at if start is None else start
         if entry.get("source") != "agent":
@@ -109,26 +98,24 @@ def _from_atif(document: dict[str, Any], workspace: Path) -> Parsed:
         turn += 1
         at_s = None if at is None or start is None else max(0.0, at - start)
         _keep(steps, Step(turn=turn, at_s=at_s, kind="message", detail=plain(str(entry.get("message") or ""))))
-        for call in _dicts(entry.get("tool_calls")):
+        for call in objects(entry.get("tool_calls")):
             try:
                 _keep(steps, _clean(_call(call, turn, at_s), workspace))
                 calls += 1
             except ValidationError:
                 malformed += 1
-    totals = document.get("final_metrics")
     return Parsed(
         steps=tuple(steps),
         turns=turn,
         tool_calls=calls,
         malformed_lines=malformed,
-        **_totals(cast("dict[str, Any]", totals) if isinstance(totals, dict) else {}),
+        **_totals(mapping(document.get("final_metrics"))),
     )
 
 
 def _call(call: dict[str, Any], turn: int, at_s: float | None) -> Step:
     name = str(call.get("function_name", ""))
-    arguments = call.get("arguments")
-    given = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
+    given = mapping(call.get("arguments"))
     path = next((given[key] for key in _PATH_KEYS if isinstance(given.get(key), str)), None)
     detail = given.get("command")
     return Step.model_validate(
@@ -159,12 +146,6 @@ def _count(value: object) -> int | None:
     if not isinstance(value, int) or isinstance(value, bool):
         return None
     return value if 0 <= value <= LARGEST_COUNT else None
-
-
-def _dicts(value: object) -> list[dict[str, Any]]:
-    if not isinstance(value, list):
-        return []
-    return [cast("dict[str, Any]", item) for item in cast("list[object]", value) if isinstance(item, dict)]
 
 
 def _seconds(stamp: object) -> float | None:

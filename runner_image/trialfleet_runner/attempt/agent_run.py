@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import Grants, HaltScope, LossClass, Stop
 from trialfleet_runner.agents.protocol import Agent, Identity, Parsed, Setup
 from trialfleet_runner.agents.registry import agent as registered
-from trialfleet_runner.agents.surroundings import stop_of
+from trialfleet_runner.agents.sandbox_env import stop_of
 from trialfleet_runner.attempt import preflight_run
 from trialfleet_runner.attempt.loss import Lost
-from trialfleet_runner.attempt.places import Place
-from trialfleet_runner.attempt.preflight_run import Look
-from trialfleet_runner.attempt.ready import Ready, lay_out, write_rule
-from trialfleet_runner.canonical import canonical_json
+from trialfleet_runner.attempt.mounts import MountedScratch
+from trialfleet_runner.attempt.preflight_run import PreflightRun
+from trialfleet_runner.attempt.prepared_inputs import Ready, lay_out, write_rule
+from trialfleet_runner.context import texts
 from trialfleet_runner.context.delivery import Composed, with_text
 from trialfleet_runner.context.preflight import block
-from trialfleet_runner.contract import Grants, HaltScope, LossClass, Stop
-from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxError
 from trialfleet_runner.testrun import argv, selection
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:  # agents without a model need not pay for importing the gatew
 HOOK_LOG = "hook.jsonl"
 FAIL_FAST_LOG = "fail_fast.jsonl"
 REPORT = "report.json"
-PORT = 8080  # of the gateway, inside a sandbox that has a loopback of its own
+PORT = 8080  # of the gateway, inside a sandbox with a separate loopback
 
 
 Chosen = tuple[Agent, Identity]
@@ -50,11 +51,15 @@ class AgentRun:
     gateway: GatewayReport | None
     stop: Stop
     composed: Composed
-    look: Look | None = None
+    look: PreflightRun | None = None
 
 
 def identified(grants: Grants) -> Chosen:
-    """The agent, which must be the one that was planned. Raises `Lost`, halting the campaign, when it is not."""
+    """The agent. Raises `Lost`, halting the campaign, when it or the texts that it reads are not those that were
+    planned."""
+    if grants.texts != texts.digest():
+        message = f"the texts in {texts.FOLDER} on this machine are not those that were planned"
+        raise Lost(LossClass.SETUP, message, halt=HaltScope.CAMPAIGN)
     try:
         chosen = registered(grants.agent.kind)
         identity = chosen.identify(grants.agent)
@@ -69,7 +74,7 @@ def identified(grants: Grants) -> Chosen:
 def run_agent(
     grants: Grants,
     ready: Ready,
-    place: Place,
+    place: MountedScratch,
     *,
     chosen: Chosen,
     fix: bytes | None,
@@ -77,9 +82,9 @@ def run_agent(
     secrets: set[str],
     begun: Callable[[bool], None],
 ) -> AgentRun:
-    """Run it to its end. Raises `Lost` when the sandbox or the provider failed, or `stop` ended it. What must
-    not be seen in the bundle is added to `secrets`; `begun` is told True when the agent is started, and False
-    when it turns out that it could not be."""
+    """Run the agent to its end. Raises `Lost` if the sandbox or the provider failed, or `stop` ended it. Adds to
+    `secrets` what must not appear in the bundle. Calls `begun(True)` when the agent is started, and `begun(False)`
+    if it could not be started."""
     agent, identity = chosen
     composed, before = ready.composed, None
     with ExitStack() as stack:
@@ -129,8 +134,9 @@ def run_agent(
     return AgentRun(identity, parsed, ended, report, why, composed, before)
 
 
-def _over(before: Look) -> bool:
-    """Whether the pre-flight has ended the trial: its own time has not, and a provider that failed has."""
+def _over(before: PreflightRun) -> bool:
+    """Whether the pre-flight has ended the trial. A failed provider ends it; the pre-flight's time limit does
+    not."""
     return before.exit is not None and (
         before.exit.cause not in ("itself", "timeout") or _provider_failed(before.report, before.exit)
     )
@@ -139,21 +145,23 @@ def _over(before: Look) -> bool:
 def _look(
     agent: Agent,
     setup: Setup,
-    place: Place,
+    place: MountedScratch,
     grants: Grants,
     ready: Ready,
     gateway: Gateway | None,
     run: Callable[[Job], Exit],
-) -> Look:
+) -> PreflightRun:
     paths = frozenset(ready.given.manifest)
     found = preflight_run.look(agent, setup, place, grants, task=ready.task, paths=paths, gateway=gateway, run=run)
-    if found.exit is not None and place.sandbox.name == "container":
-        place.scratch.free()  # no mount kept it from writing: whatever it did to the workspace is undone
+    if found.exit is not None and place.sandbox.capabilities.separate_container:
+        place.scratch.free()  # its workspace is writable: undo the changes of the pre-flight
         lay_out(ready, place.scratch)
     return found
 
 
-def _told(composed: Composed, grants: Grants, before: Look, place: Place, gateway: Gateway | None) -> Composed:
+def _told(
+    composed: Composed, grants: Grants, before: PreflightRun, place: MountedScratch, gateway: Gateway | None
+) -> Composed:
     """With what the pre-flight found, which the gateway then expects to see."""
     said = composed.delivery.model_copy(update={"preflight": before.preflight.result})
     composed, text = replace(composed, delivery=said), block(before.preflight)
@@ -197,9 +205,9 @@ def _provider_failed(report: GatewayReport | None, ended: Exit | None) -> bool:
     return report.halt is not None or left
 
 
-def _gateway(grants: Grants, ready: Ready, place: Place, secrets: set[str]) -> Gateway:
+def _gateway(grants: Grants, ready: Ready, place: MountedScratch, secrets: set[str]) -> Gateway:
     from trialfleet_runner.attempt.model import upstream
-    from trialfleet_runner.gateway import Budget, Canaries, Gateway
+    from trialfleet_runner.gateway import Canaries, Gateway, TrialBudget
 
     composed, inside = ready.composed, place.inside(place.scratch.workspace)
     canaries = Canaries(
@@ -212,8 +220,8 @@ def _gateway(grants: Grants, ready: Ready, place: Place, secrets: set[str]) -> G
         gateway = Gateway(
             provider,
             record=place.scratch.record,
-            listen=place.scratch.socket if place.isolated else None,
-            budget=Budget(max_turns=grants.agent.max_turns, max_cost_usd=grants.limits.cost_usd),
+            listen=place.gateway_socket,
+            budget=TrialBudget(max_turns=grants.agent.max_turns, max_cost_usd=grants.limits.cost_usd),
             canaries=canaries,
             model=grants.agent.model,
             prices=_prices(grants),
@@ -253,7 +261,9 @@ def _limited(job: Job, grants: Grants, gateway: Gateway | None, stop: threading.
     return replace(job, gateway=gateway.socket, gateway_port=PORT) if gateway.socket else job
 
 
-def _setup(grants: Grants, ready: Ready, place: Place, *, fix: bytes | None, gateway: Gateway | None) -> Setup:
+def _setup(
+    grants: Grants, ready: Ready, place: MountedScratch, *, fix: bytes | None, gateway: Gateway | None
+) -> Setup:
     scratch = place.scratch
     url = None if gateway is None else f"http://127.0.0.1:{PORT}" if gateway.socket else gateway.url
     return Setup(
@@ -276,7 +286,7 @@ def _setup(grants: Grants, ready: Ready, place: Place, *, fix: bytes | None, gat
     )
 
 
-def _visible_tests(grants: Grants, ready: Ready, place: Place) -> tuple[str, ...]:
+def _visible_tests(grants: Grants, ready: Ready, place: MountedScratch) -> tuple[str, ...]:
     """How the agent may run the failing tests: only where they are in its workspace."""
     task = grants.task
     if task.prompt_source != "failing_test" or not task.fail_to_pass:

@@ -11,17 +11,11 @@ import socket
 import time
 from pathlib import Path
 
-from trialfleet_runner import grants as store
-from trialfleet_runner.attempt.fault import checkpoint
-from trialfleet_runner.canonical import canonical_json, sha256
-from trialfleet_runner.contract import End, Grants, Loss, Patch, PutGrant, Scored, Start
-from trialfleet_runner.machine import machine_id
-
-
-def boot_id() -> str:
-    """Changes with every boot: a pid means something only together with it."""
-    path = Path("/proc/sys/kernel/random/boot_id")
-    return path.read_text().strip() if path.exists() else "unknown"
+from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.kill_points import checkpoint
+from trialfleet_ledger.machine import boot_id, machine_id
+from trialfleet_ledger.records import End, Grants, Loss, Patch, PutGrant, Scored, Start
+from trialfleet_ledger.store import grants as store
 
 
 def claim(grants: Grants, *, scratch: Path, isolation: str) -> bool:
@@ -56,7 +50,6 @@ def leave_bundle(grants: Grants, bundle: bytes) -> bool:
 
 
 def end_of(grants: Grants, result: Scored | Loss, bundle: bytes | None) -> End:
-    """The record that ends this attempt."""
     return End(
         trial=grants.trial.id,
         attempt=grants.attempt,
@@ -79,7 +72,7 @@ def commit(grants: Grants, end: End) -> bool:
 
 
 def _create(grants: Grants, name: str, grant: PutGrant, data: bytes) -> bool:
-    checkpoint(f"{name}.before", grants.attempt)
+    checkpoint(f"runner.{name}.before", grants.attempt)
     created = store.create(grant, data)
-    checkpoint(f"{name}.after", grants.attempt)
+    checkpoint(f"runner.{name}.after", grants.attempt)
     return created

@@ -1,14 +1,32 @@
-"""Ends to the part of an attempt that no sandbox ends: its set-up."""
+"""How long an attempt may take, an end to its set-up, which no sandbox ends, and where its time went."""
 
 from __future__ import annotations
 
+import json
+import resource
 import signal
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
+from trialfleet_ledger.records import AgentSpec, Limits, LossClass
 from trialfleet_runner.attempt.loss import Lost
-from trialfleet_runner.contract import LossClass
+
+SLACK_S = 300.0  # uploads, process starts and a loaded machine
+
+
+def longest_s(agent: AgentSpec, limits: Limits) -> float:
+    """No attempt takes longer: set-up, the agent's time and as much again for a throttling provider, the tests
+    twice, every grace."""
+    return (
+        limits.setup_timeout_s
+        + 2 * agent.timeout_s
+        + 2 * limits.tests_timeout_s
+        + 3 * limits.stop_grace_s
+        + SLACK_S
+    )
 
 
 @contextmanager
@@ -36,3 +54,41 @@ def within(limit_s: float, stop: threading.Event) -> Generator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGTERM, before[1])
         signal.signal(signal.SIGALRM, before[0])
+
+
+def core_s() -> float:
+    """CPU time of this process and of its children that have ended."""
+    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in spent)
+
+
+@dataclass
+class Clock:
+    """Laps of one process. `given_core_s`: core seconds that belong to agent or tests, not to the harness."""
+
+    began: float = field(default_factory=time.monotonic)
+    laps: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
+    _wall: float = field(default_factory=time.monotonic)
+    _core: float = 0.0  # the interpreter's start counts as the first lap's
+    _given: float = 0.0
+
+    def lap(self, name: str, given_core_s: float | None = 0.0) -> None:
+        """End the step `name`: everything since the last lap."""
+        wall, core, given = time.monotonic(), core_s(), given_core_s or 0.0
+        self.laps[name] = (wall - self._wall, max(core - self._core - given, 0.0))
+        self._wall, self._core, self._given = wall, core, self._given + given
+
+    def wall_s(self) -> float:
+        """Since the clock was made."""
+        return time.monotonic() - self.began
+
+    def own_core_s(self) -> float:
+        """The harness's own core seconds so far."""
+        return max(core_s() - self._given, 0.0)
+
+    def json(self) -> str:
+        """Step -> {wall_s, core_s}; `core_s` without what agent and tests used."""
+        steps = {
+            name: {"wall_s": round(wall, 4), "core_s": round(core, 4)} for name, (wall, core) in self.laps.items()
+        }
+        return json.dumps(steps) + "\n"

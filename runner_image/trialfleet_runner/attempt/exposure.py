@@ -1,4 +1,4 @@
-"""What reaches agents and tests where the sandbox hides nothing by itself: the store, folders above scratch."""
+"""Finds what agents and tests can reach if the sandbox does not hide it: the store, folders above scratch."""
 
 from __future__ import annotations
 
@@ -8,43 +8,54 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import Grants
 from trialfleet_runner.attempt.scratch import scratch_root
-from trialfleet_runner.contract import Grants
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.exclusions import HARNESS
-from trialfleet_runner.strip import is_context_part
-
-_OPEN = ("uid", "subreaper")  # whose programs see the host's folders
+from trialfleet_runner.cache import cache_root
+from trialfleet_runner.context_files import is_context_part
+from trialfleet_runner.excluded_paths import HARNESS
+from trialfleet_runner.sandbox.protocol import Sandbox
 
 
-def exposed(grants: Grants, isolation: str) -> tuple[str, ...]:
-    """Warnings for the bundle. A store in a directory holds every fix; under `uid` its modes are all that keeps
-    an agent out. A store behind https asks for a signature."""
-    return (*_store(grants, isolation), *(f"{path} lies above the workspace" for path in company(isolation)))
+def exposed(grants: Grants, sandbox: Sandbox) -> tuple[str, ...]:
+    """Warnings for the bundle. A store in a directory holds every fix; if the agent is another user, only its
+    modes keep the agent out. A store behind https requires a signature."""
+    return (*_store(grants, sandbox), *(f"{path} lies above the workspace" for path in company(sandbox)))
 
 
-def company(isolation: str) -> tuple[Path, ...]:
-    """What agents, git and the test runner would find in the folders above a workspace: context files, `.git`,
-    conftest and pytest's configuration. Nothing where a sandbox shows no such folder."""
-    if isolation not in _OPEN:
+def company(sandbox: Sandbox) -> tuple[Path, ...]:
+    """Files in the folders above a workspace that agents, git and the test runner would load: context files,
+    `.git`, conftest and pytest's configuration. Empty if the sandbox hides these folders."""
+    if sandbox.capabilities.hides_host_folders:
         return ()
     root = scratch_root().resolve()
     found: list[Path] = []
     for folder in (root, *root.parents):
-        with suppress(OSError):  # who cannot list it cannot load from it by chance
+        with suppress(OSError):  # a folder that cannot be listed is not searched for files
             found += [folder / name for name in sorted(os.listdir(folder)) if _loaded(name)]  # noqa: PTH208
     return tuple(found)
 
 
-def refuse_company(isolation: str) -> None:
-    """Raises `OperatorError` when there is any: all trials would have it, and none of them declared it."""
-    found = company(isolation)
+def refuse_folders(sandbox: Sandbox) -> None:
+    """Raises `OperatorError` if every trial would load files that no trial declared, or if the agent's user cannot
+    enter its folders."""
+    found = company(sandbox)
     if found:
         raise OperatorError(
-            f"{found[0]} lies above every workspace, and isolation {isolation} does not hide it",
+            f"{found[0]} is in a folder above every workspace, and isolation {sandbox.name} does not hide it",
             where=f"scratch: {scratch_root()}",
             hint="set $TRIALFLEET_SCRATCH to a folder with no context file, .git, conftest.py or pytest "
             "configuration above it, or install bubblewrap",
+        )
+    folders = {"$TRIALFLEET_SCRATCH": scratch_root(), "$TRIALFLEET_CACHE": cache_root()}
+    closed = [(name, folder) for name, folder in folders.items() if not walkable_by_others(folder.resolve())]
+    if sandbox.capabilities.other_uid and closed:
+        name, folder = closed[0]
+        raise OperatorError(
+            f"agents and tests run as another user, which cannot enter {folder}",
+            where=name,
+            hint=f"run `chmod o+x` on that folder and the folders above it, set {name} to another folder, "
+            "or install bubblewrap",
         )
 
 
@@ -52,9 +63,9 @@ def _loaded(name: str) -> bool:
     return name == ".git" or name in HARNESS or is_context_part(name)
 
 
-def _store(grants: Grants, isolation: str) -> tuple[str, ...]:
+def _store(grants: Grants, sandbox: Sandbox) -> tuple[str, ...]:
     parts = urlsplit(grants.end.url)
-    if isolation != "uid" or parts.scheme != "file":
+    if not sandbox.capabilities.other_uid or parts.scheme != "file":
         return ()
     folder = Path(unquote(parts.path)).parent
     if not walkable_by_others(folder):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import errno
-
-from trialfleet_runner.contract import HaltScope, Loss, LossClass
-
-MESSAGE_CHARS = 2000
-_FULL = ("No space left on device", "Disk quota exceeded")  # as programs that we call put it
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import MESSAGE_CHARS, HaltScope, Loss, LossClass
+from trialfleet_ledger.store.full_disk import is_full, says_full
 
 
 class Lost(Exception):
-    """The attempt ends without a verdict. Whether the agent had started is added where it is known."""
+    """The attempt ends without a verdict. The handler adds whether the agent had started."""
 
     def __init__(self, loss: LossClass, message: str, *, halt: HaltScope = HaltScope.NONE) -> None:
         self.loss, self.message, self.halt = loss, message, halt
@@ -19,7 +16,8 @@ class Lost(Exception):
 
 
 def from_exception(error: Exception, *, agent_started: bool) -> Loss:
-    """The loss that an exception stands for. An unexpected one is a broken harness: it halts the campaign.
+    """The loss for an exception. An `OperatorError` halts the campaign with its own message, an unexpected
+    exception halts it as a broken harness.
 
     >>> from_exception(OSError(28, "No space left on device"), agent_started=True).loss.value
     'host_full'
@@ -28,6 +26,8 @@ def from_exception(error: Exception, *, agent_started: bool) -> Loss:
         lost = Lost(LossClass.HOST_FULL, f"the host's disk is full: {error}")
     elif isinstance(error, Lost):
         lost = error
+    elif isinstance(error, OperatorError):
+        lost = Lost(LossClass.SETUP, str(error), halt=HaltScope.CAMPAIGN)
     else:
         what = f"the runner broke: {type(error).__name__}: {error}"
         lost = Lost(LossClass.RUNNER, what, halt=HaltScope.CAMPAIGN)
@@ -45,9 +45,8 @@ def storable(text: str) -> str:
 
 def _says_full(error: Exception) -> bool:
     """Whether we, or a program that we called, found no room."""
-    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+    if isinstance(error, OSError) and is_full(error):
         return True
     if isinstance(error, Lost) and error.loss in {LossClass.PROVIDER, LossClass.CONTAMINATED}:
         return False  # a provider's or a file's words
-    said = f"{error} {getattr(error, 'stderr', None) or ''}"
-    return any(words in said for words in _FULL)
+    return says_full(f"{error} {getattr(error, 'stderr', None) or ''}")

@@ -1,4 +1,4 @@
-"""Where the model is: from the runner's own environment, or files of its own, neither of which an agent sees."""
+"""Address and key of the model, from the runner's environment or its files. An agent sees neither."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from trialfleet_runner.contract import AgentSpec
-from trialfleet_runner.errors import OperatorError
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec
 from trialfleet_runner.gateway.upstream import Upstream
 
 KEYS = "/trialfleet/keys"  # a mounted Secret of a pod: a file per variable; $TRIALFLEET_KEYS says otherwise

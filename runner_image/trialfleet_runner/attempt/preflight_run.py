@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trialfleet_ledger.records import TOKEN_KINDS, AgentSpec, Grants, PreflightResult
 from trialfleet_runner.agents.protocol import Agent, Parsed, Setup, Step
-from trialfleet_runner.attempt.places import Place
+from trialfleet_runner.attempt.mounts import MountedScratch
 from trialfleet_runner.context.preflight import MAX_CALLS, Preflight, asked, parse
-from trialfleet_runner.contract import AgentSpec, Grants, PreflightResult
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
 
 if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway
@@ -23,9 +23,9 @@ NOTHING_TO_LOOK_AT = Preflight(PreflightResult.NO_TARGETS, (), "nothing was pred
 
 
 @dataclass(frozen=True)
-class Look:
-    """What it came to, and what it took. `report`: of the gateway, as the look ended; None: there was no model.
-    `prompt` is empty when there was nothing to look at, and nothing was run."""
+class PreflightRun:
+    """Result and cost of a pre-flight. `report`: of the gateway at the end of the pre-flight; None: there was no
+    model. `prompt` is empty if there were no targets and nothing ran."""
 
     preflight: Preflight
     prompt: str = ""
@@ -53,25 +53,25 @@ def wanted(grants: Grants) -> bool:
 def look(
     agent: Agent,
     setup: Setup,
-    place: Place,
+    place: MountedScratch,
     grants: Grants,
     *,
     task: str,
     paths: frozenset[str],
     gateway: Gateway | None,
     run: Callable[[Job], Exit],
-) -> Look:
-    """Ask about the condition's targets. `setup`: of the attempt; `paths`: files of the workspace; `run` runs a
-    job under the attempt's limits. Where there are mounts, the workspace's is read-only; HOME is new again
+) -> PreflightRun:
+    """Run the pre-flight on the condition's targets. `setup`: of the attempt; `paths`: files of the workspace;
+    `run` runs a job under the attempt's limits. A mounted workspace is read-only; HOME is created again
     afterwards."""
     if not grants.condition.targets:
-        return Look(NOTHING_TO_LOOK_AT)
+        return PreflightRun(NOTHING_TO_LOOK_AT)
     prompt = asked(task, grants.condition.targets)
     record = place.scratch.record / FOLDER
     record.mkdir()
     job = agent.job(_reading(setup, prompt, record), _shown(place))
     if job is None:
-        return Look(Preflight(PreflightResult.UNCERTAIN, (), "this agent runs nothing"), prompt)
+        return PreflightRun(Preflight(PreflightResult.UNCERTAIN, (), "this agent runs nothing"), prompt)
     ended = run(replace(job, followed=True))
     answers = place.scratch.record / "answers.jsonl"
     if answers.exists():
@@ -79,7 +79,7 @@ def look(
     parsed = agent.parse(record, ended, place.scratch.workspace)
     place.scratch.free(keep=("workspace",))
     (place.scratch.home / "tmp").mkdir(parents=True)
-    return Look(_said(parsed, ended, paths), prompt, parsed, ended, gateway.report() if gateway else None)
+    return PreflightRun(_said(parsed, ended, paths), prompt, parsed, ended, gateway.report() if gateway else None)
 
 
 def _reading(setup: Setup, prompt: str, record: Path) -> Setup:
@@ -102,7 +102,7 @@ def _reading(setup: Setup, prompt: str, record: Path) -> Setup:
     )
 
 
-def _shown(place: Place) -> tuple[Mount, ...]:
+def _shown(place: MountedScratch) -> tuple[Mount, ...]:
     return tuple(
         replace(mount, writable=False) if mount.source == place.scratch.workspace else mount
         for mount in place.mounts
@@ -116,7 +116,7 @@ def _said(parsed: Parsed, ended: Exit, paths: frozenset[str]) -> Preflight:
     return Preflight(PreflightResult.UNCERTAIN, (), why)
 
 
-def rest(spec: AgentSpec, before: Look | None) -> AgentSpec:
+def rest(spec: AgentSpec, before: PreflightRun | None) -> AgentSpec:
     """What is left of turns and time; at least one of each, for the gateway ends what is beyond the budget."""
     if before is None:
         return spec
@@ -127,16 +127,18 @@ def rest(spec: AgentSpec, before: Look | None) -> AgentSpec:
     return spec.model_copy(update=left)
 
 
-def joined(before: Look, after: Parsed) -> Parsed:
+def joined(before: PreflightRun, after: Parsed) -> Parsed:
     """Both as one trajectory. A gateway has numbered turns and seconds through; without one they are shifted."""
     first = before.parsed
     shift = (0, 0.0) if before.report else (before.turns, before.exit.wall_s if before.exit else 0.0)
-    counts = ("turns", "tool_calls", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
     return after.model_copy(
         update={
             "steps": (*first.steps, *(_shifted(step, *shift) for step in after.steps)),
             "malformed_lines": first.malformed_lines + after.malformed_lines,
-            **{name: _sum(getattr(first, name), getattr(after, name)) for name in (*counts, "cost_usd")},
+            **{
+                name: _sum(getattr(first, name), getattr(after, name))
+                for name in ("turns", "tool_calls", *TOKEN_KINDS, "cost_usd")
+            },
         }
     )
 
@@ -150,7 +152,7 @@ def _sum(first: float | None, second: float | None) -> float | None:
     return second if first is None else first if second is None else first + second
 
 
-def both(before: Look, ended: Exit | None) -> Exit | None:
+def both(before: PreflightRun, ended: Exit | None) -> Exit | None:
     """How the agent ended, with the time of both."""
     if before.exit is None or ended is None:
         return ended

@@ -6,11 +6,11 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from trialfleet_ledger.records import Grants, HaltScope, LossClass, TestResult
 from trialfleet_runner import environment, trees, workspace
 from trialfleet_runner.attempt.loss import Lost
-from trialfleet_runner.attempt.ready import Ready
+from trialfleet_runner.attempt.prepared_inputs import Ready
 from trialfleet_runner.attempt.scratch import refuse_full
-from trialfleet_runner.contract import Grants, HaltScope, LossClass, TestResult
 from trialfleet_runner.patch import PatchError, changes_of
 from trialfleet_runner.sandbox.protocol import Sandbox, SandboxError
 from trialfleet_runner.testrun import Suite, TestRun, run_tests, selection
@@ -35,12 +35,12 @@ def score(
     record: Path,
     stop: threading.Event,
 ) -> ScoreRun:
-    """Apply `diff` to a fresh checkout below `scratch`, restore what may not change, run the tests;
-    their output goes to `record`, which they cannot write where the sandbox can prevent it.
+    """Apply `diff` to a fresh checkout below `scratch`, restore protected files and run the tests. Their output
+    goes to `record`, which they cannot write if the sandbox can prevent it.
 
-    Raises `Lost`: `scoring` when the sandbox failed, the environment was changed meanwhile (by another attempt's
-    agent, where nothing better than a subreaper isolates it) or the diff, which was made against the same tree,
-    does not apply; `host_full`; `terminated` when `stop` ended the tests.
+    Raises `Lost`: `scoring` if the sandbox failed, the environment was changed in the meantime (by another
+    attempt's agent, under a subreaper) or the diff, which was made against the same tree, does not apply;
+    `host_full`; `terminated` if `stop` ended the tests.
     """
     task = grants.task
     try:
@@ -69,6 +69,7 @@ def score(
             sandbox=sandbox,
             stop=stop,
             record=record,
+            guarded=[path for path, entry in changes.items() if entry and ready.exclusions.may_hide(path)],
         )
     except SandboxError as error:
         raise Lost(LossClass.SCORING, f"the sandbox failed: {error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import errno
 import fcntl
 import os
 import time
@@ -11,15 +12,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import Grants, LossClass
 from trialfleet_runner.attempt.loss import Lost
-from trialfleet_runner.canonical import sha256
-from trialfleet_runner.contract import Grants, LossClass
 from trialfleet_runner.removal import remove
 
 LOCK = "lock"
 FULL_BYTES = 2**20  # less than this is no room
-LOOK_S = 0.1  # between two looks at a lock that another holds
+LOOK_S = 0.1  # between two tries of a lock that another runner holds
 YOUNG_S = 60.0  # so long may its maker take from making a folder to locking it
+_UNUSABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR}
 
 # linux/fs.h. An ext4 folder with this flag spreads its children over the disk's block groups.
 _GETFLAGS, _SETFLAGS, _TOPDIR = 0x80086601, 0x40086602, 0x00020000
@@ -39,9 +42,9 @@ def folder_name(grants: Grants) -> str:
 
 @dataclass(frozen=True)
 class Scratch:
-    """Where one attempt's files lie. Each field is a folder that exists: the runner's own, the one that the agent
-    writes, the one that the agent only reads, and the one that the tests write. On one machine they are the same,
-    and the sandbox shows a program what is its own; in a pod they are volumes of the containers that need them.
+    """The folders of one attempt, which exist: the runner's own, the one that the agent writes, the one that the
+    agent only reads, and the one that the tests write. On one machine they are the same folder, and the sandbox
+    shows a program its part; in a pod they are volumes of the containers that need them.
     """
 
     runner: Path
@@ -84,8 +87,8 @@ class Scratch:
         return self.runner / "gateway.sock"
 
     def free(self, *, keep: Collection[str] = ()) -> None:
-        """Remove what the agent wrote, but for names to `keep`. Where a volume is its own, that is all that is in
-        it."""
+        """Remove what the agent wrote, except for names to `keep`. If the agent has a separate volume, remove
+        everything in it."""
         apart = self.agent != self.runner
         names = os.listdir(self.agent) if apart else ("workspace", "home")  # noqa: PTH208
         for name in set(names) - set(keep):
@@ -93,16 +96,16 @@ class Scratch:
 
 
 def emptied(folder: Path) -> Path:
-    """A new folder in the place of whatever an agent of our own uid has put there."""
+    """A new, empty folder that replaces whatever is there: an agent with the runner's uid may have written it."""
     remove(folder)
     folder.mkdir(mode=0o711, parents=True)
     return folder
 
 
 def refuse_full(folder: Path, room: int = FULL_BYTES) -> None:
-    """Raises `Lost(host_full)` when the file system has less than `room` bytes left: what a program did there
-    under that condition says nothing about it. With the room that its limit promises it, a program that goes
-    beyond is stopped by its limit, and the full disk is its own doing."""
+    """Raises `Lost(host_full)` if the file system has less than `room` bytes left: a failure on a full disk says
+    nothing about the program. If a program has the space that its limit promises, the limit stops it, and a full
+    disk is its own fault."""
     while not folder.exists():  # without a better sandbox than a subreaper, a program can remove it
         folder = folder.parent
     facts = os.statvfs(folder)
@@ -120,16 +123,18 @@ class Busy(Exception):
 
 @contextmanager
 def locked(root: Path, name: str, *, stopped: Callable[[], bool] | None = None) -> Generator[Scratch]:
-    """A fresh, locked folder `root/name`; removed at the end. Raises `Busy` while a living runner holds it; with
-    `stopped`, waits until that has gone, and raises when `stopped` says so."""
-    if not root.is_dir():
-        root.mkdir(mode=0o711, parents=True, exist_ok=True)
-        _spread(root)
+    """A fresh, locked folder `root/name`, removed at the end. Raises `Busy` while a living runner holds it; with
+    `stopped`, waits for that runner and raises once `stopped` returns true. Raises `OperatorError` if this user
+    cannot create folders in `root`."""
     folder = root / name
-    while (descriptor := _lock(folder)) is None:
-        if stopped is None or stopped():
-            raise Busy(f"another runner holds {folder}")
-        time.sleep(LOOK_S)
+    with _usable(root):
+        if not root.is_dir():
+            root.mkdir(mode=0o711, parents=True, exist_ok=True)
+            _spread(root)
+        while (descriptor := _lock(folder)) is None:
+            if stopped is None or stopped():
+                raise Busy(f"another runner holds {folder}")
+            time.sleep(LOOK_S)
     try:
         for left in folder.iterdir():
             if left.name != LOCK:
@@ -145,9 +150,23 @@ def locked(root: Path, name: str, *, stopped: Callable[[], bool] | None = None) 
         os.close(descriptor)
 
 
+@contextmanager
+def _usable(root: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _UNUSABLE:
+            raise
+        raise OperatorError(
+            f"this user cannot create a folder here: {error.strerror}",
+            where=f"scratch: {root}",
+            hint="give this user write permission, or set $TRIALFLEET_SCRATCH to a folder that it can write",
+        ) from error
+
+
 def _lock(folder: Path) -> int | None:
-    """A descriptor that holds the lock of `folder`, which is made when it is not there. None: another holds it, or
-    has removed it meanwhile."""
+    """A descriptor that holds the lock of `folder`, which is created if absent. None: another runner holds the
+    lock or has removed the folder."""
     with suppress(FileExistsError):
         folder.mkdir(mode=0o711)
     try:
@@ -163,9 +182,9 @@ def _lock(folder: Path) -> int | None:
 
 
 def _spread(root: Path) -> None:
-    """Ask ext4 to put each attempt's files elsewhere, for it will not use a freed inode for a minute or more and
-    looks at every one of them for each new file: with attempts in one place, the tenth copy of 2,000 files was
-    measured at 1.3 core seconds instead of 0.09. Other file systems ignore or refuse it."""
+    """Ask ext4 to spread the attempts' files. ext4 does not reuse a freed inode for a minute or more and examines
+    every freed inode for each new file: with attempts in one place, the tenth copy of 2,000 files took 1.3 core
+    seconds instead of 0.09. Other file systems ignore or refuse the flag."""
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         flags = array.array("l", [0])

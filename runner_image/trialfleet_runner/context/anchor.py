@@ -31,11 +31,9 @@ def is_test_path(path: str) -> bool:
     return named or not _TEST_FOLDERS.isdisjoint(folders)
 
 
-def repository_path(path: str, paths: Collection[str], workspace: str = WORKSPACE) -> str | None:
+def repository_path(path: str, paths: Collection[str]) -> str | None:
     """A frame's path as a path of the repository; None when it is none (standard library, dependencies)."""
-    if path.startswith(workspace + "/"):
-        path = path[len(workspace) + 1 :]
-    normal = posixpath.normpath(path)
+    normal = posixpath.normpath(path.removeprefix(f"{WORKSPACE}/"))
     return normal if normal in paths else None
 
 
@@ -79,10 +77,10 @@ def _as_words(line: str) -> str:
     return f"{line[:start]}{words} {line[end:].lstrip(':')}"
 
 
-def deepest_frame(output: str, paths: Collection[str], workspace: str = WORKSPACE) -> str | None:
+def deepest_frame(output: str, paths: Collection[str]) -> str | None:
     """The deepest frame of the repository outside its tests, of the first failure that has one."""
     for failure in frames(output):
-        own = [repository_path(path, paths, workspace) for path in failure]
+        own = [repository_path(path, paths) for path in failure]
         code = [path for path in own if path is not None and not is_test_path(path)]
         if code:
             return code[-1]
@@ -98,7 +96,6 @@ def anchor_for(
     test_file: str | None = None,
     targets: Collection[str] = (),
     predicted: str | None = None,
-    workspace: str = WORKSPACE,
 ) -> str | None:
     """The anchor, a path of the repository, or None: no node covers the task. `predicted`: the file that most
     likely needs the edit, by the task's own words.
@@ -116,4 +113,4 @@ def anchor_for(
         return None
     if mode == "test_file":
         return test_file
-    return deepest_frame(failure_output or "", paths, workspace)
+    return deepest_frame(failure_output or "", paths)

@@ -19,11 +19,61 @@ import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import PurePosixPath
 
-from trialfleet_runner.context.command_patterns import BARE, in_code, in_prose, sentences
-from trialfleet_runner.context.markdown import Kind, Line, normal, scan
+from trialfleet_runner.context.markdown import LineKind, MarkdownLine, normal, scan
+
+_MAKE = r"make\s+(?:-\S+\s+)*(?:test|install|lint)\b(?!['’])"
+_PIP = r"(?:python[\d.]*\s+-m\s+)?pip[\d.]*\s+(?:install|uninstall|wheel|download)"
+PHRASE = re.compile(
+    rf"(?<![\w./-])(?:{_MAKE}|uv\s+sync\b|uv\s+run\s+(?:-|\w)|(?:uv\s+)?{_PIP}\s+(?:-|\.)|poetry\s+install\b|"
+    r"npm\s+(?:install|ci|test|run)\b|(?:yarn|pnpm)\s+(?:install|test)\b|tox\s+-\w|pre-commit\s+(?:install|run)\b)"
+)
+_CODE = (
+    rf"(?:{_MAKE}|make(?:\s+(?:-\S+\s+)*[\w./-]+|\s*$)|uv\s+(?:sync|run|pip|venv|add|tool|lock)\b|{_PIP}(?:\s+\S|\s*$)|"
+    r"(?:poetry|pipenv|hatch|rye|pixi|conda|mamba)\s+"
+    r"(?:install|run|sync|shell|add|update|lock|build|env|create|activate|test)\b|"
+    r"pdm\s+run\s+(?:test|tests|pytest|lint|tox|nox|pre-commit|doc|docs)\b|"
+    r"ansible-test\s+(?:units|sanity|integration|coverage)\b|"
+    r"(?:tox|nox)(?:\s+-\S+.*|\s*$)|(?:python[\d.]*\s+-m\s+)?pytest\s+\S|"
+    r"python[\d.]*\s+-m\s+(?:pytest|unittest|tox|nox|build|venv)\b|python[\d.]*\s+setup\.py\s+\w|"
+    r"npm\s+(?:install|i|ci|test|run|start|build)\b|npx\s+\S|(?:yarn|pnpm|bun)(?:\s+(?:install|test|run|add|build|dev)\b|\s*$)|"
+    r"cargo\s+(?:test|build|run|check)\b|go\s+(?:test|build)\b|docker(?:-compose|\s+compose|\s+build|\s+run)\b|"
+    r"pre-commit(?:\s+(?:install|run)\b|\s*$)|(?:ruff|mypy|pyright|black|isort|flake8)\s+[\w./-]|"
+    r"(?:sudo\s+)?(?:apt|apt-get|brew|dnf|yum|apk)\s+(?:install|update|add)\b)"
+)
+_LEAD = r"(?:[$>%]\s+)?(?:sudo\s+)?(?:[A-Z_][A-Z0-9_]*=\S*\s+)*"
+COMMAND = re.compile(rf"(?:^|&&|\|\||;|\|)\s*{_LEAD}{_CODE}")
+BARE = re.compile(rf"^\s*{_LEAD}pytest\s*(?:#.*)?$")  # a command in a fence, a name in prose
+_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?:[\"')\]*_]*)\s+(?=[\"'(\[*_`A-Z0-9])")
+
+
+def in_code(code: str) -> bool:
+    """Whether a line of code, or a code span, is a development command.
+
+    >>> in_code("cd docs && make html"), in_code("makefile = 1")
+    (True, False)
+    """
+    return bool(COMMAND.search(code) or PHRASE.search(code))
+
+
+def in_prose(sentence: str) -> bool:
+    """Whether a sentence tells to run one: in a code span, or in words.
+
+    >>> in_prose("Run `tox` first."), in_prose("Then make test again."), in_prose("We make tests fast.")
+    (True, True, False)
+    """
+    return any(in_code(span[2].strip()) for span in _SPAN.finditer(sentence)) or bool(PHRASE.search(sentence))
+
+
+def sentences(text: str) -> list[str]:
+    """Pieces of `text` that give it back when joined; nothing is cut inside a code span."""
+    masked = _SPAN.sub(lambda m: "x" * len(m[0]), text)
+    cuts = [0, *(m.end() for m in _SENTENCE_END.finditer(masked)), len(text)]
+    return [text[a:b] for a, b in pairwise(cuts) if a < b]
+
 
 _ITEM_HEAD = re.compile(r"^(\s*(?:>\s*)*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?)")
 _NOTHING = re.compile(r"^[\s*_~>.,:;|()\[\]–—-]*$")
@@ -65,8 +115,17 @@ def strip_files(files: Mapping[str, bytes]) -> Stripped:
     return Stripped(cleaned, "".join(line + "\n" for line in diffs))
 
 
+def is_text(path: str) -> bool:
+    """Whether a context file of this name is text by its suffix.
+
+    >>> [is_text(path) for path in ("a/AGENTS.md", ".cursorrules", ".claude/skills/x/logo.png")]
+    [True, True, False]
+    """
+    return PurePosixPath(path).suffix.lower() in _TEXT_SUFFIXES
+
+
 def _text(path: str, data: bytes) -> str | None:
-    if PurePosixPath(path).suffix.lower() not in _TEXT_SUFFIXES:
+    if not is_text(path):
         return None
     try:
         return data.decode()
@@ -87,23 +146,23 @@ def _once(text: str) -> str:
     return _collapsed(kept_lines, text)
 
 
-def _without_commands(lines: list[Line], raw: list[str]) -> list[str | None]:
+def _without_commands(lines: list[MarkdownLine], raw: list[str]) -> list[str | None]:
     """Per line what is left of it; None: the line goes."""
     kept: list[str | None] = list(raw)
     for positions in _groups(lines):
         kind = lines[positions[0]].kind
-        if kind is Kind.PROSE:
+        if kind is LineKind.PROSE:
             _prose(positions, raw, kept)
-        elif kind is Kind.CODE:
+        elif kind is LineKind.CODE:
             _code(positions, raw, kept)
-        elif kind in (Kind.HEADING, Kind.COMMENT) and any(in_prose(raw[i]) for i in positions):
+        elif kind in (LineKind.HEADING, LineKind.COMMENT) and any(in_prose(raw[i]) for i in positions):
             for i in positions:
                 kept[i] = None
     _drop_hollow_fences(lines, kept)
     return kept
 
 
-def _groups(lines: list[Line]) -> list[list[int]]:
+def _groups(lines: list[MarkdownLine]) -> list[list[int]]:
     """Positions of lines that belong together: the wrapped lines of one item, row or paragraph; the code of one
     block; a comment (half of one would turn the rest into text); single lines of all other kinds."""
     groups: list[list[int]] = []
@@ -113,10 +172,10 @@ def _groups(lines: list[Line]) -> list[list[int]]:
         joins = (
             before is not None
             and before.kind is line.kind
-            and line.kind in (Kind.PROSE, Kind.CODE, Kind.COMMENT)
+            and line.kind in (LineKind.PROSE, LineKind.CODE, LineKind.COMMENT)
             and before.block == line.block
             and not line.item
-            and not (line.kind is Kind.PROSE and row)
+            and not (line.kind is LineKind.PROSE and row)
         )
         if joins:
             groups[-1].append(i)
@@ -149,11 +208,11 @@ def _code(positions: list[int], raw: list[str], kept: list[str | None]) -> None:
             kept[i] = None
 
 
-def _drop_hollow_fences(lines: list[Line], kept: list[str | None]) -> None:
+def _drop_hollow_fences(lines: list[MarkdownLine], kept: list[str | None]) -> None:
     """A block from which a command went and that holds only comments and blank lines now goes whole."""
     for block in {line.block for line in lines} - {0}:
         inside = [i for i, line in enumerate(lines) if line.block == block]
-        code = [i for i in inside if lines[i].kind is Kind.CODE]
+        code = [i for i in inside if lines[i].kind is LineKind.CODE]
         touched = any(kept[i] is None for i in code)
         rest = [kept[i] for i in code]
         if touched and not any(x and x.strip() and not x.strip().startswith(("#", "//")) for x in rest):
@@ -164,42 +223,42 @@ def _drop_hollow_fences(lines: list[Line], kept: list[str | None]) -> None:
 # --- what the removed lines leave behind ------------------------------------------------------------
 
 
-def _tidy(lines: list[Line], kept: list[str | None]) -> list[str | None]:
+def _tidy(lines: list[MarkdownLine], kept: list[str | None]) -> list[str | None]:
     kept = list(kept)
     for i in range(len(lines) - 1, -1, -1):
         line, text = lines[i], kept[i]
         if text is None or not text.strip():
             continue
-        if line.kind is Kind.PROSE and text.rstrip().endswith(":") and _introduced_only_gone(i, lines, kept):
+        if line.kind is LineKind.PROSE and text.rstrip().endswith(":") and _introduced_only_gone(i, lines, kept):
             kept[i] = _before_lead_in(text)
-        elif line.kind is Kind.HEADING:
+        elif line.kind is LineKind.HEADING:
             section = _section(i, lines)
-            had = any(lines[j].kind is not Kind.BLANK for j in section)
+            had = any(lines[j].kind is not LineKind.BLANK for j in section)
             has = any((kept[j] or "").strip() for j in section)
             if had and not has:
                 kept[i] = None
     return kept
 
 
-def _section(i: int, lines: list[Line]) -> list[int]:
+def _section(i: int, lines: list[MarkdownLine]) -> list[int]:
     """Positions of what stands below the heading at `i`, subsections included."""
 
     def within(j: int) -> bool:
-        return lines[j].kind is not Kind.HEADING or lines[j].level > lines[i].level
+        return lines[j].kind is not LineKind.HEADING or lines[j].level > lines[i].level
 
     return list(takewhile(within, range(i + 1, len(lines))))
 
 
-def _introduced_only_gone(i: int, lines: list[Line], kept: list[str | None]) -> bool:
+def _introduced_only_gone(i: int, lines: list[MarkdownLine], kept: list[str | None]) -> bool:
     """Whether something right after line `i` went, and what comes next is not what the line introduces: a
     list or a block, and when the line is an item itself, one that is indented deeper."""
     gone = False
     for j in range(i + 1, len(lines)):
         text = kept[j]
         if text is None:
-            gone = gone or lines[j].kind is not Kind.BLANK
+            gone = gone or lines[j].kind is not LineKind.BLANK
         elif text.strip():
-            listed = lines[j].item or lines[j].kind in (Kind.CODE, Kind.FENCE)
+            listed = lines[j].item or lines[j].kind in (LineKind.CODE, LineKind.FENCE)
             return gone and not (listed and (not lines[i].item or _indent(text) > _indent(lines[i].text)))
     return gone
 

@@ -3,17 +3,107 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import ConditionOrder, Coverage, Delivery, InlineSpec
 from trialfleet_runner.context import tokens
-from trialfleet_runner.context.commands import strip_files
-from trialfleet_runner.context.inline import Inline, cut
+from trialfleet_runner.context.commands import is_text, strip_files
+from trialfleet_runner.context.markdown import (
+    HOOK_SECTIONS,
+    LineKind,
+    MarkdownLine,
+    MarkdownSection,
+    blocks,
+    select,
+)
+from trialfleet_runner.context.naming import framed, join, pull_sentence
 from trialfleet_runner.context.nodes import child_nodes, covering_node, inside, root_file
-from trialfleet_runner.context.prompt import framed, join, pull_sentence
-from trialfleet_runner.context.sections import HOOK_SECTIONS, select
-from trialfleet_runner.contract import ConditionOrder, Coverage, Delivery, InlineSpec
-from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.context.texts import render
+
+ELLIPSIS = " …"
+
+
+@dataclass(frozen=True)
+class Inline:
+    """What goes into the prompt; empty `text`: nothing fits, or there is nothing. `first` is its first item."""
+
+    text: str
+    tokens: int
+    truncated: bool
+    first: str
+
+
+@dataclass(frozen=True)
+class _Item:
+    section: str
+    lines: tuple[MarkdownLine, ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line.text for line in self.lines)
+
+    @property
+    def tight(self) -> bool:
+        """Whether it may follow another item of its list without a blank line."""
+        return self.lines[0].item
+
+
+def _joined(items: Sequence[_Item]) -> str:
+    parts: list[str] = []
+    for before, item in zip([None, *items], items, strict=False):
+        if before is None or item.section != before.section:
+            parts += ["\n\n" if parts else "", f"## {item.section}\n\n"]
+        else:
+            parts.append("\n" if item.tight and before.tight else "\n\n")
+        parts.append(item.text)
+    return "".join(parts)
+
+
+def cut(sections: Sequence[MarkdownSection], *, max_tokens: int, frame: Callable[[str], str]) -> Inline:
+    """As many whole items as fit, in order, with their sections' headings; `max_tokens` bounds `frame(text)`,
+    that is all that is added to the prompt. It stops at the first item that does not fit. Only when that is the
+    very first item is it cut inside, at a word. `truncated`: anything was left out."""
+    items = [_Item(section.title, tuple(piece)) for section in sections for piece in blocks(list(section.lines))]
+    if not items:
+        return Inline("", 0, truncated=False, first="")
+    kept = 0
+    while kept < len(items) and tokens.count(frame(_joined(items[: kept + 1]))) <= max_tokens:
+        kept += 1
+    text = _joined(items[:kept]) if kept else _first_cut(items[0], max_tokens, frame)
+    first = items[0].text if kept else text.partition("\n\n")[2]
+    return Inline(text, tokens.count(frame(text)) if text else 0, kept < len(items), first)
+
+
+def _first_cut(item: _Item, max_tokens: int, frame: Callable[[str], str]) -> str:
+    head = f"## {item.section}\n\n"
+    room = max_tokens - tokens.count(frame(head))
+    while room > 0:
+        beginning = tokens.truncate(item.text, room).rstrip()
+        if not beginning:
+            return ""
+        text = head + beginning + _closing(item, beginning)
+        if tokens.count(frame(text)) <= max_tokens:
+            return text
+        room -= 1
+    return ""
+
+
+def _closing(item: _Item, beginning: str) -> str:
+    """An ellipsis, or the end of the fence in which the cut fell."""
+    lines = beginning.count("\n") + 1
+    opened: str | None = None
+    for line in item.lines[:lines]:
+        if line.kind is LineKind.FENCE:
+            opened = line.text if opened is None else None
+    if opened is None:
+        return ELLIPSIS
+    indent = opened[: len(opened) - len(opened.lstrip())]
+    mark = opened.lstrip()[0]
+    length = len(opened.lstrip()) - len(opened.lstrip().lstrip(mark))
+    return f"\n{indent}{mark * length}"
+
 
 NEEDLE_CHARS = 160
 
@@ -68,7 +158,7 @@ def compose(
     `nearest`. What a pre-flight finds comes later: `with_text`. Raises `OperatorError` for a tree that cannot be
     delivered."""
     on_disk, read_from = strip_files(_checked(files)), strip_files(_checked(context))
-    tree = {path: _decoded(path, data) for path, data in read_from.files.items()}
+    tree = {path: _decoded(path, data) for path, data in read_from.files.items() if is_text(path)}
     node, inline = _inline(condition.inline, tree, anchor)
     if text is not None:
         inline = _whole(text)
@@ -125,8 +215,8 @@ def _hook_text(node: str, text: str) -> str:
     sections = select(text, HOOK_SECTIONS)
     if not sections:
         return ""
-    heading = f"Notes on the code below {posixpath.dirname(node)}/, from its {posixpath.basename(node)}:"
-    return "\n\n".join([heading, *(section.text for section in sections)])
+    said = "\n\n".join(section.text for section in sections)
+    return render("hook_node", directory=posixpath.dirname(node), node=node, sections=said)
 
 
 def _inline(spec: InlineSpec | None, tree: Mapping[str, str], anchor: str | None) -> tuple[str | None, Inline]:
@@ -142,7 +232,7 @@ def _inline(spec: InlineSpec | None, tree: Mapping[str, str], anchor: str | None
     def frame(content: str) -> str:
         return framed(content, folder, titles)
 
-    made = cut(sections, max_tokens=spec.max_tokens, frame=frame, count=tokens.count, truncate=tokens.truncate)
+    made = cut(sections, max_tokens=spec.max_tokens, frame=frame)
     return node, Inline(frame(made.text), made.tokens, made.truncated, made.first) if made.text else made
 
 
@@ -163,7 +253,7 @@ def _delivery(condition: ConditionOrder, files: Mapping[str, bytes], node: str |
 
 def _needles(files: Mapping[str, bytes], told: str) -> dict[str, str]:
     root = root_file(files)
-    line = None if root is None else needle(files[root].decode(), not_in=told)
+    line = None if root is None else needle(_decoded(root, files[root]), not_in=told)
     return {} if line is None else {"files": line}
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
+
+from trialfleet_runner.untrusted import json_object, regular_file
 
 MAX_BYTES = 4 * 2**20
 _LATEST = 2.0**53
@@ -54,33 +53,19 @@ def read_hook_log(path: Path) -> HookLog:
 
 def denials(path: Path) -> int:
     """How often the fail-fast hook says, in its log, that it denied a command. As forgeable as the other."""
-    return sum((_object(line) or {}).get("denied") is True for line in _lines(path))
+    return sum(json_object(line).get("denied") is True for line in _lines(path))
 
 
 def _lines(path: Path) -> list[bytes]:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
+    file = regular_file(path)
+    if file is None:
         return []
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        return []
-    with os.fdopen(fd, "rb") as file:
+    with file:
         return [line for line in file.read(MAX_BYTES).splitlines() if line.strip()]
 
 
-def _object(line: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
 def _firing(line: bytes) -> Firing | None:
-    fields = _object(line)
-    if fields is None:
-        return None
+    fields = json_object(line)
     at, chars = fields.get("at"), fields.get("chars")
     tool, path, node = fields.get("tool"), fields.get("path"), fields.get("node")
     well = (

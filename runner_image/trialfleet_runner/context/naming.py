@@ -1,27 +1,13 @@
-"""Texts that name files to edit, and texts of the same length that name none."""
+"""Texts of a prompt, from strings alone: what a condition adds to the task, texts that name files or none."""
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 
-DIRECTIVE = (
-    "These files are the ones that most likely need the change. Start with them, and make the edit as soon as you "
-    "have found the place:"
-)
-# Says nothing that a programmer would not expect anyway: no file, no place, no advice on where to look.
-_NEUTRAL = (
-    "The source code is kept in plain text files.",
-    "Files are grouped in folders.",
-    "Names of files are written in lower case where that is usual.",
-    "Indentation follows the conventions of the language.",
-    "Comments are written in English.",
-    "Lines end with a line feed.",
-    "Text is encoded as UTF-8.",
-    "The repository has a licence.",
-    "The project has been developed by several people over some time.",
-    "The tests are kept under version control.",
-)
+from trialfleet_runner.context import tokens
+from trialfleet_runner.context.nodes import child_nodes, root_file
+from trialfleet_runner.context.texts import render
 
 
 def naming(paths: Sequence[str]) -> str:
@@ -30,41 +16,38 @@ def naming(paths: Sequence[str]) -> str:
     >>> naming(["a/b.py"]).splitlines()[-1]
     '- `a/b.py`'
     """
-    return "\n".join([DIRECTIVE, "", *(f"- `{path}`" for path in paths)])
+    return render("target_files", files=listed(paths))
 
 
-def fitting(paths: Sequence[str], *, max_tokens: int, count: Callable[[str], int]) -> tuple[str, ...]:
+def listed(paths: Sequence[str]) -> str:
+    return "\n".join(f"- `{path}`" for path in paths)
+
+
+def fitting(paths: Sequence[str], *, max_tokens: int) -> tuple[str, ...]:
     """As many of the first `paths` as `naming` can say within `max_tokens`."""
     kept = tuple(paths)
-    while kept and count(naming(kept)) > max_tokens:
+    while kept and tokens.count(naming(kept)) > max_tokens:
         kept = kept[:-1]
     return kept
 
 
 def two_lines(language: str, test_framework: str) -> str:
     """The smallest context there is."""
-    return f"Language: {language}\nTest framework: {test_framework}"
+    return render("placebo", language=language, test_framework=test_framework)
 
 
-def neutral(
-    length: int,
-    *,
-    language: str,
-    test_framework: str,
-    count: Callable[[str], int],
-    truncate: Callable[[str, int], str],
-) -> str:
+def neutral(length: int, *, language: str, test_framework: str) -> str:
     """`two_lines`, then words that name nothing, of exactly `length` tokens where the tokenizer allows it and
     never of more; the two lines alone where they are longer. The same every time."""
-    text = two_lines(language, test_framework)
+    text, sentences = two_lines(language, test_framework), render("placebo_filler").splitlines()
     place = 0
-    while count(text) < length:
-        text += ("\n\n" if place == 0 else " ") + _NEUTRAL[place % len(_NEUTRAL)]
+    while tokens.count(text) < length:
+        text += ("\n\n" if place == 0 else " ") + sentences[place % len(sentences)]
         place += 1
     if place == 0:
         return text
-    text = truncate(text, length).rstrip()
-    while count(text + ".") <= length and count(text) < length:
+    text = tokens.truncate(text, length).rstrip()
+    while tokens.count(text + ".") <= length and tokens.count(text) < length:
         text += "."
     return text
 
@@ -77,3 +60,37 @@ def globs_of(paths: Sequence[str]) -> tuple[str, ...]:
     """
     folders = dict.fromkeys(posixpath.dirname(path) for path in paths)
     return tuple(f"{folder}/**" if folder else "*" for folder in folders)
+
+
+def join(task: str, *additions: str) -> str:
+    """The task's text, untouched, then each addition after an empty line. Without additions: byte-equal.
+
+    >>> join("Fix it.\\n", "", "Read this.")
+    'Fix it.\\n\\nRead this.'
+    """
+    text = task
+    for addition in filter(None, additions):
+        text += ("\n" if text.endswith("\n") else "\n\n") + addition
+    return text
+
+
+def pull_sentence(files: Collection[str]) -> str:
+    """The text that points at the context files in the workspace; empty when there are none."""
+    root, names = root_file(files), " or ".join(sorted({posixpath.basename(node) for node in child_nodes(files)}))
+    if not names:
+        return "" if root is None else render("pull_root", root=root)
+    if root is None:
+        return render("pull_directories", names=names)
+    return render("pull_root_and_directories", root=root, names=names)
+
+
+def framed(content: str, folder: str, titles: Sequence[str]) -> str:
+    """The directive, which says what to do with the content, and the content.
+
+    >>> said = framed("- Cached.", "a/b", ["Pitfalls", "Contracts"])
+    >>> "pitfalls and contracts" in said, "`a/b/`" in said, said.splitlines()[-1]
+    (True, True, '- Cached.')
+    """
+    *most, last = (title.lower() for title in titles)
+    listed = f"{', '.join(most)} and {last}" if most else last
+    return render("inline_sections", titles=listed, directory=folder, sections=content)

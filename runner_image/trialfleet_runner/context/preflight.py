@@ -10,9 +10,11 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from trialfleet_runner.agents.text import plain
+from trialfleet_ledger.records import PreflightResult
+from trialfleet_runner.context.naming import listed
 from trialfleet_runner.context.nodes import inside
-from trialfleet_runner.contract import PreflightResult
+from trialfleet_runner.context.texts import render
+from trialfleet_runner.untrusted import plain
 
 MAX_CALLS = 10
 _MOST_FINDINGS = 5
@@ -21,31 +23,6 @@ _FIELD_CHARS = 300
 _FIELD = re.compile(r"^[\s>*_`#-]*(FILE|LINE|FUNCTION|FIX|REASON)[*_`]*\s*:[*_]*\s*(.*)$", re.IGNORECASE)
 _WHOLE = re.compile(r"^[\s>*_`#-]*(UNCERTAIN|SKIP|NO_TARGETS)\b[*_`]*\s*:?\s*(.*)$", re.IGNORECASE)
 _LINE = re.compile(r"\d{1,7}")
-
-_ASKED = """\
-Below is a task for somebody else. You do not do it: you look at the code, read-only, and say where the change \
-belongs.
-
-These files are the likely places:
-
-{targets}
-
-Rules: use only the tools for reading files and for finding files by name. At most {calls} calls in all. Read \
-each of these files at most once. Then answer with nothing but blocks of this form, one for each place that needs \
-an edit, the surest first:
-
-FILE: path of the file, from the root of the repository
-LINE: number of the line where the edit begins
-FUNCTION: name of the function or method, or of the class
-FIX: what to change there, in one sentence
-REASON: why, in one sentence
-
-If you cannot tell, answer UNCERTAIN: and why. If the task asks for no change of code, answer SKIP. If none of \
-the files has anything to do with the task, answer NO_TARGETS.
-
-The task:
-
-{task}"""
 
 
 @dataclass(frozen=True)
@@ -69,9 +46,7 @@ class Preflight:
 
 
 def asked(task: str, targets: Sequence[str]) -> str:
-    """The prompt of the pre-flight."""
-    listed = "\n".join(f"- `{path}`" for path in targets)
-    return _ASKED.format(targets=listed, calls=MAX_CALLS, task=task)
+    return render("preflight", files=listed(targets), calls=MAX_CALLS, task=task)
 
 
 def parse(answer: str, paths: Collection[str]) -> Preflight:
@@ -133,11 +108,7 @@ def block(preflight: Preflight) -> str:
     """What goes to the agent; empty when nothing was found."""
     if not preflight.findings:
         return ""
-    head = (
-        "Somebody has looked at the code for you, without changing anything. These are the places that need the "
-        "edit; go there first, check, and make it:"
-    )
-    return "\n".join([head, "", *map(_item, preflight.findings)])
+    return render("preflight_findings", findings="\n".join(map(_item, preflight.findings)))
 
 
 def _item(found: Finding) -> str:

@@ -3,15 +3,64 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, ClassVar, cast
 
-from trialfleet_runner.gateway.sse import EventParser
-from trialfleet_runner.gateway.usage import Usage, mapping, messages_usage, objects, openai_usage
+from trialfleet_runner.gateway.usage import TokenUsage, messages_usage, openai_usage
+from trialfleet_runner.untrusted import mapping, objects
+
+MAX_EVENT_BYTES = 32 * 2**20
+
+
+class EventParser:
+    """Feed bytes in any cut; get the JSON objects of the `data:` fields. `[DONE]` arrives as `{"done": True}`.
+
+    Events that are not JSON objects, or larger than `MAX_EVENT_BYTES`, are skipped: the bytes themselves went
+    to the agent untouched.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> Iterator[dict[str, Any]]:
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        if len(self._rest) > MAX_EVENT_BYTES:
+            self._rest = b""
+        for line in lines:
+            line = line.removesuffix(b"\r")
+            if line.startswith(b"data:"):
+                self._add(line[5:].removeprefix(b" "))
+            elif not line:
+                yield from self._event()
+
+    def _add(self, data: bytes) -> None:
+        self._size += len(data)
+        if self._size <= MAX_EVENT_BYTES:
+            self._data.append(data)
+
+    def _event(self) -> Iterator[dict[str, Any]]:
+        data, whole = b"\n".join(self._data), self._size <= MAX_EVENT_BYTES
+        self._data, self._size = [], 0
+        if not data or not whole:
+            return
+        if data.strip() == b"[DONE]":
+            yield {"done": True}
+            return
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError):
+            return
+        if isinstance(value, dict):
+            yield cast("dict[str, Any]", value)
 
 
 @dataclass(frozen=True)
-class Answer:
+class ModelAnswer:
     """`complete`: the provider ended it properly. `usage`: None when it was cut before any count came.
 
     `streamed_chars` is the length of generated text and tool input so far, for an estimate of what an
@@ -20,41 +69,70 @@ class Answer:
 
     body: dict[str, Any]
     complete: bool
-    usage: Usage | None = None
-    model: str | None = None
+    usage: TokenUsage | None = None
     error: str | None = None
     streamed_chars: int = 0
 
     @property
     def id(self) -> str | None:
-        found = self.body.get("id")
+        return self._text("id")
+
+    @property
+    def model(self) -> str | None:
+        return self._text("model")
+
+    def _text(self, key: str) -> str | None:
+        found = self.body.get(key)
         return found if isinstance(found, str) else None
 
 
-class Assembler(Protocol):
-    def feed(self, chunk: bytes) -> None: ...
+UsageReader = Callable[[Mapping[str, Any]], TokenUsage]
 
-    def answer(self) -> Answer: ...
+
+def whole_answer(body: dict[str, Any], read_usage: UsageReader, *, complete: bool) -> ModelAnswer:
+    """An answer whose body has its counts in `usage`."""
+    usage = mapping(body.get("usage"))
+    return ModelAnswer(body, complete, read_usage(usage) if usage else None)
 
 
 @dataclass
-class MessagesAssembler:
-    """The Messages API's stream: `message_start`, blocks, `message_delta`, `message_stop`, or `error`."""
+class Assembler(ABC):
+    """An answer put together from its stream."""
 
     parser: EventParser = field(default_factory=EventParser)
-    message: dict[str, Any] = field(default_factory=dict[str, Any])
-    blocks: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
-    partial: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
-    usage: dict[str, Any] = field(default_factory=dict[str, Any])
-    stopped: bool = False
+    ended: bool = False
     error: str | None = None
     chars: int = 0
+    usage: dict[str, Any] = field(default_factory=dict[str, Any])
+    read_usage: ClassVar[UsageReader] = openai_usage
 
     def feed(self, chunk: bytes) -> None:
         for event in self.parser.feed(chunk):
-            self._take(event)
+            self.take(event)
 
-    def _take(self, event: dict[str, Any]) -> None:
+    @abstractmethod
+    def take(self, event: dict[str, Any]) -> None:
+        """The next event."""
+
+    @abstractmethod
+    def body(self) -> dict[str, Any]:
+        """As the same answer would have come unstreamed."""
+
+    def answer(self) -> ModelAnswer:
+        found = whole_answer(self.body(), type(self).read_usage, complete=self.ended and self.error is None)
+        return replace(found, error=self.error, streamed_chars=self.chars)
+
+
+@dataclass
+class MessagesAssembler(Assembler):
+    """The Messages API's stream: `message_start`, blocks, `message_delta`, `message_stop`, or `error`."""
+
+    message: dict[str, Any] = field(default_factory=dict[str, Any])
+    blocks: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
+    partial: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    read_usage = messages_usage
+
+    def take(self, event: dict[str, Any]) -> None:
         index = event.get("index")
         match event.get("type"):
             case "message_start":
@@ -70,7 +148,7 @@ class MessagesAssembler:
                 self.message |= mapping(event.get("delta"))
                 self._count(event.get("usage"))
             case "message_stop":
-                self.stopped = True
+                self.ended = True
             case "error":
                 self.error = error_text(event)
             case _:
@@ -102,46 +180,31 @@ class MessagesAssembler:
         except (ValueError, RecursionError):
             self.blocks[index]["input"] = text
 
-    def answer(self) -> Answer:
+    def body(self) -> dict[str, Any]:
         for index in list(self.partial):
             self._close(index)
         content = [self.blocks[index] for index in sorted(self.blocks)]
-        body = {**self.message, "content": content, "usage": self.usage}
-        model = self.message.get("model")
-        return Answer(
-            body=body,
-            complete=self.stopped and self.error is None,
-            usage=messages_usage(self.usage) if self.usage else None,
-            model=model if isinstance(model, str) else None,
-            error=self.error,
-            streamed_chars=self.chars,
-        )
+        return {**self.message, "content": content, "usage": self.usage}
 
 
 @dataclass
-class ChatAssembler:
+class ChatAssembler(Assembler):
     """Chat Completions' stream: deltas of choices, usage in a last chunk, `[DONE]`."""
 
-    parser: EventParser = field(default_factory=EventParser)
     head: dict[str, Any] = field(default_factory=dict[str, Any])
     text: list[str] = field(default_factory=list[str])
     calls: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
     finish: str | None = None
-    usage: dict[str, Any] = field(default_factory=dict[str, Any])
-    done: bool = False
-    error: str | None = None
-    chars: int = 0
 
-    def feed(self, chunk: bytes) -> None:
-        for event in self.parser.feed(chunk):
-            if event.get("done") is True:
-                self.done = True
-            elif "error" in event:
-                self.error = error_text(event)
-            else:
-                self._take(event)
+    def take(self, event: dict[str, Any]) -> None:
+        if event.get("done") is True:
+            self.ended = True
+        elif "error" in event:
+            self.error = error_text(event)
+        else:
+            self._chunk(event)
 
-    def _take(self, event: dict[str, Any]) -> None:
+    def _chunk(self, event: dict[str, Any]) -> None:
         self.head = self.head or {key: event.get(key) for key in ("id", "model", "created")}
         self.usage = mapping(event.get("usage")) or self.usage
         for choice in objects(event.get("choices"))[:1]:
@@ -152,7 +215,7 @@ class ChatAssembler:
             for call in objects(delta.get("tool_calls")):
                 self._call(call)
             if isinstance(choice.get("finish_reason"), str):
-                self.finish = choice["finish_reason"]
+                self.finish, self.ended = choice["finish_reason"], True
 
     def _call(self, call: dict[str, Any]) -> None:
         index = call.get("index")
@@ -164,52 +227,30 @@ class ChatAssembler:
                 kept["function"][key] = str(kept["function"].get(key, "")) + piece
                 self.chars += len(piece)
 
-    def answer(self) -> Answer:
+    def body(self) -> dict[str, Any]:
         message = {"role": "assistant", "content": "".join(self.text), "tool_calls": list(self.calls.values())}
-        body = {**self.head, "choices": [{"index": 0, "message": message, "finish_reason": self.finish}]}
-        model = self.head.get("model")
-        return Answer(
-            body={**body, "usage": self.usage},
-            complete=(self.done or self.finish is not None) and self.error is None,
-            usage=openai_usage(self.usage) if self.usage else None,
-            model=model if isinstance(model, str) else None,
-            error=self.error,
-            streamed_chars=self.chars,
-        )
+        choice = {"index": 0, "message": message, "finish_reason": self.finish}
+        return {**self.head, "choices": [choice], "usage": self.usage}
 
 
 @dataclass
-class ResponsesAssembler:
+class ResponsesAssembler(Assembler):
     """The Responses API's stream: its last event carries the whole response."""
 
-    parser: EventParser = field(default_factory=EventParser)
     response: dict[str, Any] = field(default_factory=dict[str, Any])
-    ended: bool = False
-    error: str | None = None
-    chars: int = 0
 
-    def feed(self, chunk: bytes) -> None:
-        for event in self.parser.feed(chunk):
-            kind = str(event.get("type"))
-            self.response = mapping(event.get("response")) or self.response
-            if kind in ("response.completed", "response.incomplete"):
-                self.ended = True
-            elif kind in ("response.failed", "error"):
-                self.error = error_text(self.response if kind == "response.failed" else event)
-            elif isinstance(event.get("delta"), str):
-                self.chars += len(event["delta"])
+    def take(self, event: dict[str, Any]) -> None:
+        kind = str(event.get("type"))
+        self.response = mapping(event.get("response")) or self.response
+        if kind in ("response.completed", "response.incomplete"):
+            self.ended = True
+        elif kind in ("response.failed", "error"):
+            self.error = error_text(self.response if kind == "response.failed" else event)
+        elif isinstance(event.get("delta"), str):
+            self.chars += len(event["delta"])
 
-    def answer(self) -> Answer:
-        usage = mapping(self.response.get("usage"))
-        model = self.response.get("model")
-        return Answer(
-            body=self.response,
-            complete=self.ended and self.error is None,
-            usage=openai_usage(usage) if usage else None,
-            model=model if isinstance(model, str) else None,
-            error=self.error,
-            streamed_chars=self.chars,
-        )
+    def body(self) -> dict[str, Any]:
+        return self.response
 
 
 def error_text(body: dict[str, Any]) -> str:
@@ -217,3 +258,32 @@ def error_text(body: dict[str, Any]) -> str:
     error = mapping(body.get("error"))
     kind, message = error.get("type") or error.get("code"), error.get("message") or body.get("message")
     return f"{kind or 'error'}: {message or 'no message'}"[:500]
+
+
+class Fault(StrEnum):
+    """TRANSIENT: a retry may succeed. FATAL: no trial of the campaign can succeed. REQUEST: the agent's own."""
+
+    TRANSIENT = "transient"
+    FATAL = "fatal"
+    REQUEST = "request"
+
+
+# Providers put an empty account in a 400 or a 429; only their words tell it from other errors.
+_BILLING = ("credit balance", "billing", "insufficient_quota", "exceeded your current quota", "payment required")
+_NO_MODEL = ("model:", "model_not_found", "does not exist", "invalid model")
+
+
+def fault(status: int, body: object) -> Fault:
+    """Classify an answer whose status is not 2xx.
+
+    >>> fault(529, {}), fault(401, {}), fault(400, {"error": {"message": "Your credit balance is too low"}})
+    (<Fault.TRANSIENT: 'transient'>, <Fault.FATAL: 'fatal'>, <Fault.FATAL: 'fatal'>)
+    """
+    words = error_text(mapping(body)).lower()
+    if status in (401, 402, 403) or any(word in words for word in _BILLING):
+        return Fault.FATAL
+    if status == 404 and any(word in words for word in _NO_MODEL):
+        return Fault.FATAL
+    if status in (408, 409, 429) or status >= 500 or 300 <= status < 400:
+        return Fault.TRANSIENT
+    return Fault.REQUEST

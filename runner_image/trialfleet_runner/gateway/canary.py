@@ -1,4 +1,4 @@
-"""What really reached the model: every declared delivery proves itself, everything undeclared is found."""
+"""Checks what reached the model: proves every declared delivery and finds undeclared text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from trialfleet_runner.gateway.usage import objects
+from trialfleet_runner.untrusted import objects
 
 # How Claude Code (2.1.197, measured) introduces a memory file, inside a <system-reminder> or the system prompt:
 # "Contents of <path> (project instructions, …):" or "Contents of <path>:".
@@ -44,7 +44,6 @@ class Sighting:
 
 
 def look(body: dict[str, Any], canaries: Canaries) -> Sighting:
-    """Search one request body."""
     texts = list(strings(body))
     declared = (name for name, needles in canaries.declared.items() if _any_in(needles, texts))
     forbidden = (name for name, needles in canaries.forbidden.items() if _any_in(needles, texts))
@@ -72,11 +71,10 @@ def strings(value: object) -> Iterator[str]:
 
 
 def framed(body: dict[str, Any]) -> Iterator[str]:
-    """Texts that the agent's program wrote itself: the system prompt, reminders beside the prompt, and those that
-    it hangs on the end of a tool's result.
+    """Texts that the agent's program wrote itself: the system prompt, reminders next to the prompt, and reminders
+    that it appends to a tool's result.
 
-    The rest of tool results and the prompt are left out: a repository's file or a failing test may quote
-    anything.
+    The prompt and the rest of tool results are excluded: a repository's file or a failing test may quote anything.
     """
     system = body.get("system")
     yield from [system] if isinstance(system, str) else _texts(objects(system))

@@ -1,17 +1,19 @@
-"""The APIs that the gateway speaks, behind one Protocol: where they differ and nothing else."""
+"""The APIs that the gateway speaks: where they differ and nothing else."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from trialfleet_runner.gateway.answers import (
-    Answer,
     Assembler,
     ChatAssembler,
     MessagesAssembler,
+    ModelAnswer,
     ResponsesAssembler,
+    whole_answer,
 )
-from trialfleet_runner.gateway.usage import count, mapping, messages_usage, objects, openai_usage
+from trialfleet_runner.gateway.usage import count, messages_usage, openai_usage
+from trialfleet_runner.untrusted import mapping, objects
 
 Body = dict[str, Any]
 
@@ -20,67 +22,67 @@ _CLIENT_TOOLS = ("custom", "bash", "text_editor", "computer", "memory", "tool_se
 _OPENAI_CLIENT_TOOLS = ("function", "custom", "local_shell", "shell", "apply_patch")
 
 
-class Dialect(Protocol):
-    path: str
+class Dialect:
+    """What the APIs have in common, as OpenAI's have it."""
 
-    def assembler(self) -> Assembler: ...
+    path = ""
+    assembler: type[Assembler]
+    caps: tuple[str, ...] = ()  # fields that limit the output; the first is the one to set
 
-    def whole(self, body: Body) -> Answer:
+    def whole(self, body: Body) -> ModelAnswer:
         """A 2xx answer that was not streamed."""
-        ...
+        return whole_answer(body, openai_usage, complete=body.get("error") is None)
 
     def refusal(self, message: str, kind: str) -> Body:
         """An error in this API's form."""
-        ...
+        return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
 
     def output_cap(self, body: Body) -> int | None:
         """The request's own limit on output tokens; None: it has none."""
-        ...
+        return min((count(body, cap) for cap in self.caps if count(body, cap)), default=None)
 
     def with_cap(self, body: Body, tokens: int) -> Body | None:
         """The request limited to `tokens` output tokens; None when it cannot be."""
-        ...
+        given = [cap for cap in self.caps if count(body, cap)] or list(self.caps[:1])
+        return {**body, **dict.fromkeys(given, tokens)}
 
     def prepared(self, body: Body) -> Body:
         """The request with usage reporting asked for; the same object when nothing changes."""
-        ...
+        return body
 
     def remote(self, body: Body) -> str | None:
         """What in the request would make the provider reach into the network, or None."""
-        ...
+        for tool in objects(body.get("tools")):
+            if str(tool.get("type")) not in _OPENAI_CLIENT_TOOLS:
+                return f"the provider-run tool {tool.get('type')!r}"
+        if body.get("web_search_options") is not None:
+            return "web search"
+        for message in objects(body.get("messages")) + objects(body.get("input")):
+            for part in objects(message.get("content")) + objects(message.get("output")):
+                for key in ("image_url", "file_url"):
+                    url = mapping(part.get(key)).get("url") or part.get(key)
+                    if isinstance(url, str) and not url.startswith("data:"):
+                        return f"an {key} by address"
+        return None
 
 
-class Messages:
+class Messages(Dialect):
     """Anthropic's Messages API."""
 
     path = "/v1/messages"
+    assembler = MessagesAssembler
+    caps = ("max_tokens",)
 
-    def assembler(self) -> Assembler:
-        return MessagesAssembler()
-
-    def whole(self, body: Body) -> Answer:
-        usage = mapping(body.get("usage"))
-        model = body.get("model")
-        return Answer(
-            body=body,
-            complete=body.get("type") == "message",
-            usage=messages_usage(usage) if usage else None,
-            model=model if isinstance(model, str) else None,
-        )
+    def whole(self, body: Body) -> ModelAnswer:
+        return whole_answer(body, messages_usage, complete=body.get("type") == "message")
 
     def refusal(self, message: str, kind: str) -> Body:
         return {"type": "error", "error": {"type": kind, "message": message}}
 
-    def output_cap(self, body: Body) -> int | None:
-        return count(body, "max_tokens") or None
-
     def with_cap(self, body: Body, tokens: int) -> Body | None:
         """A fixed thinking budget must stay below `max_tokens`: such a request cannot be cut below it."""
         thinking = count(mapping(body.get("thinking")), "budget_tokens")
-        return {**body, "max_tokens": tokens} if tokens > thinking else None
-
-    def prepared(self, body: Body) -> Body:
-        return body
+        return super().with_cap(body, tokens) if tokens > thinking else None
 
     def remote(self, body: Body) -> str | None:
         for tool in objects(body.get("tools")):
@@ -105,53 +107,12 @@ def _blocks(content: object) -> list[Body]:
     return found + nested
 
 
-class _OpenAI:
-    path = ""
-    _caps: tuple[str, ...] = ()  # the first is the one to set
-
-    def refusal(self, message: str, kind: str) -> Body:
-        return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
-
-    def output_cap(self, body: Body) -> int | None:
-        return min((count(body, cap) for cap in self._caps if count(body, cap)), default=None)
-
-    def with_cap(self, body: Body, tokens: int) -> Body | None:
-        given = [cap for cap in self._caps if count(body, cap)] or list(self._caps[:1])
-        return {**body, **dict.fromkeys(given, tokens)}
-
-    def whole(self, body: Body) -> Answer:
-        usage = mapping(body.get("usage"))
-        model = body.get("model")
-        return Answer(
-            body=body,
-            complete="error" not in body or body["error"] is None,
-            usage=openai_usage(usage) if usage else None,
-            model=model if isinstance(model, str) else None,
-        )
-
-    def remote(self, body: Body) -> str | None:
-        for tool in objects(body.get("tools")):
-            if str(tool.get("type")) not in _OPENAI_CLIENT_TOOLS:
-                return f"the provider-run tool {tool.get('type')!r}"
-        if body.get("web_search_options") is not None:
-            return "web search"
-        for message in objects(body.get("messages")) + objects(body.get("input")):
-            for part in objects(message.get("content")) + objects(message.get("output")):
-                for key in ("image_url", "file_url"):
-                    url = mapping(part.get(key)).get("url") or part.get(key)
-                    if isinstance(url, str) and not url.startswith("data:"):
-                        return f"an {key} by address"
-        return None
-
-
-class Chat(_OpenAI):
+class Chat(Dialect):
     """OpenAI's Chat Completions, as most gateways speak it."""
 
     path = "/v1/chat/completions"
-    _caps = ("max_completion_tokens", "max_tokens")
-
-    def assembler(self) -> Assembler:
-        return ChatAssembler()
+    assembler = ChatAssembler
+    caps = ("max_completion_tokens", "max_tokens")
 
     def prepared(self, body: Body) -> Body:
         options = mapping(body.get("stream_options"))
@@ -160,17 +121,12 @@ class Chat(_OpenAI):
         return {**body, "stream_options": {**options, "include_usage": True}}
 
 
-class Responses(_OpenAI):
+class Responses(Dialect):
     """OpenAI's Responses API."""
 
     path = "/v1/responses"
-    _caps = ("max_output_tokens",)
-
-    def assembler(self) -> Assembler:
-        return ResponsesAssembler()
-
-    def prepared(self, body: Body) -> Body:
-        return body
+    assembler = ResponsesAssembler
+    caps = ("max_output_tokens",)
 
 
 DIALECTS: dict[str, Dialect] = {dialect.path: dialect for dialect in (Messages(), Chat(), Responses())}

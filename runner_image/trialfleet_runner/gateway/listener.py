@@ -1,4 +1,4 @@
-"""Accepts connections on a unix socket or on loopback: one thread each, all closed together."""
+"""Accepts the agent's connections, one thread each, closed together, and limits the memory that requests take."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def socket_address(path: Path) -> Generator[str, None, None]:
 
 
 def unix_socket(path: Path) -> socket.socket:
-    """Listening; any user may connect (the token decides who is served)."""
+    """A listening socket. Any user may connect; a request needs the token."""
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with socket_address(path) as address:
         listening.bind(address)
@@ -37,14 +37,13 @@ def unix_socket(path: Path) -> socket.socket:
 
 
 def loopback_socket() -> socket.socket:
-    """Listening on a free port of 127.0.0.1."""
     return socket.create_server(("127.0.0.1", 0), backlog=MAX_CONNECTIONS)
 
 
 class Listener:
     """Calls `serve(connection)` in a thread for each connection; the connection is closed afterwards."""
 
-    def __init__(self, listening: socket.socket, serve: Callable[[socket.socket], None]) -> None:
+    def __init__(self, listening: socket.socket, serve: Callable[[socket.socket], object]) -> None:
         self._listening, self._serve = listening, serve
         self._open: set[socket.socket] = set()
         self._changed = threading.Condition()
@@ -89,3 +88,26 @@ class Listener:
         self._thread.join(wait_s)
         with self._changed:
             self._changed.wait_for(lambda: not self._open, wait_s)
+
+
+ROOM_BYTES = 64 * 2**20
+
+
+class Room:
+    """Requests wait for one another when together they would be too large; one alone always fits."""
+
+    def __init__(self, limit: int = ROOM_BYTES) -> None:
+        self._limit, self._taken = limit, 0
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def take(self, size: int) -> Generator[None, None, None]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._taken == 0 or self._taken + size <= self._limit)
+            self._taken += size
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._taken -= size
+                self._changed.notify_all()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from trialfleet_runner.contract import Frozen
-from trialfleet_runner.gateway.usage import Usage
+from trialfleet_ledger.records import Frozen
+from trialfleet_runner.gateway.usage import TokenUsage
 
 PRICES_AS_OF = "2026-11-01"  # providers' public price pages
 
@@ -20,10 +20,10 @@ class Price(Frozen):
     cache_write: float
     cache_write_1h: float
 
-    def usd(self, usage: Usage) -> float:
+    def usd(self, usage: TokenUsage) -> float:
         """Cost of one answer.
 
-        >>> round(PRICES["claude-sonnet-4-6"].usd(Usage(input=1000, output=1000, cache_read=10000)), 6)
+        >>> round(PRICES["claude-sonnet-4-6"].usd(TokenUsage(input=1000, output=1000, cache_read=10000)), 6)
         0.021
         """
         short = usage.cache_write - usage.cache_write_1h

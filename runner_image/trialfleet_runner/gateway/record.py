@@ -12,7 +12,7 @@ FILE_BYTES = 256 * 2**20
 REDACTED = "[redacted]"
 
 
-class JsonLines:
+class JsonLinesFile:
     """Appends JSON lines to a file until it is full; then one line says how many are missing.
 
     `secrets` are replaced by value wherever they stand, also where JSON escapes them.
@@ -53,7 +53,7 @@ class JsonLines:
 
 
 def _forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
-    """Each secret as it is and as JSON writes it; the longest first."""
+    """Each secret, plain and in JSON's escaped form; the longest first."""
     forms = {form for secret in secrets if secret for form in (secret, json.dumps(secret)[1:-1])}
     return tuple(sorted(forms, key=len, reverse=True))
 

@@ -12,13 +12,12 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from trialfleet_runner.gateway.admission import serve
-from trialfleet_runner.gateway.call import Call, ClientGone
+from trialfleet_runner.gateway.answers import Fault, fault
 from trialfleet_runner.gateway.dialects import DIALECTS
-from trialfleet_runner.gateway.faults import Fault, fault
-from trialfleet_runner.gateway.shared import Shared
+from trialfleet_runner.gateway.gateway_context import AgentConnection, AgentRequest, ClientGone, GatewayContext
+from trialfleet_runner.gateway.proxied_request import serve
 from trialfleet_runner.gateway.upstream import passed_back
-from trialfleet_runner.gateway.usage import mapping
+from trialfleet_runner.untrusted import mapping
 
 MAX_REQUEST_BYTES = 32 * 2**20  # the Messages API's own limit
 _COUNT_TOKENS = "/v1/messages/count_tokens"
@@ -40,9 +39,9 @@ class Handler(BaseHTTPRequestHandler):
     server_version = "trialfleet"
     sys_version = ""
 
-    def __init__(self, connection: socket.socket, shared: Shared, token: str) -> None:
+    def __init__(self, connection: socket.socket, shared: GatewayContext, token: str) -> None:
         self._shared, self._token = shared, token
-        self._reply = _Reply(self)
+        self._reply = AgentConnection(self)
         super().__init__(connection, ("", 0), None)  # type: ignore[arg-type]  # the server is never used
 
     def handle(self) -> None:
@@ -101,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
             body = {}
         if not body:
             raise _Refused(400, "invalid_request_error", "trialfleet: the body is not a JSON object")
-        serve(self._shared, Call(dialect, query, headers, data, body), self._reply)
+        serve(self._shared, AgentRequest(dialect, query, headers, data, body), self._reply)
 
     def _get(self, path: str, query: str, headers: dict[str, str]) -> None:
         if not _MODELS.fullmatch(path):
@@ -119,7 +118,7 @@ class Handler(BaseHTTPRequestHandler):
             raise _Refused(502, "api_error", "trialfleet: the model provider does not answer") from None
         if status in (401, 402, 403) and fault(status, {}) is Fault.FATAL:
             self._shared.halt(f"{status} on {target.partition('?')[0]}")
-        self._whole(status, back, self._shared.bodies.redact(answer.decode(errors="replace")).encode())
+        self._reply.whole(status, back, self._shared.bodies.redact(answer.decode(errors="replace")).encode())
 
     def _body(self, headers: dict[str, str]) -> bytes:
         if headers.get("content-encoding", "identity") != "identity":
@@ -159,46 +158,4 @@ class Handler(BaseHTTPRequestHandler):
     def _json(self, status: int, kind: str, message: str) -> None:
         error = {"type": kind, "message": message, "code": kind}
         data = json.dumps({"type": "error", "error": error}).encode()
-        self._whole(status, {"content-type": "application/json"}, data)
-
-    def _whole(self, status: int, headers: dict[str, str], data: bytes) -> None:
-        self._reply.start(status, headers, len(data))
-        self._reply.send(data)
-
-
-class _Reply:
-    """`call.Reply` over a handler's connection."""
-
-    def __init__(self, handler: Handler) -> None:
-        self._handler = handler
-        self._chunked = False
-
-    def start(self, status: int, headers: dict[str, str], length: int | None) -> None:
-        handler, self._chunked = self._handler, length is None
-        handler.send_response_only(status)
-        framing = ("transfer-encoding", "chunked") if length is None else ("content-length", str(length))
-        closing = [("connection", "close")] if handler.close_connection else []
-        for name, value in (*headers.items(), framing, *closing):
-            handler.send_header(name, value)
-        self._act(handler.end_headers)
-
-    def send(self, data: bytes) -> None:
-        if data:
-            framed = b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data
-            self._act(lambda: self._handler.wfile.write(framed))
-
-    def finish(self) -> None:
-        if self._chunked:
-            self._act(lambda: self._handler.wfile.write(b"0\r\n\r\n"))
-
-    def abort(self) -> None:
-        self._handler.close_connection = True
-        with suppress(OSError):
-            self._handler.connection.shutdown(socket.SHUT_RDWR)
-
-    def _act(self, act: Callable[[], object]) -> None:
-        try:
-            act()
-        except OSError as error:
-            self._handler.close_connection = True
-            raise ClientGone from error
+        self._reply.whole(status, {"content-type": "application/json"}, data)

@@ -1,25 +1,120 @@
-"""What one attempt's requests add up to, besides what they cost."""
+"""Sums over one attempt's requests, except cost, and the report that is made of them."""
 
 from __future__ import annotations
 
 import re
 import threading
 from dataclasses import dataclass, field
+from typing import Literal
 
-from trialfleet_runner.contract import Stop
-from trialfleet_runner.gateway.answers import Answer
+from trialfleet_ledger.records import Frozen, Stop
+from trialfleet_runner.gateway.answers import Fault, ModelAnswer
 from trialfleet_runner.gateway.canary import Sighting, strings
-from trialfleet_runner.gateway.faults import Fault
 from trialfleet_runner.gateway.prices import bare
-from trialfleet_runner.gateway.report import ProviderError
-from trialfleet_runner.gateway.throttle import Throttle
+
+
+class ProviderError(Frozen):
+    """One failed request. `at_s`: seconds since the gateway opened; `status` None: no HTTP answer."""
+
+    at_s: float
+    status: int | None
+    fault: Literal["transient", "fatal", "request"]
+    message: str
+
+
+class GatewayReport(Frozen):
+    """Counts of the gateway; an agent's own claims are kept apart (`Parsed`) and must agree.
+
+    `requests`: model requests that were forwarded; `answered`: those that came back whole. `turns`: answered
+    requests to the main model, and of these only those that carry tools if any does. `side_requests`: the other
+    answered ones (titles, probes, sub-agents on smaller models); their tokens and cost are counted too. Token
+    kinds do not overlap.
+    `cost_usd`: None when a model without a known price answered. `estimated_output_tokens`: of answers cut
+    before the provider's count came; not in `output_tokens`, but charged to budget and cost.
+    """
+
+    requests: int
+    answered: int
+    turns: int
+    side_requests: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    estimated_output_tokens: int
+    cost_usd: float | None
+    prices_as_of: str
+    models: tuple[str, ...]  # as answered, sorted
+    main_model: str | None  # as asked
+    throttled_s: float
+    errors: tuple[ProviderError, ...]  # the first 100
+    error_count: int
+    provider_error: str | None  # the main model's last request failed and nothing after it succeeded: a loss
+    halt: str | None  # credentials, credit or model: no trial of this campaign can succeed
+    stop: Stop | None  # MAX_TURNS or COST: the budget ended the agent
+    refused: tuple[str, ...]  # why requests were not forwarded, each reason once
+    unauthorised: int  # requests without the token
+    interrupted: int  # answers cut because the agent or the runner hung up
+    reached: dict[str, bool]  # declared delivery -> it was in a request that the model answered
+    undeclared: tuple[str, ...]  # contamination: paths or names, sorted
+    own_files: tuple[
+        str, ...
+    ]  # memory files that the agent named before its program loaded them: no contamination
+    first_request_s: float | None  # since the gateway opened
+    last_answer_s: float | None
+
+
+@dataclass
+class Throttle:
+    """Time from the start of a request that the provider failed until the start of the next that succeeds.
+
+    A chain is one API path and model: the unit that an agent retries. A success of the main model closes every
+    chain: an agent that continues is not waiting for a title. Overlapping chains count once, because the agent has
+    one wall clock. An open chain stops counting after `patience_s`: a permanent outage must not give an agent
+    endless time.
+    """
+
+    patience_s: float
+    _open: dict[str, float] = field(default_factory=dict[str, float])
+    _closed: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+
+    def failed(self, chain: str, started: float) -> None:
+        self._open.setdefault(chain, started)
+
+    def succeeded(self, chain: str, started: float, *, main: bool = False) -> None:
+        """`started`: of the request that succeeded. One that began before the failure proves nothing."""
+        for name in list(self._open) if main else [chain]:
+            since = self._open.get(name)
+            if since is not None and started >= since:
+                del self._open[name]
+                self._closed.append((since, min(started, since + self.patience_s)))
+
+    def is_open(self, chain: str) -> bool:
+        return chain in self._open
+
+    def seconds(self, now: float) -> float:
+        """Length of the union of all chains' intervals up to `now`.
+
+        >>> throttle = Throttle(patience_s=100)
+        >>> throttle.failed("a", 10); throttle.failed("b", 12); throttle.succeeded("a", 15)
+        >>> throttle.seconds(20)
+        10
+        """
+        running = [(since, min(now, since + self.patience_s)) for since in self._open.values()]
+        total: float = 0
+        reached = float("-inf")
+        for start, end in sorted(self._closed + running):
+            total += max(0, end - max(start, reached))
+            reached = max(reached, end)
+        return total
+
 
 _KEPT_ERRORS = 100
 _MARKDOWN = re.compile(r"[\w./~-]{1,300}\.md\b")
 
 
 @dataclass
-class Tally:
+class RequestTally:
     """Every method is thread-safe; instants are seconds since the gateway opened."""
 
     throttle: Throttle
@@ -63,8 +158,7 @@ class Tally:
         with self._lock:
             self.reached |= sighting.declared
 
-    def succeeded(self, at: float, *, chain: str, started: float, main: bool, answer: Answer) -> None:
-        """A whole answer."""
+    def succeeded(self, at: float, *, chain: str, started: float, main: bool, answer: ModelAnswer) -> None:
         with self._lock:
             self.throttle.succeeded(chain, started, main=main)
             self.answered += 1
@@ -80,21 +174,18 @@ class Tally:
 
     def failed(
         self, at: float, *, chain: str, started: float, main: bool, status: int | None, fault: Fault, message: str
-    ) -> bool:
-        """The provider failed. Returns whether this is the first reason to halt the campaign."""
+    ) -> None:
         with self._lock:
             self.error_count += 1
             if len(self.errors) < _KEPT_ERRORS:
                 self.errors.append(ProviderError(at_s=at, status=status, fault=fault.value, message=message))
             if fault is Fault.REQUEST:
-                return False
+                return
             self.throttle.failed(chain, started)
             if main:
                 self._main_chains[chain] = message
-            if fault is Fault.FATAL and self.halt is None:
-                self.halt = message
-                return True
-            return False
+            if fault is Fault.FATAL:
+                self.halt = self.halt or message
 
     def refuse(self, reason: str, stop: Stop | None) -> None:
         with self._lock:

@@ -1,16 +1,19 @@
-"""Where requests go: the provider or any gateway that the user runs."""
+"""Where requests go: the provider or any gateway that the user runs, and the connections to it."""
 
 from __future__ import annotations
 
 import http.client
 import re
 import ssl
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 from urllib.parse import urlsplit
 
-from trialfleet_runner.errors import OperatorError
+from trialfleet_ledger.errors import OperatorError
 
 # What is passed on. Everything else (cookies, the agent's own token, addresses) stays here.
 _REQUEST_HEADERS = ("accept", "content-type", "user-agent", "openai-beta", "anthropic-")
@@ -92,3 +95,42 @@ def _tls() -> ssl.SSLContext:
 def passed_back(headers: list[tuple[str, str]]) -> dict[str, str]:
     """Of the provider's headers those that the agent gets."""
     return {name.lower(): value for name, value in headers if name.lower().startswith(_RESPONSE_HEADERS)}
+
+
+class UpstreamConnections:
+    """The live connections to the provider: closing the gateway closes them and stops the spending at once."""
+
+    def __init__(self, upstream: Upstream) -> None:
+        self.upstream = upstream
+        self._live: set[http.client.HTTPConnection] = set()
+        self._lock = threading.Lock()
+        self.closed = False
+
+    @contextmanager
+    def open(
+        self, method: str, target: str, headers: dict[str, str], data: bytes | None, idle_s: float
+    ) -> Generator[http.client.HTTPResponse, None, None]:
+        """The response's head. Raises `OSError` or `HTTPException` when there is none."""
+        connection = self.upstream.connection()
+        with self._lock:
+            if self.closed:
+                raise ConnectionAbortedError("the gateway is closed")
+            self._live.add(connection)
+        try:
+            connection.connect()
+            if self.closed:
+                raise ConnectionAbortedError("the gateway is closed")
+            connection.sock.settimeout(idle_s)
+            connection.request(method, self.upstream.prefix + target, data, self.upstream.headers(headers))
+            yield connection.getresponse()
+        finally:
+            with self._lock:
+                self._live.discard(connection)
+            connection.close()
+
+    def close(self) -> None:
+        with self._lock:
+            self.closed = True
+            for connection in self._live:
+                with suppress(OSError, AttributeError):  # AttributeError: it has no socket yet
+                    connection.sock.shutdown(2)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+from trialfleet_ledger.records import TOKEN_KINDS
+from trialfleet_runner.untrusted import mapping
 
 
 @dataclass(frozen=True)
-class Usage:
+class TokenUsage:
     """`cache_write_1h` is the part of `cache_write` that is kept for an hour (billed higher)."""
 
     input: int = 0
@@ -26,23 +30,26 @@ class Usage:
         """Everything that went in."""
         return self.input + self.cache_read + self.cache_write
 
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.input + other.input,
-            self.output + other.output,
-            self.cache_read + other.cache_read,
-            self.cache_write + other.cache_write,
-            self.cache_write_1h + other.cache_write_1h,
-        )
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        return TokenUsage(*map(operator.add, astuple(self), astuple(other)))
+
+    def by_kind(self) -> dict[str, int]:
+        """The kinds of records -> counts."""
+        return dict(zip(TOKEN_KINDS, astuple(self), strict=False))
+
+    @classmethod
+    def of_kinds(cls, row: Mapping[str, Any], kinds: Sequence[str] = TOKEN_KINDS) -> TokenUsage:
+        """From a row that has its own names of input, output, cache read and cache write."""
+        return cls(*(count(row, kind) for kind in kinds))
 
 
-def messages_usage(wire: Mapping[str, Any]) -> Usage:
+def messages_usage(wire: Mapping[str, Any]) -> TokenUsage:
     """Of the Messages API: `input_tokens` excludes both cache kinds.
 
     >>> messages_usage({"input_tokens": 3, "output_tokens": 2, "cache_read_input_tokens": 100})
-    Usage(input=3, output=2, cache_read=100, cache_write=0, cache_write_1h=0)
+    TokenUsage(input=3, output=2, cache_read=100, cache_write=0, cache_write_1h=0)
     """
-    return Usage(
+    return TokenUsage(
         input=count(wire, "input_tokens"),
         output=count(wire, "output_tokens"),
         cache_read=count(wire, "cache_read_input_tokens"),
@@ -51,32 +58,20 @@ def messages_usage(wire: Mapping[str, Any]) -> Usage:
     )
 
 
-def openai_usage(wire: Mapping[str, Any]) -> Usage:
+def openai_usage(wire: Mapping[str, Any]) -> TokenUsage:
     """Of Chat Completions and Responses: their input count includes cached tokens; ours does not.
 
     >>> openai_usage({"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}})
-    Usage(input=5, output=2, cache_read=4, cache_write=0, cache_write_1h=0)
+    TokenUsage(input=5, output=2, cache_read=4, cache_write=0, cache_write_1h=0)
     """
     sent = count(wire, "prompt_tokens") or count(wire, "input_tokens")
     details = mapping(wire.get("prompt_tokens_details")) or mapping(wire.get("input_tokens_details"))
     cached = min(sent, count(details, "cached_tokens"))
     output = count(wire, "completion_tokens") or count(wire, "output_tokens")
-    return Usage(input=sent - cached, output=output, cache_read=cached)
+    return TokenUsage(input=sent - cached, output=output, cache_read=cached)
 
 
 def count(wire: Mapping[str, Any], key: str) -> int:
     """A non-negative integer of the wire; anything else counts nothing."""
     value = wire.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-
-
-def mapping(value: object) -> dict[str, Any]:
-    """`value` if it is a JSON object, else an empty one."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def objects(value: object) -> list[dict[str, Any]]:
-    """The JSON objects of a JSON array; anything else has none."""
-    if not isinstance(value, list):
-        return []
-    return [cast("dict[str, Any]", item) for item in cast("list[object]", value) if isinstance(item, dict)]

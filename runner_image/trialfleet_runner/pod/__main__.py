@@ -8,6 +8,8 @@ import os
 import signal
 import sys
 
+from trialfleet_runner.exit_codes import RunnerExit
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -17,19 +19,19 @@ USAGE = "usage: trialfleet-pod run | supervise agent|score | probe | bake ENVIRO
 
 def told_to_stop(*_: object) -> None:
     """Before anything has begun."""
-    os._exit(143)
+    os._exit(RunnerExit.STOPPED)
 
 
 def leave(code: int) -> NoReturn:
-    """End at once, with all that was printed. Clearing an interpreter of some hundred modules takes as long as
-    committing an attempt, and every attempt has an interpreter of its own."""
+    """Flush output and exit at once. Finalising an interpreter with some hundred modules takes as long as
+    committing an attempt, and every attempt has its own interpreter."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 
 
 def main() -> None:
-    """Exit codes: of `run` those of `trialfleet_runner.attempt`; 2 what the operator can fix, 1 a bug."""
+    """Exit codes: of `run` those of `RunnerExit`; of the others 2 what the operator can fix, 1 a bug."""
     match sys.argv[1:]:
         case ["run"]:
             signal.signal(signal.SIGTERM, told_to_stop)  # a container's first process ignores it otherwise

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import EnvironmentRef, Frozen
 from trialfleet_runner import environment
-from trialfleet_runner.contract import EnvironmentRef, Frozen
-from trialfleet_runner.errors import OperatorError
 
 
 class Recipe(Frozen):

@@ -1,9 +1,9 @@
-"""`trialfleet-pod probe`: what a pod of this image is, and what it reaches, for whoever plans a campaign."""
+"""`trialfleet-pod probe`: reports to the planner what a pod of this image contains and what it can reach."""
 
 from __future__ import annotations
 
-import json
 import os
+import pwd
 import re
 import shutil
 import socket
@@ -17,20 +17,20 @@ from typing import Literal
 
 from pydantic import Field
 
-from trialfleet_runner import grants as store
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import GRANTS_URL, AgentSpec, Frozen, GetGrant, Sha256
+from trialfleet_ledger.store import grants as store
+from trialfleet_ledger.store.probe import ProbeGrants, StoreCheck, check_grants
+from trialfleet_ledger.store.protocol import StoreError
+from trialfleet_ledger.store.retry_policy import Patience
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent as registered
-from trialfleet_runner.attempt.members import versions
+from trialfleet_runner.attempt.bundle_builder import versions
 from trialfleet_runner.attempt.model import upstream
-from trialfleet_runner.contract import AgentSpec, Frozen, GetGrant
+from trialfleet_runner.context import texts
 from trialfleet_runner.environment import baked_folder
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.pod.words import termination_log
-from trialfleet_runner.store.patience import Patience
-from trialfleet_runner.store.probe import Check, ProbeGrants, check_grants
-from trialfleet_runner.store.protocol import StoreError
+from trialfleet_runner.pod.words import KUBELET_BYTES, first_fitting, termination_log
 
-LIMIT = 4096  # bytes of a termination message
 CONNECT_S = 3.0
 AGAIN_S = 0.5
 MOST_THREADS = 4096
@@ -38,7 +38,7 @@ DETAIL_CHARS = 120
 _PATIENCE = Patience(total_s=20)  # somebody waits for the report
 
 
-class Reached(Frozen):
+class CanaryAddress(Frozen):
     """One address of the canary. `unresolved`: its name means nothing here, which proves nothing. `at_first`: it
     was reached, and is not any more."""
 
@@ -47,19 +47,21 @@ class Reached(Frozen):
     at_first: bool = False
 
 
-class ProbeReport(Frozen):
+class PodProbeReport(Frozen):
     """One line of JSON. What was not asked for is empty or None."""
 
     versions: dict[str, str]
+    texts: Sha256  # of the texts that this image has for models
     uv: bool
     baked: dict[str, str] = Field(default_factory=dict)  # recipe -> Python's whole version
     agent: Identity | None = None
     agent_error: str | None = None
     model_error: str | None = None  # an agent that needs a model, and no key for it
     threads: int | None = None  # how many could be started; None: as many as were tried
-    store: tuple[Check, ...] = ()
+    user: str | None = None  # the name of this pod's uid in the image; None: it has none
+    store: tuple[StoreCheck, ...] = ()
     store_error: str | None = None
-    canary: tuple[Reached, ...] = ()
+    canary: tuple[CanaryAddress, ...] = ()
     network: Literal["enforced", "unenforced"] | None = None
 
 
@@ -74,21 +76,23 @@ def main() -> int:
     return 0
 
 
-def examine() -> ProbeReport:
+def examine() -> PodProbeReport:
     """Looks at what the environment names: $TRIALFLEET_PROBE_AGENT (an agent's JSON), $TRIALFLEET_GRANTS_URL (of
     `ProbeGrants`), $TRIALFLEET_CANARY (host:port, separated by spaces or commas) for $TRIALFLEET_CANARY_S."""
     agent, agent_error = _agent(os.environ.get("TRIALFLEET_PROBE_AGENT"))
-    checks, store_error = _store(os.environ.get("TRIALFLEET_GRANTS_URL"))
+    checks, store_error = _store(os.environ.get(GRANTS_URL))
     addresses = re.split(r"[,\s]+", os.environ.get("TRIALFLEET_CANARY", "").strip())
     canary = reached(tuple(addresses), patience_s=float(os.environ.get("TRIALFLEET_CANARY_S", "0")))
-    return ProbeReport(
+    return PodProbeReport(
         versions=versions(),
+        texts=texts.digest(),
         uv=shutil.which("uv") is not None,
         baked=dict(baked_pythons(baked_folder())),
         agent=agent,
         agent_error=agent_error,
         model_error=_model(agent, os.environ.get("TRIALFLEET_PROBE_AGENT")),
         threads=_threads(),
+        user=_user(),
         store=checks,
         store_error=store_error,
         canary=canary,
@@ -96,9 +100,9 @@ def examine() -> ProbeReport:
     )
 
 
-def reached(addresses: tuple[str, ...], *, patience_s: float = 0.0) -> tuple[Reached, ...]:
-    """Try them all at once. What answers is tried again for `patience_s`: plug-ins that follow the API server cut
-    a pod off only when they have heard of its address."""
+def reached(addresses: tuple[str, ...], *, patience_s: float = 0.0) -> tuple[CanaryAddress, ...]:
+    """Try all addresses concurrently. An address that answers is tried again for `patience_s`: plug-ins that
+    follow the API server isolate a pod only after they learn its address."""
     named = tuple(filter(None, addresses))
     if not named:
         return ()
@@ -106,10 +110,10 @@ def reached(addresses: tuple[str, ...], *, patience_s: float = 0.0) -> tuple[Rea
         return tuple(pool.map(partial(_reach_until_cut, patience_s), named))
 
 
-def verdict(canary: tuple[Reached, ...]) -> Literal["enforced", "unenforced"] | None:
+def verdict(canary: tuple[CanaryAddress, ...]) -> Literal["enforced", "unenforced"] | None:
     """None: nothing was tried.
 
-    >>> verdict((Reached(address="a:1", answer="timeout"), Reached(address="b:1", answer="connected")))
+    >>> verdict((CanaryAddress(address="a:1", answer="timeout"), CanaryAddress(address="b:1", answer="connected")))
     'unenforced'
     """
     tried = [one for one in canary if one.answer != "unresolved"]
@@ -118,34 +122,25 @@ def verdict(canary: tuple[Reached, ...]) -> Literal["enforced", "unenforced"] | 
     return "unenforced" if any(one.answer == "connected" for one in tried) else "enforced"
 
 
-def shortened(report: ProbeReport, limit: int = LIMIT) -> bytes:
+def shortened(report: PodProbeReport, limit: int = KUBELET_BYTES) -> bytes:
     """The report in at most `limit` bytes: details go first, then the checks that hold, then what is baked."""
-    for less in _ever_less(report):
-        text = json.dumps(less.model_dump(mode="json", exclude_defaults=True), separators=(",", ":")).encode()
-        if len(text) <= limit:
-            return text
-    raise ValueError(f"a report does not fit into {limit} bytes")
+    return first_fitting(_ever_less(report), limit)
 
 
-def _ever_less(report: ProbeReport) -> Iterator[ProbeReport]:
+def _ever_less(report: PodProbeReport) -> Iterator[PodProbeReport]:
     yield report
     short = tuple(check.model_copy(update={"detail": check.detail[:DETAIL_CHARS]}) for check in report.store)
     report = report.model_copy(update={"store": short})
     yield report
     report = report.model_copy(update={"store": tuple(check for check in short if not check.holds)})
     yield report
-    cut = {name: text and text[:DETAIL_CHARS] for name, text in _errors(report)}
+    errors = ("agent_error", "model_error", "store_error")
+    cut = {name: text and text[:DETAIL_CHARS] for name in errors for text in [getattr(report, name)]}
     report = report.model_copy(update=cut)
     yield report
     report = report.model_copy(update={"baked": {}})
     yield report
     yield report.model_copy(update={"canary": (), "store": ()})
-
-
-def _errors(report: ProbeReport) -> Iterator[tuple[str, str | None]]:
-    yield "agent_error", report.agent_error
-    yield "model_error", report.model_error
-    yield "store_error", report.store_error
 
 
 def baked_pythons(folder: Path | None) -> Iterator[tuple[str, str]]:
@@ -195,11 +190,18 @@ def _threads() -> int | None:
     return None
 
 
-def _store(url: str | None) -> tuple[tuple[Check, ...], str | None]:
+def _user() -> str | None:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return None
+
+
+def _store(url: str | None) -> tuple[tuple[StoreCheck, ...], str | None]:
     """What the store promises, through the path that runners use; why there is no answer."""
     if url is None:
         return (), None
-    found: list[Check] = []
+    found: list[StoreCheck] = []
     try:
         found.extend(
             check_grants(ProbeGrants.model_validate_json(store.read(GetGrant(url=url), patience=_PATIENCE)))
@@ -209,7 +211,7 @@ def _store(url: str | None) -> tuple[tuple[Check, ...], str | None]:
     return tuple(found), None
 
 
-def _reach_until_cut(patience_s: float, address: str) -> Reached:
+def _reach_until_cut(patience_s: float, address: str) -> CanaryAddress:
     until = time.monotonic() + patience_s
     found = first = _reach(address)
     while found.answer == "connected" and time.monotonic() < until:
@@ -218,16 +220,16 @@ def _reach_until_cut(patience_s: float, address: str) -> Reached:
     return found.model_copy(update={"at_first": first.answer == "connected" != found.answer})
 
 
-def _reach(address: str) -> Reached:
+def _reach(address: str) -> CanaryAddress:
     host, _, port = address.rpartition(":")
     if not port.isdecimal():
-        return Reached(address=address, answer="unresolved")
+        return CanaryAddress(address=address, answer="unresolved")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_S):
-            return Reached(address=address, answer="connected")
+            return CanaryAddress(address=address, answer="connected")
     except socket.gaierror:
-        return Reached(address=address, answer="unresolved")
+        return CanaryAddress(address=address, answer="unresolved")
     except TimeoutError:
-        return Reached(address=address, answer="timeout")
+        return CanaryAddress(address=address, answer="timeout")
     except OSError:
-        return Reached(address=address, answer="refused")
+        return CanaryAddress(address=address, answer="refused")

@@ -9,30 +9,71 @@ import threading
 import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from pydantic import ValidationError
 
-from trialfleet_runner import grants as store
+from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import GRANTS_URL, End, GetGrant, Grants, HaltScope, LastWords, Loss, LossClass
+from trialfleet_ledger.store import grants as store
+from trialfleet_ledger.store.grants import GrantRefused
+from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_runner.attempt import commit
-from trialfleet_runner.attempt.__main__ import ANOTHERS, COMMITTED, STOPPED, UNANSWERED
 from trialfleet_runner.attempt.deadline import within
-from trialfleet_runner.attempt.flow import Attempt
 from trialfleet_runner.attempt.loss import Lost, storable
-from trialfleet_runner.canonical import canonical_json, sha256
-from trialfleet_runner.contract import End, GetGrant, Grants, LastWords, Loss, LossClass
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.grants import GrantRefused
+from trialfleet_runner.attempt.pipeline import Attempt
+from trialfleet_runner.attempt.refused_patch import Renewal
+from trialfleet_runner.attempt.scratch import Scratch
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.exit_codes import RunnerExit
 from trialfleet_runner.pod import words
-from trialfleet_runner.pod.places import Volumes
 from trialfleet_runner.sandbox.container import ContainerSandbox
 from trialfleet_runner.sandbox.gate import Gate
-from trialfleet_runner.store.protocol import StoreError
 
-GRANTS_URL = "TRIALFLEET_GRANTS_URL"
-FETCH_S = 330.0  # for the grants: longer than a read's own patience
-STOP_S = 45.0  # from SIGTERM to the last words, whatever is under way; $TRIALFLEET_STOP_S says otherwise
-State = Literal["committed", "refused", "another", "unanswered", "stopped"]
+
+@dataclass(frozen=True)
+class Volumes:
+    """Folders below one root. `agent` and its gate are mounted in the agent's container, `score` and its gate in
+    the scoring one, all of them in the runner's; a gate is read-only but for the runner."""
+
+    root: Path
+
+    @classmethod
+    def here(cls) -> Volumes:
+        """`$TRIALFLEET_ROOT`, or /trialfleet."""
+        return cls(Path(os.environ.get("TRIALFLEET_ROOT", "/trialfleet")))
+
+    def gate(self, role: str) -> Path:
+        return self.root / f"{role}-gate"
+
+    @property
+    def renewed(self) -> Path:
+        """The file in which the kubelet shows the address of fresh grants, which is an annotation of the pod."""
+        return self.root / "renewed" / "grants"
+
+    @property
+    def cache(self) -> Cache:
+        return Cache(self.root / "runner" / "cache")
+
+    def scratch(self) -> Scratch:
+        """The attempt's own: a pod runs one, so that everything is new."""
+        scratch = Scratch(
+            runner=self.root / "runner",
+            agent=self.root / "agent",
+            shown=self.gate("agent"),
+            scorer=self.root / "score",
+        )
+        for folder in (scratch.runner, scratch.agent, scratch.shown, scratch.scorer):
+            folder.mkdir(mode=0o711, exist_ok=True)
+        scratch.record.mkdir(mode=0o700)
+        return scratch
+
+
+FETCH_S = 330.0  # for the grants: longer than the retries of a read
+STOP_S = 45.0  # from SIGTERM to the last words, also during a request; $TRIALFLEET_STOP_S overrides it
+State = Literal["committed", "refused", "another", "unanswered", "misconfigured", "stopped"]
 UNENFORCED = (
     "the network was not cut: this cluster enforces no NetworkPolicy, so that agent and tests could reach "
     "whatever its nodes reach"
@@ -49,17 +90,19 @@ class Runner:
     stop: threading.Event = field(default_factory=threading.Event)
     attempt: Attempt | None = None
 
-    def run(self) -> tuple[int, LastWords]:
+    def run(self) -> tuple[RunnerExit, LastWords]:
         """The exit code and what is said of it."""
         try:
             grants = self._grants()
             if grants is None:
-                return STOPPED, LastWords(state="stopped", message="told to stop before the claim")
+                return RunnerExit.STOPPED, LastWords(state="stopped", message="told to stop before the claim")
             return self._claimed(grants)
         except GrantRefused as error:
             return self._unwritten(), self._words("refused", error)
-        except (StoreError, OperatorError) as error:
+        except StoreError as error:
             return self._unwritten(), self._words("unanswered", error)
+        except OperatorError as error:
+            return RunnerExit.REFUSED, self._words("misconfigured", error)
 
     def last_resort(self) -> LastWords:
         """What can be said when there is no more time."""
@@ -78,27 +121,39 @@ class Runner:
                 return None
             raise StoreError(lost.message) from lost
 
-    def _claimed(self, grants: Grants) -> tuple[int, LastWords]:
+    def _claimed(self, grants: Grants) -> tuple[RunnerExit, LastWords]:
         scratch = self.volumes.scratch()
         if not commit.claim(grants, scratch=scratch.runner, isolation="container"):
-            return ANOTHERS, LastWords(state="another", message="the attempt is another runner's")
+            return RunnerExit.ANOTHERS, LastWords(state="another", message="the attempt is another runner's")
         warnings = (UNENFORCED,) if os.environ.get("TRIALFLEET_NETWORK") == "unenforced" else ()
         agent = ContainerSandbox(self.agent, scratch.agent, gone_is_memory=True, warnings=warnings)
         scorer = ContainerSandbox(self.score, scratch.scorer, gone_is_memory=False, warnings=warnings)
-        self.attempt = Attempt(grants, scratch, agent, scorer, self.volumes.cache, self.stop)
+        renewal = Renewal(self.volumes.renewed, parse)
+        self.attempt = Attempt(
+            grants,
+            scratch,
+            agent,
+            scorer,
+            self.volumes.cache,
+            self.stop,
+            stop_explained=True,
+            renewal=renewal,
+        )
         self.attempt.run()
-        code = STOPPED if self.stop.is_set() else COMMITTED
+        code = RunnerExit.STOPPED if self.stop.is_set() else RunnerExit.COMMITTED
+        if self.attempt.left and self.attempt.bundle_stored:
+            return code, self._words("stopped", "told to stop")
         if self.attempt.committed and self.attempt.end is not None:
             digest = sha256(canonical_json(self.attempt.end))
             return code, LastWords(state="committed", end_sha256=digest)
         return code, LastWords(state="another", message="somebody else ended the attempt first")
 
-    def _unwritten(self) -> int:
-        return STOPPED if self.stop.is_set() else UNANSWERED
+    def _unwritten(self) -> RunnerExit:
+        return RunnerExit.STOPPED if self.stop.is_set() else RunnerExit.UNANSWERED
 
     def _words(self, state: State, why: object) -> LastWords:
         """With the end that the store does not have, once the attempt is ours to end."""
-        end = None if self.attempt is None else unwritten(self.attempt, str(why))
+        end = None if self.attempt is None else unwritten(self.attempt, str(why), state)
         return LastWords(state=state, end=end, message=storable(str(why)))
 
 
@@ -115,7 +170,7 @@ def parse(raw: bytes) -> Grants:
         ) from None
 
 
-def unwritten(attempt: Attempt, why: str) -> End:
+def unwritten(attempt: Attempt, why: str, state: State) -> End:
     """The end of an attempt that the store does not have. A verdict without its bundle would be a number that
     nothing supports: as its patch is in the store, that is scored again instead."""
     end = attempt.end
@@ -123,27 +178,32 @@ def unwritten(attempt: Attempt, why: str) -> End:
         return end
     if end is not None and end.loss is not None:
         return commit.end_of(attempt.grants, end.loss, None)
+    permanent = state == "misconfigured"
+    kind = LossClass.TERMINATED if attempt.stop.is_set() else LossClass.STORE
+    if attempt.unsaved:
+        kind, why = LossClass.UNSAVED, f"the agent had ended, and its patch could not be stored: {why}"
     loss = Loss(
-        loss=LossClass.TERMINATED if attempt.stop.is_set() else LossClass.STORE,
+        loss=LossClass.SETUP if permanent else kind,
         message=storable(why),
         agent_started=attempt.agent_started,
         patched=attempt.patched,
+        halt=HaltScope.CAMPAIGN if permanent else HaltScope.NONE,
     )
     return commit.end_of(attempt.grants, loss, None)
 
 
 def _when_time_is_up(runner: Runner) -> None:
-    """A thread that ends the process in time to be heard, when SIGTERM finds the main one waiting for a store that
-    does not answer. Agent and tests end with us."""
+    """A thread that writes the last words and ends the process in time, if the main thread waits for a store that
+    does not answer when SIGTERM arrives. Agent and tests end with the runner."""
     runner.stop.wait()
     print("trialfleet runner: told to stop", file=sys.stderr, flush=True)  # `kubectl logs` shows when
     time.sleep(float(os.environ.get("TRIALFLEET_STOP_S", STOP_S)))
     words.leave(runner.last_resort(), words.termination_log())
-    os._exit(STOPPED)
+    os._exit(RunnerExit.STOPPED)
 
 
 def main() -> int:
-    """Run the pod's attempt and leave the last words. Exit codes as those of `trialfleet_runner.attempt`."""
+    """Run the pod's attempt and leave the last words. Exit codes: `RunnerExit`."""
     volumes = Volumes.here()
     with ExitStack() as stack:
         agent, score = (stack.enter_context(closing(Gate(volumes.gate(role)))) for role in ("agent", "score"))

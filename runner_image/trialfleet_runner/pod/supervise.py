@@ -1,21 +1,22 @@
-"""The first process of the agent's and of the scoring container: waits at its gate for a job, runs it, and goes.
+"""The first process of the agent's and of the scoring container: waits at its gate for a job, runs it, and exits.
 
     python -I -S supervise.py agent|score
 
-Standard library only. It needs `supervisor.py` beside it, or where both lie in the package. No process of its
-container can read its memory or its environment, and none exists before it has come through the gate. The job
-comes over a unix socket with five descriptors: stdin, stdout, stderr, lifeline, status (`sandbox/gate.py` sends
-them). The end of the lifeline is the end of everything here, and so is the end of the job. Where another job is to
-follow, a sixth descriptor comes with the first: the connection over which it will come. Nobody is let in by a name
-once a program has run here.
+Standard library only. It needs `supervisor.py` in the same folder or in its place in the package. No process of
+its container can read its memory or its environment, and none exists before it has connected to the gate. The job
+arrives over a unix socket with five descriptors: stdin, stdout, stderr, lifeline, status (`sandbox/gate.py` sends
+them). When the lifeline closes or the job ends, everything here ends. If another job is to follow, the first job
+comes with a sixth descriptor: the connection for the next job. After a program has run here, no connection is
+accepted by name.
 
-Exit codes: 0 the job has ended, or the runner has gone; 143 told to stop while nobody was there; 4 the runner
-never came. What became of the job goes to the runner alone.
+Exit codes: 0 the job has ended, or the runner is gone; 143 SIGTERM before a runner connected; 4 the runner never
+appeared. Only the runner gets the result of the job.
 """
 
 from __future__ import annotations
 
 import _socket as socket  # the full module would double the start-up time
+import contextlib
 import os
 import signal
 import sys
@@ -31,8 +32,8 @@ else:
 
 PR_SET_DUMPABLE = 4
 WAIT_S = 120.0
-# Between two looks for the gate: an eighth of the wait so far. On a node where a hundred pods start at once, looks
-# in a fixed rhythm took most of a core, and the runners waited for it.
+# Pause between two checks of the gate: an eighth of the wait so far. On a node where a hundred pods start at
+# once, a fixed interval took most of a core and delayed the runners.
 SHORTEST_S, SHARE, LONGEST_S = 0.05, 1 / 8, 1.0
 NEVER_CAME, TOLD_TO_STOP = 4, 143
 DESCRIPTORS = 5
@@ -43,7 +44,7 @@ def gate(role: str) -> str:
 
 
 def pause(waited: float) -> float:
-    """Seconds until the next look, after `waited` seconds.
+    """Seconds until the next check, after `waited` seconds.
 
     >>> pause(0.0), pause(4.0), pause(60.0)
     (0.05, 0.5, 1.0)
@@ -52,7 +53,7 @@ def pause(waited: float) -> float:
 
 
 def come_in(path: str, wait_s: float) -> socket.socket | None:
-    """Connected to the runner; None when it has gone already. Raises `TimeoutError` when it never came."""
+    """A connection to the runner; None if the runner is gone. Raises `TimeoutError` if it never appeared."""
     began = time.monotonic()
     while (waited := time.monotonic() - began) < wait_s:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -68,7 +69,7 @@ def come_in(path: str, wait_s: float) -> socket.socket | None:
 
 
 def receive(connection: socket.socket) -> tuple[list[bytes], list[int]] | None:
-    """The job's fields and descriptors; None when the runner has gone without one."""
+    """The job's fields and descriptors; None if the runner is gone without sending a job."""
     try:
         size, control, _, _ = connection.recvmsg(
             4, socket.CMSG_SPACE(4 * DESCRIPTORS + 4), socket.MSG_CMSG_CLOEXEC
@@ -91,7 +92,7 @@ def receive(connection: socket.socket) -> tuple[list[bytes], list[int]] | None:
 def oom_kills() -> int:
     """How often the kernel has killed for memory in our cgroup, of either version; 0 where that cannot be read."""
     root, groups = "/sys/fs/cgroup", ["0::/", "0:memory:/"]
-    with open("/proc/self/cgroup") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError), open("/proc/self/cgroup") as file:  # noqa: PTH123
         groups[:0] = file.read().split()
     for line in groups:
         _, controllers, path = line.split(":", 2)
@@ -115,7 +116,7 @@ def counted(path: str) -> int | None:
 
 
 def run(fields: list[bytes], fds: list[int]) -> None:
-    """One job, to its end, with nothing of it left alive; told over the status descriptor."""
+    """Run one job to its end, kill everything that it left, and report over the status descriptor."""
     *streams, lifeline, status = fds
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
@@ -123,15 +124,22 @@ def run(fields: list[bytes], fds: list[int]) -> None:
     cwd, count, *rest = fields
     argv = [os.fsdecode(word) for word in rest[: int(count)]]
     pairs = [pair.partition(b"=") for pair in rest[int(count) :]]
-    before, spent = oom_kills(), supervisor.core_s()
+    before, limits, spent = oom_kills(), supervisor.limits(), supervisor.core_s()
+
+    def spoilt() -> bool:
+        if supervisor.limits() != limits:  # reported at once: the kernel may kill this process for them first
+            supervisor.say(status, "lowered")
+            return True
+        return oom_kills() > before
+
     environment = {name: value for name, _, value in pairs}
     main, error = supervisor.start(argv, os.fsdecode(cwd), None, environment)
     if error is not None:
         supervisor.say(status, "error " + error.replace("\n", " "))
         return
     supervisor.say(status, f"started {main}")
-    ended = supervisor.supervise(main, lifeline, None, lambda: oom_kills() > before)
-    supervisor.say(status, f"{supervisor.accounted(ended, spent)} {oom_kills() - before}")
+    ended = supervisor.supervise(main, lifeline, None, spoilt)
+    supervisor.say(status, f"{supervisor.accounted(ended, spent)} {max(oom_kills() - before, 0)}")
 
 
 def run_all(connection: socket.socket | None) -> None:
@@ -147,7 +155,7 @@ def run_all(connection: socket.socket | None) -> None:
 
 
 def let_go(fds: list[int]) -> None:
-    """What a job was given: who reads its output learns of its end by that."""
+    """Close a job's descriptors, so that the reader of its output sees the end."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
         os.dup2(nothing, number)
@@ -162,14 +170,14 @@ def told_to_stop(*_: object) -> None:
 def main(role: str) -> int:
     supervisor.prctl(PR_SET_DUMPABLE, 0)
     supervisor.prctl(supervisor.PR_SET_CHILD_SUBREAPER, 1)
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    supervisor.ignore_signals()
     signal.signal(signal.SIGTERM, told_to_stop)
     try:
         connection = come_in(gate(role), float(os.environ.get("TRIALFLEET_GATE_WAIT_S", WAIT_S)))
     except TimeoutError as error:
         print(error, file=sys.stderr)
         return NEVER_CAME
-    # From here on the runner, which is told to stop as well, says what becomes of us.
+    # From here on the runner, which gets SIGTERM too, decides when this process ends.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     run_all(connection)
     return 0

@@ -1,4 +1,4 @@
-"""Where programs that are not trusted run."""
+"""Sandboxes for untrusted programs."""
 
 from trialfleet_runner.sandbox.choose import choose, isolation_report
 

@@ -12,14 +12,14 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from trialfleet_runner.sandbox import processes
-from trialfleet_runner.sandbox.descriptors import Descriptors
-from trialfleet_runner.sandbox.forwarding import FORWARDER, forwarded, last_line
-from trialfleet_runner.sandbox.interpreter import own_interpreter, site_packages
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
+from trialfleet_runner.sandbox.drive import Descriptors
+from trialfleet_runner.sandbox.interpreter import FORWARDER, forwarded, last_line, own_interpreter, site_packages
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, SandboxCapabilities
 from trialfleet_runner.sandbox.supervised import Launch, read_available, supervise
 
+CAPABILITIES = SandboxCapabilities(maps_paths=True, isolates_network=True, hides_host_folders=True)
 UID = GID = 1000
-TMP_BYTES = 2**30  # /tmp and /dev/shm are memory that neither watchdog sees: so they have an end
+TMP_BYTES = 2**30  # limit of /tmp and of /dev/shm: memory that no watch sees
 _INSIDE = "/run/trialfleet"
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # No folder that holds private keys (/etc/ssl/private, /etc/pki/tls/private): root inside reads what root owns.
@@ -52,7 +52,6 @@ _NAMESPACES = (
 
 
 def bind(mount: Mount) -> list[str]:
-    """One mount as arguments."""
     return ["--bind" if mount.writable else "--ro-bind", str(mount.source), mount.target]
 
 
@@ -66,7 +65,7 @@ def masks(prefix: Path) -> list[str]:
 
 @cache
 def system_binds() -> tuple[str, ...]:
-    """The read-only system: programs, libraries and the few files of /etc that they read."""
+    """Read-only mounts of the system: programs, libraries and the few files of /etc that they read."""
     arguments: list[str] = []
     for folder in map(Path, _SYSTEM):
         if folder.is_symlink():
@@ -83,7 +82,7 @@ def system_binds() -> tuple[str, ...]:
 
 
 def _distribution_packages() -> list[str]:
-    """Debian keeps packages in /usr/lib/python3, beside every interpreter's own folder."""
+    """Debian keeps packages in /usr/lib/python3, outside every interpreter's own folder."""
     folder = Path("/usr/lib/python3/dist-packages")
     already = folder in site_packages(Path("/usr"))
     return ["--tmpfs", str(folder), "--remount-ro", str(folder)] if folder.is_dir() and not already else []
@@ -126,7 +125,7 @@ def arguments(job: Job, files: dict[str, int]) -> list[str]:
 
 @dataclass
 class _Namespace:
-    """What bubblewrap says about itself, one JSON object a line."""
+    """Bubblewrap's status messages, one JSON object a line."""
 
     status_fd: int
     _said: bytearray = field(default_factory=bytearray)
@@ -163,20 +162,10 @@ class Bubblewrap:
 
     program: str
     name: str = "bubblewrap"
+    capabilities: SandboxCapabilities = CAPABILITIES
     warnings: tuple[str, ...] = ()
 
-    def path_inside(self, path: Path, mounts: tuple[Mount, ...]) -> str:
-        """Where `path` appears; `ValueError` when no mount shows it."""
-        covering = [m for m in mounts if path == m.source or m.source in path.parents]
-        if not covering:
-            if Path("/usr") in path.parents:
-                return str(path)
-            raise ValueError(f"{path} lies below none of the sandbox's mounts")
-        mount = max(covering, key=lambda m: len(m.source.parts))
-        return str(PurePosixPath(mount.target) / path.relative_to(mount.source))
-
     def run(self, job: Job) -> Exit:
-        """See `Sandbox.run`."""
         with Descriptors() as held:
             files = {path: held.keep(_text_fd(path, text.encode())) for path, text in _FILES.items()}
             told = b"".join(os.fsencode(a) + b"\0" for a in arguments(job, files))

@@ -1,4 +1,4 @@
-"""Which sandbox this machine can give."""
+"""Chooses the best sandbox that works on this machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Literal
 
-from trialfleet_runner.errors import OperatorError
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.sandbox.protocol import Sandbox
 
 NAMES = ("bubblewrap", "uid", "subreaper")
@@ -14,7 +14,8 @@ NAMES = ("bubblewrap", "uid", "subreaper")
 
 @dataclass(frozen=True)
 class IsolationLine:
-    """One kind of isolation on this machine, for `doctor`: `missing` says why not, `hint` how to get it."""
+    """One kind of sandbox on this machine, for `doctor`. `missing`: why it does not work; `hint`: how to get
+    it."""
 
     name: Literal["bubblewrap", "uid", "subreaper"]
     available: bool
@@ -24,10 +25,9 @@ class IsolationLine:
 
 
 def isolation_report() -> tuple[IsolationLine, ...]:
-    """All kinds, best first; the first available one is what `choose()` takes."""
+    """All kinds, best first; `choose()` takes the first that is available."""
     from trialfleet_runner.sandbox.bubblewrap import probe
-    from trialfleet_runner.sandbox.subreaper import Subreaper
-    from trialfleet_runner.sandbox.uid import AnotherUid
+    from trialfleet_runner.sandbox.host import AnotherUid, Subreaper
 
     why_not = probe()
     root = os.geteuid() == 0
@@ -57,10 +57,9 @@ def _bubblewrap_hint(why_not: str | None) -> str | None:
 
 def choose(prefer: str | None = None) -> Sandbox:
     """The best sandbox that works here, or the preferred one (`prefer`, else `$TRIALFLEET_ISOLATION`).
-    `OperatorError` when that does not work here."""
+    Raises `OperatorError` if the preferred one does not work here."""
     from trialfleet_runner.sandbox.bubblewrap import Bubblewrap, bubblewrap_program
-    from trialfleet_runner.sandbox.subreaper import Subreaper
-    from trialfleet_runner.sandbox.uid import AnotherUid
+    from trialfleet_runner.sandbox.host import AnotherUid, Subreaper
 
     report = isolation_report()
     prefer = prefer or os.environ.get("TRIALFLEET_ISOLATION")

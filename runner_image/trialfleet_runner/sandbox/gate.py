@@ -20,9 +20,9 @@ _LOOK_S = 0.2
 
 
 class Gate:
-    """Listens from the start, and is given up for good once somebody has come in.
+    """Listens from the start, and closes for good after the first connection.
 
-    Its socket stays where it is: who finds it, and is refused, knows that the runner has gone or is taken.
+    Its socket file stays: a supervisor that is refused there knows that the runner has gone or has its supervisor.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -37,13 +37,13 @@ class Gate:
         self._listening.bind(str(fresh))
         fresh.chmod(0o666)
         self._listening.listen(1)
-        fresh.rename(path)  # whoever finds it can connect: before listen() it would be refused
+        fresh.rename(path)  # renamed after listen(), so that no early connection is refused
 
     def supervisor(self, job: Job, wait_s: float = WAIT_S) -> socket.socket | None:
-        """The one connection, or the one that was handed over for this job; every later one is refused. None:
-        `job.stop` was set while nobody came.
+        """The first connection, or the one that was handed over for this job; later ones are refused. None:
+        `job.stop` was set before a supervisor connected.
 
-        Raises `SandboxError` when nobody comes within `wait_s`, or somebody has been here before.
+        Raises `SandboxError` if no supervisor connects within `wait_s`, or one has connected before.
         """
         if self._next is not None:
             connection, self._next = self._next, None
@@ -71,7 +71,7 @@ class Gate:
         return theirs.detach()
 
     def close(self) -> None:
-        """Let nobody in any more; who waits is hung up on."""
+        """Accept no more connections, and close those that wait."""
         self._listening.close()
         if self._next is not None:
             self._next.close()
@@ -79,7 +79,7 @@ class Gate:
 
 def message(argv: tuple[str, ...], env: dict[str, str], cwd: str) -> bytes:
     """A job on its way: fields that end with NUL, which none of them can hold: the folder, the number of
-    arguments, they, and the variables.
+    arguments, the arguments, and the variables.
 
     >>> message(("echo", "a b"), {"HOME": "/h"}, "/w")
     b'/w\\x002\\x00echo\\x00a b\\x00HOME=/h\\x00'
@@ -89,7 +89,7 @@ def message(argv: tuple[str, ...], env: dict[str, str], cwd: str) -> bytes:
 
 
 def hand_over(connection: socket.socket, told: bytes, fds: tuple[int, ...]) -> None:
-    """Send the job: its length (four bytes, with the descriptors), then itself. Raises `SandboxError` when the
+    """Send the job: its length (four bytes, with the descriptors), then its message. Raises `SandboxError` if the
     supervisor has gone."""
     try:
         socket.send_fds(connection, [len(told).to_bytes(4, "big")], list(fds))

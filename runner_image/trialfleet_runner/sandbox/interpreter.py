@@ -1,13 +1,41 @@
-"""Which host folders a virtual environment needs besides itself."""
+"""What a virtual environment needs from the host, and the gateway's forwarder, which starts the program."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from trialfleet_runner.sandbox.protocol import Mount
+from trialfleet_runner.sandbox.protocol import Job, Mount
 
 _ALWAYS_VISIBLE = Path("/usr")
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def base_variables(environment: str, home: str) -> dict[str, str]:
+    """What every program in a sandbox finds, nothing of the caller's own; paths as the program sees them.
+
+    Git reads no settings of machine or user, signs as "agent", and accepts the workspace whoever owns it.
+    """
+    return {
+        "HOME": home,
+        "TMPDIR": f"{home}/tmp",  # noqa: S108 - the program's own
+        "USER": "agent",
+        "LOGNAME": "agent",
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        "TERM": "dumb",
+        "PATH": f"{environment}/bin:{SYSTEM_PATH}",
+        "VIRTUAL_ENV": environment,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "safe.directory",
+        "GIT_CONFIG_VALUE_0": "*",
+        **{f"GIT_{who}_NAME": "agent" for who in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{who}_EMAIL": "agent@localhost" for who in ("AUTHOR", "COMMITTER")},
+    }
 
 
 def interpreter_mounts(environment: Path) -> tuple[Mount, ...]:
@@ -36,8 +64,8 @@ def own_interpreter() -> tuple[str, tuple[Mount, ...]]:
 
 
 def site_packages(prefix: Path) -> tuple[Path, ...]:
-    """Folders of installed packages of a *base* interpreter: a sandbox hides them, for they may hold a released
-    (fixed) version of what the task is about. A virtual environment's are never among them."""
+    """Folders of installed packages of a *base* interpreter: a sandbox hides them, because they may hold a
+    released (fixed) version of the task's project. A virtual environment's are never among them."""
     if (prefix / "pyvenv.cfg").exists():
         return ()
     found = [
@@ -51,3 +79,28 @@ def site_packages(prefix: Path) -> tuple[Path, ...]:
 
 def _shown(path: Path) -> bool:
     return path == _ALWAYS_VISIBLE or _ALWAYS_VISIBLE in path.parents
+
+
+FORWARDER = Path(__file__).resolve().parent.parent / "hooks" / "forwarder.py"
+_NOT_STARTED = 127
+
+
+def forwarded(job: Job, *, python: str, script: str, socket: str) -> tuple[str, ...]:
+    """The job's argv behind the forwarder; all paths are as the program sees them."""
+    told = ("--socket", socket, "--port", str(job.gateway_port), "--")
+    return (python, "-I", "-S", script, *told, *job.argv)
+
+
+def last_line(path: Path) -> str:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 4096))
+        lines = file.read().decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "no message"
+
+
+def not_started(job: Job, code: int) -> str | None:
+    """Why the forwarder could not start the program; None: it started. The forwarder reports this on stderr."""
+    if job.gateway is None or code != _NOT_STARTED:
+        return None
+    said = last_line(job.stderr)
+    return said if said.startswith(f"forwarder: {job.argv[0]}: ") else None

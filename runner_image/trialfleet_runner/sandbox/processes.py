@@ -11,9 +11,11 @@ import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
+from trialfleet_runner.sandbox.supervisor import PR_SET_CHILD_SUBREAPER, prctl
+
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
+_PR_GET_CHILD_SUBREAPER = 37
 
 
 @dataclass(frozen=True)
@@ -23,10 +25,9 @@ class Process:
     pid: int
     parent: int
     session: int
-    zombie: bool
+    stopped: bool
     core_s: float
     waited_core_s: float
-    started_ticks: int
     rss_bytes: int
 
 
@@ -42,10 +43,9 @@ def read(pid: int) -> Process | None:
         pid=pid,
         parent=int(f[1]),
         session=int(f[3]),
-        zombie=f[0] in (b"Z", b"X"),
+        stopped=f[0] == b"T",
         core_s=(int(f[11]) + int(f[12])) * _TICK_S,
         waited_core_s=(int(f[13]) + int(f[14])) * _TICK_S,
-        started_ticks=int(f[19]),
         rss_bytes=int(f[21]) * _PAGE,
     )
 
@@ -105,16 +105,9 @@ class _Adoption:
 _adoption = _Adoption(threading.Lock())
 
 
-def _prctl(option: int, argument: object) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, argument, 0, 0, 0) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-
-
 def _is_adopter() -> bool:
     value = ctypes.c_int()
-    _prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(value))
+    prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(value))
     return bool(value.value)
 
 
@@ -125,14 +118,14 @@ def adopting() -> Generator[None]:
         if _adoption.inside == 0:
             _adoption.was = _is_adopter()
         _adoption.inside += 1
-        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
     try:
         yield
     finally:
         with _adoption.lock:
             _adoption.inside -= 1
             if _adoption.inside == 0 and not _adoption.was:
-                _prctl(_PR_SET_CHILD_SUBREAPER, 0)
+                prctl(PR_SET_CHILD_SUBREAPER, 0)
 
 
 def owned(start: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:

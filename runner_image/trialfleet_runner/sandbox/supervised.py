@@ -1,8 +1,7 @@
 """Starting a program below `supervisor.py`: what all sandboxes share.
 
-Bubblewrap goes through it too. Its own `--die-with-parent` takes hold only when its set-up is done: a caller that
-is killed some milliseconds after the start would leave a whole sandbox running. The supervisor's lifeline has no
-such gap.
+Bubblewrap uses it too. Its own `--die-with-parent` takes effect only after its set-up: a caller that is killed
+some milliseconds after the start would leave a whole sandbox running. The supervisor's lifeline has no such gap.
 """
 
 from __future__ import annotations
@@ -17,11 +16,10 @@ from pathlib import Path
 
 from trialfleet_runner.interpreters import interpreters
 from trialfleet_runner.sandbox import processes
-from trialfleet_runner.sandbox.descriptors import Descriptors
-from trialfleet_runner.sandbox.drive import Outer, drive, stdin_of
-from trialfleet_runner.sandbox.forwarding import FORWARDER, forwarded, not_started
+from trialfleet_runner.sandbox.drive import Descriptors, Hold, Outer, drive, stdin_of
+from trialfleet_runner.sandbox.interpreter import FORWARDER, forwarded, not_started
 from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxError
-from trialfleet_runner.sandbox.watch import Watch
+from trialfleet_runner.sandbox.watch import LimitWatch
 
 SUPERVISOR = Path(__file__).resolve().with_name("supervisor.py")
 _PYTHON = getattr(sys, "_base_executable", None) or sys.executable
@@ -43,11 +41,10 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class _Hold:
-    """The supervisor and the two pipes to it."""
+class _LocalHold(Hold):
+    """With the supervisor itself."""
 
     process: subprocess.Popen[bytes]
-    lifeline: int
     launch: Launch
 
     def root(self) -> int | None:
@@ -55,23 +52,22 @@ class _Hold:
 
     def terminate(self) -> None:
         if self.launch.terminate is None or not self.launch.terminate():
-            self._tell(b"T")
+            super().terminate()
 
-    def kill(self) -> None:
-        self._tell(b"K")
-
-    def _tell(self, word: bytes) -> None:
-        with contextlib.suppress(BrokenPipeError):
-            os.write(self.lifeline, word)
+    def insist(self) -> None:
+        """A program may stop its supervisor, which then does nothing: kill it, and adopt the orphans."""
+        process = processes.read(self.process.pid)
+        if process is not None and process.stopped:
+            self.process.kill()
 
     def settle(self) -> None:
-        """The supervisor ends last. Only when something has killed it are there orphans, and they come to us."""
+        """The supervisor ends last. Orphans exist only if it was killed, and this process adopts them."""
         self.process.wait()
         processes.kill_adopted()
 
 
 def said_on(status: int) -> dict[str, list[str]]:
-    """A supervisor's lines, by first word; some are missing when it was killed."""
+    """A supervisor's status lines, by first word; some are missing if it was killed."""
     lines = [line.split(" ") for line in read_available(status).decode(errors="replace").splitlines()]
     return {line[0]: line[1:] for line in lines}
 
@@ -88,8 +84,8 @@ def read_available(fd: int) -> bytes:
 def supervise(job: Job, launch: Launch, held: Descriptors, started: Callable[[], str | None]) -> Exit:
     """Run `launch` under the limits of `job` until nothing of it is left.
 
-    `held` owns `launch.fds`, which are closed here once the supervisor has them. `started`: why the program was
-    never executed, asked when it has ended by itself. Raises `SandboxError`.
+    `held` owns `launch.fds`, which are closed here once the supervisor has them. `started` returns why the program
+    was never executed; it is called if the program has ended by itself. Raises `SandboxError`.
     """
     with processes.adopting():
         lifeline_read, lifeline = held.pipe()
@@ -98,7 +94,7 @@ def supervise(job: Job, launch: Launch, held: Descriptors, started: Callable[[],
         stdin = held.keep(stdin_of(job))
         user = () if launch.uid is None else ("--uid", str(launch.uid))
         told = ("--lifeline", str(lifeline_read), "--status", str(status_write), *user, "--cwd", launch.cwd)
-        watch = Watch(job)
+        watch = LimitWatch(job)
 
         def start() -> subprocess.Popen[bytes]:
             return subprocess.Popen(
@@ -118,7 +114,7 @@ def supervise(job: Job, launch: Launch, held: Descriptors, started: Callable[[],
         held.close(lifeline_read, status_write, stdin, *launch.fds)
         try:
             with _outer(process, held) as outer:
-                ended = drive(job, outer, _Hold(process, lifeline, launch), watch)
+                ended = drive(job, outer, _LocalHold(lifeline, process, launch), watch)
         finally:
             processes.disown(process.pid)
         said = said_on(status)
@@ -141,14 +137,14 @@ def _outer(process: subprocess.Popen[bytes], held: Descriptors) -> Generator[Out
 
 
 def run_on_the_host(job: Job, uid: int | None) -> Exit:
-    """Run `job` on the host's own paths, as `uid` (None: as ourselves). Raises `SandboxError`."""
+    """Run `job` on the host's own paths, as `uid` (None: as this user). Raises `SandboxError`."""
     launch = Launch(wrapped(job, other_uid=uid is not None), job.env, job.cwd, uid)
     with Descriptors() as held:
         return supervise(job, launch, held, started=lambda: None)
 
 
 def wrapped(job: Job, *, other_uid: bool) -> tuple[str, ...]:
-    """The job's argv, behind the gateway's forwarder when there is a gateway."""
+    """The job's argv, started by the gateway's forwarder if there is a gateway."""
     if job.gateway is None:
         return job.argv
     python = _python_of_others() if other_uid else _PYTHON

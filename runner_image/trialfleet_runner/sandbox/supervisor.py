@@ -1,4 +1,4 @@
-"""Runs one program so that nothing of it outlives its caller: a script of its own, standard library only.
+"""Runs one program so that nothing of it outlives its caller: a separate script, standard library only.
 
     python -I -S supervisor.py --lifeline FD --status FD [--uid N] --cwd DIR -- ARGV...
 
@@ -32,12 +32,30 @@ _PRELOADED = (warnings,)
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 REAP_S, REAP_AT_ONCE = 1.0, 256
+LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 
 
-def prctl(option: int, value: int) -> None:
+def prctl(option: int, value: object) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(option, value, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
+
+
+def ignore_signals(but: tuple[int, ...] = ()) -> None:
+    """Ignore every signal that a process of the same user may send, except SIGKILL and SIGSTOP."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, *but}:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def hear_signals() -> None:
+    """Restore the default handlers: an ignored signal would stay ignored in the executed program."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_DFL)
+
+
+def limits() -> list[tuple[int, int]]:
+    """This process's resource limits. A process of the same user may lower them until the kernel ends this one."""
+    return [resource.getrlimit(kind) for kind in LIMITS]
 
 
 def original_environment() -> dict[bytes, bytes]:
@@ -96,7 +114,7 @@ def kill_descendants() -> None:
 
 
 def reap(statuses: dict[int, int]) -> bool:
-    """Collect the dead, some at a time: a fork bomb leaves them faster than they can be counted. Whether any
+    """Collect some dead children: a fork bomb makes them faster than they can be collected. Returns whether any
     child is left."""
     try:
         for _ in range(REAP_AT_ONCE):
@@ -127,8 +145,7 @@ def start(argv: list[str], cwd: str, uid: int | None, environment: dict[bytes, b
                 os.setresuid(uid, uid, uid)
                 prctl(PR_SET_NO_NEW_PRIVS, 1)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            for number in (signal.SIGPIPE, signal.SIGTERM):
-                signal.signal(number, signal.SIG_DFL)
+            hear_signals()
             os.chdir(cwd)
             os.execvpe(argv[0], argv, environment)  # noqa: S606 - no shell is the point
         except BaseException as error:
@@ -140,7 +157,7 @@ def start(argv: list[str], cwd: str, uid: int | None, environment: dict[bytes, b
 
 
 def supervise(main: int, lifeline: int, uid: int | None, spoilt: Callable[[], bool] = lambda: False) -> int:
-    """The program's wait status, with nothing of it left alive. `spoilt` is asked once a second: True ends it."""
+    """The program's wait status; nothing of it is left alive. `spoilt` is called once a second: True ends it."""
     statuses: dict[int, int] = {}
     with contextlib.suppress(ProcessLookupError):
         exited = os.pidfd_open(main)
@@ -168,7 +185,7 @@ def named(options: list[str]) -> dict[str, str]:
 
 
 def core_s() -> float:
-    """Of all children that were collected."""
+    """CPU seconds of all collected children."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -186,14 +203,15 @@ def run(given: list[str]) -> int:
     uid = int(options["--uid"]) if "--uid" in options else None
     for fd in (lifeline, report):
         os.set_inheritable(fd, False)
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    ignore_signals()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
+    before = limits()
     main, error = start(argv, options["--cwd"], uid, original_environment())
     if error is not None:
         say(report, "error " + error.replace("\n", " "))
         return 127
     say(report, f"started {main}")
-    say(report, accounted(supervise(main, lifeline, uid)))
+    say(report, accounted(supervise(main, lifeline, uid, lambda: limits() != before)))
     return 0
 
 

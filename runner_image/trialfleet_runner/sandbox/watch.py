@@ -1,11 +1,12 @@
-"""When a sandbox ends a program: its time, memory, disk, or because it was told to."""
+"""When a sandbox ends a program: for its time, its memory, its disk, or because it was asked to."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -25,20 +26,24 @@ def folder_bytes(folder: Path) -> int:
     looked at (a path longer than a path may be) is left out."""
     total = 0
     seen: set[int] = set()
+    for info in _entries(folder):
+        if info.st_nlink > 1 and not stat.S_ISDIR(info.st_mode):
+            if info.st_ino in seen:
+                continue
+            seen.add(info.st_ino)
+        total += info.st_blocks * 512
+    return total
+
+
+def _entries(folder: Path) -> Iterator[os.stat_result]:
     todo = [os.fspath(folder)]
     while todo:
         with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):
-                    info = entry.stat(follow_symlinks=False)
-                    if info.st_nlink > 1 and not entry.is_dir(follow_symlinks=False):
-                        if info.st_ino in seen:
-                            continue
-                        seen.add(info.st_ino)
-                    total += info.st_blocks * 512
+                    yield entry.stat(follow_symlinks=False)
                     if entry.is_dir(follow_symlinks=False):
                         todo.append(entry.path)
-    return total
 
 
 def free_bytes(folder: Path) -> int:
@@ -51,7 +56,7 @@ def free_bytes(folder: Path) -> int:
 
 @dataclass
 class DiskWatch:
-    """Growth of some folders. Scans seldom, and at once when the file system's free space drops fast."""
+    """Growth of some folders. Scans seldom, and at once if the file system's free space drops fast."""
 
     folders: tuple[Path, ...]
     limit: int
@@ -80,31 +85,32 @@ class DiskWatch:
         return self._grown
 
     def over(self) -> bool:
-        """Whether the limit is passed, as far as a cheap look can tell."""
+        """Whether the limit is exceeded; mostly decided without a scan."""
         dropped = self._free - self._free_now()
         due = self.clock() >= self._next or self._grown + dropped > self.limit
         return due and self.grown() > self.limit
 
 
 @dataclass(frozen=True)
-class Usage:
-    """Of a whole tree at one moment. `core_s` counts the living and those that the living have waited for."""
+class ProcessTreeUsage:
+    """Of a process tree at one moment. `core_s`: of living processes and of the children that they have waited
+    for."""
 
     rss_bytes: int
     core_s: float
 
 
-def usage(root: Process | None, tree: Iterable[Process]) -> Usage:
+def usage(root: Process | None, tree: Iterable[Process]) -> ProcessTreeUsage:
     """Sum of the tree below `root`; of `root` itself only the children that it has waited for."""
     rss, core = 0, root.waited_core_s if root else 0.0
     for process in tree:
         rss += process.rss_bytes
         core += process.core_s + process.waited_core_s
-    return Usage(rss, core)
+    return ProcessTreeUsage(rss, core)
 
 
-class Watch:
-    """Holds a job to its limits. `cause` is called often and looks at each thing no more often than needed."""
+class LimitWatch:
+    """Enforces a job's limits. `cause` is called often, and checks each limit no more often than needed."""
 
     def __init__(self, job: Job, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._job, self._clock = job, clock
@@ -116,8 +122,7 @@ class Watch:
         self.peak_bytes = 0
         self.tree: tuple[Process, ...] = ()
 
-    def sample(self, root: int) -> Usage:
-        """Look at the tree now."""
+    def sample(self, root: int) -> ProcessTreeUsage:
         self.tree = tuple(descendants(root))
         now = usage(read(root), self.tree)
         self.core_s = max(self.core_s, now.core_s)
@@ -126,7 +131,7 @@ class Watch:
         return now
 
     def cause(self, root: int | None) -> Cause | None:
-        """Why the program must end now; None: it may go on."""
+        """Why the program must end now; None: it may continue."""
         job = self._job
         if job.stop.is_set():
             return "stopped"
@@ -141,8 +146,8 @@ class Watch:
         return "disk" if self._disk is not None and self._disk.over() else None
 
     def afterwards(self, *, killed_unasked: bool) -> Cause | None:
-        """What a program that ended by itself had really run into: the disk limit between two looks, or the
-        kernel's own out-of-memory killer (a SIGKILL that nobody sent, near the limit)."""
+        """Which limit a program that ended by itself had reached: the disk limit between two scans, or the
+        kernel's out-of-memory killer (a SIGKILL that was not sent from here, near the limit)."""
         job = self._job
         if killed_unasked and job.memory_bytes is not None and self.peak_bytes >= 0.9 * job.memory_bytes:
             return "memory"

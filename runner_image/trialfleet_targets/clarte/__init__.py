@@ -1,4 +1,4 @@
 """The method `clarte`: edit targets by the published mathematics of Clarté, built from its description.
 
-docs/reference/targets-clarte.md has the formulas, the constants, and where the publications disagree.
+docs/reference/clarte-method.md has the formulas, the constants, and where the publications disagree.
 """

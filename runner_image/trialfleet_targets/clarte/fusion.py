@@ -8,33 +8,33 @@ from math import sqrt
 
 import numpy as np
 
-from trialfleet_targets.matrices import Floats
+from trialfleet_targets.arrays import Floats
 
 PARTS = ("lexical", "graph", "temporal", "betweenness")
-FEWEST_COMMITS = 30
+MIN_COMMITS = 30
 RIDGE = 0.01
 STEPS = 2000
 STILL = 1e-7  # the gradient's norm
-DIGITS = 6  # kept of a weight, so that another number of threads gives the same bytes
+DIGITS = 6  # of a stored weight, so that another number of threads gives the same bytes
 SURE = 1.96  # standard errors: a two-sided 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class FusionWeights:
     """λ by part, in the order of `PARTS`; at least 0, together 1."""
 
     values: tuple[float, float, float, float] = (0.35, 0.35, 0.15, 0.15)
 
 
-DEFAULT = Weights()
+DEFAULT = FusionWeights()
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """One file of a past commit, sought from the commit's other files, among files that the commit left alone.
+    """One file of an earlier commit (the positive) and files that the commit did not change (the negatives).
 
-    `features`: rows × 4 in the order of `PARTS`, each column divided by its maximum; the first row is the file
-    that is sought. `commit`: how many commits ago.
+    `features`: rows × 4 in the order of `PARTS`, each column divided by its maximum; the first row is the
+    positive. `commit`: how many commits ago.
     """
 
     commit: int
@@ -43,37 +43,26 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """`weights`: to be used. `learned`: what the older commits taught, used or not; the defaults without enough of
-    them. `commits`: that gave groups. `pairs_right`: share of the pairs (file that is sought, other file) that
-    `learned` orders rightly in the newest fifth of the commits, which it was not learned from; None without any.
-    `pairs_right_by_default`: the same by the default weights."""
+    """`weights`: the weights to use. `learned`: the weights trained on the older commits, used or not; the
+    defaults when there are too few."""
 
-    weights: Weights
-    learned: Weights
-    commits: int
-    pairs_right: float | None = None
-    pairs_right_by_default: float | None = None
+    weights: FusionWeights
+    learned: FusionWeights
 
 
 def train(groups: Sequence[Group]) -> Training:
-    """Learns on the older four fifths of the commits. What it learned is used when it orders the newest fifth
-    better than the defaults by more than chance; else, and below 30 commits, the defaults are."""
+    """Trains on the older four fifths of the commits. The trained weights are used when they order the newest
+    fifth significantly better than the defaults; otherwise, and below 30 commits, the defaults are used."""
     commits = sorted({group.commit for group in groups})
-    if len(commits) < FEWEST_COMMITS:
-        return Training(DEFAULT, DEFAULT, len(commits))
+    if len(commits) < MIN_COMMITS:
+        return Training(DEFAULT, DEFAULT)
     newest = commits[len(commits) // 5]
     older = [group for group in groups if group.commit >= newest]
     features = np.concatenate([group.features for group in older])
     labels = np.concatenate([_labels(group) for group in older])
     learned = normalised(logistic(features, labels)[:-1])
     held_out = [group for group in groups if group.commit < newest]
-    return Training(
-        learned if is_better(learned, DEFAULT, held_out) else DEFAULT,
-        learned,
-        len(commits),
-        pairs_right(learned, held_out),
-        pairs_right(DEFAULT, held_out),
-    )
+    return Training(learned if is_better(learned, DEFAULT, held_out) else DEFAULT, learned)
 
 
 def logistic(features: Floats, labels: Floats, *, ridge: float = RIDGE) -> Floats:
@@ -92,18 +81,18 @@ def logistic(features: Floats, labels: Floats, *, ridge: float = RIDGE) -> Float
     return found
 
 
-def normalised(coefficients: Floats) -> Weights:
+def normalised(coefficients: Floats) -> FusionWeights:
     """At least 0 and together 1; the defaults when none is positive."""
     positive = np.maximum(coefficients, 0.0)
     total = float(positive.sum())
     if total <= 0:
         return DEFAULT
     lexical, graph, temporal, between = (round(float(one), DIGITS) for one in positive / total)
-    return Weights((lexical, graph, temporal, between))
+    return FusionWeights((lexical, graph, temporal, between))
 
 
-def pairs_right(weights: Weights, groups: Sequence[Group]) -> float | None:
-    """Share of pairs in which the sought file has the larger score; a tie is half a pair. None without pairs."""
+def pairs_right(weights: FusionWeights, groups: Sequence[Group]) -> float | None:
+    """Share of pairs in which the positive has the larger score; a tie counts half. None without pairs."""
     right = total = 0.0
     for group in groups:
         scores = group.features @ np.asarray(weights.values)
@@ -113,7 +102,7 @@ def pairs_right(weights: Weights, groups: Sequence[Group]) -> float | None:
     return right / total if total else None
 
 
-def is_better(one: Weights, other: Weights, groups: Sequence[Group]) -> bool:
+def is_better(one: FusionWeights, other: FusionWeights, groups: Sequence[Group]) -> bool:
     """Whether `one` orders a larger share of pairs rightly: mean of the commits' differences more than 1.96 of its
     standard errors above 0. False with fewer than two commits, which have none."""
     by_commit: dict[int, list[Group]] = {}

@@ -1,4 +1,4 @@
-"""A request against what was prepared."""
+"""Rank the files of a prepared index for one request."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ import numpy as np
 import numpy.typing as npt
 
 from trialfleet_targets import lsa
-from trialfleet_targets.clarte.fusion import PARTS, Weights
+from trialfleet_targets.arrays import Flags, Floats, Ints, Stored
+from trialfleet_targets.clarte.fusion import PARTS, FusionWeights
 from trialfleet_targets.graph import spreading
 from trialfleet_targets.graph.katz import Ghosts, adjacency, propagate, radius
-from trialfleet_targets.graph.model import FileGraph, Flags, Ints
-from trialfleet_targets.matrices import Floats
+from trialfleet_targets.graph.model import FileGraph
 from trialfleet_targets.prediction import Target
 from trialfleet_targets.text.bm25f import BM25F
-from trialfleet_targets.text.postings import Postings, Stored
+from trialfleet_targets.text.postings import Postings
 from trialfleet_targets.text.tokens import Tokenizer
 
-MOST_SEEDS = 10
-MOST_RANKED = 20
-MOST_SELECTED = 5
+MAX_SEEDS = 10
+MAX_RANKED = 20
+MAX_SELECTED = 5
 SELECTED_FROM = 0.7
 TIED = 9  # digits: scores that agree to these are a tie
 
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """Which stages take part, so that what each one brings can be measured: all of them are the method.
-    `weights`: λ instead of the index's; (1, 0, 0, 0) is the lexical score alone."""
+    """The enabled stages, for ablations; the method itself enables all of them. `weights`: λ that replaces the
+    index's; (1, 0, 0, 0) is the lexical score alone."""
 
     synonyms: bool = True
     spreading: bool = True
     tests: bool = True
     ceiling: bool = True
     similar: bool = True
-    weights: Weights | None = None
+    weights: FusionWeights | None = None
 
 
 ALL = Stages()
 
 
 class Clarte:
-    """The published method on one index. Immutable after it is made; any number of requests."""
+    """The published method on one index. Immutable; serves any number of requests."""
 
     name = "clarte"
 
@@ -61,7 +61,7 @@ class Clarte:
         self._paths = postings.names
         self._text = BM25F.of(postings)
         self._tokenizer = Tokenizer()
-        graph = FileGraph(self._paths, ints("sources"), ints("targets"), ints("kinds"), ints("symbols"))
+        graph = FileGraph(self._paths, ints("sources"), ints("targets"), ints("kinds"))
         self._first, self._second = ints("coupled.first"), ints("coupled.second")
         self._coupling = floats("coupled.confidence")
         self._imports = spreading.dependencies(*graph.pairs)
@@ -81,10 +81,14 @@ class Clarte:
     def rank(self, prompt: str) -> tuple[Target, ...]:
         """At most 20 files, best first; none when no word of the prompt is known.
 
-        Each target's `parts` are the λ-weighted scores that its score is the sum of; where a file has its lexical
-        score from something else than its own words, that is named: "spread", "test" or "similar".
+        The score is the sum of `parts`, the λ-weighted scores. Where the lexical score does not come from the
+        file's own words, its part has the name of the source: "spread", "test" or "similar".
         """
-        lexical, origin = self._lexical(self._tokenizer.query(prompt, synonyms=self._stages.synonyms))
+        lexical, origin = self._lexical(
+            self._tokenizer.query(prompt)
+            if self._stages.synonyms
+            else dict.fromkeys(self._tokenizer.terms(prompt), 1.0)
+        )
         seeds = _seeds(lexical)
         similar = self._similar(seeds)
         origin[similar > lexical] = _SIMILAR
@@ -108,9 +112,9 @@ class Clarte:
         )
 
     def _lexical(self, query: dict[str, float]) -> tuple[Floats, Ints]:
-        """Scores of the files that may be targets, from words, neighbours and tests, and what each one is from."""
+        """Lexical scores of possible targets, from words, neighbours and tests, and the source of each."""
         own = self._text.scores(query)
-        direct = self._text.postings.having(list(query), ("path", "symbols"))
+        direct = self._text.postings.documents_with(list(query), ("path", "symbols"))
         on = self._stages
         spread = spreading.spread(own, self._imports, self._coupled) if on.spreading else own
         tested = spreading.from_tests(spread, self._covering, self._covered) if on.tests else spread
@@ -133,7 +137,7 @@ class Clarte:
         """Places of the 20 best by score; ties: files that only use others first, then by betweenness, by
         importers, by path."""
         score = total.round(TIED)
-        first = _best(score, MOST_RANKED)
+        first = _best(score, MAX_RANKED)
         files = candidates[first]
         keys = (
             files,
@@ -142,13 +146,13 @@ class Clarte:
             ~self._consumer_only[files],
             -score[first],
         )
-        return first[np.lexsort(keys)][:MOST_RANKED]
+        return first[np.lexsort(keys)][:MAX_RANKED]
 
 
 def select(ranked: Iterable[Target]) -> tuple[Target, ...]:
-    """Of a ranking those with more than .7 of the best score: at least the first, at most five."""
+    """The targets with more than .7 of the best score: at least one, at most five."""
     found = tuple(ranked)
-    return found[:1] + tuple(one for one in found[1:MOST_SELECTED] if one.score > SELECTED_FROM * found[0].score)
+    return found[:1] + tuple(one for one in found[1:MAX_SELECTED] if one.score > SELECTED_FROM * found[0].score)
 
 
 _OWN, _SPREAD, _TESTED, _SIMILAR = range(4)
@@ -158,8 +162,8 @@ _LEXICAL = ("lexical", "spread", "test", "similar")
 def _seeds(lexical: Floats) -> Floats:
     """The ten best scores, the others 0; of equal ones the first by path."""
     score = lexical.round(TIED)
-    first = _best(score, MOST_SEEDS)
-    best = first[np.lexsort((first, -score[first]))][:MOST_SEEDS]
+    first = _best(score, MAX_SEEDS)
+    best = first[np.lexsort((first, -score[first]))][:MAX_SEEDS]
     seeds = np.zeros_like(lexical)
     seeds[best] = lexical[best]
     return seeds

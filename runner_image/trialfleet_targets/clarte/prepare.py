@@ -1,4 +1,4 @@
-"""What the method keeps of a snapshot, so that a query reads nothing else."""
+"""The arrays that the method `clarte` stores in the index; a query reads nothing else."""
 
 from __future__ import annotations
 
@@ -9,20 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from trialfleet_targets import lsa
+from trialfleet_targets.arrays import Floats, Ints, Stored, Value
 from trialfleet_targets.clarte import examples, fusion, proxies
 from trialfleet_targets.coupling import couplings
-from trialfleet_targets.graph.betweenness import betweenness, starts
-from trialfleet_targets.graph.communities import communities
-from trialfleet_targets.graph.hits import hits
-from trialfleet_targets.graph.model import KINDS, FileGraph, Ints
-from trialfleet_targets.matrices import Floats
+from trialfleet_targets.graph.model import KINDS, FileGraph
+from trialfleet_targets.graph.shape import betweenness, communities, starts
 from trialfleet_targets.priors import edge_priors
 from trialfleet_targets.snapshot import Snapshot
 from trialfleet_targets.text import fields
-from trialfleet_targets.text.postings import Postings, Stored
+from trialfleet_targets.text.postings import Postings
 from trialfleet_targets.text.tokens import Tokenizer
-
-Value = npt.NDArray[np.generic] | list[str]
 
 
 def prepare(snapshot: Snapshot, previous: Stored | None = None, *, seed: int = 0) -> dict[str, Value]:
@@ -31,14 +27,12 @@ def prepare(snapshot: Snapshot, previous: Stored | None = None, *, seed: int = 0
     graph = FileGraph.of(snapshot.files, snapshot.edges)
     paths = sorted(snapshot.files)
     tests = np.asarray([snapshot.files[path].test for path in paths], dtype=np.bool_)
-    barrels = np.asarray([snapshot.files[path].barrel for path in paths], dtype=np.bool_)
     shape = _shape(graph, previous, seed)
-    world = examples.World(
+    indexed = examples.IndexedFiles(
         graph, tests, cast(Ints, shape["communities"]), cast(Floats, shape["betweenness"]).astype(np.float64)
     )
-    learned = fusion.train(examples.groups(world, snapshot.history, seed=seed))
+    trained = fusion.train(examples.groups(indexed, snapshot.history, seed=seed))
     covering, covered = proxies.covered(snapshot.files)
-    hubs, authorities = hits(graph, barrels)
     older = Postings.restored(previous, "text") if previous is not None else None
     return {
         **fields.prepare(snapshot.files, Tokenizer(), previous=older).stored("text"),
@@ -46,30 +40,19 @@ def prepare(snapshot: Snapshot, previous: Stored | None = None, *, seed: int = 0
         **_similar(snapshot, previous, seed),
         **_coupled(snapshot, graph),
         "tests": tests,
-        "hubs": hubs,
-        "authorities": authorities,
         "sources": graph.sources,
         "targets": graph.targets,
         "kinds": graph.kinds,
-        "symbols": graph.symbols,
         "confidence": _confidence(snapshot, graph),
         "covering": covering,
         "covered": covered,
-        "weights": np.asarray(learned.weights.values),
-        "learned": np.asarray(learned.learned.values),
-        "training": np.asarray(
-            [
-                learned.commits,
-                -1 if learned.pairs_right is None else learned.pairs_right,
-                -1 if learned.pairs_right_by_default is None else learned.pairs_right_by_default,
-            ],
-            dtype=np.float64,
-        ),
+        "weights": np.asarray(trained.weights.values),
     }
 
 
 def _shape(graph: FileGraph, previous: Stored | None, seed: int) -> dict[str, Value]:
-    """What follows from who depends on whom alone; the same as long as that is."""
+    """Betweenness and communities. They depend on the dependency graph alone and are reused while it is
+    unchanged."""
     sources, targets = graph.pairs
     digest = _digest("\n".join(graph.names).encode("utf-8", "surrogateescape"), sources, targets, seed)
     if previous is not None and previous["shape"] == [digest]:
@@ -82,7 +65,7 @@ def _shape(graph: FileGraph, previous: Stored | None, seed: int) -> dict[str, Va
 
 
 def _similar(snapshot: Snapshot, previous: Stored | None, seed: int) -> dict[str, Value]:
-    if len(snapshot.files) < lsa.FEWEST_FILES:
+    if len(snapshot.files) < lsa.MIN_FILES:
         return {"imports": [""], "places": np.zeros((len(snapshot.files), 0), dtype=np.float32)}
     matrix = lsa.incidence(snapshot.files)
     digest = _digest(repr(matrix.shape).encode(), matrix.indptr, matrix.indices, seed)
@@ -102,7 +85,7 @@ def _coupled(snapshot: Snapshot, graph: FileGraph) -> dict[str, Value]:
 
 
 def _confidence(snapshot: Snapshot, graph: FileGraph) -> Floats:
-    """Of each edge of the graph: the mean of what is believed of it."""
+    """The mean of the prior of each edge of the graph."""
     means = {
         (edge.source, edge.target, edge.kind): prior.mean
         for edge, prior in zip(snapshot.edges, edge_priors(snapshot.edges, snapshot.history), strict=True)
@@ -114,8 +97,8 @@ def _confidence(snapshot: Snapshot, graph: FileGraph) -> Floats:
     return np.asarray(found, dtype=np.float64)
 
 
-def _digest(said: bytes, first: npt.NDArray[np.generic], second: npt.NDArray[np.generic], seed: int) -> str:
-    whole = sha256(b"%d %d %d\n" % (seed, len(said), first.nbytes))
-    for part in (said, first.tobytes(), second.tobytes()):
+def _digest(description: bytes, first: npt.NDArray[np.generic], second: npt.NDArray[np.generic], seed: int) -> str:
+    whole = sha256(b"%d %d %d\n" % (seed, len(description), first.nbytes))
+    for part in (description, first.tobytes(), second.tobytes()):
         whole.update(part)
     return whole.hexdigest()

@@ -9,11 +9,11 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from trialfleet_targets.facts import Language
-from trialfleet_targets.graph.model import Ints
+from trialfleet_targets.arrays import Ints
 from trialfleet_targets.snapshot import SourceFile
+from trialfleet_targets.syntax_facts import Language
 
-MOST_COVERED = 3  # more files of one name and equally near: the name says nothing
+MAX_COVERED = 3  # more files of one name and equally near: the name says nothing
 _BEFORE = re.compile(r"^(tests?[_-]|Test(?=[A-Z]))")
 _AFTER = re.compile(r"([_.-](tests?|spec)|(?<=[a-z0-9])(Tests?|TestCase|Spec|IT))$")
 _FAMILY = {Language.TYPESCRIPT: Language.JAVASCRIPT}
@@ -54,7 +54,7 @@ def _nearest(test: PurePosixPath, named: list[PurePosixPath]) -> list[PurePosixP
     around = set(test.parts[:-1])
     shared = [len(around & set(one.parts[:-1])) for one in named]
     best = [one for one, count in zip(named, shared, strict=True) if count == max(shared)]
-    return best if len(best) <= MOST_COVERED else []
+    return best if len(best) <= MAX_COVERED else []
 
 
 def _family(file: SourceFile) -> Language:

@@ -1,1 +1,1 @@
-"""The method `default`: the best that was measured, with weights learnt on other repositories."""
+"""The method `default`: the best measured method, with weights trained on other repositories."""

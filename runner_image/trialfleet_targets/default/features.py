@@ -1,6 +1,6 @@
-"""What is known of each file for one request: the numbers that the weights are learnt for.
+"""The features of each file for one request, which the trained weights combine.
 
-Training, evaluation and queries all come through here.
+Training, evaluation and queries all use this module.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from pathlib import PurePosixPath
 import numpy as np
 import numpy.typing as npt
 
+from trialfleet_targets.arrays import Floats, Ints, Stored, restored
 from trialfleet_targets.default.functions import Functions
-from trialfleet_targets.default.past import Memory, Past
+from trialfleet_targets.default.history_index import HistoryIndex, HistoryScorer
 from trialfleet_targets.default.request import TOKENIZER, Request
 from trialfleet_targets.text.bm25f import BM25F, FieldWeight
-from trialfleet_targets.text.postings import Ints, Postings, Stored
-
-Floats = npt.NDArray[np.float64]
+from trialfleet_targets.text.postings import Postings
 
 BLEND = (
     FieldWeight("path", 4.0, 0.3),
@@ -33,8 +32,8 @@ FIELDS = {
     "imports": (FieldWeight("imports", 1.0, 0.5),),
     "content": (FieldWeight("content", 1.0, 0.75),),
 }
-FIRST_STAGE = 50  # files that go on to the second
-MOST_CERTAIN_COMMITS = 100
+FIRST_STAGE = 50  # files that reach the second stage
+MAX_CERTAIN_COMMITS = 100
 
 PARTS: Mapping[str, tuple[str, ...]] = {
     "words": ("blend", "blend_core", "cover", "cover_core", "first_stage"),
@@ -46,7 +45,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "recency": ("recency", "age", "changes", "decayed_fast", "decayed_slow"),
     "size": ("length", "length_relative", "definitions"),
 }
-"""Features by the part of a score that a person is shown, which is also what the ablation takes out."""
+"""Features by the part of a score that is displayed; the ablation removes one part at a time."""
 NAMES = tuple(name for names in PARTS.values() for name in names)
 
 
@@ -60,16 +59,16 @@ class Candidates:
     functions: Sequence[Floats]
 
 
-class Knowledge:
-    """All that no request changes. Immutable."""
+class FeatureExtractor:
+    """Computes features from one index. Holds everything that does not depend on the request. Immutable."""
 
     def __init__(self, stored: Stored) -> None:
         """`stored`: what `prepare` gave. Raises KeyError when a part is missing."""
         self.postings = Postings.restored(stored, "files")
-        self.functions = Functions.restored(stored, "functions")
+        self.functions = restored(Functions, stored, "functions")
         self.paths: Sequence[str] = self.postings.names
         files = len(self.paths)
-        self.memory = Memory(Past.restored(stored, "past"), files)
+        self.history_scorer = HistoryScorer(HistoryIndex.restored(stored, "past"), files)
         self.blend = BM25F.of(self.postings, BLEND)
         self.fields = {name: BM25F.of(self.postings, weights) for name, weights in FIELDS.items()}
         self.mean_length = self.functions.mean_length
@@ -91,8 +90,8 @@ class Knowledge:
     def _scores(self, request: Request) -> dict[str, Floats]:
         path, names = self.fields["path"].scores, self.fields["names"].scores
         imports, content = self.fields["imports"].scores, self.fields["content"].scores
-        memory = self.memory
-        messages, of_subject = memory.messages(request.all), memory.messages(request.subject)
+        history_scorer = self.history_scorer
+        messages, of_subject = history_scorer.messages(request.all), history_scorer.messages(request.subject)
         found = {
             "blend": self.blend.scores(request.all),
             "blend_core": self.blend.scores(request.core),
@@ -110,11 +109,11 @@ class Knowledge:
             "whole_content": content(request.whole),
             "joined_content": content(request.joined),
             "quoted": content(request.quoted),
-            "messages": memory.of_best(messages),
-            "messages_subject": memory.of_best(of_subject),
-            "messages_many": memory.of_best(relative(messages), MOST_CERTAIN_COMMITS, 2.0),
-            "message_best": memory.best(messages),
-            "profile": memory.profile(request.all),
+            "messages": history_scorer.of_best(messages),
+            "messages_subject": history_scorer.of_best(of_subject),
+            "messages_many": history_scorer.of_best(relative(messages), MAX_CERTAIN_COMMITS, 2.0),
+            "message_best": history_scorer.best(messages),
+            "profile": history_scorer.profile(request.all),
         }
         return {name: relative(values) for name, values in found.items()} | {
             "cover": self._covered(request.all),
@@ -122,25 +121,25 @@ class Knowledge:
         }
 
     def _static(self, files: int) -> dict[str, Floats]:
-        memory = self.memory
+        history_scorer = self.history_scorer
         length = np.log1p(self.postings.fields["content"].lengths(files))
         return {
-            "recency": 1.0 / (1.0 + self._rank(memory.last)),
-            "age": np.log1p(memory.last),
-            "changes": np.log1p(memory.times),
-            "decayed_fast": relative(memory.decayed(50.0)),
-            "decayed_slow": relative(memory.decayed(400.0)),
+            "recency": 1.0 / (1.0 + self._rank(history_scorer.last)),
+            "age": np.log1p(history_scorer.last),
+            "changes": np.log1p(history_scorer.times),
+            "decayed_fast": relative(history_scorer.decayed(50.0)),
+            "decayed_slow": relative(history_scorer.decayed(400.0)),
             "length": length,
             "length_relative": length - (np.median(length) if files else 0.0),
             "definitions": np.log1p(np.diff(self.functions.files)),
         }
 
     def _rank(self, values: npt.NDArray[np.int64]) -> Floats:
-        """Of each value how many are smaller; equal ones share it."""
+        """For each value, how many values are smaller."""
         return np.searchsorted(np.sort(values), values, side="left").astype(np.float64)
 
     def _order(self, score: Floats) -> Ints:
-        """Files by falling score; equal ones in the order of their paths."""
+        """Files by descending score; ties by path."""
         return np.argsort(-score, kind="stable").astype(np.int32)
 
     def _covered(self, weights: Mapping[str, float]) -> Floats:
@@ -200,8 +199,8 @@ def relative(values: Floats) -> Floats:
 
 
 def _first_stage(of_all: Mapping[str, Floats]) -> Floats:
-    """Words, messages of earlier commits, the subject's path and recency: weights by hand, only for the choice of
-    who goes on."""
+    """Words, messages of earlier commits, the subject's path and recency, with hand-set weights. Only selects the
+    candidates of the second stage."""
     return (
         of_all["blend"] + 0.3 * of_all["messages"] + 0.2 * of_all["path_subject"] + 0.1 * of_all["recency"]
     )  # fmt: skip

@@ -1,21 +1,20 @@
-"""Words of each definition, file by file: so that a request can be held against the functions of a few files."""
+"""Words of each definition by file, to match a request against the functions of a few files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from trialfleet_targets.arrays import Floats, Ints
 from trialfleet_targets.default.request import TOKENIZER
 from trialfleet_targets.snapshot import SourceFile
-from trialfleet_targets.text.postings import Ints, Stored
 
-Floats = npt.NDArray[np.float64]
 K1, B = 1.2, 0.75
-MOST_COUNTED = 255
+MAX_COUNTED = 255
 WORDS_OF_A_NAME = 3.0
 
 
@@ -33,16 +32,6 @@ class Functions:
     counts: npt.NDArray[np.uint8]
     name: Ints
     names: Ints
-
-    def stored(self, prefix: str) -> dict[str, npt.NDArray[np.generic] | list[str]]:
-        """As arrays to be kept; `restored` takes them back."""
-        return {f"{prefix}.{part}": getattr(self, part) for part in _PARTS}
-
-    @classmethod
-    def restored(cls, kept: Stored, prefix: str) -> Functions:
-        """What `stored` gave. Raises KeyError when a part is missing."""
-        found = {part: cast("npt.NDArray[Any]", kept[f"{prefix}.{part}"]) for part in _PARTS}
-        return cls(**found)
 
     def scores(self, file: int, weights: Floats, mean_length: float) -> tuple[Floats, Floats]:
         """Of the definitions of a file: BM25 of their bodies, and of their names.
@@ -67,11 +56,18 @@ class Functions:
         return float(self.counts.sum(dtype=np.int64)) / max(len(self.body) - 1, 1)
 
 
-_PARTS = ("files", "body", "terms", "counts", "name", "names")
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """`functions` of an earlier commit, with the `places` of the files whose content is the same. `moved`: the
+    number of each term then in the vocabulary now, -1 for terms that no longer occur."""
+
+    functions: Functions
+    places: Mapping[str, int]
+    moved: Ints
 
 
 def _bm25(sizes: npt.NDArray[np.int32], weights: Floats, counts: Floats, mean_length: float) -> Floats:
-    """Of consecutive groups of these sizes; the weights bring the idf."""
+    """BM25 of consecutive groups of these sizes; `weights` include the idf."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
     lengths = np.bincount(owner, weights=counts, minlength=len(sizes))
     norm = K1 * (1 - B + B * lengths / max(mean_length, 1.0))
@@ -82,21 +78,13 @@ def _bm25(sizes: npt.NDArray[np.int32], weights: Floats, counts: Floats, mean_le
 def prepare(
     files: Mapping[str, SourceFile],
     vocabulary: Sequence[str],
-    *,
-    previous: Functions | None = None,
-    known: Mapping[str, int] | None = None,
-    moved: Ints | None = None,
+    earlier: Earlier | None = None,
 ) -> Functions:
-    """Of these files, in their order; their words must all be in the vocabulary.
-
-    `known`: files whose content is the same in `previous`, with their place there; `moved`: the number of each
-    term of the vocabulary then in the vocabulary now. The result is the same with and without them.
-    """
+    """Of these files, in their order; their words must all be in the vocabulary. The result is the same with and
+    without `earlier`."""
     number = {word: at for at, word in enumerate(vocabulary)}
     blocks = [
-        _kept(previous, known[path], moved)
-        if previous is not None and known is not None and moved is not None and path in known
-        else _read(file, number)
+        _unchanged(earlier, earlier.places[path]) if earlier and path in earlier.places else _read(file, number)
         for path, file in files.items()
     ]
     return Functions(
@@ -119,18 +107,19 @@ def _read(file: SourceFile, number: Mapping[str, int]) -> _Block:
     lines = file.text.split("\n") if definitions else []
     bodies = [TOKENIZER.count(lines[one.line - 1 : one.end_line]) for one in definitions]
     names = [TOKENIZER.terms(one.name) for one in definitions]
-    # By number: the same whichever vocabulary they were read with, since both are in the order of words.
+    # Sorted by number, which is the order of words: the same for every vocabulary.
     rows = [sorted((number[word], times) for word, times in body.items() if word in number) for body in bodies]
     return (
         _ints(len(row) for row in rows),
         _ints(term for row in rows for term, _ in row),
-        np.fromiter((min(times, MOST_COUNTED) for row in rows for _, times in row), np.uint8),
+        np.fromiter((min(times, MAX_COUNTED) for row in rows for _, times in row), np.uint8),
         _ints(sum(word in number for word in name) for name in names),
         _ints(number[word] for name in names for word in name if word in number),
     )
 
 
-def _kept(previous: Functions, file: int, moved: Ints) -> _Block:
+def _unchanged(earlier: Earlier, file: int) -> _Block:
+    previous, moved = earlier.functions, earlier.moved
     own = slice(int(previous.files[file]), int(previous.files[file + 1]) + 1)
     body, name = previous.body[own], previous.name[own]
     entries, words = slice(int(body[0]), int(body[-1])), slice(int(name[0]), int(name[-1]))

@@ -1,5 +1,5 @@
-"""What a test runner says around a failure, taken out of a request: its words stand in every failing run, and
-would lead to files that are named like the runner (`pytest.py`, `jest.ts`, `runner.go`)."""
+"""Removes a test runner's own output from a request: its words appear in every failing run and would match files
+that are named like the runner (`pytest.py`, `jest.ts`, `runner.go`)."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ LONGEST_LINE = 2000  # characters; longer ones are data
 
 
 def without_runner(text: str) -> str:
-    """The text without lines, frames and marks of test runners: names of tests, messages and places stay. One of a
-    single line is no output and stays as it is, and so does one that would be left empty.
+    """The text without lines, frames and marks of test runners; names of tests, messages and locations remain. A
+    text of a single line is not runner output and is returned unchanged, as is one that would become empty.
 
     >>> without_runner("Fix the cookie\\n=== FAILURES ===\\nFAILED tests/test_a.py::test_b - KeyError")
     'Fix the cookie\\ntests/test_a.py::test_b - KeyError'
@@ -99,7 +99,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _bare(line: str) -> str:
-    """A line without what a runner puts before or behind it; as it is when there is nothing of the kind."""
+    """A line without the prefix and suffix that a runner adds; unchanged when it has none."""
     bare = line.strip()
     for around in _AROUND:
         bare = around.sub("", bare)

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trialfleet_targets.arrays import Floats
 from trialfleet_targets.default import weights
-from trialfleet_targets.default.features import NAMES, PARTS, Candidates, Floats, Knowledge
-from trialfleet_targets.default.weights import Weights
+from trialfleet_targets.default.features import NAMES, PARTS, Candidates, FeatureExtractor
+from trialfleet_targets.default.weights import FeatureWeights
 from trialfleet_targets.index import Index
 from trialfleet_targets.prediction import Symbol, Target
 
-MOST_RANKED = 20
-MOST_SYMBOLS = 3
+MAX_RANKED = 20
+MAX_SYMBOLS = 3
 LIKELY = 0.5  # of the best definition's score in its file
 SHOWN = 0.01  # of a part, in units of the score
 
@@ -34,15 +35,15 @@ class Ranking:
 
 
 class Default:
-    """Immutable after it is made. `knowledge`: what it weighs."""
+    """Ranks files by trained weights. Immutable. `extractor` computes the features."""
 
     name = "default"
 
-    def __init__(self, index: Index, learnt: Weights | None = None) -> None:
-        """`learnt`: other weights than those shipped. Raises KeyError when the index was built without it."""
-        self._index = index
-        self.knowledge = Knowledge(index.section(self.name))
-        self._weights = learnt or weights.shipped()
+    def __init__(self, index: Index, trained: FeatureWeights | None = None) -> None:
+        """`trained`: weights that replace the shipped ones. Raises KeyError when the index lacks this method."""
+        self._index, self._numbers = index, {path: number for number, path in enumerate(index.paths)}
+        self.extractor = FeatureExtractor(index.section(self.name))
+        self._weights = trained or weights.shipped()
 
     def rank(self, prompt: str) -> tuple[Target, ...]:
         """At most 20 files, best first; none when no word of the prompt is known."""
@@ -50,9 +51,9 @@ class Default:
 
     def ranking(self, prompt: str) -> Ranking:
         """`rank` with what is needed to select and to abstain."""
-        if not self.knowledge.paths:
+        if not self.extractor.paths:
             return Ranking(())
-        found = self.knowledge.candidates(prompt)
+        found = self.extractor.candidates(prompt)
         if not found.values[:, _MATCHING].any():
             return Ranking(())
         scores = self._weights.scores(found.values)
@@ -60,29 +61,29 @@ class Default:
         probabilities = weights.softmax(scores)[order]
         parts = (found.values - found.values.mean(axis=0)) * self._weights.by_feature
         cover = float(found.values[order[0], _COVER])
-        top = order[:MOST_RANKED]
+        top = order[:MAX_RANKED]
         return Ranking(
             targets=tuple(self._target(found, int(at), float(scores[at]), parts[at]) for at in top),
             probabilities=tuple(float(one) for one in probabilities[: len(top)]),
-            confidence=self._weights.sure(probabilities, cover, len(self.knowledge.paths)),
+            confidence=self._weights.hit_probability(probabilities, cover, len(self.extractor.paths)),
         )
 
     def _target(self, found: Candidates, at: int, score: float, parts: Floats) -> Target:
-        path = self.knowledge.paths[int(found.files[at])]
+        path = self.extractor.paths[int(found.files[at])]
         return Target(path, score, _parts(parts), self._symbols(path, found.functions[at]))
 
     def _symbols(self, path: str, scores: Floats) -> tuple[Symbol, ...]:
-        """The definitions that the request fits best."""
+        """The definitions that match the request best."""
         best = float(scores.max(initial=0.0))
         if best <= 0:
             return ()
-        definitions = self._index.definitions(path)
-        likely = [int(at) for at in np.argsort(-scores, kind="stable") if scores[at] >= LIKELY * best]
+        symbols = self._index.symbols(self._numbers[path])
         found: dict[str, Symbol] = {}
-        for at in likely:
-            one = definitions[at]
-            found.setdefault(one.name, Symbol(one.name, one.line))
-        return tuple(found.values())[:MOST_SYMBOLS]
+        order: list[int] = np.argsort(-scores, kind="stable").tolist()
+        for at in order:
+            if scores[at] >= LIKELY * best:
+                found.setdefault(symbols[at].name, symbols[at])
+        return tuple(found.values())[:MAX_SYMBOLS]
 
 
 def _parts(contributions: Floats) -> tuple[tuple[str, float], ...]:

@@ -1,4 +1,4 @@
-"""What a request says, in the terms that files are searched by."""
+"""A request as weighted search terms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Request:
     """Weights by term. `all`: of the whole text, the first line before the rest; `subject`: of the first line with
     its area; `core`: of the first line without it; `area`: "router" in "fix(router): …" and in "router: …";
     `whole`: names of several parts, as one; `joined`: neighbouring words taken for such a name ("parse body" for
-    `parseBody`); `quoted`: what stands in quotes or backticks."""
+    `parseBody`); `quoted`: text in quotes or backticks."""
 
     all: Mapping[str, float]
     subject: Mapping[str, float]
@@ -48,8 +48,8 @@ class Request:
         >>> sorted(request.area), sorted(request.core), sorted(request.whole)
         (['router'], ['bodi', 'pars', 'twice'], ['parsebody'])
         """
-        said = without_runner(_ends(text.lstrip(), LONGEST_READ)).lstrip()
-        first, _, rest = said.partition("\n")
+        text = without_runner(_ends(text.lstrip(), LONGEST_READ)).lstrip()
+        first, _, rest = text.partition("\n")
         first, rest = first[:LONGEST_SUBJECT], _ends(rest, LONGEST_BODY)
         area, core = _parted(first)
         core_terms, area_terms = _once(core), _once(area)
@@ -86,7 +86,7 @@ def _once(text: str) -> dict[str, float]:
 
 
 def _whole(text: str) -> set[str]:
-    """Terms that stand for a whole name of several parts."""
+    """Terms that represent a whole name of several parts."""
     found: set[str] = set()
     for name in set(_NAME.findall(text)):
         terms = TOKENIZER.terms(name)

@@ -1,4 +1,4 @@
-"""The weights that were learnt on other repositories, shipped as data."""
+"""The weights that were trained on other repositories, shipped as data."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from importlib import resources
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel
 
+from trialfleet_targets.arrays import Floats
 from trialfleet_targets.default.features import NAMES
 
-Floats = npt.NDArray[np.float64]
 FILE = "weights.json"
 
 
 class Confidence(BaseModel, frozen=True, extra="forbid"):
-    """Logistic regression of "a true file is among the first five" on what the ranking looks like, fitted on
-    commits whose repositories the weights had not seen."""
+    """Logistic regression of "a true file is among the first five" on properties of the ranking, fitted on commits
+    of repositories that are not in the training set of the weights."""
 
     intercept: float
     mass: float  # of the log-odds of the first five together
@@ -29,7 +28,7 @@ class Confidence(BaseModel, frozen=True, extra="forbid"):
     abstains_below: float
 
 
-class Shipped(BaseModel, frozen=True, extra="forbid"):
+class ShippedWeights(BaseModel, frozen=True, extra="forbid"):
     """`weights`: by feature; one that is missing counts nothing. `trained`: on what, for a reader."""
 
     weights: Mapping[str, float]
@@ -38,14 +37,14 @@ class Shipped(BaseModel, frozen=True, extra="forbid"):
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class FeatureWeights:
     """`by_feature`: in the order of the features' names."""
 
     by_feature: Floats
     confidence: Confidence
 
     @classmethod
-    def of(cls, shipped: Shipped) -> Weights:
+    def of(cls, shipped: ShippedWeights) -> FeatureWeights:
         """Raises ValueError for a weight of no feature."""
         unknown = shipped.weights.keys() - set(NAMES)
         if unknown:
@@ -56,7 +55,7 @@ class Weights:
         """One score for each row of features."""
         return np.asarray(values @ self.by_feature, dtype=np.float64)
 
-    def sure(self, probabilities: Floats, cover: float, files: int) -> float:
+    def hit_probability(self, probabilities: Floats, cover: float, files: int) -> float:
         """The calibrated probability that a true file is among the first five. `probabilities`: of each file to be
         the true one, best first. `cover`: of the first. `files`: that could have been named."""
         fitted = self.confidence
@@ -70,7 +69,7 @@ class Weights:
 
 
 def log_odds(probability: float) -> float:
-    """Of a probability, kept away from 0 and 1."""
+    """Log-odds of a probability, clipped away from 0 and 1."""
     inside = min(max(probability, 1e-3), 1 - 1e-3)
     return float(np.log(inside / (1 - inside)))
 
@@ -85,7 +84,7 @@ def softmax(scores: Floats) -> Floats:
 
 
 @cache
-def shipped() -> Weights:
+def shipped() -> FeatureWeights:
     """Those in the package."""
     text = resources.files("trialfleet_targets.default").joinpath(FILE).read_text("utf-8")
-    return Weights.of(Shipped.model_validate_json(text))
+    return FeatureWeights.of(ShippedWeights.model_validate_json(text))

@@ -7,7 +7,8 @@ from random import Random
 
 import numpy as np
 
-from trialfleet_targets.default.features import Floats, Knowledge, relative
+from trialfleet_targets.arrays import Floats
+from trialfleet_targets.default.features import FeatureExtractor, relative
 from trialfleet_targets.default.request import Request
 from trialfleet_targets.text.bm25f import BM25F, FieldWeight
 
@@ -21,26 +22,26 @@ WITH_CONTENT = (
 )
 
 
-def shuffled(knowledge: Knowledge, prompt: str) -> Floats:
+def shuffled(extractor: FeatureExtractor, prompt: str) -> Floats:
     """Random, the same for the same prompt."""
-    order = list(range(len(knowledge.paths)))
+    order = list(range(len(extractor.paths)))
     Random(prompt).shuffle(order)  # noqa: S311 (a baseline, no secret)
     return np.asarray(order, dtype=np.float64)
 
 
-def path_and_content(knowledge: Knowledge, prompt: str) -> Floats:
+def path_and_content(extractor: FeatureExtractor, prompt: str) -> Floats:
     """BM25 of path and content."""
-    return BM25F.of(knowledge.postings, PATH_AND_CONTENT).scores(_once(prompt))
+    return BM25F.of(extractor.postings, PATH_AND_CONTENT).scores(_once(prompt))
 
 
-def by_hand(knowledge: Knowledge, prompt: str) -> Floats:
+def by_hand(extractor: FeatureExtractor, prompt: str) -> Floats:
     """i′: BM25F with content, .3 of the messages of earlier commits, .2 of the subject's path, .1 of recency, each
     divided by its maximum."""
-    words, memory = _once(prompt), knowledge.memory
-    lexical = BM25F.of(knowledge.postings, WITH_CONTENT).scores(words)
-    messages = memory.of_best(memory.messages(words))
-    path = knowledge.fields["path"].scores(Request.of(prompt).subject)
-    recency = 1.0 / (1.0 + np.searchsorted(np.sort(memory.last), memory.last))
+    words, history_scorer = _once(prompt), extractor.history_scorer
+    lexical = BM25F.of(extractor.postings, WITH_CONTENT).scores(words)
+    messages = history_scorer.of_best(history_scorer.messages(words))
+    path = extractor.fields["path"].scores(Request.of(prompt).subject)
+    recency = 1.0 / (1.0 + np.searchsorted(np.sort(history_scorer.last), history_scorer.last))
     return relative(lexical) + 0.3 * relative(messages) + 0.2 * relative(path) + 0.1 * recency
 
 
@@ -48,7 +49,7 @@ def _once(prompt: str) -> dict[str, float]:
     return dict.fromkeys(Request.of(prompt).all, 1.0)
 
 
-BASELINES: Mapping[str, Callable[[Knowledge, str], Floats]] = {
+BASELINES: Mapping[str, Callable[[FeatureExtractor, str], Floats]] = {
     "random": shuffled,
     "BM25 path + content": path_and_content,
     "i′": by_hand,

@@ -1,20 +1,20 @@
-"""Which of a repository's commits are asked for, and what the right answers are."""
+"""Selects the commits of a repository that serve as evaluation cases, and their true files."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from trialfleet_targets.evaluation import messages
 from trialfleet_targets.history import history
-from trialfleet_targets.repository import GitError, Repository
+from trialfleet_targets.repository import Repository, RepositoryError
 from trialfleet_targets.snapshot import PastCommit
-from trialfleet_targets.source_files import LANGUAGES
+from trialfleet_targets.syntax_facts import LANGUAGES
 from trialfleet_targets.testfiles import is_test
 
-MOST_FILES, MOST_LINES, FEWEST_WORDS = 5, 200, 5
+MAX_FILES, MAX_LINES, MIN_WORDS = 5, 200, 5
 ALL_COMMITS = 1_000_000
 FAMILIES = {
     suffix: "typescript" if language.value in ("javascript", "typescript") else language.value
@@ -22,9 +22,22 @@ FAMILIES = {
 }
 """Suffix -> language; JavaScript and TypeScript, which import each other, are one."""
 
+_TRAILER = re.compile(
+    r"^\s*(?:co-authored-by|signed-off-by|reviewed-by|acked-by|tested-by|change-id|cc|fixes|closes|resolves|refs?|see"
+    r"|pr|backport|bug|issue)\b[^\n]{0,12}[:#].*$|^\(cherry picked from.*$|^git-svn-id.*$",
+    re.I | re.M,
+)
+_ADDRESS = re.compile(r"https?://\S+|\S+@\S+\.\S+")
+_NUMBER = re.compile(r"\(?(?:GH-?|PR ?|[\w.-]+/[\w.-]+)?#\d+\)?")
+_COMMIT = re.compile(r"\b[0-9a-f]{7,40}\b")
+_PATH = re.compile(
+    r"\w\.(?:pyi?|tsx?|jsx?|mjs|cjs|mts|cts|go|rs|java)\b|\b[\w.-]+/[\w.-]+/[\w.-]+|\b[\w-]+/[\w-]+\.\w+"
+)
+_WORD = re.compile(r"\w+")
+
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class EvaluationCase:
     """`prompt`: the cleaned message of `commit`, to be answered from its `parent` alone. `truth`: the files that
     it modified."""
 
@@ -34,11 +47,6 @@ class Case:
     parent: str
     prompt: str
     truth: tuple[str, ...]
-
-    @property
-    def names_a_file(self) -> bool:
-        """Whether the message gives one of the files away."""
-        return messages.names_a_file(self.prompt, self.truth)
 
 
 def family(path: str) -> str | None:
@@ -53,20 +61,20 @@ def main_language(paths: Iterable[str]) -> str | None:
 
 
 def truth(commit: PastCommit, language: str) -> tuple[str, ...] | None:
-    """The files that a commit modified, when it may be asked for: 1 to 5 existing source files of the language,
-    none added or deleted, by a message of at least 5 words that names no path. Lines are not known here."""
-    message = messages.clean(f"{commit.subject}\n{commit.body}")
+    """The files that a commit modified, when it qualifies: 1 to 5 existing source files of the language, none
+    added or deleted, and a message of at least 5 words that names no path. Changed lines are checked elsewhere."""
+    message = clean(f"{commit.subject}\n{commit.body}")
     source = tuple(path for path in commit.changed if family(path) == language and not is_test(path))
     arrived_or_gone = {*commit.added, *commit.deleted}
-    if commit.merge or not 1 <= len(source) <= MOST_FILES or arrived_or_gone.intersection(source):
+    if commit.merge or not 1 <= len(source) <= MAX_FILES or arrived_or_gone.intersection(source):
         return None
-    if messages.words(message) < FEWEST_WORDS or messages.names_a_path(message):
+    if len(_WORD.findall(message)) < MIN_WORDS or names_a_path(message):
         return None
     return source
 
 
-def cases(repository: Repository, name: str, most: int, *, language: str | None = None) -> list[Case]:
-    """The newest commits that may be asked for, newest first. `language`: default is the repository's main one.
+def cases(repository: Repository, name: str, most: int, *, language: str | None = None) -> list[EvaluationCase]:
+    """The newest commits that qualify, newest first. `language`: default is the repository's main one.
 
     Raises `TargetsError` for a repository without commits.
     """
@@ -74,35 +82,59 @@ def cases(repository: Repository, name: str, most: int, *, language: str | None 
     chosen = language or main_language(entry.path for entry in repository.tree(head))
     if chosen is None:
         return []
-    found: list[Case] = []
+    found: list[EvaluationCase] = []
     for case in _candidates(repository, name, chosen, history(repository, head, max_commits=ALL_COMMITS)):
         if len(found) >= most:
             break
-        if _lines(repository, case) <= MOST_LINES:
+        if _lines(repository, case) <= MAX_LINES:
             found.append(case)
     return found
 
 
-def _candidates(repository: Repository, name: str, language: str, commits: Sequence[PastCommit]) -> Iterator[Case]:
+def _candidates(
+    repository: Repository, name: str, language: str, commits: Sequence[PastCommit]
+) -> Iterator[EvaluationCase]:
     for one in commits:
         source = truth(one, language)
         if source is None:
             continue
         try:
             parent = repository.git("rev-parse", "--verify", "--quiet", f"{one.sha}^").decode().strip()
-        except GitError:  # the first commit, or where a shallow clone ends
+        except RepositoryError:  # the first commit, or where a shallow clone ends
             continue
-        yield Case(name, language, one.sha, parent, messages.clean(f"{one.subject}\n{one.body}"), source)
+        yield EvaluationCase(name, language, one.sha, parent, clean(f"{one.subject}\n{one.body}"), source)
 
 
-def _lines(repository: Repository, case: Case) -> int:
+def _lines(repository: Repository, case: EvaluationCase) -> int:
     """Added and deleted in the true files; more than may be when git cannot count them."""
     try:
-        said = repository.git(
+        output = repository.git(
             "diff", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", "-z", case.parent, case.commit,
             "--", *case.truth,
         )  # fmt: skip
-    except GitError:
-        return MOST_LINES + 1
-    counts = [count for row in said.decode("utf-8", "replace").split("\0") if row for count in row.split("\t")[:2]]
-    return sum(int(count) if count.isdigit() else MOST_LINES + 1 for count in counts)
+    except RepositoryError:
+        return MAX_LINES + 1
+    counts = [
+        count for row in output.decode("utf-8", "replace").split("\0") if row for count in row.split("\t")[:2]
+    ]
+    return sum(int(count) if count.isdigit() else MAX_LINES + 1 for count in counts)
+
+
+def clean(message: str) -> str:
+    """Without trailers, addresses, numbers of issues and names of commits.
+
+    >>> clean("fix: keep the cookie (#12)\\n\\nFixes: #9\\nSigned-off-by: A <a@b.c>")
+    'fix: keep the cookie'
+    """
+    text = _TRAILER.sub(" ", message)
+    for what in (_ADDRESS, _NUMBER, _COMMIT):
+        text = what.sub(" ", text)
+    return re.sub(r"[ \t]+", " ", re.sub(r"\s*\n\s*", "\n", text)).strip()
+
+
+def names_a_path(message: str) -> bool:
+    """
+    >>> names_a_path("fix src/app.py"), names_a_path("Fix the router and/or the cookie")
+    (True, False)
+    """
+    return _PATH.search(message) is not None

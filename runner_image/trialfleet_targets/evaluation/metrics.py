@@ -11,7 +11,7 @@ DRAWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CaseScore:
     """Of one case. `first`: rank of the first true file, from 1; None when it is not in the ranking. `found`: of
     the true files, which share is among the first five."""
 
@@ -27,13 +27,13 @@ class Outcome:
         return float(self.first is not None and self.first <= k)
 
 
-def outcome(repository: str, ranking: Sequence[str], truth: Collection[str]) -> Outcome:
+def outcome(repository: str, ranking: Sequence[str], truth: Collection[str]) -> CaseScore:
     """
     >>> outcome("r", ["a", "b", "c"], {"b", "x"})
-    Outcome(repository='r', first=2, found=0.5)
+    CaseScore(repository='r', first=2, found=0.5)
     """
     places = [at for at, path in enumerate(ranking, 1) if path in truth]
-    return Outcome(repository, places[0] if places else None, sum(at <= 5 for at in places) / len(truth))
+    return CaseScore(repository, places[0] if places else None, sum(at <= 5 for at in places) / len(truth))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Measures:
     mrr: float
 
 
-def measures(outcomes: Sequence[Outcome]) -> Measures | None:
+def measures(outcomes: Sequence[CaseScore]) -> Measures | None:
     """None without cases."""
     if not outcomes:
         return None
@@ -72,10 +72,6 @@ class Difference:
     mean: float
     low: float
     high: float
-
-    @property
-    def excludes_zero(self) -> bool:
-        return self.low > 0 or self.high < 0
 
 
 def paired(

@@ -1,1 +1,1 @@
-"""Files and what they depend on: who is close to whom, who is depended upon, who stands between."""
+"""The dependency graph of files: proximity, betweenness, communities."""

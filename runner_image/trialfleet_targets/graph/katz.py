@@ -1,4 +1,4 @@
-"""Katz propagation: what seeds hand on over all walks of the dependency graph, shorter walks counting more.
+"""Katz propagation: scores of seeds spread over all walks of the dependency graph; shorter walks count more.
 
 Source: Katz 1953, "A new status index derived from sociometric analysis", personalised by its seeds.
 """
@@ -10,9 +10,9 @@ from math import sqrt
 
 import numpy as np
 
-from trialfleet_targets.facts import EdgeKind
-from trialfleet_targets.graph.model import KINDS, FileGraph, Ints
-from trialfleet_targets.matrices import Floats, Matrix, times, turned
+from trialfleet_targets.arrays import Floats, Ints, Matrix, times, transposed
+from trialfleet_targets.graph.model import KINDS, FileGraph
+from trialfleet_targets.syntax_facts import EdgeKind
 
 KIND_WEIGHTS = {
     EdgeKind.CALL: 0.7,
@@ -47,11 +47,11 @@ def adjacency(graph: FileGraph, confidence: Floats, ghosts: Ghosts | None = None
     confidence. Of several the largest counts."""
     by_kind = np.asarray([KIND_WEIGHTS[kind] for kind in KINDS])
     forward = graph.matrix(by_kind[graph.kinds] * confidence)
-    both = Matrix(turned(forward).maximum(forward * REVERSE))
+    both = Matrix(transposed(forward).maximum(forward * REVERSE))
     if ghosts is None or not len(ghosts.first):
         return both
     ghostly = Matrix((GHOST * ghosts.confidence, (ghosts.first, ghosts.second)), shape=both.shape)
-    ghostly = Matrix(ghostly.maximum(turned(ghostly)))
+    ghostly = Matrix(ghostly.maximum(transposed(ghostly)))
     return Matrix(both + ghostly - ghostly.multiply(both > 0))
 
 
@@ -85,7 +85,7 @@ def propagate(matrix: Matrix, seeds: Floats, *, radius: float) -> Floats:
         return np.zeros_like(seeds)
     alpha = DAMPING / radius if radius > 0 else 0.0
     x = seeds.astype(np.float64)
-    moves = x.copy()  # by the k-th step x moves by (αA)^k·s: half the work of computing x anew
+    moves = x.copy()  # by the k-th step x moves by (αA)^k·s: half the work of recomputing x
     for _ in range(MAX_ITERATIONS):
         moves = times(matrix, moves)
         moves *= alpha

@@ -1,4 +1,4 @@
-"""Activation that spreads from the files that match a request to those beside them."""
+"""Spreading activation: files that match a request raise the scores of their neighbours."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from trialfleet_targets.graph.model import Flags, Ints
-from trialfleet_targets.matrices import Floats
+from trialfleet_targets.arrays import Flags, Floats, Ints
 
 TO_IMPORTERS = 0.4
 TO_IMPORTED = 0.2
@@ -22,8 +21,8 @@ CEILING = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """Link e brings `weights[e]` of what file `sources[e]` has; the links to file `targets[i]` begin at
-    `starts[i]`."""
+    """Link e passes on `weights[e]` of the activation of file `sources[e]`; the links to file `targets[i]` start
+    at `starts[i]`."""
 
     sources: Ints
     weights: Floats
@@ -38,7 +37,7 @@ class Links:
         return cls(sources[order], weights[order], targets[order][starts], starts)
 
     def carried(self, activation: Floats) -> Floats:
-        """What one step over these links brings to each file: the largest of what arrives."""
+        """The activation that each file receives in one step: the largest over its links."""
         arrived = np.zeros_like(activation)
         if len(self.starts):
             arrived[self.targets] = np.maximum.reduceat(activation[self.sources] * self.weights, self.starts)
@@ -46,7 +45,7 @@ class Links:
 
 
 def dependencies(sources: Ints, targets: Ints) -> Links:
-    """Each pair "source depends on target" as two links: .2 to what a file imports, .4 to who imports it."""
+    """Each pair "source depends on target" as two links: .2 to an imported file, .4 to an importing file."""
     return Links.of(
         np.concatenate((sources, targets)),
         np.concatenate((targets, sources)),

@@ -1,8 +1,8 @@
-"""What a repository says at one commit, kept so that a query reads nothing else."""
+"""The index of one commit: everything that a query reads."""
 
 from trialfleet_targets.index.build import build
-from trialfleet_targets.index.keeping import index_at
+from trialfleet_targets.index.cache_store import index_at
 from trialfleet_targets.index.model import Index
-from trialfleet_targets.index.packing import Damaged
+from trialfleet_targets.index.packing import DamagedIndex
 
-__all__ = ["Damaged", "Index", "build", "index_at"]
+__all__ = ["DamagedIndex", "Index", "build", "index_at"]

@@ -1,26 +1,23 @@
-"""What queries read."""
+"""The index as queries read it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from trialfleet_targets.facts import Definition, Edge
-from trialfleet_targets.index import tables
-from trialfleet_targets.index.packing import Stored, Value, packed
-from trialfleet_targets.snapshot import PastCommit
+from trialfleet_targets.arrays import Ints, Stored, Value
+from trialfleet_targets.index.packing import packed
+from trialfleet_targets.prediction import Symbol
 
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """One commit of one repository. `head`: what is not an array: commit, time, notes. `values`: arrays and words,
-    of the index itself and, below "<method>.", of each method's `prepare`. `file`: both, where it
-    is at hand."""
+    """One commit of one repository. `head`: what is not an array: commit, counts, notes. `values`: arrays and
+    words, of the index itself and, below "<method>.", of each method's `prepare`. `file`: the bytes of both."""
 
     head: Mapping[str, Any]
     values: Stored
@@ -31,21 +28,12 @@ class Index:
         return str(self.head["commit"])
 
     @property
-    def time(self) -> int:
-        """Of the commit, Unix seconds."""
-        return int(self.head["time"])
-
-    @property
-    def shallow(self) -> bool:
-        return bool(self.head["shallow"])
-
-    @property
     def notes(self) -> tuple[str, ...]:
         return tuple(self.head["notes"])
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Those it was built for."""
+        """The methods that the index was built for."""
         return tuple(self.head["methods"])
 
     @property
@@ -72,56 +60,32 @@ class Index:
         return self._words("files.problems")
 
     @property
-    def other_paths(self) -> Sequence[str]:
-        return self._words("other_paths")
-
-    @property
     def tests(self) -> npt.NDArray[np.bool_]:
         """Which files are tests, which are never targets."""
         return self.values["files.test"]  # type: ignore[return-value]
 
-    @property
-    def barrels(self) -> npt.NDArray[np.bool_]:
-        return self.values["files.barrel"]  # type: ignore[return-value]
-
-    @property
-    def lines(self) -> npt.NDArray[np.int32]:
-        return self.values["files.lines"]  # type: ignore[return-value]
-
-    @cached_property
-    def numbers(self) -> Mapping[str, int]:
-        """Files by path."""
-        return {path: number for number, path in enumerate(self.paths)}
-
-    def definitions(self, path: str) -> tuple[Definition, ...]:
-        """Raises KeyError for a path that is not among `paths`."""
-        return tables.definitions_of(self.values, self.numbers[path])
-
-    @cached_property
-    def edges(self) -> tuple[Edge, ...]:
-        """Raises KeyError when the index was built for methods that do without."""
-        return tables.edges_of(self.values, self.paths)
-
-    @cached_property
-    def history(self) -> tuple[PastCommit, ...]:
-        """Newest first, the commit itself included."""
-        return tables.history_of(self.values)
+    def symbols(self, file: int) -> tuple[Symbol, ...]:
+        """The definitions of the file with this number, by line."""
+        starts = cast(Ints, self.values["symbols.starts"])
+        own = slice(int(starts[file]), int(starts[file + 1]))
+        lines = cast(Ints, self.values["symbols.lines"])[own].tolist()
+        return tuple(map(Symbol, self._words("symbols.names")[own], lines))
 
     def section(self, method: str) -> Stored:
-        """What the method's `prepare` gave. Raises KeyError when the index was built without it."""
+        """The result of the method's `prepare`. Raises KeyError when the index was built without the method."""
         if method not in self.methods:
             raise KeyError(method)
-        return Section(self.values, f"{method}.")
+        return PrefixView(self.values, f"{method}.")
 
     def packed(self) -> bytes:
-        """The file. The same commit gives the same bytes, however the index came about."""
+        """The file's bytes. The same commit gives the same bytes, with or without a previous index."""
         return self.file if self.file is not None else packed(self.head, self.values)
 
     def _words(self, name: str) -> list[str]:
-        return tables.words(self.values, name)
+        return cast("list[str]", self.values[name])
 
 
-class Section(Mapping[str, Value]):
+class PrefixView(Mapping[str, Value]):
     """The values whose names begin with a prefix, named without it."""
 
     def __init__(self, values: Stored, prefix: str) -> None:

@@ -19,6 +19,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from trialfleet_targets.arrays import Stored, Value
+
 MAGIC = b"tfIndex\n"
 WORDS = "words"
 _LENGTH = struct.Struct("<I")
@@ -26,16 +28,13 @@ _ALIGNED = 64
 _DIGEST = 32
 _TYPES = frozenset({"|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<u4", "<u8", "<f4", "<f8"})
 
-Value = npt.NDArray[np.generic] | list[str]
-Stored = Mapping[str, Value]
 
-
-class Damaged(Exception):
-    """The file is not what `packed` wrote, or by another version."""
+class DamagedIndex(Exception):
+    """The file was not written by `packed`, or by another version."""
 
 
 def packed(head: Mapping[str, Any], values: Stored) -> bytes:
-    """`head`: what JSON can say of the values. Raises ValueError for a type that is not kept or a word with NUL.
+    """`head`: JSON metadata. Raises ValueError for an unsupported array type or a word with NUL.
 
     >>> unpacked(packed({"a": 1}, {"words": ["x", ""], "none": []}))[1]["words"]
     ['x', '']
@@ -48,56 +47,48 @@ def packed(head: Mapping[str, Any], values: Stored) -> bytes:
         rows.append([name, kind, shape, at, len(data)])
         parts += [data, bytes(-len(data) % _ALIGNED)]
         at += len(data) + len(parts[-1])
-    said = json.dumps({**head, "values": rows}, separators=(",", ":"), sort_keys=True).encode()
-    said += b" " * (-(len(MAGIC) + _LENGTH.size + len(said)) % _ALIGNED)
-    whole = b"".join((MAGIC, _LENGTH.pack(len(said)), said, *parts))
+    header = json.dumps({**head, "values": rows}, separators=(",", ":"), sort_keys=True).encode()
+    header += b" " * (-(len(MAGIC) + _LENGTH.size + len(header)) % _ALIGNED)
+    whole = b"".join((MAGIC, _LENGTH.pack(len(header)), header, *parts))
     return whole + sha256(whole).digest()
 
 
 def unpacked(data: bytes | mmap.mmap, *, trusted: bool = False) -> tuple[dict[str, Any], Stored]:
     """Head and values; arrays are views of `data` and cannot be written. `trusted`: `packed` has just written
-    it, and its checksum need not be made again. Raises `Damaged`."""
+    it, and its checksum need not be made again. Raises `DamagedIndex`."""
     view = memoryview(data)
     start = len(MAGIC) + _LENGTH.size
     if len(view) < start + _DIGEST or bytes(view[: len(MAGIC)]) != MAGIC:
-        raise Damaged("not an index")
+        raise DamagedIndex("not an index")
     if not trusted and sha256(view[:-_DIGEST]).digest() != bytes(view[-_DIGEST:]):
-        raise Damaged("its checksum is wrong")
+        raise DamagedIndex("its checksum is wrong")
     end = start + _LENGTH.unpack(view[len(MAGIC) : start])[0]
     try:
         head = json.loads(bytes(view[start:end]))
         rows = head.pop("values")
-        return head, _Lazy({name: _value(view[end:-_DIGEST], *row) for name, *row in rows})
+        return head, _LazyMapping({name: _value(view[end:-_DIGEST], *row) for name, *row in rows})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Damaged(str(error)) from None
+        raise DamagedIndex(str(error)) from None
 
 
 def mapped(path: Path) -> tuple[dict[str, Any], Stored]:
-    """`unpacked` of a file, which may be replaced or removed meanwhile. Raises `Damaged` and OSError."""
+    """`unpacked` of a file, which may be replaced or removed meanwhile. Raises `DamagedIndex` and OSError."""
     with path.open("rb") as file:
         if path.stat().st_size == 0:
-            raise Damaged("it is empty")
+            raise DamagedIndex("it is empty")
         return unpacked(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-class _Words:
-    """Bytes that wait to be a list."""
+class _LazyMapping(Mapping[str, Value]):
+    """Lists of words are decoded on demand."""
 
-    def __init__(self, data: memoryview, count: int) -> None:
-        self._data, self._count = data, count
-
-    def decoded(self) -> list[str]:
-        return bytes(self._data).decode("utf-8", "surrogateescape").split("\0") if self._count else []
-
-
-class _Lazy(Mapping[str, Value]):
-    def __init__(self, values: dict[str, npt.NDArray[np.generic] | _Words]) -> None:
-        self._values: dict[str, npt.NDArray[np.generic] | _Words | list[str]] = dict(values)
+    def __init__(self, values: dict[str, Value | memoryview]) -> None:
+        self._values = values
 
     def __getitem__(self, name: str) -> Value:
         value = self._values[name]
-        if isinstance(value, _Words):
-            value = self._values[name] = value.decoded()
+        if isinstance(value, memoryview):
+            value = self._values[name] = bytes(value).decode("utf-8", "surrogateescape").split("\0")
         return value
 
     def __iter__(self) -> Iterator[str]:
@@ -112,19 +103,19 @@ def _as_bytes(value: Value) -> tuple[str, list[int], bytes]:
         array = np.ascontiguousarray(value)
         array = array.astype(array.dtype.newbyteorder("<"), copy=False)
         if array.dtype.str not in _TYPES:
-            raise ValueError(f"arrays of {value.dtype} are not kept")
+            raise ValueError(f"arrays of {value.dtype} are not supported")
         return array.dtype.str, list(value.shape), array.tobytes()
     if any("\0" in word for word in value):
-        raise ValueError("a word with NUL cannot be kept")
+        raise ValueError("a word must not contain NUL")
     return WORDS, [len(value)], "\0".join(value).encode("utf-8", "surrogateescape")
 
 
-def _value(data: memoryview, kind: str, shape: list[int], at: int, size: int) -> npt.NDArray[np.generic] | _Words:
+def _value(data: memoryview, kind: str, shape: list[int], at: int, size: int) -> Value | memoryview:
     if not (0 <= at <= at + size <= len(data)):
         raise ValueError("a value lies outside the file")
     part = data[at : at + size]
     if kind == WORDS:
-        return _Words(part, shape[0])
+        return part if shape[0] else []
     if kind not in _TYPES:
         raise ValueError(f"unknown type {kind}")
     return cast("npt.NDArray[np.generic]", np.frombuffer(part, dtype=np.dtype(kind)).reshape(shape))

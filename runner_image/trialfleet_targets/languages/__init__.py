@@ -1,1 +1,1 @@
-"""What a syntax tree says about a file, per language."""
+"""Extraction of facts from a syntax tree, per language."""

@@ -7,17 +7,18 @@ from typing import ClassVar
 
 from tree_sitter import Node
 
-from trialfleet_targets.facts import DefinitionKind, Import, Language
-from trialfleet_targets.languages.reading import Reader, line_of
+from trialfleet_targets.languages.syntax_reader import SyntaxReader
+from trialfleet_targets.syntax_facts import DefinitionKind, Import, Language
 
 _VERSION = re.compile(r"v[0-9]+")
 _SHAPES = {"struct_type": DefinitionKind.CLASS, "interface_type": DefinitionKind.INTERFACE}
 
 
-class GoReader(Reader):
+class GoReader(SyntaxReader):
     """`exported`: a capital first letter. `references`: types, and "pkg.Name" for selectors on a name."""
 
     language = Language.GO
+    member_access = ("selector_expression", "field", "operand")
     kinds: ClassVar[dict[str, str]] = {
         "package_clause": "package_",
         "import_spec": "import_",
@@ -43,7 +44,7 @@ class GoReader(Reader):
             return
         here = alias or package_name(module)
         names = {"_": (), ".": (("*", ""),)}.get(alias, (("*", here),))
-        self.imports.append(Import(module, names, line=line_of(node)))
+        self.imports.append(Import(module, names))
 
     def function(self, node: Node) -> None:
         name = self.field(node, "name")
@@ -75,14 +76,7 @@ class GoReader(Reader):
         self.define(node, name, DefinitionKind.METHOD, owner=self.owner, exported=name[:1].isupper())
 
     def called(self, node: Node) -> None:
-        function = node.child_by_field_name("function")
-        if function is None:
-            return
-        if function.type == "identifier":
-            self.call(node, self.text(function))
-        elif function.type == "selector_expression":
-            operand = function.child_by_field_name("operand")
-            self.call(node, self.field(function, "field"), self._last(operand))
+        self.call_of(node.child_by_field_name("function"))
 
     def selected(self, node: Node) -> None:
         operand = node.child_by_field_name("operand")
@@ -99,13 +93,6 @@ class GoReader(Reader):
         if name and not name.startswith(".") and not name.endswith("."):
             self.references.add(name)
 
-    def _last(self, node: Node | None) -> str:
-        if node is None:
-            return ""
-        if node.type == "selector_expression":
-            return self.field(node, "field")
-        return self.text(node) if node.type == "identifier" else ""
-
     def _receiver_type(self, node: Node | None) -> str:
         parameter = node.named_child(0) if node is not None and node.named_child_count else None
         kind = parameter.child_by_field_name("type") if parameter is not None else None
@@ -120,7 +107,7 @@ class GoReader(Reader):
                 kind = item.named_child(0)
             else:
                 continue
-            self.inherits(name, self._plain(kind) if kind is not None else "", item)
+            self.inherits(name, self._plain(kind) if kind is not None else "")
 
     def _plain(self, kind: Node) -> str:
         """The type without `*` and type arguments."""

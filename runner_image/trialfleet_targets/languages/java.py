@@ -6,16 +6,18 @@ from typing import ClassVar
 
 from tree_sitter import Node
 
-from trialfleet_targets.facts import DefinitionKind, Import, Language
-from trialfleet_targets.languages.reading import Reader, line_of
+from trialfleet_targets.languages.syntax_reader import SyntaxReader
+from trialfleet_targets.syntax_facts import DefinitionKind, Import, Language
 
 _TYPES = {"type_identifier", "scoped_type_identifier", "generic_type"}
 
 
-class JavaReader(Reader):
-    """`exported`: not private. `references`: the types named, and what stands before the dot of a static call."""
+class JavaReader(SyntaxReader):
+    """`exported`: not private. `references`: the named types and the receivers of static calls."""
 
     language = Language.JAVA
+    member_access = ("field_access", "field", "object")
+    receivers = frozenset({"identifier", "this", "super"})
     kinds: ClassVar[dict[str, str]] = {
         "package_declaration": "package_",
         "import_declaration": "import_",
@@ -57,7 +59,7 @@ class JavaReader(Reader):
             name = path.rpartition(".")[2]
             module, names = path, ((name, name),)
         if module:
-            self.imports.append(Import(module, names, line=line_of(node)))
+            self.imports.append(Import(module, names))
 
     def class_(self, node: Node) -> None:
         self._type(node, DefinitionKind.CLASS)
@@ -81,19 +83,18 @@ class JavaReader(Reader):
 
     def called(self, node: Node) -> None:
         target = node.child_by_field_name("object")
-        receiver = self._receiver(target)
-        self.call(node, self.field(node, "name"), receiver)
+        self.call(self.field(node, "name"), self.receiver(target))
         if target is not None and target.type == "identifier":
-            self._refer(receiver)
+            self._refer(self.text(target))
 
     def created(self, node: Node) -> None:
         kind = node.child_by_field_name("type")
-        self.call(node, self._plain(kind).rpartition(".")[2] if kind is not None else "")
+        self.call(self._plain(kind).rpartition(".")[2] if kind is not None else "")
 
     def method_reference(self, node: Node) -> None:
         words = node.named_children
         if len(words) == 2 and words[0].type == "identifier":
-            self.call(node, self.text(words[1]), self.text(words[0]))
+            self.call(self.text(words[1]), self.text(words[0]))
             self._refer(self.text(words[0]))
 
     def accessed(self, node: Node) -> None:
@@ -117,7 +118,7 @@ class JavaReader(Reader):
                     listed = listed[0].named_children
                 for parent in listed:
                     if parent.type in _TYPES:
-                        self.inherits(name, self._plain(parent), parent)
+                        self.inherits(name, self._plain(parent))
         self.enter(node, name, kind)
 
     def _refer(self, name: str) -> None:
@@ -129,13 +130,6 @@ class JavaReader(Reader):
         if kind.type == "generic_type" and kind.named_child_count:
             kind = kind.named_child(0)
         return self.text(kind) if kind.type in ("type_identifier", "scoped_type_identifier") else ""
-
-    def _receiver(self, node: Node | None) -> str:
-        if node is None:
-            return ""
-        if node.type == "field_access":
-            return self.field(node, "field")
-        return self.text(node) if node.type in ("identifier", "this", "super") else ""
 
     def _modifiers(self, node: Node) -> set[str]:
         found = next((c for c in node.named_children if c.type == "modifiers"), None)

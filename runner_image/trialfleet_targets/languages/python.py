@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from tree_sitter import Node
 
-from trialfleet_targets.facts import DefinitionKind, FileFacts, Import, Language
-from trialfleet_targets.languages.reading import Reader, last_word, line_of
+from trialfleet_targets.languages.syntax_reader import SyntaxReader, last_word
+from trialfleet_targets.syntax_facts import DefinitionKind, FileFacts, Import, Language
 
 _GUARDS = {"TYPE_CHECKING", "typing.TYPE_CHECKING", "t.TYPE_CHECKING"}
 _TYPES_ONLY = "if TYPE_CHECKING"
@@ -17,11 +17,12 @@ _IMPORTERS = {"import_module", "__import__"}
 _QUOTED = re.compile(r"""^[rbuRBU]{0,2}(?:'([^'\\]*)'|"([^"\\]*)")$""")
 
 
-class PythonReader(Reader):
+class PythonReader(SyntaxReader):
     """`exported`: at the top of a module what `__all__` names, or else what has no leading underscore; in a class
     what has none."""
 
     language = Language.PYTHON
+    member_access = ("attribute", "attribute", "object")
     kinds: ClassVar[dict[str, str]] = {
         "class_definition": "class_",
         "function_definition": "function",
@@ -52,7 +53,7 @@ class PythonReader(Reader):
         self.define(node, name, DefinitionKind.CLASS, owner=self.owner, exported=self._exported(name))
         bases = node.child_by_field_name("superclasses")
         for base in bases.named_children if bases is not None else ():
-            self.inherits(name, self._base(base), base)
+            self.inherits(name, self._base(base))
         self.enter(node, name, DefinitionKind.CLASS)
 
     def function(self, node: Node) -> None:
@@ -70,7 +71,7 @@ class PythonReader(Reader):
     def import_(self, node: Node) -> None:
         for name in node.children_by_field_name("name"):
             module, alias = self._aliased(name)
-            self._import(node, module, (("*", alias or module),), re_export=bool(alias))
+            self._import(module, (("*", alias or module),), re_export=bool(alias))
 
     def import_from(self, node: Node) -> None:
         source = node.child_by_field_name("module_name")
@@ -81,7 +82,7 @@ class PythonReader(Reader):
         names = tuple((n, a or n) for n, a in map(self._aliased, node.children_by_field_name("name")) if n)
         if any(child.type == "wildcard_import" for child in node.named_children):
             names = (("*", ""),)
-        self._import(node, module, names, level=len(written) - len(module), re_export=True)
+        self._import(module, names, level=len(written) - len(module), re_export=True)
 
     def alias(self, node: Node) -> None:
         name = self.field(node, "left").partition("[")[0]
@@ -106,21 +107,15 @@ class PythonReader(Reader):
 
     def called(self, node: Node) -> None:
         function = node.child_by_field_name("function")
-        if function is None:
-            return
-        name, receiver = self._target(function)
-        self.call(node, name, receiver)
-        if name in _IMPORTERS:
+        self.call_of(function)
+        if function is not None and (self.field(function, "attribute") or self.text(function)) in _IMPORTERS:
             self._imported_by_name(node)
 
     def decorator(self, node: Node) -> None:
         for child in node.named_children:
-            if child.type in ("identifier", "attribute"):
-                self.call(child, *self._target(child))
+            self.call_of(child)
 
-    def _import(
-        self, node: Node, module: str, names: tuple[tuple[str, str], ...], *, level: int = 0, re_export: bool
-    ) -> None:
+    def _import(self, module: str, names: tuple[tuple[str, str], ...], *, level: int = 0, re_export: bool) -> None:
         if not module and not level:
             return
         inside = self.in_function
@@ -129,7 +124,6 @@ class PythonReader(Reader):
             Import(
                 module,
                 names,
-                line=line_of(node),
                 level=level,
                 type_only=any(s.name == _TYPES_ONLY and s.kind is None for s in self.scopes),
                 dynamic=inside,
@@ -146,7 +140,7 @@ class PythonReader(Reader):
             module = written.lstrip(".")
             if written:
                 level = len(written) - len(module)
-                self.imports.append(Import(module, line=line_of(node), level=level, dynamic=True))
+                self.imports.append(Import(module, level=level, dynamic=True))
 
     def _list(self, node: Node) -> None:
         """`__all__`, as far as it is a list of literals: with anything computed in it, the underscore decides."""
@@ -175,18 +169,3 @@ class PythonReader(Reader):
             value = node.child_by_field_name("value")
             return self._base(value) if value is not None and value.type != "subscript" else ""
         return self.text(node) if node.type in ("identifier", "attribute") else ""
-
-    def _target(self, function: Node) -> tuple[str, str]:
-        """(Name, receiver) of what is called."""
-        if function.type == "identifier":
-            return self.text(function), ""
-        if function.type != "attribute":
-            return "", ""
-        return self.field(function, "attribute"), self._receiver(function.child_by_field_name("object"))
-
-    def _receiver(self, node: Node | None) -> str:
-        if node is None:
-            return ""
-        if node.type == "attribute":
-            return self.field(node, "attribute")
-        return self.text(node) if node.type == "identifier" else ""

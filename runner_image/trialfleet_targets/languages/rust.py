@@ -6,19 +6,21 @@ from typing import ClassVar
 
 from tree_sitter import Node
 
-from trialfleet_targets.facts import DefinitionKind, Import, Language
-from trialfleet_targets.languages.reading import Reader, line_of
+from trialfleet_targets.languages.syntax_reader import SyntaxReader
+from trialfleet_targets.syntax_facts import DefinitionKind, Import, Language
 
 _ROOTED = {"crate", "self", "super"}
 _NOWHERE = -10
 _TYPE_LIKE = {DefinitionKind.CLASS, DefinitionKind.INTERFACE}
 
 
-class RustReader(Reader):
+class RustReader(SyntaxReader):
     """`exported`: any `pub`, and what a trait or an impl of a trait defines. Modules inside the file are
     flattened: `super::x` in a `mod tests {}` is `self::x` of the file."""
 
     language = Language.RUST
+    member_access = ("field_expression", "field", "value")
+    receivers = frozenset({"identifier", "self"})
     kinds: ClassVar[dict[str, str]] = {
         "use_declaration": "use",
         "extern_crate_declaration": "extern_crate",
@@ -55,9 +57,9 @@ class RustReader(Reader):
         elif name:
             row, path = self.path_of
             if path and row <= node.start_point[0] <= row + 3:
-                self.imports.append(Import(f"./{path}", (("*", name),), line=line_of(node)))
+                self.imports.append(Import(f"./{path}", (("*", name),)))
             else:
-                self.imports.append(Import("::".join(["self", *self._modules(), name]), line=line_of(node)))
+                self.imports.append(Import("::".join(["self", *self._modules(), name])))
         self.path_of = (-1, "")
 
     def attribute(self, node: Node) -> None:
@@ -97,13 +99,13 @@ class RustReader(Reader):
                 case _:
                     continue
         for words, names in found.items():
-            self._import(node, words, tuple(names), public)
+            self._import(words, tuple(names), public)
 
     def extern_crate(self, node: Node) -> None:
         name = self.field(node, "name")
         if name:
             here = self.field(node, "alias") or name
-            self._import(node, (name,), (("*", here),), self._public(node))
+            self._import((name,), (("*", here),), self._public(node))
 
     def function(self, node: Node) -> None:
         name, around = self.field(node, "name"), self.around
@@ -121,14 +123,14 @@ class RustReader(Reader):
         self.define(node, name, DefinitionKind.INTERFACE, owner=self.owner, exported=self._public(node))
         bounds = node.child_by_field_name("bounds")
         for bound in bounds.named_children if bounds is not None else ():
-            self.inherits(name, self._plain(bound), bound)
+            self.inherits(name, self._plain(bound))
         self.enter(node, name, DefinitionKind.INTERFACE)
 
     def impl(self, node: Node) -> None:
         name, trait = self._plain(node.child_by_field_name("type")), node.child_by_field_name("trait")
         name = name.rpartition("::")[2]
         if trait is not None:
-            self.inherits(name, self._plain(trait), node)
+            self.inherits(name, self._plain(trait))
             self.trait_impls.add(node.end_byte)
         self.enter(node, name, DefinitionKind.CLASS)
 
@@ -152,34 +154,24 @@ class RustReader(Reader):
         function = node.child_by_field_name("function")
         if function is not None and function.type == "generic_function":
             function = function.child_by_field_name("function")
-        if function is None:
-            return
-        match function.type:
-            case "identifier":
-                self.call(node, self.text(function))
-            case "field_expression":
-                self.call(
-                    node, self.field(function, "field"), self._receiver(function.child_by_field_name("value"))
-                )
-            case "scoped_identifier":
-                self._path_called(node, self._words(function))
-            case _:
-                pass
+        if function is not None and function.type == "scoped_identifier":
+            self._path_called(self._words(function))
+        else:
+            self.call_of(function)
 
     def macro_called(self, node: Node) -> None:
         words = self._words(node.child_by_field_name("macro"))
-        if words:
-            self._path_called(node, words)
+        self._path_called(words)
         if words and words[-1].startswith("cfg_"):  # `cfg_if!`, `cfg_unix!`…: items under a condition
             self.hidden += [child for child in node.named_children if child.type == "token_tree"]
 
-    def _path_called(self, node: Node, words: tuple[str, ...]) -> None:
+    def _path_called(self, words: tuple[str, ...]) -> None:
         """`crate::a::f()` needs no `use`, so the call is an import, too."""
         if not words:
             return
-        self.call(node, words[-1], words[-2] if len(words) > 1 else "")
+        self.call(words[-1], words[-2] if len(words) > 1 else "")
         if len(words) > 1 and words[0] in _ROOTED and words[:-1] != ("self",):
-            imported = Import("::".join(self._rooted(words[:-1])), ((words[-1], "::".join(words[-2:])),), line=0)
+            imported = Import("::".join(self._rooted(words[:-1])), ((words[-1], "::".join(words[-2:])),))
             if imported not in self.imports:
                 self.imports.append(imported)
 
@@ -193,12 +185,9 @@ class RustReader(Reader):
         elif words:
             found.setdefault(words, []).append(("*", alias or words[0]))
 
-    def _import(
-        self, node: Node, words: tuple[str, ...], names: tuple[tuple[str, str], ...], public: bool
-    ) -> None:
+    def _import(self, words: tuple[str, ...], names: tuple[tuple[str, str], ...], public: bool) -> None:
         if words:
-            module = "::".join(self._rooted(words))
-            self.imports.append(Import(module, names, line=line_of(node), re_export=public))
+            self.imports.append(Import("::".join(self._rooted(words)), names, re_export=public))
 
     def _rooted(self, words: tuple[str, ...]) -> tuple[str, ...]:
         """Paths inside inline modules, seen from the file."""
@@ -241,10 +230,3 @@ class RustReader(Reader):
             node = node.child_by_field_name("type")
         known = node is not None and node.type in ("type_identifier", "scoped_type_identifier", "identifier")
         return self.text(node) if known else ""
-
-    def _receiver(self, node: Node | None) -> str:
-        if node is None:
-            return ""
-        if node.type == "field_expression":
-            return self.field(node, "field")
-        return self.text(node) if node.type in ("identifier", "self") else ""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
+import yaml
+
 _LARGEST = 2**20
-# What is not closed goes on to its end: looked for anew at every place, it took time that grew with its square.
+# An unclosed bracket extends to the end of the text: searching for its end from each position is quadratic.
 _NOISE = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _TRAILING = re.compile(r'("(?:[^"\\\n]|\\.)*+"?)|,(?=\s*[}\]])')
-_LONGEST_ROW = 400
-_ROW = re.compile(r"""\s*-\s+(?:'([^']*)'|"([^"\\]*)"|([^\s'"#&*!|>%@`\[{][^#]*?))\s*(?:#.*)?""")
-_BRACKETED = re.compile(r"""'([^'\n]*)'|"([^"\\\n]*)"|([^\s,'"#&*!|>%@`\[{][^,\n#]*)|#[^\n]*""")
+_LARGEST_YAML = 2**16
 
 
 def json_table(data: bytes) -> Mapping[str, Any]:
@@ -41,38 +41,16 @@ def toml_table(data: bytes) -> Mapping[str, Any]:
         return {}
 
 
-def yaml_strings(data: bytes, key: str) -> list[str]:
-    """The list of strings under a key at the top of a YAML file, in rows or in brackets, as people write it. No
-    reader of YAML is needed for that, and nothing is expanded: aliases and all else are as if they were not there.
+def yaml_table(data: bytes) -> Mapping[str, Any]:
+    """A YAML mapping, of at most 64 KiB; every scalar is text.
 
-    >>> yaml_strings(b"a: 1\\npackages:\\n  - 'x/*' # y\\n  - z\\nb:\\n  - c\\n", "packages")
-    ['x/*', 'z']
-    >>> yaml_strings(b"packages: [a, 'b',\\n c]\\n", "packages"), yaml_strings(b"packages: *a", "packages")
-    (['a', 'b', 'c'], [])
+    >>> yaml_table(b"packages:\\n  - 'x/*' # y\\n  - 7\\n"), yaml_table(b"packages: *a")
+    ({'packages': ['x/*', '7']}, {})
     """
-    lines = iter(_text(data).splitlines())
-    for line in lines:
-        name, colon, rest = line[:_LONGEST_ROW].partition(":")
-        if colon and name.rstrip().strip("'\"") == key:
-            if rest.lstrip().startswith("["):
-                return _bracketed([rest.lstrip()[1:], *lines])
-            return [] if rest.partition("#")[0].strip() else list(_rows(lines))
-    return []
-
-
-def _rows(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        if line[:1] not in ("", " ", "\t", "-", "#"):
-            return
-        found = _ROW.fullmatch(line) if len(line) <= _LONGEST_ROW else None
-        if found:
-            yield next(group for group in found.groups() if group is not None)
-
-
-def _bracketed(lines: Iterable[str]) -> list[str]:
-    inside = "\n".join(line[:_LONGEST_ROW] for line in lines).partition("]")[0]
-    groups = (found.groups() for found in _BRACKETED.finditer(inside))
-    return [one.strip() for found in groups for one in found if one is not None]
+    try:
+        return table(yaml.load(_text(data[:_LARGEST_YAML]), Loader=yaml.BaseLoader))  # makes text only
+    except (yaml.YAMLError, RecursionError):
+        return {}
 
 
 def table(value: object) -> Mapping[str, Any]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trialfleet_targets.facts import Import
 from trialfleet_targets.resolve.configuration import at, json_table, rows, strings, table
-from trialfleet_targets.resolve.names import WHOLE, Bound, Found, Resolver, ancestors, folder_of, join
+from trialfleet_targets.resolve.names import WHOLE, Binding, ResolvedSymbol, Resolver, ancestors, folder_of, join
 from trialfleet_targets.resolve.workspaces import Workspaces
 from trialfleet_targets.snapshot import SourceFile
+from trialfleet_targets.syntax_facts import Import
 
 _SUFFIXES = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _MEANT = {  # a specifier's suffix -> what it was written as
@@ -28,7 +28,7 @@ _DEEPEST = 16  # of `extends` and of nested conditions
 
 
 @dataclass(frozen=True, slots=True)
-class _Paths:
+class _CompilerPaths:
     """`compilerOptions.paths`: (pattern, folders and files), longest pattern first; `base`: `baseUrl`, if set."""
 
     patterns: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -55,22 +55,22 @@ class EcmaScriptResolver(Resolver):
             name: min(folders, key=workspaces.depth) if workspaces and _several(folders) else folders[0]
             for name, folders in named.items()
         }
-        self._paths: dict[str, list[_Paths]] = {}
+        self._paths: dict[str, list[_CompilerPaths]] = {}
         self._resolved: dict[tuple[str, str], str] = {}
 
-    def bind(self, path: str, imported: Import) -> Iterator[Bound]:
+    def bind(self, path: str, imported: Import) -> Iterator[Binding]:
         file = self.file(path, imported.module)
         if not file:
             return
         if not imported.names:
-            yield Bound("", file, WHOLE)
+            yield Binding("", file, WHOLE)
         for there, here in imported.names:
-            yield Bound(here or WHOLE, file, there)
+            yield Binding(here or WHOLE, file, there)
 
-    def own(self, unit: str, name: str) -> Found | None:
+    def own(self, unit: str, name: str) -> ResolvedSymbol | None:
         found = super().own(unit, name)
         if found is None and name == "default" and name not in self.table(unit).names:
-            return Found(unit, "")
+            return ResolvedSymbol(unit, "")
         return found
 
     def file(self, path: str, specifier: str) -> str:
@@ -89,18 +89,14 @@ class EcmaScriptResolver(Resolver):
         return "" if base is None else self._at(base)
 
     def _named(self, folder: str, specifier: str) -> str:
-        for paths in self._paths_for(folder):
-            file = self._mapped(paths, specifier)
-            if file:
-                return file
+        if file := _first(self._mapped(paths, specifier) for paths in self._paths_for(folder)):
+            return file
         if specifier.startswith("#"):
             return self._own_import(folder, specifier)
         for name in _package_names(specifier):
             package = self._package(folder, name)
-            if package is not None:
-                file = self._in_package(package, specifier[len(name) :].lstrip("/"))
-                if file:
-                    return file
+            if package is not None and (file := self._in_package(package, specifier[len(name) :].lstrip("/"))):
+                return file
         if specifier.startswith(("@/", "~/")):  # the custom of bundlers, when no configuration says so
             for above in ancestors(folder):
                 if above in self.manifests:
@@ -112,15 +108,15 @@ class EcmaScriptResolver(Resolver):
         has the name."""
         for above in ancestors(folder):
             for kind in _DEPENDENCIES:
-                said = at(self.manifests.get(above), kind, name)
-                found = self._local(above, said) if isinstance(said, str) else None
+                version = at(self.manifests.get(above), kind, name)
+                found = self._local(above, version) if isinstance(version, str) else None
                 if found is not None:
                     return found
         return self.packages.get(name)
 
-    def _local(self, folder: str, said: str) -> str | None:
+    def _local(self, folder: str, version: str) -> str | None:
         """What a dependency's version names in the repository; None when it is a version."""
-        protocol, _, rest = said.partition(":")
+        protocol, _, rest = version.partition(":")
         if protocol not in _LOCAL:
             return None
         if rest.startswith("."):
@@ -134,24 +130,18 @@ class EcmaScriptResolver(Resolver):
         if base in self.facts:
             return base
         for written, meant in _MEANT.items():
-            if base.endswith(written):
-                stem = base.removesuffix(written)
-                found = next((stem + suffix for suffix in meant if stem + suffix in self.facts), "")
-                if found:
-                    return found
-        for suffix in _SUFFIXES:
-            if base + suffix in self.facts:
-                return base + suffix
-        if base in self.manifests and depth < 2:
-            main = self._entry(base, "")
-            if main:
-                return main
-        index = f"{base}/index" if base else "index"
-        return next((index + suffix for suffix in _SUFFIXES if index + suffix in self.facts), "")
+            if base.endswith(written) and (found := self._suffixed(base.removesuffix(written), meant)):
+                return found
+        if found := self._suffixed(base, _SUFFIXES):
+            return found
+        if base in self.manifests and depth < 2 and (main := self._entry(base, "")):
+            return main
+        return self._suffixed(f"{base}/index" if base else "index", _SUFFIXES)
+
+    def _suffixed(self, stem: str, suffixes: Iterable[str]) -> str:
+        return next((stem + suffix for suffix in suffixes if stem + suffix in self.facts), "")
 
     def _in_package(self, folder: str, inside: str) -> str:
-        if not inside:
-            return self._entry(folder, "") or self._guess(folder, "")
         return self._entry(folder, inside) or self._guess(folder, inside)
 
     def _entry(self, folder: str, inside: str) -> str:
@@ -164,69 +154,47 @@ class EcmaScriptResolver(Resolver):
             targets += [
                 t for k in ("source", "types", "typings", "module", "main") for t in strings(manifest.get(k))
             ]
-        for target in targets:
-            file = self._source_of(folder, target)
-            if file:
-                return file
-        return ""
+        return _first(self._source_of(folder, target) for target in targets)
 
     def _source_of(self, folder: str, target: str) -> str:
         base = join(folder, target)
         if base is None:
             return ""
-        if base != folder:
-            file = self._at(base, depth=2)
-            if file:
-                return file
+        if base != folder and (file := self._at(base, depth=2)):
+            return file
         inside = base[len(folder) :].lstrip("/")
         words = _BUILT_SUFFIX.sub("", inside).split("/")
         while words and words[0] in _BUILT:
             words = words[1:]
-            for top in ("src", "lib", ""):
-                place = join(folder, "/".join([top, *words]))
-                file = self._at(place, depth=2) if place is not None and place != folder else ""
-                if file:
-                    return file
-        return ""
-
-    def _guess(self, folder: str, inside: str) -> str:
-        for place in (
-            (f"src/{inside}", inside, f"lib/{inside}")
-            if inside
-            else ("src/index", "index", "src/main", "lib/index")
-        ):
-            file = self._relative(folder, place)
-            if file:
+            places = (join(folder, "/".join([top, *words])) for top in ("src", "lib", ""))
+            if file := _first(self._at(place, depth=2) for place in places if place not in (None, folder)):
                 return file
         return ""
 
-    def _own_import(self, folder: str, specifier: str) -> str:
-        for above in ancestors(folder):
-            if above in self.manifests:
-                for target in _targets(self.manifests[above].get("imports"), specifier):
-                    file = self._source_of(above, target)
-                    if file:
-                        return file
-                return ""
-        return ""
+    def _guess(self, folder: str, inside: str) -> str:
+        entries = ("src/index", "index", "src/main", "lib/index")
+        places = (f"src/{inside}", inside, f"lib/{inside}") if inside else entries
+        return _first(self._relative(folder, place) for place in places)
 
-    def _mapped(self, paths: _Paths, specifier: str) -> str:
+    def _own_import(self, folder: str, specifier: str) -> str:
+        own = next((above for above in ancestors(folder) if above in self.manifests), None)
+        if own is None:
+            return ""
+        return _first(
+            self._source_of(own, target) for target in _targets(self.manifests[own].get("imports"), specifier)
+        )
+
+    def _mapped(self, paths: _CompilerPaths, specifier: str) -> str:
         for pattern, targets in paths.patterns:
             rest = _matched(pattern, specifier)
-            if rest is None:
-                continue
-            for target in targets:
-                file = self._at(target.replace("*", rest, 1))
-                if file:
-                    return file
-        if paths.base is not None:
-            return self._relative(paths.base, specifier)
-        return ""
+            if rest is not None and (file := _first(self._at(one.replace("*", rest, 1)) for one in targets)):
+                return file
+        return self._relative(paths.base, specifier) if paths.base is not None else ""
 
-    def _paths_for(self, folder: str) -> list[_Paths]:
+    def _paths_for(self, folder: str) -> list[_CompilerPaths]:
         """Of the configurations in the folder and above, the nearest first."""
         if folder not in self._paths:
-            found: list[_Paths] = []
+            found: list[_CompilerPaths] = []
             for above in ancestors(folder):
                 for name in sorted(self.configs.get(above, {}), key=lambda name: (name != "tsconfig.json", name)):
                     paths = self._options(above, name)
@@ -235,7 +203,7 @@ class EcmaScriptResolver(Resolver):
             self._paths[folder] = found
         return self._paths[folder]
 
-    def _options(self, folder: str, name: str) -> _Paths:
+    def _options(self, folder: str, name: str) -> _CompilerPaths:
         """With what it extends; a circle ends where it closes."""
         pending, seen = [(folder, name)], set[tuple[str, str]]()
         patterns: tuple[tuple[str, tuple[str, ...]], ...] | None = None
@@ -254,7 +222,7 @@ class EcmaScriptResolver(Resolver):
                 patterns = _patterns(table(options["paths"]), here if here is not None else base, place[0])
             for target in reversed(strings(config.get("extends"))):
                 pending.append(self._extended(place[0], target))
-        return _Paths(patterns or (), base)
+        return _CompilerPaths(patterns or (), base)
 
     def _extended(self, folder: str, target: str) -> tuple[str, str]:
         if not target.startswith("."):
@@ -266,6 +234,11 @@ class EcmaScriptResolver(Resolver):
         if folder_of(place) not in self.configs and join(folder, target) in self.configs:
             return join(folder, target) or "", "tsconfig.json"
         return folder_of(place), place.rpartition("/")[2]
+
+
+def _first(files: Iterable[str]) -> str:
+    """The first that is found."""
+    return next(filter(None, files), "")
 
 
 def _several(folders: Sequence[str]) -> bool:
@@ -281,7 +254,7 @@ def _patterns(paths: Mapping[str, Any], base: str | None, folder: str) -> tuple[
 
 
 def _matched(pattern: str, specifier: str) -> str | None:
-    """What `*` stands for; None when the pattern does not match.
+    """The text that `*` matches; None when the pattern does not match.
 
     >>> _matched("@app/*", "@app/x/y"), _matched("a", "a"), _matched("a", "b")
     ('x/y', '', None)
@@ -305,7 +278,7 @@ def _package_names(specifier: str) -> list[str]:
 
 
 def _targets(exports: object, key: str) -> Iterator[str]:
-    """Every file that `exports` or `imports` names for a key, whatever the conditions."""
+    """Every file that `exports` or `imports` names for a key, under any condition."""
     keyed = table(exports)
     if any(name.startswith((".", "#")) for name in keyed):
         entries = sorted(keyed.items(), key=lambda item: -len(item[0].partition("*")[0]))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from trialfleet_targets.facts import Import
 from trialfleet_targets.languages.go import package_name
-from trialfleet_targets.resolve.names import WHOLE, Bound, Found, Resolver, folder_of, join
+from trialfleet_targets.resolve.names import WHOLE, Binding, ResolvedSymbol, Resolver, folder_of, join
 from trialfleet_targets.snapshot import SourceFile
+from trialfleet_targets.syntax_facts import Import
 
 _MODULE = re.compile(r'module\s+"?([^\s"]+)"?\s*(?://.*)?')
 _REPLACED = re.compile(r"(?:replace\s+)?(\S+)(?:\s+v\S+)?\s*=>\s*(\.{1,2}/\S*)\s*(?://.*)?")
@@ -36,16 +36,16 @@ class GoResolver(Resolver):
                         holders.append(path)
         self.modules = self._modules()
 
-    def bind(self, path: str, imported: Import) -> Iterator[Bound]:
+    def bind(self, path: str, imported: Import) -> Iterator[Binding]:
         folder = self.folder(imported.module)
         if folder is None:
             return
         if not imported.names:  # for what its init() does
-            yield from (Bound("", file, WHOLE) for file in self.members[folder].get("init", ()))
+            yield from (Binding("", file, WHOLE) for file in self.members[folder].get("init", ()))
             return
         for _, here in imported.names:
             name = self._package(folder) if here == package_name(imported.module) else here
-            yield Bound(name or WHOLE, _FOLDER + folder, WHOLE)
+            yield Binding(name or WHOLE, _FOLDER + folder, WHOLE)
 
     def folder(self, module: str) -> str | None:
         """The folder of a package that is in the repository."""
@@ -62,10 +62,10 @@ class GoResolver(Resolver):
     def around(self, path: str) -> str:
         return _FOLDER + folder_of(path)
 
-    def lookup(self, unit: str, name: str, source: str) -> tuple[Found, ...]:
+    def lookup(self, unit: str, name: str, source: str) -> tuple[ResolvedSymbol, ...]:
         folder = unit.removeprefix(_FOLDER)
         holders = self.members.get(folder, {}).get(name, ())
-        return tuple(Found(file, name) for file in holders if self.usable(source, file))
+        return tuple(ResolvedSymbol(file, name) for file in holders if self.usable(source, file))
 
     def _package(self, folder: str) -> str:
         declared = sorted(

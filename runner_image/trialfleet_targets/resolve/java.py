@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from trialfleet_targets.facts import Import
-from trialfleet_targets.resolve.names import WHOLE, Bound, Found, Resolver
+from trialfleet_targets.resolve.names import WHOLE, Binding, ResolvedSymbol, Resolver
 from trialfleet_targets.snapshot import SourceFile
+from trialfleet_targets.syntax_facts import Import
 
 _PACKAGE = "package:"
 
@@ -22,40 +22,40 @@ class JavaResolver(Resolver):
                     types.setdefault(definition.name, []).append(path)
         self.members = {path: frozenset(d.name for d in facts.definitions) for path, facts in self.facts.items()}
 
-    def bind(self, path: str, imported: Import) -> Iterator[Bound]:
+    def bind(self, path: str, imported: Import) -> Iterator[Binding]:
         for there, here in imported.names:
             if there == WHOLE:
                 if imported.module in self.packages:
-                    yield Bound(WHOLE, _PACKAGE + imported.module, WHOLE)
+                    yield Binding(WHOLE, _PACKAGE + imported.module, WHOLE)
                 else:
                     file = self._type(imported.module, path)
                     if file:
-                        yield Bound(WHOLE, file, WHOLE)
+                        yield Binding(WHOLE, file, WHOLE)
                 continue
             file = self._type(imported.module, path)
             if file:
-                yield Bound(here, file, there)
+                yield Binding(here, file, there)
 
     def around(self, path: str) -> str:
         return _PACKAGE + self.facts[path].package
 
-    def lookup(self, unit: str, name: str, source: str) -> tuple[Found, ...]:
+    def lookup(self, unit: str, name: str, source: str) -> tuple[ResolvedSymbol, ...]:
         if unit.startswith(_PACKAGE):
             holders = self.packages.get(unit.removeprefix(_PACKAGE), {}).get(name, [])
             file = self.nearest(source, holders)
-            return (Found(file, name),) if file else ()
+            return (ResolvedSymbol(file, name),) if file else ()
         key = (unit, name, "")
         if key not in self._found:
             self._found[key] = self._member(unit, name)
         return self._found[key]
 
-    def _member(self, file: str, name: str) -> tuple[Found, ...]:
+    def _member(self, file: str, name: str) -> tuple[ResolvedSymbol, ...]:
         """In the file, or in what its types inherit from."""
         pending, seen = [file], {file}
         while pending:
             file = pending.pop(0)
             if name in self.members.get(file, ()):
-                return (Found(file, name),)
+                return (ResolvedSymbol(file, name),)
             for inheritance in self.facts[file].inheritance:
                 for parent in self._types(file, inheritance.parent):
                     if parent not in seen:
@@ -69,7 +69,7 @@ class JavaResolver(Resolver):
             return [file] if (file := self._type(name, source)) else []
         table = self.table(source)
         if name in table.names:
-            return [bound.unit for bound in table.names[name]]
+            return [binding.unit for binding in table.names[name]]
         units = (self.around(source), *table.stars)
         packages = (unit.removeprefix(_PACKAGE) for unit in units if unit.startswith(_PACKAGE))
         nearest = (self.nearest(source, self.packages.get(package, {}).get(name, [])) for package in packages)

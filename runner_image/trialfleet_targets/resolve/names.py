@@ -1,4 +1,4 @@
-"""What a name in one file stands for in another."""
+"""Resolution of names across files."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from trialfleet_targets.facts import FileFacts, Import
 from trialfleet_targets.snapshot import SourceFile
+from trialfleet_targets.syntax_facts import FileFacts, Import
 
 WHOLE = "*"
-_LONGEST_CHAIN = 200  # files that one name is passed through
+_LONGEST_CHAIN = 200  # files through which one name is re-exported
 
 
-class Bound(NamedTuple):
+class Binding(NamedTuple):
     """`here`, a name in the importing file (empty: none), is `there` in `unit`: a file, or a package of files.
     `there` `*`: the whole unit, and with `here` `*` all its names."""
 
@@ -24,25 +24,25 @@ class Bound(NamedTuple):
     there: str
 
 
-class Found(NamedTuple):
-    """`symbol` is defined in `file`; `*`: the file is what was asked for."""
+class ResolvedSymbol(NamedTuple):
+    """`symbol` is defined in `file`; `*`: the file itself."""
 
     file: str
     symbol: str
 
 
 @dataclass(slots=True)
-class Table:
-    """What the imports of one file bind. `stars`: units whose names all stand here."""
+class ImportTable:
+    """The bindings of one file's imports. `stars`: units whose names are all imported."""
 
-    names: dict[str, list[Bound]] = field(default_factory=dict[str, list[Bound]])
+    names: dict[str, list[Binding]] = field(default_factory=dict[str, list[Binding]])
     stars: list[str] = field(default_factory=list[str])
 
-    def take(self, bound: Bound) -> None:
-        if bound.here == WHOLE:
-            self.stars.append(bound.unit)
-        elif bound.here:
-            self.names.setdefault(bound.here, []).append(bound)
+    def add(self, binding: Binding) -> None:
+        if binding.here == WHOLE:
+            self.stars.append(binding.unit)
+        elif binding.here:
+            self.names.setdefault(binding.here, []).append(binding)
 
 
 class Resolver(ABC):
@@ -52,30 +52,30 @@ class Resolver(ABC):
         self.facts: dict[str, FileFacts] = {path: file.facts for path, file in files.items()}
         self.tests = frozenset(path for path, file in files.items() if file.test)
         self.others = others
-        self._tables: dict[str, Table] = {}
-        self._found: dict[tuple[str, str, str], tuple[Found, ...]] = {}
+        self._tables: dict[str, ImportTable] = {}
+        self._found: dict[tuple[str, str, str], tuple[ResolvedSymbol, ...]] = {}
 
     @abstractmethod
-    def bind(self, path: str, imported: Import) -> Iterable[Bound]:
-        """What the import binds, as far as it is among the files."""
+    def bind(self, path: str, imported: Import) -> Iterable[Binding]:
+        """The names that the import binds, limited to the given files."""
 
     def around(self, path: str) -> str:
         """The unit whose names need no import, or nothing."""
         del path
         return ""
 
-    def table(self, path: str) -> Table:
+    def table(self, path: str) -> ImportTable:
         """What the imports at the top of a file bind."""
         if path not in self._tables:
-            table = self._tables[path] = Table()
+            table = self._tables[path] = ImportTable()
             for imported in self.facts[path].imports:
                 if not imported.dynamic:
-                    for bound in self.bind(path, imported):
-                        table.take(bound)
+                    for binding in self.bind(path, imported):
+                        table.add(binding)
         return self._tables[path]
 
-    def lookup(self, unit: str, name: str, source: str) -> tuple[Found, ...]:
-        """Where `name` of `unit` is defined, through files that pass it on. Nothing when nobody says so."""
+    def lookup(self, unit: str, name: str, source: str) -> tuple[ResolvedSymbol, ...]:
+        """The definitions of `name` of `unit`, followed through re-exports; empty when it is not found."""
         viewer = self.viewer(source)
         key = (unit, name, viewer)
         if key not in self._found:
@@ -83,16 +83,16 @@ class Resolver(ABC):
         return self._found[key]
 
     def viewer(self, source: str) -> str:
-        """What decides which names of another file are to be seen from `source`; by default nothing does."""
+        """The scope that decides which names of another file `source` can see; by default there is none."""
         del source
         return ""
 
-    def passed_on(self, unit: str, viewer: str) -> Table:
-        """The imports of a file that its importers see."""
+    def re_exports(self, unit: str, viewer: str) -> ImportTable:
+        """The imports of a file that its importers can see."""
         del viewer
         return self.table(unit)
 
-    def _follow(self, unit: str, name: str, viewer: str) -> Iterator[Found]:
+    def _follow(self, unit: str, name: str, viewer: str) -> Iterator[ResolvedSymbol]:
         pending, seen = [(unit, name)], {(unit, name)}
         while pending and len(seen) < _LONGEST_CHAIN:
             unit, name = pending.pop()
@@ -109,7 +109,7 @@ class Resolver(ABC):
                 continue
             if unit not in self.facts:
                 continue
-            table = self.passed_on(unit, viewer)
+            table = self.re_exports(unit, viewer)
             passed = table.names.get(head)
             steps = (
                 [(b.unit, _joined(b.there, rest)) for b in passed]
@@ -118,28 +118,28 @@ class Resolver(ABC):
             )
             for step in reversed(steps):
                 if step[1] == WHOLE:
-                    yield Found(step[0], WHOLE)
+                    yield ResolvedSymbol(step[0], WHOLE)
                 elif step not in seen:
                     seen.add(step)
                     pending.append(step)
 
-    def own(self, unit: str, name: str) -> Found | None:
-        """What the unit itself defines under the name."""
-        return Found(unit, name) if name in self.defined.get(unit, ()) else None
+    def own(self, unit: str, name: str) -> ResolvedSymbol | None:
+        """The unit's own definition of the name."""
+        return ResolvedSymbol(unit, name) if name in self.defined.get(unit, ()) else None
 
     @cached_property
     def defined(self) -> dict[str, frozenset[str]]:
-        """File -> what stands at its top."""
+        """File -> its top-level names."""
         return {
             path: frozenset(d.name for d in facts.definitions if not d.owner) for path, facts in self.facts.items()
         }
 
     def usable(self, source: str, target: str) -> bool:
-        """Where more than one file could be meant: product code does not depend on tests."""
+        """Whether `target` is plausible when several files match: product code does not depend on tests."""
         return target not in self.tests or source in self.tests
 
     def nearest(self, source: str, targets: Iterable[str]) -> str | None:
-        """Of files of the same name the one that shares most folders with the source."""
+        """Of several matching files, the one that shares most folders with the source."""
         usable = [target for target in targets if self.usable(source, target)]
         return min(usable, key=lambda target: (-_shared(source, target), target.count("/"), target), default=None)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from trialfleet_targets.facts import Import
 from trialfleet_targets.resolve.configuration import at, rows, strings, table, toml_table
-from trialfleet_targets.resolve.names import WHOLE, Bound, Found, Resolver, ancestors, folder_of, join
+from trialfleet_targets.resolve.names import WHOLE, Binding, ResolvedSymbol, Resolver, ancestors, folder_of, join
 from trialfleet_targets.snapshot import SourceFile
+from trialfleet_targets.syntax_facts import Import
 
 _CUSTOMARY = ("src", "lib", "python")
 
@@ -19,25 +19,25 @@ class PythonResolver(Resolver):
         self.packages = {folder_of(path) for path in files if path.endswith(("__init__.py", "__init__.pyi"))}
         self.tops = self._tops()
 
-    def bind(self, path: str, imported: Import) -> Iterator[Bound]:
+    def bind(self, path: str, imported: Import) -> Iterator[Binding]:
         place = self._place(path, imported)
         if place is None:
             return
         file = self._module(place)
         if not imported.names:  # by name, at run time
             if file:
-                yield Bound("", file, WHOLE)
+                yield Binding("", file, WHOLE)
             return
         for there, here in imported.names:
             if there == WHOLE:
                 if file:
-                    yield Bound(here.rpartition(".")[2] if here else WHOLE, file, WHOLE)
+                    yield Binding(here.rpartition(".")[2] if here else WHOLE, file, WHOLE)
                 continue
             below = self._module(f"{place}/{there}" if place else there)
             if below and below != path and not (file and there in self.defined.get(file, ())):
-                yield Bound(here, below, WHOLE)
+                yield Binding(here, below, WHOLE)
             elif file:
-                yield Bound(here, file, there)
+                yield Binding(here, file, there)
 
     def _place(self, path: str, imported: Import) -> str | None:
         """The folder, or the file without its suffix, that the module is."""
@@ -84,12 +84,12 @@ class PythonResolver(Resolver):
             package = folder_of(package)
         return package
 
-    def own(self, unit: str, name: str) -> Found | None:
+    def own(self, unit: str, name: str) -> ResolvedSymbol | None:
         found = super().own(unit, name)
         if found is None and unit.endswith(("/__init__.py", "/__init__.pyi")):
             below = self._module(f"{folder_of(unit)}/{name}")
             if below and name not in self.table(unit).names:
-                return Found(below, WHOLE)
+                return ResolvedSymbol(below, WHOLE)
         return found
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from trialfleet_targets.facts import DefinitionKind, Import
 from trialfleet_targets.resolve.configuration import at, rows, table, toml_table
-from trialfleet_targets.resolve.names import WHOLE, Bound, Found, Resolver, Table, folder_of, join
+from trialfleet_targets.resolve.names import WHOLE, Binding, ImportTable, ResolvedSymbol, Resolver, folder_of, join
 from trialfleet_targets.snapshot import SourceFile
+from trialfleet_targets.syntax_facts import DefinitionKind, Import
 
 _ROOTS = ("lib.rs", "main.rs")
 _TARGET_FOLDERS = {"bin", "tests", "examples", "benches"}
@@ -24,19 +24,19 @@ class RustResolver(Resolver):
         self.declared: dict[str, dict[str, str]] = {}  # file -> module -> file, by #[path]
         self.parents: dict[str, str] = {}
         self._root_of: dict[str, str] = {}
-        self._public: dict[str, Table] = {}
+        self._public: dict[str, ImportTable] = {}
         self._read_modules()
         self.inline = {
             path: frozenset(d.name for d in facts.definitions if d.kind is DefinitionKind.MODULE)
             for path, facts in self.facts.items()
         }
 
-    def bind(self, path: str, imported: Import) -> Iterator[Bound]:
+    def bind(self, path: str, imported: Import) -> Iterator[Binding]:
         if imported.module.startswith("./"):  # #[path = "…"] mod x;
             for _, here in imported.names:
                 file = self.declared.get(path, {}).get(here)
                 if file:
-                    yield Bound(here, file, WHOLE)
+                    yield Binding(here, file, WHOLE)
             return
         words = imported.module.split("::")
         start = self._start(path, words)
@@ -46,25 +46,27 @@ class RustResolver(Resolver):
         stuck = "::".join(rest)
         if not imported.names:  # mod x;
             if not rest and file != path:
-                yield Bound(words[-1], file, WHOLE)
+                yield Binding(words[-1], file, WHOLE)
             return
         for there, here in imported.names:
             if there == WHOLE:
-                yield Bound(here or WHOLE, file, stuck or WHOLE) if here or not rest else Bound("", file, stuck)
+                yield (
+                    Binding(here or WHOLE, file, stuck or WHOLE) if here or not rest else Binding("", file, stuck)
+                )
             else:
                 child = self.child(file, there) if not rest else None
                 if child:
-                    yield Bound(here, child, WHOLE)
+                    yield Binding(here, child, WHOLE)
                 else:
-                    yield Bound(here, file, f"{stuck}::{there}" if stuck else there)
+                    yield Binding(here, file, f"{stuck}::{there}" if stuck else there)
 
-    def lookup(self, unit: str, name: str, source: str) -> tuple[Found, ...]:
+    def lookup(self, unit: str, name: str, source: str) -> tuple[ResolvedSymbol, ...]:
         """An exported macro is a name of its crate's top, wherever it is defined; it is looked for last."""
         found = super().lookup(unit, name, source)
         if found or unit not in self.roots:
             return found
         holders = self.exported.get((unit, name), ())
-        return (Found(holders[0], name),) if len(holders) == 1 else ()
+        return (ResolvedSymbol(holders[0], name),) if len(holders) == 1 else ()
 
     @cached_property
     def exported(self) -> dict[tuple[str, str], list[str]]:
@@ -79,24 +81,24 @@ class RustResolver(Resolver):
     def viewer(self, source: str) -> str:
         return self.root(source)
 
-    def passed_on(self, unit: str, viewer: str) -> Table:
+    def re_exports(self, unit: str, viewer: str) -> ImportTable:
         """Inside a crate a module's private imports are seen by modules below it; from outside only `pub use`."""
         if self.root(unit) == viewer:
             return self.table(unit)
         if unit not in self._public:
-            table = self._public[unit] = Table()
+            table = self._public[unit] = ImportTable()
             for imported in self.facts[unit].imports:
                 if imported.re_export:
-                    for bound in self.bind(unit, imported):
-                        table.take(bound)
+                    for binding in self.bind(unit, imported):
+                        table.add(binding)
         return self._public[unit]
 
-    def own(self, unit: str, name: str) -> Found | None:
+    def own(self, unit: str, name: str) -> ResolvedSymbol | None:
         child = self.child(unit, name)
         if child:
-            return Found(child, WHOLE)
+            return ResolvedSymbol(child, WHOLE)
         if name in self.inline.get(unit, ()):
-            return Found(unit, WHOLE)
+            return ResolvedSymbol(unit, WHOLE)
         return super().own(unit, name)
 
     def child(self, file: str, name: str) -> str | None:
@@ -151,7 +153,7 @@ class RustResolver(Resolver):
         return (path, words) if first in self.defined[path] else None
 
     def _walk(self, file: str, words: list[str]) -> tuple[str, list[str]]:
-        """As far as modules go; the rest are items, or modules that somebody passes on."""
+        """Follow modules as far as possible; the remaining words are items or re-exported modules."""
         inline = ""  # modules without a file are folders of their modules' files
         for index, word in enumerate(words):
             child = self.child(file, inline + word)

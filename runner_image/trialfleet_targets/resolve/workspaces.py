@@ -1,4 +1,4 @@
-"""Which folders the workspaces of a repository name as their members: those of npm, Yarn, pnpm and lerna."""
+"""Member folders of the workspaces of a repository (npm, Yarn, pnpm, lerna)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from trialfleet_targets.resolve.configuration import at, json_table, strings, yaml_strings
+from trialfleet_targets.resolve.configuration import at, json_table, rows, strings, yaml_table
 from trialfleet_targets.resolve.names import folder_of
 
-STRANGER = 10_000  # deeper than any path
-# What a person writes stays far below; beyond them a folder is no member.
+NOT_A_MEMBER = 10_000  # deeper than any path
+# Hand-written workspaces stay far below these limits; beyond them a folder is not a member.
 _MOST_PATTERNS, _LONGEST_PATTERN, _MOST_LOOKS = 200, 200, 20_000
 
 
@@ -36,20 +36,20 @@ class Workspaces:
         """`manifests`: package.json by folder."""
         found = [_workspace(folder, patterns) for folder, patterns in _patterns(others, manifests)]
         self._all = sorted(found, key=lambda one: (one.depth, one.folder))
-        self._looks = _MOST_LOOKS
+        self._comparisons_left = _MOST_LOOKS
 
     def depth(self, folder: str) -> int:
-        """Of the outermost workspace that has the folder as a member; `STRANGER`: none has."""
+        """Of the outermost workspace that has the folder as a member; `NOT_A_MEMBER`: none has."""
         for one in self._all:
             if one.folder and not f"{folder}/".startswith(f"{one.folder}/"):
                 continue
-            self._looks -= len(one.inside) + len(one.outside)
-            if self._looks < 0:
+            self._comparisons_left -= len(one.inside) + len(one.outside)
+            if self._comparisons_left < 0:
                 break
             rest = folder[len(one.folder) :].strip("/")
             if one.has(rest.split("/") if rest else []):
                 return one.depth
-        return STRANGER
+        return NOT_A_MEMBER
 
 
 def _patterns(
@@ -61,7 +61,7 @@ def _patterns(
     for path, data in others.items():
         name = path.rpartition("/")[2]
         if name == "pnpm-workspace.yaml":
-            yield folder_of(path), yaml_strings(data, "packages")
+            yield folder_of(path), strings(rows(yaml_table(data).get("packages")))
         elif name == "lerna.json":
             yield folder_of(path), strings(json_table(data).get("packages"))
 
@@ -86,7 +86,7 @@ def _any(patterns: Collection[Sequence[str]], path: Sequence[str]) -> bool:
 
 
 def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
-    """`**` is any number of folders. In time of the product of the lengths, whatever the pattern.
+    """`**` is any number of folders. Takes time proportional to the product of the lengths.
 
     >>> [_matches(["a", "**", "c*"], path.split("/")) for path in ("a/c", "a/b/b/cd", "a/b", "c")]
     [True, True, False, False]

@@ -1,1 +1,1 @@
-"""Words of code and of requests, and how well they match."""
+"""Tokens of code and of requests, and lexical scores."""

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from trialfleet_targets.text.postings import Ints, Offsets, Postings
+from trialfleet_targets.arrays import Floats, Ints, Offsets
+from trialfleet_targets.text.postings import Postings
 
-Floats = npt.NDArray[np.float64]
 K1 = 1.2
 
 
@@ -37,8 +37,8 @@ PUBLISHED = (
 
 @dataclass(frozen=True, eq=False)
 class BM25F:
-    """All of the score that no query changes: `impacts` is what a term of a query adds to a document, by term like
-    the postings' fields. Immutable; a query costs its terms' postings and nothing else."""
+    """The query-independent part of the score: `impacts` is what a query term adds to a document, by term like the
+    postings' fields. Immutable; a query reads only the postings of its terms."""
 
     postings: Postings
     starts: Offsets
@@ -46,12 +46,12 @@ class BM25F:
     impacts: npt.NDArray[np.float32]
 
     @classmethod
-    def of(cls, postings: Postings, fields: Sequence[FieldWeight] = PUBLISHED, *, k1: float = K1) -> BM25F:
+    def of(cls, postings: Postings, fields: Sequence[FieldWeight] = PUBLISHED) -> BM25F:
         """With N documents, df those that have the term in any of the fields, tf and len by field:
 
         idf = ln((N - df + .5) / (df + .5) + 1)
         blended = Σ over fields  weight · tf / (1 - b + b · len / max(mean len, floor))
-        impact = idf · blended · (k1 + 1) / (blended + k1)
+        impact = idf · blended · (K1 + 1) / (blended + K1)
         """
         total, terms = len(postings.names), len(postings.vocabulary)
         blended: sparse.csr_array | None = None  # no sum with nothing: it takes as long as any other
@@ -70,11 +70,11 @@ class BM25F:
         frequency = np.diff(starts)
         idf = np.log((total - frequency + 0.5) / (frequency + 0.5) + 1)
         tf = blended.data
-        impacts = np.repeat(idf, frequency) * tf * (k1 + 1) / (tf + k1)
+        impacts = np.repeat(idf, frequency) * tf * (K1 + 1) / (tf + K1)
         return cls(postings, starts, np.asarray(blended.indices, dtype=np.int32), impacts.astype(np.float32))
 
     def scores(self, query: Mapping[str, float]) -> Floats:
-        """One score for each document, 0 where no term of the query stands.
+        """One score for each document, 0 where no term of the query occurs.
 
         >>> from trialfleet_targets.text.postings import Document, build
         >>> documents = [Document("a", "", {"path": {"jwt": 1}}), Document("b", "", {"path": {"db": 1}})]

@@ -1,13 +1,13 @@
-"""What of a source file is searched: each field is some of its words."""
+"""The searchable fields of a source file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from trialfleet_targets.facts import Definition, DefinitionKind, FileFacts, Language
 from trialfleet_targets.snapshot import SourceFile
-from trialfleet_targets.text.postings import Document, Postings, build, without
+from trialfleet_targets.syntax_facts import Definition, DefinitionKind, Language
+from trialfleet_targets.text.postings import Document, Postings, updated
 from trialfleet_targets.text.tokens import Tokenizer
 
 METHODS_ARE_SYMBOLS = frozenset({Language.GO, Language.JAVA})
@@ -30,11 +30,11 @@ def symbols(file: SourceFile) -> Iterable[str]:
 
 def definitions(file: SourceFile) -> Iterable[str]:
     """Names that the file defines at its top level, exported or not."""
-    return (one.name for one in _top_level(file.facts))
+    return (one.name for one in file.facts.definitions if _is_top_level(one))
 
 
 def methods(file: SourceFile) -> Iterable[str]:
-    """Names of methods and of whatever else has an owner."""
+    """Names of methods and of other definitions with an owner."""
     return (one.name for one in file.facts.definitions if one.owner or one.kind is DefinitionKind.METHOD)
 
 
@@ -76,19 +76,8 @@ def prepare(
 ) -> Postings:
     """Postings of all files. With those of an earlier commit, by the same tokenizer and fields, only files whose
     content changed are read again; the result is the same to the byte."""
-    if previous is None or list(previous.fields) != list(fields):
-        return build([document(file, tokenizer, fields) for file in files.values()], fields)
-    same = {
-        name
-        for name, version in zip(previous.names, previous.versions, strict=True)
-        if name in files and files[name].blob == version
-    }
-    fresh = [document(file, tokenizer, fields) for name, file in files.items() if name not in same]
-    return build(fresh, fields, kept=without(previous, set(previous.names) - same))
-
-
-def _top_level(facts: FileFacts) -> Iterable[Definition]:
-    return (one for one in facts.definitions if _is_top_level(one))
+    versions = {path: file.blob for path, file in files.items()}
+    return updated(versions, fields, lambda path: document(files[path], tokenizer, fields), previous)
 
 
 def _is_top_level(one: Definition) -> bool:

@@ -1,9 +1,9 @@
-"""Which term stands how often in which field of which document: what every lexical score is computed from."""
+"""Postings: how often each term occurs in each field of each document. All lexical scores use them."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -12,15 +12,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-Ints = npt.NDArray[np.int32]
-Offsets = npt.NDArray[np.int64]
-Stored = Mapping[str, npt.NDArray[np.generic] | list[str]]
-"""What an index keeps: arrays and lists of words, by name."""
+from trialfleet_targets.arrays import Ints, Offsets, Stored, Value, restored, stored
 
 
 @dataclass(frozen=True, eq=False)
 class FieldPostings:
-    """One field of all documents, by term: term t stands in `documents[starts[t]:starts[t + 1]]`, ascending, and
+    """One field of all documents, by term: term t occurs in `documents[starts[t]:starts[t + 1]]`, ascending, and
     `counts` times in each. `starts`: one more than there are terms."""
 
     starts: Offsets
@@ -30,6 +27,9 @@ class FieldPostings:
     def lengths(self, documents: int) -> npt.NDArray[np.float64]:
         """Terms in each of the documents."""
         return np.bincount(self.documents, weights=self.counts, minlength=documents).astype(np.float64)
+
+
+_LISTS = ("names", "versions", "vocabulary", "fields")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Postings:
     fields: Mapping[str, FieldPostings]
 
     def term(self, word: str) -> int | None:
-        """Where a term stands in the vocabulary."""
+        """The position of a term in the vocabulary."""
         at = bisect_left(self.vocabulary, word)
         return at if at < len(self.vocabulary) and self.vocabulary[at] == word else None
 
@@ -52,7 +52,7 @@ class Postings:
         """Documents by name."""
         return {name: at for at, name in enumerate(self.names)}
 
-    def having(self, words: Sequence[str], fields: Sequence[str]) -> npt.NDArray[np.bool_]:
+    def documents_with(self, words: Sequence[str], fields: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Which documents have any of the words in any of these fields; one entry for each document."""
         found = np.zeros(len(self.names), dtype=np.bool_)
         for word in words:
@@ -63,78 +63,75 @@ class Postings:
                     found[one.documents[one.starts[term] : one.starts[term + 1]]] = True
         return found
 
-    def stored(self, prefix: str) -> dict[str, npt.NDArray[np.generic] | list[str]]:
-        """As arrays and lists to be kept; `restored` takes them back."""
-        kept: dict[str, npt.NDArray[np.generic] | list[str]] = {
-            f"{prefix}.names": self.names,
-            f"{prefix}.versions": self.versions,
-            f"{prefix}.vocabulary": self.vocabulary,
-            f"{prefix}.fields": list(self.fields),
-        }
+    def stored(self, prefix: str) -> dict[str, Value]:
+        """As arrays and lists for the index file; the inverse of `restored`."""
+        lists = (self.names, self.versions, self.vocabulary, list(self.fields))
+        values: dict[str, Value] = {f"{prefix}.{name}": own for name, own in zip(_LISTS, lists, strict=True)}
         for name, field in self.fields.items():
-            kept[f"{prefix}.{name}.starts"] = field.starts
-            kept[f"{prefix}.{name}.documents"] = field.documents
-            kept[f"{prefix}.{name}.counts"] = field.counts
-        return kept
+            values |= stored(field, f"{prefix}.{name}")
+        return values
 
     @classmethod
-    def restored(cls, kept: Stored, prefix: str) -> Postings:
+    def restored(cls, values: Stored, prefix: str) -> Postings:
         """What `stored` gave. Raises KeyError when a part is missing."""
-
-        def words(name: str) -> list[str]:
-            return cast("list[str]", kept[f"{prefix}.{name}"])
-
-        return cls(
-            names=words("names"),
-            versions=words("versions"),
-            vocabulary=words("vocabulary"),
-            fields={
-                name: FieldPostings(
-                    starts=cast(Offsets, kept[f"{prefix}.{name}.starts"]),
-                    documents=cast(Ints, kept[f"{prefix}.{name}.documents"]),
-                    counts=cast(Ints, kept[f"{prefix}.{name}.counts"]),
-                )
-                for name in words("fields")
-            },
-        )
+        lists = (values[f"{prefix}.{name}"] for name in _LISTS)
+        names, versions, vocabulary, fields = cast("Iterator[list[str]]", lists)
+        found = {name: restored(FieldPostings, values, f"{prefix}.{name}") for name in fields}
+        return cls(names, versions, vocabulary, found)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`counts`: by field, how often each term stands in it. `version`: of its content."""
+    """`counts`: by field, how often each term occurs. `version`: of the content."""
 
     name: str
     version: str
     counts: Mapping[str, Mapping[str, int]]
 
 
-def build(documents: Sequence[Document], fields: Sequence[str], *, kept: Postings | None = None) -> Postings:
-    """Postings of `documents` and, beside them, of what `kept` holds: byte for byte what one build of all gives.
+def unchanged(names: Sequence[str], versions: Sequence[str], now: Mapping[str, str]) -> dict[str, int]:
+    """The names that have the same version `now`, with their places."""
+    rows = enumerate(zip(names, versions, strict=True))
+    return {name: at for at, (name, version) in rows if now.get(name) == version}
 
-    Raises ValueError when a name stands twice or the fields of `kept` are others.
+
+def updated(
+    versions: Mapping[str, str], fields: Sequence[str], read: Callable[[str], Document], previous: Postings | None
+) -> Postings:
+    """Postings of the documents with these names and versions. Only those that `previous`, with the same fields,
+    lacks are read; the result is the same to the byte."""
+    if previous is None:
+        return build([read(name) for name in versions], fields)
+    same = unchanged(previous.names, previous.versions, versions).keys()
+    stays = without(previous, set(previous.names) - same)
+    return build([read(name) for name in versions if name not in same], fields, unchanged=stays)
+
+
+def build(documents: Sequence[Document], fields: Sequence[str], *, unchanged: Postings | None = None) -> Postings:
+    """Postings of `documents` and of the documents in `unchanged`; byte for byte the same as one build of all.
+
+    Raises ValueError when a name occurs twice.
     """
-    if kept is not None and list(kept.fields) != list(fields):
-        raise ValueError(f"fields {list(fields)} do not match those kept, {list(kept.fields)}")
     versions = {document.name: document.version for document in documents}
-    older = dict(zip(kept.names, kept.versions, strict=True)) if kept is not None else {}
+    older = dict(zip(unchanged.names, unchanged.versions, strict=True)) if unchanged is not None else {}
     if len(versions) != len(documents) or versions.keys() & older.keys():
-        raise ValueError("a document's name stands twice")
+        raise ValueError("a document's name occurs twice")
     names = sorted([*versions, *older])
     position = {name: at for at, name in enumerate(names)}
     triples = {field: _triples(documents, field, position) for field in fields}
     words = {word for field in fields for word in triples[field][0]}
-    words.update(kept.vocabulary if kept is not None else ())
+    words.update(unchanged.vocabulary if unchanged is not None else ())
     vocabulary = sorted(words)
     number = {word: at for at, word in enumerate(vocabulary)}
-    moves = None if kept is None else _moves(kept, number, position)
+    moves = None if unchanged is None else _moves(unchanged, number, position)
     built: dict[str, FieldPostings] = {}
     for field in fields:
         own, at, counts = triples[field]
         terms = np.fromiter((number[word] for word in own), dtype=np.int32, count=len(own))
-        if kept is not None and moves is not None:
+        if unchanged is not None and moves is not None:
             terms, at, counts = (
                 np.concatenate(pair)
-                for pair in zip((terms, at, counts), _moved(kept.fields[field], *moves), strict=True)
+                for pair in zip((terms, at, counts), _moved(unchanged.fields[field], *moves), strict=True)
             )
         built[field] = _by_term(terms, at, counts, len(vocabulary))
     versions |= older
@@ -142,7 +139,7 @@ def build(documents: Sequence[Document], fields: Sequence[str], *, kept: Posting
 
 
 def without(postings: Postings, names: set[str]) -> Postings:
-    """The postings of the other documents, as if these had never been there."""
+    """The postings without these documents, the same as a build without them."""
     gone = np.fromiter((name in names for name in postings.names), dtype=np.bool_, count=len(postings.names))
     moved = (np.cumsum(~gone) - 1).astype(np.int32)
     terms = len(postings.vocabulary)
@@ -181,15 +178,15 @@ def _triples(
     return words, np.repeat(places, sizes), np.asarray(counts, dtype=np.int32)
 
 
-def _moves(kept: Postings, number: Mapping[str, int], position: Mapping[str, int]) -> tuple[Ints, Ints]:
-    """Numbers of the kept terms and documents in another vocabulary and another list of documents."""
-    terms = np.fromiter((number[word] for word in kept.vocabulary), np.int32, count=len(kept.vocabulary))
-    places = np.fromiter((position[name] for name in kept.names), np.int32, count=len(kept.names))
+def _moves(unchanged: Postings, number: Mapping[str, int], position: Mapping[str, int]) -> tuple[Ints, Ints]:
+    """Numbers of the unchanged terms and documents in another vocabulary and another list of documents."""
+    terms = np.fromiter((number[word] for word in unchanged.vocabulary), np.int32, count=len(unchanged.vocabulary))
+    places = np.fromiter((position[name] for name in unchanged.names), np.int32, count=len(unchanged.names))
     return terms, places
 
 
 def _moved(one: FieldPostings, terms: Ints, places: Ints) -> tuple[Ints, Ints, Ints]:
-    """A kept field's postings in those numbers."""
+    """An unchanged field's postings in those numbers."""
     return np.repeat(terms, np.diff(one.starts)), places[one.documents], one.counts
 
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
+from importlib import resources
+from types import MappingProxyType
 from typing import Protocol, cast
-
-from trialfleet_targets.text.synonyms import SYNONYMS
 
 SHORTEST = 2
 SHORTEST_COMPOUND = 4
-LONGEST = 64  # beyond it stand hashes, encoded data and minified code, never a word that a request repeats
+LONGEST = 64  # longer words are hashes, encoded data or minified code
 SYNONYM_WEIGHT = 0.3
-REMEMBERED = 1 << 18  # words whose parts are kept; when full, it starts anew
+REMEMBERED = 1 << 18  # words whose parts are cached; a full cache is cleared
 
 _STOP_WORDS = """
 a about after all also an and any are as at be because been before being but by can cannot could did do does
@@ -30,7 +30,22 @@ would you your
 add added adds bug bugs fix fixed fixes fixing issue issues problem
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-"""English words without a subject, verbs that stand in every request and in every getter."""
+"""English function words, and verbs that occur in every request and in every getter."""
+
+
+def _by_word() -> Mapping[str, tuple[str, ...]]:
+    groups = resources.files("trialfleet_targets.text").joinpath("synonyms.txt").read_text("utf-8")
+    others: dict[str, dict[str, None]] = {}
+    for line in groups.splitlines():
+        words = line.split()
+        for word in words:
+            others.setdefault(word, {}).update({other: None for other in words if other != word})
+    return MappingProxyType({word: tuple(found) for word, found in others.items()})
+
+
+SYNONYMS = _by_word()
+"""From a word in lower case to the words that may be meant by it: "login" in a request may be about `auth/`. One
+line of `synonyms.txt` is one group, in which every word stands for every other."""
 
 _IDENTIFIER = re.compile(r"\w+")
 _BETWEEN_PARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -77,27 +92,22 @@ class Tokenizer:
         return [term for word in _IDENTIFIER.findall(text) for term in self._of_word(word)]
 
     def count(self, texts: Iterable[str]) -> Counter[str]:
-        """How often each term stands in all texts together; each distinct word is split once."""
+        """How often each term occurs in all texts together; each distinct word is split once."""
         words: Counter[str] = Counter()
         for text in texts:
             words.update(_IDENTIFIER.findall(text))
         terms: dict[str, int] = {}
-        known = self._remembered.get  # asked millions of times for a large repository
+        known = self._remembered.get  # called millions of times for a large repository
         for word, times in words.items():
             for term in known(word) or self._of_word(word):
                 terms[term] = terms.get(term, 0) + times
         return Counter(terms)
 
-    def query(self, text: str, *, synonyms: bool = True) -> dict[str, float]:
-        """Terms of a request with their weights: 1, and .3 for what only a synonym brings."""
-        weights = dict.fromkeys(self.terms(text), 1.0)
-        if not synonyms:
-            return weights
-        plain = self if not (self.stem or self.identifiers) else Tokenizer(stop_words=self.stop_words)
-        for word in dict.fromkeys(plain.terms(text)):
-            for other in SYNONYMS.get(word, ()):
-                weights.setdefault(self._stemmed(other), SYNONYM_WEIGHT)
-        return weights
+    def query(self, text: str) -> dict[str, float]:
+        """Terms of a request with their weights: 1, and .3 for terms that only a synonym adds."""
+        terms = list(dict.fromkeys(self.terms(text)))
+        added = {other: SYNONYM_WEIGHT for term in terms for other in SYNONYMS.get(term, ())}
+        return dict.fromkeys(terms, 1.0) | {other: weight for other, weight in added.items() if other not in terms}
 
     def _of_word(self, word: str) -> tuple[str, ...]:
         found = self._remembered.get(word)
@@ -114,10 +124,10 @@ class Tokenizer:
             if len(chunk) > LONGEST:
                 continue
             parts = [part.lower() for part in _BETWEEN_PARTS.split(chunk) if part]
-            kept = [part for part in parts if part not in self.stop_words]
-            terms += [self._stemmed(part) for part in kept if len(part) >= SHORTEST]
+            content = [part for part in parts if part not in self.stop_words]
+            terms += [self._stemmed(part) for part in content if len(part) >= SHORTEST]
             compound = "".join(parts)
-            if 1 < len(parts) != len(kept) and len(compound) >= SHORTEST_COMPOUND and not self.identifiers:
+            if 1 < len(parts) != len(content) and len(compound) >= SHORTEST_COMPOUND and not self.identifiers:
                 terms.append(compound)
             pieces += len(parts)
         whole = word.replace("_", "").lower()

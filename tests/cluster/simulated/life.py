@@ -15,12 +15,11 @@ from tests.cluster.simulated.agenda import Agenda
 from tests.cluster.simulated.fates import Behaviour, Fate
 from tests.cluster.simulated.records import Runner, last_words
 from tests.cluster.simulated.wire import MERGE, Api, Keys, Refused
-from trialfleet_runner.canonical import canonical_json
-from trialfleet_runner.contract import End, Grants, LossClass
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.records import GRANTS_URL, End, Grants, LossClass
 
 Json = dict[str, Any]
 
-GRANTS_URL = "TRIALFLEET_GRANTS_URL"
 LATE_S = 1.0
 SECOND = "an end came second"  # the controller had ended the attempt
 DOUBLED = "a record was written twice"  # must not be

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
-from trialfleet_runner.bundle import described, pack
-from trialfleet_runner.canonical import canonical_json, sha256
-from trialfleet_runner.contract import (
-    Delivery,
-    End,
-    Grants,
-    LastWords,
-    Loss,
-    LossClass,
-    Manifest,
-    Metrics,
-    Patch,
-    Scored,
-    Start,
-    Stop,
-    Verdict,
-)
+from tests.support import records
+from trialfleet_ledger.bundle import described, pack
+from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.records import End, Grants, LastWords, Loss, LossClass, Manifest, Metrics, Scored, Verdict
 
 _METRICS = Metrics(turns=3, tool_calls=5, wall_s=1.0, agent_s=0.5, tests_s=0.2)
+_DIFF = "--- a/module.py\n+++ b/module.py\n@@ -1 +1 @@\n-VALUE = 0\n+VALUE = 1\n"
 
 
 @dataclass(frozen=True)
@@ -38,33 +27,21 @@ class Runner:
     pid: int = 1
 
     def start(self) -> bytes:
-        start = Start(
-            trial=self.grants.trial.id,
-            attempt=self.grants.attempt,
-            nonce=self.grants.intent_nonce,
-            at=self.at,
-            host=self.node,
-            boot_id="simulated",
-            pid=self.pid,
-            scratch="/trialfleet/runner",
-            isolation="container",
-            pod=self.pod,
-            node=self.node,
-        )
+        where = {"host": self.node, "boot_id": "simulated", "scratch": "/trialfleet/runner", "node": self.node}
+        start = records.start(**self._identity() | where | {"at": self.at, "pid": self.pid, "pod": self.pod})
         return canonical_json(start)
 
     def patch(self) -> bytes:
-        patch = Patch(
-            trial=self.grants.trial.id,
-            attempt=self.grants.attempt,
-            nonce=self.grants.intent_nonce,
-            at=time.time(),
-            diff="--- a/module.py\n+++ b/module.py\n@@ -1 +1 @@\n-VALUE = 0\n+VALUE = 1\n",
-            stop=Stop.FINISHED,
-            metrics=_METRICS,
-            delivery=Delivery(),
-        )
-        return canonical_json(patch)
+        return canonical_json(records.patch(**self._identity(), diff=_DIFF, metrics=_METRICS))
+
+    def _identity(self) -> dict[str, Any]:
+        grants = self.grants
+        return {
+            "trial": grants.trial.id,
+            "attempt": grants.attempt,
+            "nonce": grants.intent_nonce,
+            "at": time.time(),
+        }
 
     def bundle(self) -> bytes:
         grants = self.grants
@@ -79,36 +56,22 @@ class Runner:
             limits=grants.limits,
             isolation="container",
             versions={"trialfleet": "simulated"},
+            texts=grants.texts,
             files=described(files),
         )
         return pack(manifest, files)
 
     def scored(self, bundle: bytes) -> End:
         """An even seed passes: whoever audits the campaign knows what to expect."""
-        passed = self.grants.trial.seed % 2 == 0
-        scored = Scored(
-            verdict=Verdict.PASSED if passed else Verdict.FAILED,
-            stop=Stop.FINISHED,
-            tests_passed=passed,
-            metrics=_METRICS,
-            delivery=Delivery(),
-        )
-        return self._end(scored=scored, bundle=sha256(bundle), bundle_bytes=len(bundle))
+        verdict = Verdict.PASSED if self.grants.trial.seed % 2 == 0 else Verdict.FAILED
+        scored = records.scored(verdict, metrics=_METRICS)
+        return self._end(scored, bundle=sha256(bundle), bundle_bytes=len(bundle))
 
     def lost(self, loss: LossClass, *, agent_started: bool, patched: bool = False) -> End:
-        return self._end(loss=Loss(loss=loss, message="simulated", agent_started=agent_started, patched=patched))
+        return self._end(Loss(loss=loss, message="simulated", agent_started=agent_started, patched=patched))
 
-    def _end(self, **fields: object) -> End:
-        return End.model_validate(
-            {
-                "trial": self.grants.trial.id,
-                "attempt": self.grants.attempt,
-                "nonce": self.grants.intent_nonce,
-                "at": time.time(),
-                "by": "runner",
-                **fields,
-            }
-        )
+    def _end(self, result: Scored | Loss, **fields: Any) -> End:
+        return records.end(result, **self._identity(), **fields)
 
 
 def last_words(end: End) -> str:

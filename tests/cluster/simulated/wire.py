@@ -13,9 +13,9 @@ from typing import Any
 
 import urllib3
 
-from trialfleet_controller.kube.connect import Connection, connect
-from trialfleet_runner.contract import PutGrant
-from trialfleet_runner.store.patience import Patience
+from trialfleet_controller.backends.kube.client import Connection, connect
+from trialfleet_ledger.records import PutGrant
+from trialfleet_ledger.store.retry_policy import Patience
 
 Json = dict[str, Any]
 

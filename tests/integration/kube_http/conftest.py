@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from scripted_api import Api, api_server
 from urllib3 import PoolManager
 
 from tests.integration.kube_http.pods import QUICK, SHORT
-from tests.unit.controller.kube.lab import kube_plan
-from trialfleet_controller.kube.backend import KubernetesBackend
-from trialfleet_controller.kube.client import Client
-from trialfleet_controller.kube.connect import Connection
+from tests.support.plans import kube_plan
+from tests.support.scripted_api import Api, api_server
+from trialfleet_controller.backends.kube.backend import KubernetesBackend
+from trialfleet_controller.backends.kube.client import Client, Connection
 
 
 @pytest.fixture
@@ -34,14 +33,11 @@ def opened(api: Api, client: Client) -> Iterator[Callable[..., KubernetesBackend
     made: list[KubernetesBackend] = []
 
     def open_backend(
-        *, keep_failed: int = 0, graces: dict[str, float] | None = None, **kube: Any
+        *, max_pending: int | None = None, keep_failed: int = 0, outlives_s: float | None = None, **kube: Any
     ) -> KubernetesBackend:
-        plan = kube_plan(
-            namespaces=("trials",), creates_per_s=1000, creates_burst=100, graces=graces or SHORT, **kube
-        )
-        made.append(
-            KubernetesBackend.open(plan, store_url="s3://b/p", client=client, keep_failed=keep_failed, pace=QUICK)
-        )
+        plan = kube_plan(namespaces=("trials",), graces=SHORT, **kube)
+        own: dict[str, Any] = {"max_pending": max_pending, "keep_failed": keep_failed, "outlives_s": outlives_s}
+        made.append(KubernetesBackend(plan, store_url="s3://b/p", client=client, intervals=QUICK, **own))
         return made[-1]
 
     yield open_backend

@@ -7,25 +7,18 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tests.unit.controller.kube.lab import status
-from trialfleet_controller.backend import AttemptId, Finished, Order
-from trialfleet_controller.kube import names
-from trialfleet_controller.kube.backend import KubernetesBackend
-from trialfleet_controller.kube.reflector import Pace
+from tests.support.raw_pods import status
+from trialfleet_controller.backends.kube import names
+from trialfleet_controller.backends.kube.backend import KubernetesBackend
+from trialfleet_controller.backends.kube.reflector import WatchIntervals
+from trialfleet_controller.backends.protocol import AttemptId, Finished, Order
 
-QUICK = Pace(watch_s=(2, 3), pause_s=(0.01, 0.05), reconcile_s=(600, 601), refused_s=1.0)
+QUICK = WatchIntervals(watch_s=(2, 3), pause_s=(0.01, 0.05), reconcile_s=(600, 601), refused_s=1.0)
 TRIALS = ["".join(letters) for letters in itertools.islice(itertools.product("abcd", repeat=26), 40)]
 
 
 SHORT = {"unseen_s": 1, "image_pull_s": 1, "config_error_s": 1, "terminating_s": 1, "pending_s": 60}
 Open = Callable[..., KubernetesBackend]
-
-
-def eventually(condition: Callable[[], bool], *, within_s: float = 60, what: str = "") -> None:
-    until = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < until, f"not within {within_s} s: {what}"
-        time.sleep(0.01)
 
 
 def order(n: int = 0, attempt: int = 1) -> Order:

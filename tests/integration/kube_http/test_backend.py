@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 import time
 
 import pytest
-import scripted_api as s
-from scripted_api import Api
 
-from tests.integration.kube_http.pods import Open, eventually, exited, finished, name_of, order, running
-from tests.unit.controller.kube.lab import status
-from trialfleet_controller.backend import Order, TooLate
-from trialfleet_controller.classify import classify
-from trialfleet_runner.contract import LossClass
+from tests.integration.kube_http.pods import Open, exited, finished, name_of, order, running
+from tests.support import scripted_api as s
+from tests.support.raw_pods import status
+from tests.support.scripted_api import Api
+from tests.support.waiting import in_background, wait_until
+from trialfleet_controller.backends.kube.backend import KubernetesBackend
+from trialfleet_controller.backends.protocol import Order, TooLate
+from trialfleet_controller.backends.runner_termination import classify
+from trialfleet_ledger.records import LossClass
 
 
 def test_a_pod_from_its_launch_to_its_deletion(api: Api, opened: Open) -> None:
@@ -29,7 +30,7 @@ def test_a_pod_from_its_launch_to_its_deletion(api: Api, opened: Open) -> None:
     assert name in api.pods, "until its end is in the ledger"
     backend.settled(order().id)
     backend.poll(0)
-    eventually(lambda: name not in api.pods)
+    wait_until(lambda: name not in api.pods)
 
 
 def test_a_short_pod_may_never_be_seen_running(api: Api, opened: Open) -> None:
@@ -43,7 +44,7 @@ def test_a_pod_that_disappears_without_a_word(api: Api, opened: Open) -> None:
     backend = opened()
     backend.launch(order())
     api.report(name_of(backend), "Running", *running())
-    eventually(lambda: backend.working == 1)  # seen, or it is "never seen"
+    wait_until(lambda: backend.working == 1)  # seen, or it is "never listed"
     api.remove(name_of(backend))
     (one,) = finished(backend)
     loss = classify(one.departure, started=True, patched=False)
@@ -58,7 +59,7 @@ def test_a_pod_that_was_created_and_never_seen(api: Api, opened: Open) -> None:
     api.faults["create"].append(ghost)
     backend.launch(order())
     (one,) = finished(backend)
-    assert "never seen" in classify(one.departure, started=False, patched=False).message
+    assert "never listed" in classify(one.departure, started=False, patched=False).message
 
 
 def test_a_pod_that_only_the_watch_missed_is_not_given_up(api: Api, opened: Open) -> None:
@@ -104,16 +105,14 @@ def test_a_stuck_pod_is_deleted_before_it_is_reported(api: Api, opened: Open) ->
 def test_no_more_than_max_pending_are_launched_ahead(api: Api, opened: Open) -> None:
     backend = opened(max_pending=3)
     assert backend.slots == 3
-    threads = [threading.Thread(target=backend.launch, args=(order(n),), daemon=True) for n in range(6)]
-    for thread in threads:
-        thread.start()
-    eventually(lambda: len(api.pods) == 3)
+    launched = [in_background(backend.launch, order(n)) for n in range(6)]
+    wait_until(lambda: len(api.pods) == 3)
     time.sleep(0.5)
     assert len(api.pods) == 3
     for name in list(api.pods):
         api.report(name, "Running", *running())
-    for thread in threads:
-        thread.join(60)
+    for each in launched:
+        each.result(60)
     assert len(api.pods) == 6
     assert backend.slots == 6
 
@@ -121,29 +120,32 @@ def test_no_more_than_max_pending_are_launched_ahead(api: Api, opened: Open) -> 
 def test_a_stop_before_the_pod_is_there(api: Api, opened: Open) -> None:
     backend = opened()
     api.always["create"] = s.refuse(429, retry_after="1")
-    thread = threading.Thread(target=backend.launch, args=(order(),), daemon=True)
-    thread.start()
+    launched = in_background(backend.launch, order())
     api.wait_for("create", 1)
     backend.stop([order().id], grace_s=1)
-    thread.join(60)
+    launched.result(60)
     (one,) = finished(backend)
     assert classify(one.departure, started=False, patched=False).loss is LossClass.TERMINATED
     assert api.pods == {}
 
 
-@pytest.mark.parametrize("full", ["pending", "refused"])
-def test_a_launch_that_waits_is_withdrawn_and_what_was_launched_goes_on(api: Api, opened: Open, full: str) -> None:
+def without_room(api: Api, opened: Open, full: str) -> KubernetesBackend:
+    """After one launch: as many pods as may be are pending, or the namespace's quota is used up."""
     backend = opened(max_pending=1 if full == "pending" else 10)
     backend.launch(order(0))
     if full == "refused":
         api.always["create"] = s.refuse(403, "Forbidden", "exceeded quota: trials, used: pods=5, limited: pods=5")
-    thread = threading.Thread(target=backend.launch, args=(order(1),), daemon=True)
-    thread.start()
+    return backend
+
+
+@pytest.mark.parametrize("full", ["pending", "refused"])
+def test_a_launch_that_waits_is_withdrawn_and_what_was_launched_goes_on(api: Api, opened: Open, full: str) -> None:
+    backend = without_room(api, opened, full)
+    launched = in_background(backend.launch, order(1))
     time.sleep(0.5)
-    assert thread.is_alive()
+    assert not launched.done()
     backend.withdraw([order(0).id, order(1).id])
-    thread.join(60)
-    assert not thread.is_alive()
+    launched.result(60)
     (one,) = finished(backend)
     loss = classify(one.departure, started=False, patched=False)
     assert (one.id, loss.loss) == (order(1).id, LossClass.TERMINATED)
@@ -155,20 +157,44 @@ def test_a_launch_that_waits_is_withdrawn_and_what_was_launched_goes_on(api: Api
 def test_a_launch_that_found_no_room_is_given_back_before_its_signatures_end(
     api: Api, opened: Open, full: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    backend = opened(max_pending=1 if full == "pending" else 10)
-    backend.launch(order(0))
-    if full == "refused":
-        api.always["create"] = s.refuse(403, "Forbidden", "exceeded quota: trials, used: pods=5, limited: pods=5")
+    backend = without_room(api, opened, full)
     with monkeypatch.context() as hurried:
-        hurried.setattr("trialfleet_controller.kube.backend.LAUNCH_S", 1.0)
+        hurried.setattr("trialfleet_controller.backends.kube.backend.LAUNCH_S", 1.0)
         with pytest.raises(TooLate):
             backend.launch(order(1))
     assert backend.poll(0) == [], "it is not over: it has not begun"
     api.always.clear()
     api.report(name_of(backend, 0), "Running", *running())
-    eventually(lambda: backend.slots == 1 + (1 if full == "pending" else 9))
+    wait_until(lambda: backend.slots == 1 + (1 if full == "pending" else 9))
     backend.launch(Order(order(1).id, b"{}", "https://store.example/again"))
     assert "https://store.example/again" in str(api.pods[name_of(backend, 1)])
+
+
+def test_launches_follow_the_dispatchers_rate_alone(api: Api, opened: Open) -> None:
+    backend = opened(creates_per_s=0.01, creates_burst=1)
+    began = time.monotonic()
+    for n in range(3):
+        backend.launch(order(n))
+    assert time.monotonic() - began < 60, "the dispatcher has counted them: a second limit would last 200 s"
+    assert len(api.pods) == 3
+
+
+def test_a_withdrawal_is_forgotten_when_no_create_of_before_can_succeed_any_more(
+    api: Api, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a controller that withdraws for weeks would remember all of it."""
+    monkeypatch.setattr("trialfleet_controller.backends.kube.launcher.WITHDRAWN_S", 2.0)
+    backend = opened()
+    backend.withdraw([order(0).id])
+    backend.stop([order(1).id], grace_s=1)
+    backend.launch(order(0))
+    assert finished(backend)[0].id == order(0).id
+    assert api.pods == {}, "not yet"
+    time.sleep(2.0)
+    backend.poll(0)
+    for n in (0, 1):
+        backend.launch(order(n))
+    assert len(api.pods) == 2
 
 
 def test_a_stop_deletes_and_the_exit_code_tells(api: Api, opened: Open) -> None:
@@ -189,12 +215,12 @@ def test_a_stop_deletes_and_the_exit_code_tells(api: Api, opened: Open) -> None:
 
 
 def test_a_deletion_that_fails_is_tried_again(api: Api, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trialfleet_controller.kube.sweeper.AGAIN_S", 0.2)
+    monkeypatch.setattr("trialfleet_controller.backends.kube.pod_cleaner.AGAIN_S", 0.2)
     backend = opened()
     backend.launch(order())
     api.faults["delete"].extend([s.refuse(500), s.drop])
     api.report(name_of(backend), "Succeeded", *exited(0))
     finished(backend)
     backend.settled(order().id)
-    eventually(lambda: backend.poll(0.05) == [] and not api.pods)
+    wait_until(lambda: backend.poll(0.05) == [] and not api.pods)
     assert api.count("delete") == 3

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import scripted_api as s
-from scripted_api import Api
 
-from trialfleet_controller.kube.client import Client
-from trialfleet_controller.kube.errors import Expired, Forbidden, NotFound, Throttled, Unreachable
-from trialfleet_runner.errors import OperatorError
+from tests.support import scripted_api as s
+from tests.support.scripted_api import Api
+from trialfleet_controller.backends.kube.api_requests import PODS
+from trialfleet_controller.backends.kube.client import Client
+from trialfleet_controller.backends.kube.errors import Expired, Forbidden, NotFound, Throttled, Unreachable
+from trialfleet_ledger.errors import OperatorError
 
 
 def test_answers_become_typed_errors(api: Api, client: Client) -> None:
@@ -26,14 +27,22 @@ def test_answers_become_typed_errors(api: Api, client: Client) -> None:
     for fault, error in rows:
         api.faults["get"].append(fault)
         with pytest.raises(error):
-            client.get_pod("trials", "a")
+            client.call(PODS.get("trials", "a"))
+
+
+def test_a_wait_that_the_server_asks_for_holds_for_every_caller(api: Api, client: Client) -> None:
+    assert client.throttled_s == 0
+    api.faults["get"].append(s.refuse(429, retry_after="60"))
+    with pytest.raises(Throttled):
+        client.call(PODS.get("trials", "a"))
+    assert 50 < client.throttled_s <= 60
 
 
 def test_a_server_that_says_nothing_is_given_up(api: Api, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trialfleet_controller.kube.client.READ_S", 0.3)
+    monkeypatch.setattr("trialfleet_controller.backends.kube.client.READ_S", 0.3)
     api.faults["get"].append(s.hang(60))
     with pytest.raises(Unreachable):
-        client.get_pod("trials", "a")
+        client.call(PODS.get("trials", "a"))
 
 
 def test_a_kubeconfig_with_a_token(api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,13 +66,13 @@ current-context: here
 
     api.faults["get"].append(hear)
     client = Client.connect("here")
-    client.get_pod("trials", "a")
+    client.call(PODS.get("trials", "a"))
     assert heard == ["Bearer s3cr3t-token"]
     api.faults["get"].append(s.refuse(500, "InternalError", "boom"))
     with pytest.raises(Unreachable) as caught:
-        client.get_pod("trials", "a")
+        client.call(PODS.get("trials", "a"))
     assert "s3cr3t" not in f"{caught.value!r} {caught.value} {client!r} {vars(client)}"
-    with pytest.raises(OperatorError, match="no context is called 'there'"):
+    with pytest.raises(OperatorError, match="there is no context 'there'"):
         Client.connect("there")
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 import time
+from functools import partial
 from typing import Any
 
 import pytest
-import scripted_api as s
-from scripted_api import Api
 
-from trialfleet_controller.kube import names
-from trialfleet_controller.kube.client import Client
-from trialfleet_controller.kube.launcher import Launcher
-from trialfleet_controller.kube.rate import TokenBucket
-from trialfleet_runner.errors import OperatorError
+from tests.support import scripted_api as s
+from tests.support.scripted_api import Api
+from tests.support.waiting import in_background
+from trialfleet_controller.backends.kube import names
+from trialfleet_controller.backends.kube.client import Client
+from trialfleet_controller.backends.kube.launcher import Launcher
+from trialfleet_ledger.errors import OperatorError
 
 
 def manifest_of(name: str = "t-a-a1", *, spec: str = "s1", campaign: str = "c1") -> dict[str, Any]:
@@ -29,7 +29,7 @@ def told() -> list[str]:
 
 @pytest.fixture
 def launcher(client: Client, told: list[str]) -> Launcher:
-    return Launcher(client, "trials", TokenBucket(rate=100, burst=100), tell=told.append, refused_s=1.0)
+    return Launcher(client, "trials", tell=told.append, refused_s=1.0)
 
 
 def wait(seconds: float) -> bool:
@@ -106,16 +106,16 @@ def test_a_name_that_becomes_free_while_we_look_is_taken(api: Api, launcher: Lau
     assert launcher.create(manifest_of(), wait=wait) is not None
 
 
-def test_no_rate_is_exceeded_by_many_threads(api: Api, client: Client, told: list[str]) -> None:
-    launcher = Launcher(client, "trials", TokenBucket(rate=10, burst=2), tell=told.append)
+def test_a_wait_that_the_server_asks_one_launch_for_holds_for_all(api: Api, launcher: Launcher) -> None:
+    api.faults["create"].append(s.refuse(429, "TooManyRequests", retry_after="2"))
+    create = partial(launcher.create, wait=wait)
+    launched = [in_background(create, manifest_of("p0"))]
+    api.wait_for("create", 1)
+    time.sleep(0.2)  # its answer arrives
     started = time.monotonic()
-    threads = [
-        threading.Thread(target=launcher.create, args=(manifest_of(f"p{n}"),), kwargs={"wait": wait})
-        for n in range(16)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(api.pods) == 16
-    assert time.monotonic() - started >= 14 / 10 - 0.05
+    launched += [in_background(create, manifest_of(f"p{n}")) for n in range(1, 4)]
+    for each in launched:
+        each.result()
+    assert len(api.pods) == 4
+    assert time.monotonic() - started >= 1.5
+    assert api.count("create") == 5

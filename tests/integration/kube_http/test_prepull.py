@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import pytest
-from scripted_api import Api
 
-from tests.integration.kube_http.pods import eventually
-from trialfleet_controller.kube.client import Client
+from tests.support.scripted_api import Api
+from tests.support.waiting import in_background, wait_until
+from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.operate import prepull as pulling
 from trialfleet_controller.operate.prepull import Pulled, prepull
-from trialfleet_runner.campaign import KubernetesSpec
+from trialfleet_ledger.campaign import KubernetesSpec
 
 KUBE = {"image": "trialfleet-runner:1", "namespaces": ("trials",), "graces": {"image_pull_s": 0.5}}
 
 
-def begun(client: Client, done: list[Pulled]) -> threading.Thread:
+def begun(client: Client, done: list[Pulled]) -> Future[object]:
     kube = KubernetesSpec.model_validate(KUBE)
-    thread = threading.Thread(target=prepull, args=(client, kube, ["nowhere"]), kwargs={"tell": done.append})
-    thread.start()
-    return thread
+    return in_background(partial(prepull, client, kube, ["nowhere"], tell=done.append))
 
 
 def only(api: Api) -> dict[str, Any]:
@@ -29,22 +28,18 @@ def only(api: Api) -> dict[str, Any]:
     return dict(pod)
 
 
-def test_a_node_that_is_not_there(api: Api, client: Client) -> None:
-    """The cluster's own sweeper deletes pods of such nodes."""
+def test_a_pod_that_somebody_deletes(api: Api, client: Client) -> None:
     done: list[Pulled] = []
-    thread = begun(client, done)
-    eventually(lambda: len(api.pods) == 1)
+    run = begun(client, done)
+    wait_until(lambda: len(api.pods) == 1)
     api.remove(only(api)["metadata"]["name"])
-    thread.join(60)
-    assert not thread.is_alive()
-    assert [(one.node, "is there such a node?" in str(one.trouble)) for one in done] == [("nowhere", True)]
+    run.result(60)
+    assert [(one.node, one.trouble) for one in done] == [("nowhere", "its pod was deleted")]
 
 
 def test_a_kubelet_that_is_silent(api: Api, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulling, "_BEYOND_S", 0.5)
     done: list[Pulled] = []
-    thread = begun(client, done)
-    thread.join(60)
-    assert not thread.is_alive()
+    begun(client, done).result(60)
     assert [(one.node, "is the node there, and ready?" in str(one.trouble)) for one in done] == [("nowhere", True)]
-    eventually(lambda: not api.pods)
+    wait_until(lambda: not api.pods)

@@ -6,28 +6,29 @@ import time
 from dataclasses import replace
 
 import pytest
-import scripted_api as s
-from scripted_api import Api
 
-from tests.integration.kube_http.pods import QUICK, eventually
-from tests.unit.controller.kube.lab import raw_pod
-from trialfleet_controller.kube.cache import Change, Kind
-from trialfleet_controller.kube.client import Client
-from trialfleet_controller.kube.errors import Forbidden
-from trialfleet_controller.kube.reflector import Pace, Reflector
+from tests.integration.kube_http.pods import QUICK
+from tests.support import scripted_api as s
+from tests.support.raw_pods import raw_pod
+from tests.support.scripted_api import Api
+from tests.support.waiting import wait_until
+from trialfleet_controller.backends.kube.client import Client
+from trialfleet_controller.backends.kube.errors import Forbidden
+from trialfleet_controller.backends.kube.pod_cache import ChangeKind, PodChange
+from trialfleet_controller.backends.kube.reflector import Reflector, WatchIntervals
 
 
 class Following:
     """A reflector with all that it said."""
 
-    def __init__(self, client: Client, pace: Pace = QUICK) -> None:
-        self.changes: list[Change] = []
+    def __init__(self, client: Client, intervals: WatchIntervals = QUICK) -> None:
+        self.changes: list[PodChange] = []
         self.told: list[str] = []
         self.reflector = Reflector(
-            client, "trials", "a=b", on_changes=self.changes.extend, tell=self.told.append, pace=pace
+            client, "trials", "a=b", on_changes=self.changes.extend, tell=self.told.append, intervals=intervals
         )
 
-    def kinds(self, name: str) -> list[tuple[Kind, str]]:
+    def kinds(self, name: str) -> list[tuple[ChangeKind, str]]:
         return [(change.kind, change.pod.uid) for change in self.changes if change.pod.name == name]
 
     def __enter__(self) -> Following:
@@ -48,9 +49,9 @@ def test_a_listing_comes_in_pages_and_events_follow(api: Api, client: Client) ->
         assert api.count("list") == 3
         api.happen("ADDED", raw_pod("late", uid="u9"))
         api.remove("p0")
-        eventually(lambda: len(following.changes) == 7)
-    assert following.kinds("late") == [(Kind.ADDED, "u9")]
-    assert following.kinds("p0")[-1] == (Kind.DELETED, "u0")
+        wait_until(lambda: len(following.changes) == 7)
+    assert following.kinds("late") == [(ChangeKind.ADDED, "u9")]
+    assert following.kinds("p0")[-1] == (ChangeKind.DELETED, "u0")
     assert following.told == []
 
 
@@ -65,12 +66,12 @@ def test_what_vanished_and_what_was_made_again_unseen_comes_with_the_next_listin
         api.happen("ADDED", raw_pod("b", uid="b2"), told=False)
 
     api.faults["watch"].append(s.stream(then=unseen))
-    pace = Pace(watch_s=(1, 2), pause_s=(0.01, 0.02), reconcile_s=(0.0, 0.01), too_short_s=0)
-    with Following(client, pace) as following:
-        eventually(lambda: (Kind.DELETED, "a1") in following.kinds("a"))
-        eventually(lambda: len(following.kinds("b")) == 3)
-    assert following.kinds("b") == [(Kind.ADDED, "b1"), (Kind.DELETED, "b1"), (Kind.ADDED, "b2")]
-    assert following.kinds("c") == [(Kind.ADDED, "c1")]
+    intervals = WatchIntervals(watch_s=(1, 2), pause_s=(0.01, 0.02), reconcile_s=(0.0, 0.01), too_short_s=0)
+    with Following(client, intervals) as following:
+        wait_until(lambda: (ChangeKind.DELETED, "a1") in following.kinds("a"))
+        wait_until(lambda: len(following.kinds("b")) == 3)
+    assert following.kinds("b") == [(ChangeKind.ADDED, "b1"), (ChangeKind.DELETED, "b1"), (ChangeKind.ADDED, "b2")]
+    assert following.kinds("c") == [(ChangeKind.ADDED, "c1")]
 
 
 @pytest.mark.parametrize("how", [s.refuse(410, "Expired"), s.stream(s.EXPIRED)], ids=["status", "in-stream"])
@@ -83,7 +84,7 @@ def test_an_expired_version_is_never_used_again(api: Api, client: Client, how: s
 
     api.faults["watch"].append(unseen_and_expired)
     with Following(client) as following:
-        eventually(lambda: bool(following.kinds("b")), what="a listing after 410")
+        wait_until(lambda: bool(following.kinds("b")), what="a listing after 410")
         api.wait_for("watch", 2)
     first, second, *_ = (seen.query["resourceVersion"] for seen in api.requests if seen.verb == "watch")
     assert int(second) > int(first)
@@ -114,13 +115,13 @@ def test_errors_back_off_and_are_told_once(api: Api, client: Client, how: s.Faul
     with Following(client) as following:
         time.sleep(4)
         api.wait_for("watch", 2)
-        eventually(lambda: bool(following.told))
+        wait_until(lambda: bool(following.told))
         assert api.count("watch") <= 25
         assert len(following.told) == 1
         del api.always["watch"]
         api.happen("ADDED", raw_pod("a", uid="a1"))
-        eventually(lambda: bool(following.kinds("a")), within_s=60)
-        eventually(lambda: following.told[-1] == "the API server answers again")
+        wait_until(lambda: bool(following.kinds("a")), within_s=60)
+        wait_until(lambda: following.told[-1] == "the API server answers again")
     assert len(following.told) == 2
 
 
@@ -135,13 +136,13 @@ def test_a_throttled_listing_waits_as_it_is_told(api: Api, client: Client) -> No
 def test_a_half_open_watch_ends_by_the_clients_own_clock(
     api: Api, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trialfleet_controller.kube.client.WATCH_SLACK_S", 1.0)
-    api.faults["watch"].append(s.silent_stream(120))
-    pace = Pace(watch_s=(1, 1), pause_s=(0.01, 0.02))
-    with Following(client, pace) as following:
+    monkeypatch.setattr("trialfleet_controller.backends.kube.client.WATCH_SLACK_S", 1.0)
+    api.faults["watch"].append(s.stream(then=s.hang(120)))
+    intervals = WatchIntervals(watch_s=(1, 1), pause_s=(0.01, 0.02))
+    with Following(client, intervals) as following:
         assert following.reflector.wait_synced(20)
         api.happen("ADDED", raw_pod("a", uid="a1"))
-        eventually(lambda: bool(following.kinds("a")), within_s=60)
+        wait_until(lambda: bool(following.kinds("a")), within_s=60)
         silent = next(seen.at for seen in api.requests if seen.verb == "watch")
         assert 1.5 < time.monotonic() - silent < 60
     assert api.count("list") == 1, "the version is as good as before"
@@ -167,13 +168,13 @@ def test_repeated_and_unfinished_events(api: Api, client: Client) -> None:
     api.faults["watch"].append(s.stream(event, event, {**event, "type": "MODIFIED"}, then=half))
     with Following(client) as following:
         api.wait_for("watch", 2)
-    assert following.kinds("a") == [(Kind.ADDED, "a1")]
+    assert following.kinds("a") == [(ChangeKind.ADDED, "a1")]
 
 
 def test_a_reflector_that_may_not_list_says_so_to_who_polls(api: Api, client: Client) -> None:
     api.always["list"] = s.refuse(403, "Forbidden", 'pods is forbidden: User "x" cannot list resource "pods"')
     with Following(client) as following:
-        eventually(lambda: following.reflector.failure is not None)
+        wait_until(lambda: following.reflector.failure is not None)
         assert isinstance(following.reflector.failure, Forbidden)
 
 
@@ -185,7 +186,7 @@ def test_a_refusal_while_the_server_starts_is_waited_out(api: Api, client: Clien
 
 
 def test_a_watch_is_left_at_once_when_asked_to_stop(api: Api, client: Client) -> None:
-    following = Following(client, Pace(watch_s=(200, 200)))
+    following = Following(client, WatchIntervals(watch_s=(200, 200)))
     with following:
         api.wait_for("watch", 1)
         time.sleep(0.2)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
-import scripted_api as s
-from scripted_api import Api
 
-from tests.integration.kube_http.pods import TRIALS, Open, eventually, exited, finished, name_of, order, running
-from tests.unit.controller.kube.lab import IMAGE_ID, kube_plan, status
-from trialfleet_controller.classify import classify
-from trialfleet_controller.kube import names
-from trialfleet_controller.kube.backend import KubernetesBackend
-from trialfleet_controller.kube.client import Client
-from trialfleet_controller.kube.owner import ensure_owner
-from trialfleet_controller.machine import Liveness
-from trialfleet_runner.contract import LossClass, Start
-from trialfleet_runner.errors import OperatorError
+from tests.integration.kube_http.pods import TRIALS, Open, exited, finished, name_of, order, running
+from tests.support import records
+from tests.support import scripted_api as s
+from tests.support.plans import IMAGE_ID, kube_plan
+from tests.support.raw_pods import status
+from tests.support.scripted_api import Api
+from tests.support.waiting import wait_until
+from trialfleet_controller.backends.kube import names
+from trialfleet_controller.backends.kube.backend import KubernetesBackend
+from trialfleet_controller.backends.kube.client import Client
+from trialfleet_controller.backends.kube.owner import CampaignOwner
+from trialfleet_controller.backends.protocol import Liveness
+from trialfleet_controller.backends.runner_termination import classify
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import LossClass, Start
 
 
 def test_pods_that_may_run_in_another_cluster_are_not_started_here(api: Api, client: Client) -> None:
@@ -25,20 +29,20 @@ def test_pods_that_may_run_in_another_cluster_are_not_started_here(api: Api, cli
     plan = kube_plan(namespaces=("trials",))
     for _ in range(2):
         with pytest.raises(OperatorError, match="not in this cluster"):
-            ensure_owner(client, "trials", plan, "s3://b/p", begun=lambda: True)
+            CampaignOwner(client, "trials", plan, "s3://b/p").ensure(begun=lambda: True)
         assert not api.config_maps
-    first = ensure_owner(client, "trials", plan, "s3://b/p")
-    assert ensure_owner(client, "trials", plan, "s3://b/p", begun=lambda: True) == first
+    first = CampaignOwner(client, "trials", plan, "s3://b/p").ensure()
+    assert CampaignOwner(client, "trials", plan, "s3://b/p").ensure(begun=lambda: True) == first
 
 
 def test_a_dispatcher_beside_this_one_may_begin_while_this_one_looks(api: Api, client: Client) -> None:
     plan = kube_plan(namespaces=("trials",))
 
     def begun() -> bool:
-        ensure_owner(client, "trials", plan, "s3://b/p")
+        CampaignOwner(client, "trials", plan, "s3://b/p").ensure()
         return True
 
-    assert ensure_owner(client, "trials", plan, "s3://b/p", begun=begun).name in api.config_maps
+    assert CampaignOwner(client, "trials", plan, "s3://b/p").ensure(begun=begun).name in api.config_maps
 
 
 def test_failed_pods_are_kept_for_a_look(api: Api, opened: Open) -> None:
@@ -48,23 +52,12 @@ def test_failed_pods_are_kept_for_a_look(api: Api, opened: Open) -> None:
         api.report(name_of(backend, n), "Failed", *exited(1))
         finished(backend)
         backend.settled(order(n).id)
-    eventually(lambda: backend.poll(0.05) == [] and len(api.pods) == 1)
+    wait_until(lambda: backend.poll(0.05) == [] and len(api.pods) == 1)
     assert name_of(backend, 2) in api.pods
 
 
 def started(n: int, uid: str, attempt: int = 1) -> Start:
-    return Start(
-        trial=TRIALS[n],
-        attempt=attempt,
-        nonce="n",
-        at=0,
-        host="pod",
-        boot_id="b",
-        pid=1,
-        scratch="/s",
-        isolation="container",
-        pod=uid,
-    )
+    return records.start(trial=TRIALS[n], attempt=attempt, pod=uid)
 
 
 def test_the_next_controller_adopts_what_runs(api: Api, opened: Open) -> None:
@@ -92,7 +85,7 @@ def test_the_next_controller_adopts_what_runs(api: Api, opened: Open) -> None:
 def test_before_the_first_listing_nothing_is_adopted_and_nobody_waits(
     api: Api, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trialfleet_controller.kube.backend.FIRST_LISTING_S", 0.1)
+    monkeypatch.setattr("trialfleet_controller.backends.kube.backend.FIRST_LISTING_S", 0.1)
     first = opened()
     first.launch(order())
     start = started(0, api.pods[name_of(first)]["metadata"]["uid"])
@@ -105,7 +98,7 @@ def test_before_the_first_listing_nothing_is_adopted_and_nobody_waits(
     assert second.alive(start) is Liveness.UNKNOWN, "its last words would be lost"
     assert time.monotonic() - began < 8, "less than a first listing may take"
     del api.always["list"]
-    eventually(lambda: second.adopt(order().id, start))
+    wait_until(lambda: second.adopt(order().id, start))
     assert finished(second)[0].departure.code == 1
 
 
@@ -124,7 +117,7 @@ def test_a_pod_that_a_lost_node_never_ends_is_given_up_once_and_stays_so(api: Ap
     def on_a_lost_node(backend: KubernetesBackend) -> Start:
         (one,) = finished(backend)
         loss = classify(one.departure, started=True, patched=False)
-        assert (loss.loss, "never said that it ended" in loss.message) == (LossClass.NODE_LOST, True)
+        assert (loss.loss, "never reported that it ended" in loss.message) == (LossClass.NODE_LOST, True)
         start = started(0, api.pods[name_of(backend)]["metadata"]["uid"])
         assert backend.alive(start) is Liveness.GONE
         assert not backend.adopt(order().id, start)
@@ -182,7 +175,7 @@ def test_the_owner_is_made_once_and_never_taken_from_another_campaign(api: Api, 
 def test_an_api_server_that_starts_late_is_waited_for(api: Api, opened: Open) -> None:
     api.faults["post"].extend([s.drop, s.refuse(503), s.refuse(403, "Forbidden", "not yet")])
     opened()
-    assert api.count("post") == 4
+    assert api.count("post") == 5, "one each for the Job and the ConfigMap, and those that failed"
 
 
 def test_a_reflector_that_is_not_allowed_ends_the_poll(api: Api, opened: Open) -> None:
@@ -201,3 +194,35 @@ def test_another_image_than_planned_stops_its_pod(api: Api, opened: Open) -> Non
     assert one.departure.named is not None
     assert one.departure.named.halt == "campaign"
     assert api.pods == {}
+
+
+def owner_of(pod: dict[str, Any]) -> str:
+    (reference,) = pod["metadata"]["ownerReferences"]
+    return str(reference["uid"])
+
+
+def test_an_owner_that_was_deleted_is_made_again_and_named(api: Api, opened: Open) -> None:
+    backend = opened()
+    for n in (0, 1):
+        backend.launch(order(n))
+        api.report(name_of(backend, n), "Running", *running())
+    (config_map,) = api.config_maps
+    assert owner_of(api.pods[name_of(backend)]) == api.config_maps[config_map]["metadata"]["uid"]
+    del api.config_maps[config_map]
+    for n in (0, 1):
+        api.remove(name_of(backend, n))  # as the garbage collector does
+    for one in finished(backend, 2):
+        loss = classify(one.departure, started=True, patched=False)
+        assert loss.loss is LossClass.TERMINATED
+        assert f"ConfigMap {config_map} was deleted, and the controller made it again" in loss.message
+    backend.launch(order(2))
+    assert owner_of(api.pods[name_of(backend, 2)]) == api.config_maps[config_map]["metadata"]["uid"]
+
+
+def test_an_owner_that_is_there_is_not_blamed_for_a_deletion(api: Api, opened: Open) -> None:
+    backend = opened()
+    backend.launch(order())
+    api.report(name_of(backend), "Running", *running())
+    api.remove(name_of(backend))
+    (one,) = finished(backend)
+    assert classify(one.departure, started=True, patched=False).message == "the pod was deleted"

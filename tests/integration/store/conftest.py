@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.integration.store.emulator import emulator
-from tests.integration.store.places import MADE, REAL, STORES, Place, admin, bucket_at
-from trialfleet_runner.store.open import open_store
-from trialfleet_runner.store.protocol import Store
+from tests.support.s3_emulator import emulator
+from tests.support.stores import MADE, REAL, STORES, Place, admin, bucket_at
+from trialfleet_ledger.store.open import open_store
+from trialfleet_ledger.store.protocol import Store
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from tests.integration.store.places import QUICK, SIGNING, Place
-from trialfleet_runner import grants
-from trialfleet_runner.contract import PutGrant
-from trialfleet_runner.store.http import exchange
-from trialfleet_runner.store.protocol import Store, StoreError
+from tests.support.stores import QUICK, SIGNING, Place
+from trialfleet_ledger.records import PutGrant
+from trialfleet_ledger.store import grants
+from trialfleet_ledger.store.http import exchange
+from trialfleet_ledger.store.protocol import Store, StoreError
 
 
 def without_readback(grant: PutGrant) -> PutGrant:

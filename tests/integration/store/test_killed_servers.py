@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.integration.store.places import REAL, bucket_at
-from trialfleet_runner.store.open import open_store
+from tests.support.stores import REAL, bucket_at
+from trialfleet_ledger.store.open import open_store
 
 
 @pytest.mark.faults

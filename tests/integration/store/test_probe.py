@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.store.places import REAL, Place, admin, bucket_at
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.store.open import open_store
-from trialfleet_runner.store.patience import Patience
-from trialfleet_runner.store.probe import examine, probe
-from trialfleet_runner.store.protocol import Store
+from tests.support.stores import REAL, Place, admin, bucket_at
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.store.open import open_store
+from trialfleet_ledger.store.probe import examine, probe
+from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.store.retry_policy import Patience
 
 
 def test_the_probe_passes_and_leaves_nothing(place: Place, store: Store) -> None:

@@ -9,8 +9,8 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.integration.store.places import Place
-from trialfleet_runner.store.protocol import Store
+from tests.support.stores import Place
+from trialfleet_ledger.store.protocol import Store
 
 
 def test_threads_that_race_have_one_winner(store: Store) -> None:
@@ -29,7 +29,7 @@ def test_threads_that_race_have_one_winner(store: Store) -> None:
 
 RACE = """
 import json, multiprocessing, sys
-from trialfleet_runner.store.open import open_store
+from trialfleet_ledger.store.open import open_store
 url, endpoint, racers, games = sys.argv[1], sys.argv[2] or None, int(sys.argv[3]), int(sys.argv[4])
 open_store(url, endpoint=endpoint)  # imports, before the fork
 

@@ -6,14 +6,14 @@ import os
 
 import pytest
 
-from tests.integration.store.places import BUCKETS, SIGNING, Place, bucket_at
-from trialfleet_runner import grants
-from trialfleet_runner.contract import GetGrant
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.store.open import open_store
-from trialfleet_runner.store.patience import Patience
-from trialfleet_runner.store.probe import probe
-from trialfleet_runner.store.protocol import Store, StoreError
+from tests.support.stores import BUCKETS, SIGNING, Place, bucket_at
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import GetGrant
+from trialfleet_ledger.store import grants
+from trialfleet_ledger.store.open import open_store
+from trialfleet_ledger.store.probe import probe
+from trialfleet_ledger.store.protocol import Store, StoreError
+from trialfleet_ledger.store.retry_policy import Patience
 
 
 @BUCKETS

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from trialfleet_runner.store.clock import NEAR_S, StoreClock
-from trialfleet_runner.store.open import open_store
+from trialfleet_ledger.store.clock import NEAR_S, StoreClock
+from trialfleet_ledger.store.open import open_store
 
 
 @pytest.fixture

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.integration.store.places import BUCKETS, SIGNING, Place
-from tests.unit.analysis import ledger_fixture as made
-from trialfleet_analysis.power_command import power as power_command
+from tests.support import ledgers as made
+from tests.support.stores import BUCKETS, SIGNING, Place
+from trialfleet_analysis.power_cli.command import power as power_command
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_controller.commands.pull import pull as pull_command
-from trialfleet_runner.store import bulk
-from trialfleet_runner.store.directory import DirectoryStore
-from trialfleet_runner.store.protocol import Store
-from trialfleet_runner.store.s3 import S3Store
+from trialfleet_ledger.store import bulk
+from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.store.s3 import S3Store
 
 PLAN = made.lifelike_plan(reps=3, name="demo")
 
@@ -174,8 +174,8 @@ class TestTheFasterReader:
 
 @SIGNING
 def test_wrong_credentials_are_explained_by_boto3(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    from trialfleet_runner.errors import OperatorError
-    from trialfleet_runner.store.open import open_store
+    from trialfleet_ledger.errors import OperatorError
+    from trialfleet_ledger.store.open import open_store
 
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
     store = open_store(place.fresh().url, endpoint=place.endpoint)

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.integration.store.places import Place
-from trialfleet_runner import grants
-from trialfleet_runner.store.protocol import Store
+from tests.support.stores import Place
+from trialfleet_ledger.store import grants
+from trialfleet_ledger.store.protocol import Store
 
 # --- values -----------------------------------------------------------------------------------------
 

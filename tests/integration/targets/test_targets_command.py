@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from made_repository import Made, shop
 
+from tests.support.git_repositories import Made, shop
 from trialfleet_targets.command import targets
 
 PROMPT = "The cookie of the session is renewed too late, renew it before"
@@ -141,7 +141,7 @@ def test_what_the_operator_can_mend(made: Made, tmp_path: Path) -> None:
     assert "has no commit yet" in refused(run("index", str(empty.folder)))
     assert "has no commit yet" in refused(run("evaluate", str(empty.folder)))
     empty.commit("one", a="x = 1\n")
-    assert "no commit of these repositories can be asked for" in refused(run("evaluate", str(empty.folder)))
+    assert "no usable commit in these repositories" in refused(run("evaluate", str(empty.folder)))
     assert "Usage" in refused(run("predict", str(made.folder)))
 
 

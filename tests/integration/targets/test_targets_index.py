@@ -11,11 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from made_repository import Made, shop
 
+from tests.support.git_repositories import Made, shop
 from trialfleet_targets.index import Index, index_at
 from trialfleet_targets.predict import predict
-from trialfleet_targets.reading import snapshot_at
+from trialfleet_targets.prediction import Symbol
+from trialfleet_targets.snapshot_reader import snapshot_at
 
 BOTH = ("default", "clarte")
 PROMPT = "The cookie of the session is renewed too late"
@@ -44,14 +45,13 @@ def test_what_an_index_says(made: Made) -> None:
         "shop/session.py": False,
         "tests/test_session.py": True,
     }
-    assert [(one.name, one.owner, one.line) for one in index.definitions("shop/session.py")] == [
-        ("Session", "", 1),
-        ("renew", "Session", 2),
-    ]
-    pairs = {(one.source, one.target) for one in index.edges}
+    assert index.symbols(index.paths.index("shop/session.py")) == (Symbol("Session", 1), Symbol("renew", 2))
+    snapshot = snapshot_at(made.folder)
+    pairs = {(one.source, one.target) for one in snapshot.edges}
     assert {("shop/cookies.py", "shop/session.py"), ("cmd/main.go", "cart/cart.go")} <= pairs
-    assert [one.subject for one in index.history][-1] == "Start the shop"
-    assert list(index.other_paths) == ["go.mod"]
+    assert sum(index.head["edges"].values()) == len(snapshot.edges)
+    assert [one.subject for one in snapshot.history][-1] == "Start the shop"
+    assert index.head["commits"] == len(snapshot.history)
 
 
 def test_later_commits_change_nothing(made: Made, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_an_older_index_is_built_again_and_said(
         patch.setattr(importlib.import_module("trialfleet_targets.index.build"), "version", lambda: "older")
         index_at(made.folder, cache=cache)
     found = index_at(made.folder, cache=cache, say=said.append)
-    assert said == ["the kept index is built again: it is by another version"]
+    assert said == ["the cached index is rebuilt: it was written by another version"]
     assert found.packed() == index_at(made.folder).packed()
 
 
@@ -182,8 +182,7 @@ def test_a_method_that_was_not_asked_for_is_added(made: Made, tmp_path: Path) ->
     first = index_at(made.folder, cache=cache)
     with pytest.raises(KeyError):
         first.section("clarte")
-    with pytest.raises(KeyError):
-        _ = first.edges
+    assert first.head["edges"] is None
     second = index_at(made.folder, cache=cache, methods=["clarte"])
     assert second.methods == ("clarte", "default")
     assert second.packed() == index_at(made.folder, methods=BOTH).packed()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from made_repository import Made, shop
 
+from tests.support.git_repositories import Made, shop
 from trialfleet_targets.evaluation.cases import cases
 from trialfleet_targets.evaluation.run import evaluate
 from trialfleet_targets.index import index_at
 from trialfleet_targets.predict import predict
 from trialfleet_targets.repository import Repository
+from trialfleet_targets.snapshot_reader import snapshot_at
 from trialfleet_targets.text.postings import Postings
 
 MESSAGE = "Zebras of the checkout are counted twice\n\nSee the gnus."
@@ -55,7 +56,7 @@ def test_words_of_the_fix_are_in_no_document_of_its_parent(made: Made) -> None:
     for prefix, word in (("past.messages", "zebra"), ("past.messages", "gnus"), ("files", "giraff")):
         assert Postings.restored(own, prefix).term(word) is not None
         assert Postings.restored(then, prefix).term(word) is None
-    assert not any("zebra" in one.subject.lower() for one in index_at(made.folder, parent).history)
+    assert not any("zebra" in one.subject.lower() for one in snapshot_at(made.folder, parent).history)
 
 
 def test_cases_are_asked_at_their_parents(made: Made) -> None:

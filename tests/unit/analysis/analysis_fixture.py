@@ -5,49 +5,45 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from trialfleet_analysis.continuous import BootstrapInterval, PermutationTest, SignedRankInterval
-from trialfleet_analysis.estimates import Estimand, Interval, Test
-from trialfleet_analysis.multiplicity import Attainability
-from trialfleet_analysis.repeats import RepeatsInterval
-from trialfleet_analysis.report.document.analysis import Analysis
-from trialfleet_analysis.report.document.contrasts import (
-    Adjusted,
+from trialfleet_analysis.analysis_plan.analyse import Analysis, Method, Repeats
+from trialfleet_analysis.analysis_plan.composition import Composition, DeliveryChange
+from trialfleet_analysis.analysis_plan.contrast import (
     BlockCompanion,
-    Composition,
     Contrast,
-    Declared,
-    DeliveryChange,
-    Equivalence,
-    Family,
-    Heterogeneity,
+    HeterogeneityFinding,
     LeaveOneOut,
     OnTasksLikeThese,
     OnTheseTasks,
-    Screen,
-    Subgroup,
-    Subgroups,
-    TaskEffect,
 )
-from trialfleet_analysis.report.document.measures import (
-    CostPerPass,
-    CostRatio,
-    Distribution,
-    Incidence,
-    MeasureContrast,
-    TimeToPass,
-)
-from trialfleet_analysis.report.document.missing import LossTest, Robustness, Scenario, Sensitivity
-from trialfleet_analysis.report.document.outlook import (
-    DeclaredPower,
-    Detectable,
+from trialfleet_analysis.analysis_plan.correction import AdjustedPValue, Family
+from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding
+from trialfleet_analysis.analysis_plan.measures import CostPerPass, CostRatio, Distribution, MeasureContrast
+from trialfleet_analysis.analysis_plan.power_summary import DeclaredPower, Detectable, More, PowerSummary
+from trialfleet_analysis.analysis_plan.screens import TaskEffect, TaskScreening
+from trialfleet_analysis.analysis_plan.sensitivity import (
     DriftCheck,
-    Method,
-    More,
-    Outlook,
-    Repeats,
+    LossTestFinding,
+    RobustnessFinding,
+    ScenarioFinding,
+    Sensitivity,
 )
-from trialfleet_analysis.report.document.timing import AfterFirstEdit, EditTiming, HitSplit, PhaseTurns, Timing
-from trialfleet_analysis.timing import HitGroup
+from trialfleet_analysis.analysis_plan.subgroups import Subgroup, Subgroups
+from trialfleet_analysis.analysis_plan.timing import (
+    AfterFirstEdit,
+    EditTiming,
+    HitSplit,
+    IncidenceFinding,
+    PhaseTurns,
+    TimeToPass,
+    Timing,
+)
+from trialfleet_analysis.statistics.comparisons import StratifiedTest
+from trialfleet_analysis.statistics.continuous import BootstrapInterval, PermutationTest, SignedRankInterval
+from trialfleet_analysis.statistics.estimates import Estimand, Interval, Test
+from trialfleet_analysis.statistics.multiplicity import Attainability
+from trialfleet_analysis.statistics.repeats import RepeatsInterval
+from trialfleet_analysis.statistics.timing import HitGroup
+from trialfleet_ledger.campaign import Primary
 
 ESTIMANDS: tuple[Estimand, Estimand] = ("these_tasks", "tasks_like_these")
 
@@ -61,8 +57,12 @@ def _test(draw: random.Random) -> Test:
     return Test(draw.random() ** 3, 3.0, "made", attainable_p=1e-6, n_informative=5)
 
 
+def _stratified(draw: random.Random) -> StratifiedTest:
+    return StratifiedTest(draw.random() ** 3, 3.0, "made", attainable_p=1e-6, n_informative=5, direction=1)
+
+
 def _contrast(draw: random.Random, treatment: str, control: str, role: str, tasks: list[str]) -> Contrast:
-    beside = None if role == "primary" else Adjusted("beside the primary", draw.random())
+    beside = None if role == "primary" else AdjustedPValue("beside the primary", draw.random())
     return Contrast(
         treatment=treatment,
         control=control,
@@ -74,25 +74,29 @@ def _contrast(draw: random.Random, treatment: str, control: str, role: str, task
             (DeliveryChange("inline", "added"), DeliveryChange("pull", "dropped")), ("{files: tree, pull: true}",)
         ),
         these_tasks=OnTheseTasks(
-            test=_test(draw),
+            test=_stratified(draw),
+            conflict=False,
             adjusted=beside,
             difference=_between(draw, "these_tasks", 0.12),
             agrees=draw.choice([True, True, False]),
             odds_ratio=Interval(2.4, 1.1, None, 0.95, 100, "made", "these_tasks", "unbounded: high"),
             strata=len(tasks),
             informative=len(tasks) - 1,
-            by_block=BlockCompanion(_test(draw), 50, 13, 5, 1),
+            over_width=1.02,
+            largest_size=0.057 if len(tasks) == 1 else None,
+            by_block=BlockCompanion(_stratified(draw), 50, 13, 5, 1),
         ),
         tasks_like_these=OnTasksLikeThese(
             test=_test(draw),
-            adjusted=Adjusted("beside the primary, like these", draw.random()),
+            adjusted=AdjustedPValue("beside the primary, like these", draw.random()),
             difference=_between(draw, "tasks_like_these", 0.2),
             leave_one_out=LeaveOneOut(0.1, 0.225, 0.058, 0.312),
             largest_task=tasks[0],
             largest_share=0.5,
+            moved=len(tasks),
             caveat="assumes no rare strong task effects",
         ),
-        heterogeneity=Heterogeneity(
+        heterogeneity=HeterogeneityFinding(
             0.039, _between(draw, "tasks_like_these", 0.3), _test(draw), _test(draw), None
         ),
     )
@@ -108,24 +112,24 @@ def made_analysis(
         _contrast(draw, name, control, role, tasks) for name, role in zip(others, roles, strict=False)
     )
     primary = declared and bool(contrasts)
-    frozen = Declared(others[0], control, "these_tasks", 0.05, 0.1, 0.15) if primary else None
+    frozen = Primary(treatment=others[0], control=control, margin=0.1, effect=0.15) if primary else None
     return Analysis(
         declared=frozen,
         monitored=False,
         contrasts=contrasts,
         families=(Family("beside the primary", "holm", 0.05, 7, ("one",)),) if contrasts else (),
         equivalence=tuple(
-            Equivalence(name, 0.1, 0.05, 0.01, 0.4, 0.4, _between(draw, name, 0.1), False, True, None)
+            EquivalenceFinding(name, 0.1, 0.05, 0.01, 0.4, 0.4, _between(draw, name, 0.1), False, True, None)
             for name in ESTIMANDS
             if primary
         ),
         subgroups=_subgroups(draw, tasks) if primary else (),
         screens=tuple(_screen(draw, one, tasks, reps) for one in contrasts),
         robustness=tuple(_robust(one, name) for one in contrasts[:1] for name in ESTIMANDS if primary),
-        sensitivities=(Sensitivity("per_protocol", 2, 3, _between(draw, "these_tasks", 0.1), _test(draw)),)
+        sensitivities=(Sensitivity("per_protocol", 2, 3, _between(draw, "these_tasks", 0.1), _stratified(draw)),)
         if primary
         else (),
-        loss_test=LossTest(
+        loss_test=LossTestFinding(
             _test(draw), 0.0004, tuple(conditions), (2,) * len(conditions), (50,) * len(conditions)
         ),
         measures=tuple(_measure(draw, one, key) for one in contrasts for key in ("turns", "agent_s", "cost_usd")),
@@ -143,7 +147,7 @@ def made_analysis(
         ),
         timing=_timing(draw, conditions),
         drift=_drift(draw, conditions[0]),
-        outlook=_outlook(len(tasks), reps) if contrasts else Outlook(None, _nothing(), None, (), (), ()),
+        outlook=_outlook(len(tasks), reps) if contrasts else PowerSummary(None, _nothing(), None, (), (), ()),
         repeats=tuple(_repeats(name, k) for name in conditions for k in (1, 3)),
         methods=(Method("a cell's rate", "Wilson's score interval"),),
     )
@@ -159,12 +163,12 @@ def _subgroups(draw: random.Random, tasks: list[str]) -> tuple[Subgroups, ...]:
         Subgroup(name, tuple(some), _between(draw, "these_tasks", 0.15))
         for name, some in (("issue", tasks[:half]), ("failing test", tasks[half:]))
     )
-    adjusted = Adjusted("interactions", 0.41)
+    adjusted = AdjustedPValue("interactions", 0.41)
     tested = Subgroups("prompt source", levels, _test(draw), adjusted, _test(draw), adjusted, None)
     return tested, Subgroups("difficulty", (), None, None, None, None, "not in the plan for 5 of 5 tasks")
 
 
-def _screen(draw: random.Random, contrast: Contrast, tasks: list[str], reps: int) -> Screen:
+def _screen(draw: random.Random, contrast: Contrast, tasks: list[str], reps: int) -> TaskScreening:
     effects: list[TaskEffect] = []
     for task in tasks:
         one, other = draw.randint(0, reps), draw.randint(0, reps)
@@ -189,18 +193,20 @@ def _screen(draw: random.Random, contrast: Contrast, tasks: list[str], reps: int
                 tasks_needed=3 if label is Attainability.NOT_ALONE else None,
             )
         )
-    return Screen(contrast.treatment, contrast.control, f"tasks of {contrast.name}", tuple(effects))
+    return TaskScreening(contrast.treatment, contrast.control, f"tasks of {contrast.name}", tuple(effects))
 
 
-def _robust(one: Contrast, estimand: Estimand) -> Robustness:
+def _robust(one: Contrast, estimand: Estimand) -> RobustnessFinding:
     scenarios = (
-        Scenario("as_measured", 0.16, 0.069, False, 1),
-        Scenario("complete_case", 0.135, 0.11, False, 1),
-        Scenario("lost_as_failed", 0.2, 0.026, True, 1),
-        Scenario("worst", -0.04, 0.24, False, -1),
-        Scenario("best", 0.22, 0.015, True, 1),
+        ScenarioFinding("as_measured", 0.16, 0.069, False, 1),
+        ScenarioFinding("complete_case", 0.135, 0.11, False, 1),
+        ScenarioFinding("lost_as_failed", 0.2, 0.026, True, 1),
+        ScenarioFinding("worst", -0.04, 0.24, False, -1),
+        ScenarioFinding("best", 0.22, 0.015, True, 1),
     )
-    return Robustness(one.treatment, one.control, estimand, 1, 5, scenarios, False, 3, estimand == "these_tasks")
+    return RobustnessFinding(
+        one.treatment, one.control, estimand, 1, 5, scenarios, False, 3, estimand == "these_tasks"
+    )
 
 
 def _measure(draw: random.Random, one: Contrast, key: str) -> MeasureContrast:
@@ -220,12 +226,12 @@ def _measure(draw: random.Random, one: Contrast, key: str) -> MeasureContrast:
             centre, centre - 4, centre + 4, 0.95, 100, "made", "these_tasks", monte_carlo_se=(0.06, 0.05)
         ),
         permutation=PermutationTest(0.2345, 3.0, "made", exact=False, resamples=9999, monte_carlo_se=0.0042),
-        permutation_adjusted=Adjusted("metrics", draw.random()),
+        permutation_adjusted=AdjustedPValue("metrics", draw.random()),
         shift=SignedRankInterval(
             -3.0, None, None, 0.95, 5, "made", "tasks_like_these", "5 differences reach .938"
         ),
         signed_rank=Test(0.5, 4.0, "made"),
-        signed_rank_adjusted=Adjusted("metrics, like these", None),
+        signed_rank_adjusted=AdjustedPValue("metrics, like these", None),
     )
 
 
@@ -234,9 +240,9 @@ def _ratio(one: Contrast) -> CostRatio:
     return CostRatio(one.treatment, one.control, these, replace(these, low=0.41, high=1.38))
 
 
-def _incidence(draw: random.Random, name: str) -> Incidence:
+def _incidence(draw: random.Random, name: str) -> IncidenceFinding:
     last = draw.uniform(0.2, 0.9)
-    return Incidence(
+    return IncidenceFinding(
         name, tuple(75.0 * n for n in range(1, 25)), tuple(last * (n / 24) ** 0.7 for n in range(1, 25))
     )
 
@@ -300,16 +306,16 @@ def _drift(draw: random.Random, alone: str) -> tuple[DriftCheck, ...]:
     )
 
 
-def _outlook(tasks: int, reps: int) -> Outlook:
+def _outlook(tasks: int, reps: int) -> PowerSummary:
     designs = ((tasks, reps), (tasks, 2 * reps), (tasks, 4 * reps), (2 * tasks, reps), (4 * tasks, reps))
     more = tuple(More(t, r, t * r, 1.6 / (t * r) ** 0.5, 1.2 / t**0.5 * (1 + 1 / r)) for t, r in designs)
-    return Outlook(
+    return PowerSummary(
         mean=0.6,
         icc=Interval(0.28, 0.1, 0.5, 0.95, 50, "made"),
         sigma_int=0.039,
         detectable=(
-            Detectable("these_tasks", tasks, reps, 0.8, 0.05, more[0].mde_these_tasks, None),
-            Detectable("tasks_like_these", tasks, reps, 0.8, 0.05, None, "more than 100 points"),
+            Detectable("these_tasks", tasks, reps, 0.8, 0.05, more[0].mde_these_tasks, None, 0.004),
+            Detectable("tasks_like_these", tasks, reps, 0.8, 0.05, None, "more than 100 points", None),
         ),
         more=more,
         declared=(

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trialfleet_analysis.plan_of_analysis.columns import Columns, Scheme
-from trialfleet_runner.campaign import Primary
-from trialfleet_runner.conditions import PRESETS, Condition
+from trialfleet_analysis.analysis_plan.columns import Columns, Scheme
+from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.conditions import PRESETS, Condition
 
 Rates = NDArray[np.float64]
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import random
 from base64 import b32encode
-from dataclasses import replace
+
+from rich.console import Console
 
 from tests.unit.analysis.analysis_fixture import made_analysis
-from trialfleet_analysis.estimates import EffectiveInterval, Interval
-from trialfleet_analysis.intervals import PooledInterval, clopper_pearson, wilson
 from trialfleet_analysis.losses import LossCount, LossMessage, LossRate
 from trialfleet_analysis.process import (
-    CHANNELS,
-    MEASURES,
     BlockResult,
     Channel,
     CoreSeconds,
@@ -23,11 +21,15 @@ from trialfleet_analysis.process import (
     VerdictCount,
 )
 from trialfleet_analysis.rates import CellResult, ConditionResult, LeftOut
-from trialfleet_analysis.report.document import ManifestLine, Progress, Refused, Report
-from trialfleet_analysis.report.words import answer, cautions
-from trialfleet_analysis.tables import TaskRow, Use
-from trialfleet_runner.contract import LossClass, Stop, Verdict
-from trialfleet_runner.stages import Stage
+from trialfleet_analysis.report.assemble import worded
+from trialfleet_analysis.report.campaign_report import CampaignProgress, ManifestLine, RefusedBundle, Report
+from trialfleet_analysis.report.terminal import show
+from trialfleet_analysis.statistics.estimates import EffectiveInterval, Interval
+from trialfleet_analysis.statistics.intervals import PooledInterval, clopper_pearson, wilson
+from trialfleet_analysis.tables.rows import CHANNELS, TaskRow, Use
+from trialfleet_ledger.records import LossClass, Stop, Verdict
+from trialfleet_ledger.stage_reached import Stage
+from trialfleet_runner.metric_table import REPORTED
 
 PROJECTS = ("ansible", "graphiti", "pdm", "luigi", "keras", "scrapy", "httpie", "black")
 BUGS = ("split-args-quoting", "edge-dates-none", "lock-groups-order", "env-vars-empty", "retry-backoff-cap")
@@ -43,6 +45,12 @@ def names(tasks: int, conditions: int) -> tuple[list[str], list[str]]:
     return of_tasks, of_conditions
 
 
+def on_terminal(report: Report, *, width: int = 80) -> str:
+    stream = io.StringIO()
+    show(report, Console(file=stream, width=width, force_terminal=False))
+    return stream.getvalue()
+
+
 def made(
     tasks: int = 6, conditions: int = 5, reps: int = 10, *, declared: bool = True, lost: float = 0.02
 ) -> Report:
@@ -55,7 +63,7 @@ def made(
         campaign="made-by-hand",
         banner=None,
         verified=True,
-        progress=Progress(
+        progress=CampaignProgress(
             interim=False,
             planned=len(cells) * reps,
             terminal=len(cells) * reps,
@@ -65,12 +73,15 @@ def made(
             complete_blocks=reps,
             beyond=0,
             cancelled=False,
+            out_of_time=False,
             looks=0,
             reps_in_plan=reps,
             extended_after_look=False,
         ),
         answer=(),
         cautions=(),
+        decision=None,
+        summary=(),
         analysis=made_analysis(draw, of_tasks, of_conditions, reps, declared=declared),
         tasks=tuple(TaskRow(task, Use.PRIMARY, None, True, "failing_test") for task in of_tasks),
         compared=tuple(of_tasks),
@@ -92,13 +103,13 @@ def made(
         loss_messages=(LossMessage(LossClass.EVICTED, Stage.MID_RUN, "node was drained", 7, "abc"),),
         metrics=tuple(
             Typical(
-                measure.key,
+                measure.name,
                 name,
                 draw.uniform(0, 1) if measure.unit == "share" else draw.uniform(1, 9e4),
                 50,
                 tasks,
             )
-            for measure in MEASURES
+            for measure in REPORTED
             for name in of_conditions
         ),
         core_seconds=CoreSeconds(50, 0.5, 2.2, 0.9, 3.6, 3.7),
@@ -111,7 +122,7 @@ def made(
             for channel in CHANNELS
         ),
         inline=(InlineText(of_conditions[-1], 40, 10, 4, 412.0, ("o200k",)),),
-        quarantined=(Refused("q" * 26, of_tasks[0], of_conditions[0], 1, "b", "its SHA-256 differs"),),
+        quarantined=(RefusedBundle("q" * 26, of_tasks[0], of_conditions[0], 1, "b", "its SHA-256 differs"),),
         unplanned=(),
         manifest=(
             ManifestLine("Campaign", "seed", "20261121"),
@@ -119,7 +130,7 @@ def made(
             ManifestLine("This report", "trialfleet", "0.1.0"),
         ),
     )
-    return replace(bare, answer=answer(bare), cautions=cautions(bare))
+    return worded(bare)
 
 
 def _cell(draw: random.Random, task: str, condition: str, reps: int, lost: float) -> CellResult:

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from tests.unit.analysis.columns_fixture import laid_out, scheme
-from trialfleet_analysis.plan_of_analysis.analyse import analyse
-from trialfleet_analysis.plan_of_analysis.measures import BUDGET, LEAST, MOST, shared_out
-from trialfleet_analysis.plan_of_analysis.money import costs
+from trialfleet_analysis.analysis_plan.analyse import analyse
+from trialfleet_analysis.analysis_plan.measures import BUDGET, LEAST, MOST, costs, shared_out
 
 NAN = np.nan
 RNG = np.random.default_rng(11)
@@ -26,7 +25,6 @@ def test_a_planted_saving_is_found_in_both_estimands() -> None:
     found = analyse(scheme(TASKS, reps=REPS), laid_out(PASSED, measures={"turns": TURNS}))
     [turns] = found.measures
     assert turns.mean_difference.estimate == pytest.approx(-5.0, abs=0.6)
-    assert turns.mean_difference.low is not None
     assert turns.mean_difference.low < -5 < (turns.mean_difference.high or 0) < 0
     assert turns.mean_difference.monte_carlo_se is not None
     assert (turns.permutation.p_value or 1) < 0.001
@@ -34,16 +32,8 @@ def test_a_planted_saving_is_found_in_both_estimands() -> None:
     assert turns.signed_rank.p_value == pytest.approx(2 / 2**TASKS)
     assert turns.shift.estimate == pytest.approx(-5.0, abs=0.6)
     assert (turns.tasks, turns.trials_treatment, turns.trials_control) == (TASKS, TASKS * REPS, TASKS * REPS)
-    assert turns.permutation_adjusted is not None
     assert turns.permutation_adjusted.family == "metrics, these tasks"
     assert {"metrics, these tasks", "metrics, tasks like these"} <= {family.id for family in found.families}
-
-
-def test_noise_alone_is_mostly_not_found() -> None:
-    metrics = {key: RNG.normal(0, 1, PASSED.shape) for key in ("turns", "agent_s", "wall_s", "output_tokens")}
-    found = analyse(scheme(TASKS, reps=REPS), laid_out(PASSED, measures=metrics)).measures
-    assert len(found) == 4
-    assert not any((one.permutation_adjusted.p_value or 1) < 0.05 for one in found if one.permutation_adjusted)
 
 
 def test_what_was_not_measured_is_left_out_and_counted() -> None:
@@ -64,7 +54,6 @@ def test_few_tasks_cannot_reach_alpha_and_are_named() -> None:
     found = analyse(scheme(3, reps=REPS), laid_out(PASSED[:3], measures={"turns": TURNS[:3]}))
     [turns] = found.measures
     assert turns.signed_rank.attainable_p == 0.25
-    assert turns.signed_rank_adjusted is not None
     assert turns.signed_rank_adjusted.p_value is None
     [family] = [family for family in found.families if family.id == "metrics, tasks like these"]
     assert (family.size, family.dropped) == (0, ("turns, intent_layer − none",))
@@ -79,7 +68,7 @@ def test_resampling_keeps_to_its_budget() -> None:
 
 
 def test_what_was_not_resampled_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trialfleet_analysis.plan_of_analysis.measures.BUDGET", 1)
+    monkeypatch.setattr("trialfleet_analysis.analysis_plan.measures.BUDGET", 1)
     fixed = scheme(TASKS, ("a", "b", "c"), reps=REPS)
     three = np.concatenate([PASSED, PASSED[:, :1]], axis=1)
     turns = np.concatenate([TURNS, TURNS[:, :1]], axis=1)

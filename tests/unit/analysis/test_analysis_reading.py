@@ -7,22 +7,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.unit.analysis.ledger_fixture import MID_RUN, NOW, Fate, plan, trials, write
-from trialfleet_analysis.plan_of_analysis.columns import Columns, Scheme, counted
-from trialfleet_analysis.plan_of_analysis.reading import columns_of, scheme_of
+from tests.support.ledgers import MID_RUN, NOW, Fate, plan, rows_of, trials, write
+from trialfleet_analysis.analysis_plan.columns import Columns, Scheme, counted
+from trialfleet_analysis.analysis_plan.reading import columns_of, scheme_of
 from trialfleet_analysis.report.make import make_report
-from trialfleet_analysis.tables.read import Campaign, open_campaign
-from trialfleet_runner.campaign import Plan, Primary
-from trialfleet_runner.contract import Delivery, Metrics, Stop, Trial, Verdict
-from trialfleet_runner.errors import OperatorError
+from trialfleet_analysis.report.warnings import cautions
+from trialfleet_analysis.tables.read import CampaignTables, open_campaign
+from trialfleet_ledger.campaign import Plan, Primary
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import Delivery, Metrics, Stop, Trial, Verdict
 
 
-def read(campaign: Campaign, compared: tuple[str, ...]) -> tuple[Scheme, Columns]:
+def read(campaign: CampaignTables, compared: tuple[str, ...]) -> tuple[Scheme, Columns]:
     found = scheme_of(campaign.frame, campaign.tasks, compared, monitored=campaign.interim)
     return found, columns_of(campaign.trials, found)
 
 
-def opened(root: Path, frozen: Plan, fate: Fate | None = None) -> Campaign:
+def opened(root: Path, frozen: Plan, fate: Fate | None = None) -> CampaignTables:
     return open_campaign(write(root, frozen, lambda t: fate or Fate()), frozen.campaign)
 
 
@@ -82,7 +83,6 @@ def test_what_the_plan_froze_is_the_scheme(tmp_path: Path) -> None:
         "difficulty": ("hard", None),
         "coverage of the anchor": ("covered", "not covered"),
     }
-    assert scheme.declared is not None
     assert (scheme.declared.margin, scheme.limit_s, scheme.seed) == (0.1, 60.0, 20261121)
 
 
@@ -93,15 +93,35 @@ def test_an_edited_plan_is_told_what_is_wrong(tmp_path: Path) -> None:
     assert caught.value.where == "demo/campaign.json"
 
 
-@pytest.mark.parametrize("metric", ["cost_usd", "agent_s", "turns", "tests_core_s"])
-def test_a_metric_below_zero_is_refused_by_the_name_of_its_trial(tmp_path: Path, metric: str) -> None:
+def test_files_that_were_cut_in_their_bundles_are_named(tmp_path: Path) -> None:
+    frozen = plan(("a",), reps=1)
+    store = write(tmp_path, frozen, lambda _: Fate(left_out={"patch.diff": 5}))
+    said = [caution for caution in cautions(make_report(store, "demo", now=NOW)) if "patch.diff" in caution]
+    assert len(said) == 1
+    assert said[0].startswith(
+        "patch.diff was too long and is cut in its bundle (2 trials): `trialfleet show` says"
+    )
+
+
+@pytest.mark.parametrize("value", [-1, 2**70])
+@pytest.mark.parametrize("metric", ["cost_usd", "agent_s", "exploration_turns", "tests_core_s"])
+def test_a_metric_that_cannot_be_is_left_out_of_its_trial_and_named(
+    tmp_path: Path, metric: str, value: int
+) -> None:
     frozen = plan(("a", "b"), reps=2)
     odd = trials(frozen)[3].id
 
     def fate(trial: Trial) -> Fate:
-        return Fate(metrics=Metrics.model_validate({metric: -1 if trial.id == odd else 1}))
+        return Fate(metrics=Metrics.model_construct(**{metric: value if trial.id == odd else 1}))
 
     store = write(tmp_path, frozen, fate)
-    with pytest.raises(OperatorError, match=f"{metric} is below 0 in 1 of 8 trials") as refused:
-        make_report(store, "demo", now=NOW)
-    assert refused.value.where == f"demo/outcomes/{odd}.json: scored.metrics.{metric}"
+    report = make_report(store, "demo", now=NOW)
+    told = next(line for line in report.manifest if line.group == "Metrics left out")
+    assert told.name == metric
+    assert told.value == f"{odd}: {-1 if value == -1 else 'not a number that can be counted'}"
+    assert any(f"Metric {metric} is left out" in caution for caution in cautions(report))
+    kept = open_campaign(store, "demo")
+    assert kept.source == "tables"
+    rows = {row.trial: row for row in rows_of(kept.trials)}
+    assert [row.left_out != [] for row in rows.values()] == [trial == odd for trial in rows]
+    assert all(vars(row)[metric] == (None if trial == odd else 1) for trial, row in rows.items())

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.unit.analysis.ledger_fixture import MID_RUN, Fate, plan, read, trials, write
-from trialfleet_analysis.asked import Asked
-from trialfleet_analysis.plan_of_analysis.asked import checked_contrasts
-from trialfleet_analysis.plan_of_analysis.composition import compose
-from trialfleet_analysis.report.document import Report
+from tests.support.ledgers import MID_RUN, Fate, plan, read, trials, write
+from trialfleet_analysis.analysis_plan.composition import checked_contrasts, compose
+from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.make import make_report
-from trialfleet_runner.campaign import Primary
-from trialfleet_runner.conditions import PRESETS, Condition
-from trialfleet_runner.contract import InlineSpec, Trial, Verdict
-from trialfleet_runner.errors import OperatorError
+from trialfleet_analysis.report.summary import answer, decided
+from trialfleet_analysis.report.warnings import cautions
+from trialfleet_analysis.statistics.comparisons import midp_size
+from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import InlineSpec, Metrics, Stop, Trial, Verdict
 
 FAILED = Fate(verdict=Verdict.FAILED)
 CONDITIONS = ("placebo", "none")
@@ -105,26 +108,19 @@ def test_an_aliased_contrast_names_the_missing_condition_and_may_be_a_package() 
 def test_a_contrast_asked_for_is_reported_beside_the_planned(tmp_path: Path) -> None:
     frozen = plan(("a", "b"), ("placebo", "none", "preamble_only"), reps=4, primary=PRIMARY)
     store = write(tmp_path, frozen, better)
-    made = make_report(store, "demo", now=0.0, asked=Asked(("preamble_only:none", "placebo:preamble_only"), True))
+    made = make_report(
+        store, "demo", now=0.0, contrasts=("preamble_only:none", "placebo:preamble_only"), packages=True
+    )
     assert [(one.name, one.role) for one in made.analysis.contrasts] == [
         ("placebo − none", "primary"),
         ("preamble_only − none", "secondary"),
         ("placebo − preamble_only", "asked"),
     ]
     with pytest.raises(OperatorError, match="no condition"):
-        make_report(store, "demo", now=0.0, asked=Asked(("placebo:nobody",)))
+        make_report(store, "demo", now=0.0, contrasts=("placebo:nobody",))
 
 
 # --- the answer -----------------------------------------------------------------------------------------
-
-
-def test_the_answer_is_one_sentence_with_all_that_it_needs(tmp_path: Path) -> None:
-    first, second = report(tmp_path).answer
-    assert first == (
-        "On these 3 tasks, placebo passed more often than none: 90.0% against 30.0%, a difference of +60.0 points "
-        "(95% interval +36.8 to +76.4), p < 0.0001; no first run was lost, so losses cannot have made this."
-    )
-    assert second.startswith("The other estimand, tasks like these, has no answer: every task has the same")
 
 
 def test_a_confounded_primary_comes_out_with_a_loud_caution(tmp_path: Path) -> None:
@@ -136,6 +132,34 @@ def test_a_confounded_primary_comes_out_with_a_loud_caution(tmp_path: Path) -> N
     assert "{files: tree}" in made.cautions[0]
 
 
+@pytest.mark.parametrize(
+    ("dead", "said"),
+    [(10, "in 10 of 10 measured trials"), (5, "in 5 of 10 measured trials"), (4, None), (0, None)],
+)
+def test_an_agent_that_broke_in_half_of_a_conditions_trials_is_said_above_the_answer(
+    tmp_path: Path, dead: int, said: str | None
+) -> None:
+    broke = Fate(verdict=Verdict.FAILED, stop=Stop.CRASHED, metrics=Metrics(files_changed=0))
+    crashed_late = Fate(verdict=Verdict.FAILED, stop=Stop.CRASHED, metrics=Metrics(turns=4, files_changed=1))
+
+    def fate(trial: Trial) -> Fate:
+        return broke if trial.condition == "none" and trial.rep < dead else crashed_late
+
+    made = read(write(tmp_path, plan(("a",), CONDITIONS, reps=10), fate))
+    assert [one.dead for one in made.dead_agents if one.condition == "none"] == [dead]
+    if said is None:
+        assert made.banner is None
+    else:
+        assert made.banner.startswith(f"Broken agent: {said} of none it crashed or ran out of memory")
+
+
+def test_conditions_with_a_broken_agent_are_one_sentence_next_to_the_agents_own_banner(tmp_path: Path) -> None:
+    broke = Fate(verdict=Verdict.FAILED, stop=Stop.MEMORY, metrics=Metrics(turns=0))
+    made = read(write(tmp_path, plan(("a",), CONDITIONS, reps=4, banner="A stand-in."), lambda t: broke))
+    assert "in 8 of 8 measured trials of placebo, none it" in made.banner
+    assert made.banner.endswith("A stand-in.")
+
+
 def test_losses_that_matter_are_in_the_answer(tmp_path: Path) -> None:
     def fate(trial: Trial) -> Fate:
         lost = trial.condition == "none" and trial.rep >= 5
@@ -143,10 +167,62 @@ def test_losses_that_matter_are_in_the_answer(tmp_path: Path) -> None:
 
     frozen = plan(("a", "b", "c"), CONDITIONS, reps=10, primary=PRIMARY)
     made = read(write(tmp_path, frozen, fate))
-    assert "15 lost first runs" in made.answer[0]
+    assert made.answer[0].endswith("Not robust: of the 15 lost first runs, 2 could change that decision.")
+    [row] = [row for row in made.summary if row.name == "Lost first runs"]
+    assert (row.declared.text, row.declared.note) == (
+        "not robust",
+        "2 of 15 lost first runs could change the decision",
+    )
     assert any("lost first runs unequally often" in caution for caution in made.cautions)
     [robust, _] = made.analysis.robustness
     assert (robust.missing_treatment, robust.missing_control) == (0, 15)
+
+
+def test_a_test_against_the_mean_difference_is_said_and_gives_no_direction(tmp_path: Path) -> None:
+    made = report(tmp_path)
+    [head, *others] = made.analysis.contrasts
+    test = replace(head.these_tasks.test, direction=-1)
+    turned = replace(head, these_tasks=replace(head.these_tasks, test=test, conflict=True))
+    opposed = replace(made, analysis=replace(made.analysis, contrasts=(turned, *others)))
+    assert answer(opposed) == (
+        "On these 3 tasks, placebo and none differ, but no direction can be stated: the test points to none, the "
+        "mean difference to placebo.",
+        "90.0% against 30.0%, a difference of +60.0 points (95% interval +36.8 to +76.4), p < 0.0001.",
+    )
+    assert decided(opposed) == "conflict"
+    assert any("point in opposite directions" in caution for caution in cautions(opposed))
+    assert not any("point in opposite directions" in caution for caution in made.cautions)
+
+
+def test_an_interval_that_saturated_tasks_widen_is_named(tmp_path: Path) -> None:
+    """One of four tasks moves, 2 of 10 to 7 of 10; the others never pass. Its own variances: (.16 + .21) / 9."""
+
+    def fate(trial: Trial) -> Fate:
+        return Fate() if trial.task == "a" and trial.rep < (7 if trial.condition == "placebo" else 2) else FAILED
+
+    made = read(write(tmp_path, plan(tuple("abcd"), CONDITIONS, reps=10, primary=PRIMARY), fate))
+    found, interval = made.headline.these_tasks, made.headline.these_tasks.difference
+    own = 2 * 1.959964 * math.sqrt((0.16 + 0.21) / 9) / 4
+    assert found.over_width == pytest.approx((interval.high - interval.low) / own, rel=1e-6)
+    said = f"it is {found.over_width:.1f} times as wide as the tasks’ own rates would make it"
+    [caution] = [caution for caution in made.cautions if caution.startswith("3 of 4 tasks passed all or nothing")]
+    assert said in caution
+
+
+def test_where_several_tasks_vary_no_interval_is_called_wide_and_no_size_is_named(tmp_path: Path) -> None:
+    made = report(tmp_path)
+    assert made.headline.these_tasks.over_width == pytest.approx(1, abs=0.2)
+    assert made.headline.these_tasks.largest_size is None
+    assert not any("times as wide" in caution or "With one task" in caution for caution in made.cautions)
+
+
+def test_a_single_task_says_how_often_its_test_rejects_at_most(tmp_path: Path) -> None:
+    made = report(tmp_path, tasks=("a",))
+    assert (
+        "With one task the mid-p test rejects in up to 4.2% of campaigns of this size in which nothing is there; "
+        "it was asked for 5.0%." in made.cautions
+    )
+    assert made.headline.these_tasks.largest_size == midp_size(10, 10)
 
 
 def test_while_it_runs_every_p_value_is_labelled(tmp_path: Path) -> None:
@@ -157,16 +233,8 @@ def test_while_it_runs_every_p_value_is_labelled(tmp_path: Path) -> None:
     assert made.analysis.monitored
     assert "not valid under monitoring" in made.answer[0]
     assert "no p-value is valid under monitoring" in made.cautions[0]
-    assert made.headline is not None
     assert made.headline.these_tasks.by_block.pairs == 27  # nine complete blocks of three tasks
     assert make_report(store, "demo", now=2.0).progress.looks == 1
-
-
-def test_without_a_declared_contrast_nothing_is_tested_in_the_answer(tmp_path: Path) -> None:
-    made = report(tmp_path, primary=None)
-    assert made.headline is None
-    assert "p =" not in " ".join(made.answer)
-    assert "unplanned" in made.answer[1]
 
 
 def test_few_tasks_are_a_caution_for_tasks_like_these(tmp_path: Path) -> None:
@@ -177,5 +245,9 @@ def test_few_tasks_are_a_caution_for_tasks_like_these(tmp_path: Path) -> None:
 
     frozen = plan(("a", "b", "c"), CONDITIONS, reps=10, primary=primary)
     made = read(write(tmp_path, frozen, fate))
-    assert made.answer[0].startswith("On tasks like these, judged by 3 tasks")
+    assert made.decision == "not_possible"
+    assert made.answer[0] == (
+        "No difference was shown between placebo and none on tasks like these, judged by 3 tasks: only 2 of 3 "
+        "tasks could distinguish them, and given their totals no result reaches p ≤ 0.05."
+    )
     assert any("assumes no rare strong task effects" in caution for caution in made.cautions)

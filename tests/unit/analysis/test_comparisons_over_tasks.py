@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from trialfleet_analysis.comparisons import (
+from trialfleet_analysis.statistics.comparisons import (
     breslow_day,
     equivalence,
     gail_simon,
@@ -19,18 +20,12 @@ from trialfleet_analysis.comparisons import (
     paired_t_on_tasks,
     variance_components,
 )
-from trialfleet_analysis.comparisons.heterogeneity import qualitative_p
-from trialfleet_analysis.estimates import Interval
-from trialfleet_analysis.intervals import newcombe, pooled_random
+from trialfleet_analysis.statistics.comparisons.heterogeneity import qualitative_p
+from trialfleet_analysis.statistics.intervals import newcombe, pooled_random
+
+limits = attrgetter("low", "high")
 
 rates = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=3, max_size=12)
-
-
-def limits(interval: Interval | None) -> tuple[float, float]:
-    assert interval is not None
-    assert interval.low is not None
-    assert interval.high is not None
-    return interval.low, interval.high
 
 
 @settings(max_examples=25, deadline=None)
@@ -48,7 +43,6 @@ def test_paired_t_agrees_with_scipy(found: list[tuple[int, int]], alternative: s
     )
     both_sides = stats.ttest_1samp(a - b, 0).confidence_interval()
     assert limits(ours.interval) == pytest.approx((max(-1, both_sides.low), min(1, both_sides.high)), abs=1e-12)
-    assert ours.interval is not None
     assert ours.interval.estimand == "tasks_like_these"
     means = [np.delete(a - b, t).mean() for t in range(len(found))]
     assert ours.leave_one_out == pytest.approx((min(means), max(means)))
@@ -65,11 +59,31 @@ def test_the_task_that_carries_the_effect() -> None:
     assert paired_t_on_tasks(np.linspace(0, 1, 20), np.full(20, 0.5)).caveat is None
 
 
+@pytest.mark.parametrize(
+    ("tasks", "moving", "least"),
+    [(4, 1, 0.391), (7, 1, 0.356), (7, 2, 0.172), (12, 3, 0.082), (12, 4, 0.039), (7, 4, 0.030)],
+)
+def test_paired_t_says_what_saturated_tasks_leave_it_to_reach(tasks: int, moving: int, least: float) -> None:
+    """t ≤ √(k (T − 1) / (T − k)): two of seven or three of twelve moving tasks never reject."""
+    a, b = np.array([1.0] * moving + [0.0] * (tasks - moving)), np.zeros(tasks)
+    found = paired_t_on_tasks(a, b)
+    assert found.attainable_p == pytest.approx(least, abs=5e-4)
+    assert found.p_value == pytest.approx(found.attainable_p), "all that move differ alike: the bound is reached"
+    assert paired_t_on_tasks(a, b, alternative="greater").attainable_p == pytest.approx(least / 2, abs=5e-4)
+    assert paired_t_on_tasks(a, b, null=0.1).attainable_p is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=9))
+def test_paired_t_is_never_below_what_it_can_reach(passes: list[tuple[int, int]]) -> None:
+    found = paired_t_on_tasks([x / 5 for x, _ in passes], [y / 5 for _, y in passes])
+    if found.p_value is not None:
+        assert found.p_value >= (found.attainable_p or 0) * (1 - 1e-9)
+
+
 def test_paired_t_undefined() -> None:
     one = paired_t_on_tasks([0.8], [0.4])
     assert (one.p_value, one.df, one.leave_one_out, one.n_informative) == (None, None, None, 1)
     assert one.reason
-    assert one.interval is not None
     assert one.interval.estimate == pytest.approx(0.4)
     assert (one.interval.low, one.interval.high) == (None, None)
     # .3 − .1 and .4 − .2 differ in the last bit only
@@ -98,18 +112,6 @@ def test_heterogeneity_spelled_out() -> None:
     assert limits(found.prediction) == pytest.approx((max(-1, centre - half), min(1, centre + half)))
     assert found.test == breslow_day(x_a, [n] * 4, x_b, [n] * 4)
     assert found.qualitative == gail_simon(x_a, [n] * 4, x_b, [n] * 4)
-
-
-def test_heterogeneity_finds_the_spread_it_was_given() -> None:
-    rng = np.random.default_rng(5)
-    tasks = 4000
-    effect = rng.normal(0.1, 0.12, tasks)
-    x_a, x_b = rng.binomial(10, np.clip(0.5 + effect, 0, 1)), rng.binomial(10, 0.5, tasks)
-    assert heterogeneity(x_a, [10] * tasks, x_b, [10] * tasks).sigma_int == pytest.approx(0.12, abs=0.02)
-    x_a = rng.binomial(10, 0.6, tasks)
-    none = heterogeneity(x_a, [10] * tasks, x_b, [10] * tasks).sigma_int
-    assert none is not None
-    assert none < 0.06
 
 
 def test_heterogeneity_undefined() -> None:
@@ -147,9 +149,6 @@ def test_variance_components() -> None:
     found, mean = variance_components(passes, trials, level=0.9), pooled_random(passes, trials, level=0.9)
     assert found.icc == mean.icc
     assert found.mean == mean
-    assert found.between is not None
-    assert found.within is not None
-    assert mean.estimate is not None
     assert found.between + found.within == pytest.approx(mean.estimate * (1 - mean.estimate))
     one = variance_components([3], [5])
     assert (one.icc.estimate, one.between, one.within) == (None, None, None)
@@ -218,14 +217,23 @@ def test_equivalence_is_the_interval_inside_the_margin(x_a: list[int], margin: f
     x_b = data.draw(st.lists(st.integers(0, 20), min_size=len(x_a), max_size=len(x_a)))
     found = equivalence(x_a, n, x_b, n, margin=margin)
     low, high = limits(found.interval)
-    assert found.p_lower is not None
-    assert found.p_upper is not None
     assert found.p_value == max(found.p_lower, found.p_upper)
     for p, inside in ((found.p_lower, low > -margin), (found.p_upper, high < margin)):
         if abs(p - 0.05) > 1e-6:
             assert (p < 0.05) == inside
     swapped = equivalence(x_b, n, x_a, n, margin=margin)
     assert (swapped.p_lower, swapped.p_upper) == pytest.approx((found.p_upper, found.p_lower), rel=1e-6)
+
+
+def test_equivalence_refused_or_undefined() -> None:
+    for margin in (0, 1, -0.1, float("nan")):
+        with pytest.raises(ValueError, match="margin"):
+            equivalence(3, 5, 3, 5, margin=margin)
+    with pytest.raises(ValueError, match="alpha"):
+        equivalence(3, 5, 3, 5, margin=0.1, alpha=0.5)
+    missing = equivalence([3, 0], [5, 0], [2, 2], [5, 5], margin=0.2)
+    assert (missing.p_value, missing.p_lower, missing.n_informative) == (None, None, 1)
+    assert missing.reason
 
 
 def test_equivalence_keeps_its_size_at_the_margin() -> None:
@@ -238,14 +246,3 @@ def test_equivalence_keeps_its_size_at_the_margin() -> None:
         if weight[a, b] > 1e-4 and (equivalence(a, n, b, n, margin=0.2).p_lower or 1) <= 0.05
     )
     assert rejected == pytest.approx(0.05, abs=0.015)
-
-
-def test_equivalence_refused_or_undefined() -> None:
-    for margin in (0, 1, -0.1, float("nan")):
-        with pytest.raises(ValueError, match="margin"):
-            equivalence(3, 5, 3, 5, margin=margin)
-    with pytest.raises(ValueError, match="alpha"):
-        equivalence(3, 5, 3, 5, margin=0.1, alpha=0.5)
-    missing = equivalence([3, 0], [5, 0], [2, 2], [5, 5], margin=0.2)
-    assert (missing.p_value, missing.p_lower, missing.n_informative) == (None, None, 1)
-    assert missing.reason

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import reduce
-from typing import get_args
+from operator import attrgetter
+from typing import Literal, get_args
 
 import numpy as np
 import pytest
@@ -15,13 +17,18 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.unit.analysis.exact_tables import SIDED, given_margins, tables
-from trialfleet_analysis.comparisons import conditional_odds_ratio, fisher, mcnemar, stratified_exact
-from trialfleet_analysis.comparisons.unconditional import Convention
-from trialfleet_analysis.estimates import Alternative, Interval
+from trialfleet_analysis.statistics.comparisons import conditional_odds_ratio, mcnemar, midp_size, stratified_exact
+from trialfleet_analysis.statistics.comparisons.conditional import pass_weights
+from trialfleet_analysis.statistics.comparisons.unconditional import Convention
+from trialfleet_analysis.statistics.estimates import Alternative
+
+limits = attrgetter("low", "high")
 
 Table = tuple[int, int, int, int]
+Named = Literal["equal", "mh"]
 CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
 arm = st.integers(0, 12).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+asked = st.sampled_from([("central", "equal"), ("central", "mh"), ("minlike", "mh")])
 stratum = st.tuples(arm, arm).map(lambda arms: (*arms[0], *arms[1]))
 several = st.lists(stratum, min_size=1, max_size=6)
 
@@ -34,22 +41,44 @@ def columns(found: Sequence[Table]) -> tuple[list[int], list[int], list[int], li
     return one, two, three, four
 
 
-def ways_of_the_sum(found: Sequence[Table]) -> tuple[dict[int, int], int]:
-    """Ways to reach every Σ passes_a over informative strata, and the observed one."""
-    kept = [table for table in found if table[1] and table[3] and 0 < table[0] + table[2] < table[1] + table[3]]
+def informative(found: Sequence[Table]) -> list[Table]:
+    return [table for table in found if table[1] and table[3] and 0 < table[0] + table[2] < table[1] + table[3]]
 
-    def joined(before: dict[int, int], table: Table) -> dict[int, int]:
+
+def weighing(found: Sequence[Table], weights: Named) -> list[int]:
+    """Of a pass in each informative stratum: 1, or so that every stratum's difference of rates weighs the same."""
+    kept = informative(found)
+    if weights == "mh" or not kept:
+        return [1] * len(kept)
+    exact = [Fraction(1, n_a) + Fraction(1, n_b) for _, n_a, _, n_b in kept]
+    whole = [max(1, round(100 * one / max(exact))) for one in exact]
+    return [one // math.gcd(*whole) for one in whole]
+
+
+def ways_of_the_sum(found: Sequence[Table], weights: Named = "equal") -> tuple[dict[int, int], int]:
+    """Ways to reach every weighted sum of passes_a over informative strata, and the observed one."""
+    weighted = list(zip(weighing(found, weights), informative(found), strict=True))
+
+    def joined(before: dict[int, int], one: tuple[int, Table]) -> dict[int, int]:
         after: dict[int, int] = {}
+        weight, table = one
         for x, ways in given_margins(table[1], table[3], table[0] + table[2]).items():
             for total, others in before.items():
-                after[total + x] = after.get(total + x, 0) + ways * others
+                after[total + weight * x] = after.get(total + weight * x, 0) + ways * others
         return after
 
-    return reduce(joined, kept, {0: 1}), sum(table[0] for table in kept)
+    return reduce(joined, weighted, {0: 1}), sum(weight * table[0] for weight, table in weighted)
 
 
-def exact(found: Sequence[Table], *, midp: bool, convention: Convention, alternative: Alternative) -> Fraction:
-    ways, s = ways_of_the_sum(found)
+def exact(
+    found: Sequence[Table],
+    *,
+    midp: bool,
+    convention: Convention,
+    alternative: Alternative,
+    weights: Named = "equal",
+) -> Fraction:
+    ways, s = ways_of_the_sum(found, weights)
     return exact_at(s, ways, midp=midp, convention=convention, alternative=alternative)
 
 
@@ -73,10 +102,6 @@ def value(p: float | None) -> float:
     return p
 
 
-def limits(interval: Interval) -> tuple[float, float]:
-    return value(interval.low), value(interval.high)
-
-
 @pytest.mark.parametrize("n_a", range(1, 13))
 def test_midp_of_every_table_up_to_twelve_per_arm(n_a: int) -> None:
     for n_b in range(n_a, 13):
@@ -84,47 +109,135 @@ def test_midp_of_every_table_up_to_twelve_per_arm(n_a: int) -> None:
             table = (x_a, n_a, x_b, n_b)
             convention = CONVENTIONS[(x_a + x_b) % 2]
             expected = float(exact([table], midp=True, convention=convention, alternative="two-sided"))
-            assert stratified_exact(*table, convention=convention).p_value == pytest.approx(expected, rel=1e-11)
+            ours = stratified_exact(*table, convention=convention, weights="mh")
+            assert ours.p_value == pytest.approx(expected, rel=1e-11)
 
 
 @settings(max_examples=25, deadline=None)
-@given(several, st.booleans(), st.sampled_from(CONVENTIONS), st.sampled_from(SIDED))
-def test_strata(found: list[Table], midp: bool, convention: Convention, alternative: Alternative) -> None:
-    ours = stratified_exact(*columns(found), midp=midp, convention=convention, alternative=alternative)
-    p = exact(found, midp=midp, convention=convention, alternative=alternative)
-    assert ours.p_value == pytest.approx(float(p), rel=1e-11)
-    assert ours.statistic == ways_of_the_sum(found)[1]
-    again = stratified_exact(*columns(found[::-1]), midp=midp, convention=convention, alternative=alternative)
-    assert again.p_value == pytest.approx(ours.p_value, rel=1e-11)
-    ways = ways_of_the_sum(found)[0]
+@given(several, st.booleans(), asked, st.sampled_from(SIDED))
+def test_strata(found: list[Table], midp: bool, how: tuple[Convention, Named], alternative: Alternative) -> None:
+    convention, weights = how
+    ours = stratified_exact(
+        *columns(found), weights=weights, midp=midp, convention=convention, alternative=alternative
+    )
+    p = exact(found, weights=weights, midp=midp, convention=convention, alternative=alternative)
+    assert ours.p_value == pytest.approx(float(p), rel=1e-9)
+    ways, s = ways_of_the_sum(found, weights)
+    assert ours.statistic == s
+    mean = Fraction(sum(total * way for total, way in ways.items()), sum(ways.values()))
+    assert ours.direction == (s > mean) - (s < mean)
+    again = stratified_exact(
+        *columns(found[::-1]), weights=weights, midp=midp, convention=convention, alternative=alternative
+    )
+    assert again.p_value == pytest.approx(ours.p_value, rel=1e-9)
     least = min(exact_at(s, ways, midp=midp, convention=convention, alternative=alternative) for s in ways)
     assert ours.attainable_p == pytest.approx(float(least), rel=1e-11)
 
 
+@pytest.mark.parametrize(("n_a", "n_b"), [(5, 5), (12, 7)])
+def test_the_largest_size_of_one_stratum(n_a: int, n_b: int) -> None:
+    """Every table's p, and the rejected tables' probability on a dense grid of rates."""
+    rejected = [
+        (x_a, x_b) for x_a, x_b in tables(n_a, n_b) if value(stratified_exact(x_a, n_a, x_b, n_b).p_value) <= 0.1
+    ]
+    sizes = [
+        sum(stats.binom.pmf(x_a, n_a, rate) * stats.binom.pmf(x_b, n_b, rate) for x_a, x_b in rejected)
+        for rate in np.linspace(0, 0.5 if n_a == n_b else 1, 401)
+    ]
+    assert midp_size(n_a, n_b, alpha=0.1) == pytest.approx(max(sizes), rel=1e-4)
+
+
+def test_the_largest_size_may_lie_above_alpha() -> None:
+    assert [round(midp_size(n, n), 3) for n in (25, 50, 100)] == [0.046, 0.057, 0.056]
+    assert (midp_size(2, 2), midp_size(0, 5)) == (0.0, 0.0)
+    with pytest.raises(ValueError, match="alpha"):
+        midp_size(5, 5, alpha=5)
+    with pytest.raises(ValueError, match="trials"):
+        midp_size(-1, 5)
+
+
+# --- every stratum weighs the same, however many of its trials are left ---------------------------------
+
+
+@pytest.mark.parametrize(
+    ("found", "weights", "statistic", "p_value", "of_passes"),
+    [
+        ([(25, 25, 3, 25), *[(9, 25, 4, 6)] * 3], [39, 100, 100, 100], 3675, 0.930653548, 0.012008186),
+        ([(24, 25, 6, 25), *[(11, 25, 4, 6)] * 3], [39, 100, 100, 100], 4236, 0.919955328, 0.030015387),
+        ([(5, 5, 1, 5), (3, 5, 2, 5), (5, 5, 5, 5)], [1, 1, 0], 8, 0.041761149, 0.041761149),
+        ([(4, 5, 1, 4), (3, 4, 1, 5), (5, 5, 2, 5)], [100, 100, 89], 1145, 0.005364491, 0.004288444),
+        ([(12, 25, 5, 20), (20, 24, 15, 25), (7, 25, 6, 18)], [94, 85, 100], 3528, 0.103800944, 0.078477405),
+    ],
+)
+def test_reference_values(
+    found: list[Table], weights: list[int], statistic: int, p_value: float, of_passes: float
+) -> None:
+    assert pass_weights(*np.array(found).T).tolist() == weights
+    ours = stratified_exact(*columns(found))
+    assert (ours.statistic, ours.p_value) == (statistic, pytest.approx(p_value, abs=1e-8))
+    assert stratified_exact(*columns(found), weights="mh").p_value == pytest.approx(of_passes, abs=1e-8)
+
+
 @settings(max_examples=25, deadline=None)
-@given(several, st.booleans(), st.sampled_from(CONVENTIONS))
-def test_swapped_arms(found: list[Table], midp: bool, convention: Convention) -> None:
-    one, two, three, four = columns(found)
-    ours = stratified_exact(one, two, three, four, midp=midp, convention=convention)
-    swapped = stratified_exact(three, four, one, two, midp=midp, convention=convention)
-    assert swapped.p_value == pytest.approx(ours.p_value, rel=1e-11)
-    assert swapped.attainable_p == pytest.approx(ours.attainable_p, rel=1e-11)
+@given(st.integers(1, 12), st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=6))
+def test_with_the_same_trials_in_every_arm_passes_are_summed(n: int, passes: list[tuple[int, int]]) -> None:
+    x_a, x_b = ([min(n, x) for x in arm] for arm in zip(*passes, strict=True))
+    assert stratified_exact(x_a, n, x_b, n) == stratified_exact(x_a, n, x_b, n, weights="mh")
+    assert conditional_odds_ratio(x_a, n, x_b, n) == conditional_odds_ratio(x_a, n, x_b, n, weights="mh")
 
 
-def test_one_stratum_is_fishers_test() -> None:
-    for x_a, x_b in tables(9, 7):
-        ours = stratified_exact(x_a, 9, x_b, 7, midp=False, convention="minlike")
-        theirs = fisher(x_a, 9, x_b, 7)
-        assert (ours.p_value, ours.attainable_p) == pytest.approx((theirs.p_value, theirs.attainable_p), rel=1e-11)
+@settings(max_examples=25, deadline=None)
+@given(several, st.data())
+def test_weights_hang_on_the_margins_alone(found: list[Table], data: st.DataObject) -> None:
+    """Any other split of the same passes: the same weights."""
+
+    def split_again(table: Table) -> Table:
+        x_a, n_a, x_b, n_b = table
+        x = data.draw(st.sampled_from(sorted(given_margins(n_a, n_b, x_a + x_b))))
+        return x, n_a, x_a + x_b - x, n_b
+
+    weights = pass_weights(*np.array(found).T)
+    assert pass_weights(*np.array([split_again(table) for table in found]).T).tolist() == weights.tolist()
+    assert weights[weights > 0].tolist() == weighing(found, "equal")
+
+
+def test_weights_of_ones_own() -> None:
+    """They are the differences'. A stratum of weight 0 is left out, and a large one is not rounded away."""
+    found = columns([(4, 5, 1, 4), (3, 4, 1, 5), (5, 5, 2, 5), (100, 250, 90, 250), (0, 1, 1, 1)])
+    assert pass_weights(*np.array(found), weights=[0, 1, 2, 0, 0]).tolist() == [0, 14, 25, 0, 0]
+    assert pass_weights(*np.array(found)).tolist() == [22, 22, 20, 1, 100]
+    kept = stratified_exact(*(column[1:3] for column in found), weights=[0.5, 1])
+    assert stratified_exact(*found, weights=[0, 1, 2, 0, 0]) == kept
+
+
+@pytest.mark.parametrize(("kept", "effect"), [(8, 0.2), (17, 0.2), (17, 0.4), (8, 0.0)])
+def test_size_where_half_of_the_tasks_lost_trials_of_one_arm(kept: int, effect: float) -> None:
+    """Four tasks with `effect` and 25 trials per arm, four with its opposite in which b kept fewer: the mean
+    difference is 0. Summed passes rejected .229, .069, .126 and .050."""
+    runs, rng = 600, np.random.default_rng(11)
+    n_a, n_b = np.full(8, 25), np.array([25] * 4 + [kept] * 4)
+    sign = np.array([1] * 4 + [-1] * 4)
+    draws = zip(
+        rng.binomial(n_a, 0.5 + sign * effect / 2, (runs, 8)),
+        rng.binomial(n_b, 0.5 - sign * effect / 2, (runs, 8)),
+        strict=True,
+    )
+    tests = [(stratified_exact(a, n_a, b, n_b), stratified_exact(a, n_a, b, n_b, weights="mh")) for a, b in draws]
+    ours, passes = (
+        np.mean([value(test.p_value) <= 0.05 for test in column]) for column in zip(*tests, strict=True)
+    )
+    assert ours < 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
+    if (kept, effect) == (8, 0.2):
+        assert passes > 0.17
 
 
 def test_published_strata() -> None:
     # R 4.2.2, example of `mantelhaen.test(Rabbits, exact = TRUE)`: p = 0.03994, odds ratio 10.36102
     rabbits = columns(RABBITS)
-    ours = stratified_exact(*rabbits, midp=False, convention="minlike")
+    ours = stratified_exact(*rabbits, midp=False, convention="minlike", weights="mh")
     assert ours.p_value == pytest.approx(0.03994, abs=5e-6)
     assert ours.n_informative == 3
-    assert conditional_odds_ratio(*rabbits, midp=False).estimate == pytest.approx(10.361, abs=1e-3)
+    assert conditional_odds_ratio(*rabbits, midp=False, weights="mh").estimate == pytest.approx(10.361, abs=1e-3)
 
 
 def test_no_informative_stratum() -> None:
@@ -135,17 +248,6 @@ def test_no_informative_stratum() -> None:
     ratio = conditional_odds_ratio([5, 0], [5, 5], [4, 0], [4, 5])
     assert (ratio.estimate, ratio.low, ratio.high, ratio.n) == (None, None, None, 0)
     assert ratio.reason == found.reason
-
-
-@pytest.mark.parametrize("midp", [True, False])
-def test_pairs_are_mcnemars(midp: bool) -> None:
-    rng = np.random.default_rng(3)
-    a, b = rng.random((2, 10_000)) < [[0.32], [0.30]]
-    one = np.ones(10_000, dtype=int)
-    found = stratified_exact(a.astype(int), one, b.astype(int), one, midp=midp)
-    pairs = mcnemar(int(np.sum(a & ~b)), int(np.sum(b & ~a)), midp=midp)
-    assert found.p_value == pytest.approx(pairs.p_value, rel=1e-9)
-    assert found.n_informative == pairs.n_informative
 
 
 def test_thousands_of_unequal_strata_keep_their_tails() -> None:
@@ -184,17 +286,28 @@ def test_odds_ratio_agrees_with_the_central_test(found: list[Table], midp: bool,
     assert swapped == pytest.approx(inverse, rel=1e-8)
 
 
-def test_limits_solve_their_equations() -> None:
+@pytest.mark.parametrize("weights", ["equal", "mh"])
+def test_limits_solve_their_equations(weights: Named) -> None:
     found = [(8, 10, 3, 10), (4, 9, 2, 12)]
-    interval = conditional_odds_ratio(*columns(found))
-    ways, s = ways_of_the_sum(found)
+    interval = conditional_odds_ratio(*columns(found), weights=weights)
     low, high = limits(interval)
+    (one, other), s = weighing(found, weights), ways_of_the_sum(found, weights)[1]
+
+    def at(ratio: float) -> dict[int, float]:
+        """How probable each sum is, up to a factor, at that odds ratio in both strata."""
+        first, second = (given_margins(n_a, n_b, x_a + x_b) for x_a, n_a, x_b, n_b in found)
+        sums: dict[int, float] = {}
+        for (x, some), (y, more) in itertools.product(first.items(), second.items()):
+            total = one * x + other * y
+            sums[total] = sums.get(total, 0) + some * more * ratio ** (x + y)
+        return sums
+
     for ratio, above in ((low, True), (high, False)):
-        weights = {total: way * ratio**total for total, way in ways.items()}
-        side = sum(weight for total, weight in weights.items() if (total > s if above else total < s))
-        assert (side + weights[s] / 2) / sum(weights.values()) == pytest.approx(0.025, rel=1e-9)
-    weights = {total: way * value(interval.estimate) ** total for total, way in ways.items()}
-    assert sum(total * weight for total, weight in weights.items()) / sum(weights.values()) == pytest.approx(s)
+        sums = at(ratio)
+        side = sum(way for total, way in sums.items() if (total > s if above else total < s))
+        assert (side + sums[s] / 2) / sum(sums.values()) == pytest.approx(0.025, rel=1e-9)
+    sums = at(value(interval.estimate))
+    assert sum(total * way for total, way in sums.items()) / sum(sums.values()) == pytest.approx(s)
 
 
 def test_one_stratums_odds_ratio_agrees_with_scipy() -> None:
@@ -241,16 +354,3 @@ def test_mcnemar_elementwise() -> None:
     assert found.reason.tolist() == [None, "no pair differs", None]
     with pytest.raises(ValueError, match="only_b"):
         mcnemar(1, -1)
-
-
-def test_arguments_that_cannot_be() -> None:
-    with pytest.raises(ValueError, match="convention"):
-        stratified_exact(1, 5, 1, 5, convention="blaker")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="alternative"):
-        stratified_exact(1, 5, 1, 5, alternative="both")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="shape"):
-        stratified_exact([[1]], [[5]], [[1]], [[5]])
-    with pytest.raises(ValueError, match="level"):
-        conditional_odds_ratio(1, 5, 1, 5, level=95)
-    with pytest.raises(ValueError, match="passes"):
-        conditional_odds_ratio([6], [5], [1], [5])

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from trialfleet_analysis.continuous import hodges_lehmann, signed_rank
-from trialfleet_analysis.continuous.signed_rank import Zeros
-from trialfleet_analysis.estimates import Alternative
+from trialfleet_analysis.statistics.continuous import hodges_lehmann, signed_rank
+from trialfleet_analysis.statistics.continuous.signed_rank import Zeros
+from trialfleet_analysis.statistics.estimates import Alternative
 
 # Darwin's Zea mays (The Effects of Cross and Self Fertilisation, 1876; Fisher 1935, table 3), eighths of an inch.
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
@@ -47,7 +47,6 @@ def test_every_sign(differences: list[int], zeros: Zeros, alternative: Alternati
     if any(differences):
         assert found.p_value == pytest.approx(float(enumerated(differences, zeros, alternative)), rel=1e-12)
         assert found.n_informative == sum(d != 0 for d in differences)
-        assert found.attainable_p is not None
         assert 0 < found.attainable_p <= (found.p_value or 0) * (1 + 1e-12) <= 1 + 1e-12
     else:
         assert (found.p_value, found.statistic, found.reason) == (1.0, 0.0, "all differences are 0")
@@ -107,8 +106,6 @@ def test_floor_of_few_tasks() -> None:
 @settings(max_examples=50, deadline=None)
 def test_interval_excludes_zero_exactly_when_the_test_rejects(differences: list[int]) -> None:
     found = hodges_lehmann(differences)
-    assert found.low is not None
-    assert found.high is not None
     assert (found.low > 0 or found.high < 0) == ((signed_rank(differences).p_value or 0) <= 0.05)
     assert (found.attained_level or 0) >= 0.95
 
@@ -124,16 +121,3 @@ def test_few_tasks_have_no_limits() -> None:
 def test_nothing() -> None:
     assert (signed_rank([]).p_value, signed_rank([]).reason) == (None, "no differences")
     assert (hodges_lehmann([]).estimate, hodges_lehmann([]).reason) == (None, "no differences")
-
-
-def test_refusals() -> None:
-    with pytest.raises(ValueError, match="differences: 2 of 3 are not finite"):
-        signed_rank([float("nan"), 1, float("inf")])
-    with pytest.raises(ValueError, match="zeros: one of pratt, wilcox"):
-        signed_rank([1], zeros="drop")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="alternative"):
-        signed_rank([1], alternative="both")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="level"):
-        hodges_lehmann([1], level=95)
-    with pytest.raises(ValueError, match="shape"):
-        hodges_lehmann([[1, 2]])

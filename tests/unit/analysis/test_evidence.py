@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tests.unit.analysis.ledger_fixture import (
-    NOW,
-    ZERO,
-    Fate,
-    bundle_bytes,
-    plan,
-    put,
-    read,
-    trials,
-    trials_of,
-    write,
-)
-from trialfleet_analysis.report.document import Report
-from trialfleet_analysis.tables import TrialRow
-from trialfleet_runner.campaign import Quarantine
-from trialfleet_runner.contract import LossClass, Trial
-from trialfleet_runner.store.directory import DirectoryStore
+from tests.support.ledgers import NOW, ZERO, Fate, bundle_bytes, counts, plan, put, read, trials, trials_of, write
+from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_ledger.campaign import Quarantine
+from trialfleet_ledger.records import LossClass, Trial
+from trialfleet_ledger.store.directory import DirectoryStore
 
 PLAN = plan(reps=2)
 VICTIM = trials(PLAN)[3]
@@ -35,16 +24,8 @@ def damaged(tmp_path: Path, damage: Callable[[Path], object], *, verify: bool = 
     return read(store, verify=verify)
 
 
-def rows(tmp_path: Path, *, verify: bool = True) -> dict[str, TrialRow]:
+def rows(tmp_path: Path, *, verify: bool = True) -> dict[str, SimpleNamespace]:
     return trials_of(DirectoryStore((tmp_path / "store").absolute()), verify=verify)
-
-
-def counts(report: Report) -> tuple[int, int, int]:
-    return (
-        sum(cell.passes for cell in report.cells),
-        sum(cell.valid for cell in report.cells),
-        sum(cell.lost for cell in report.cells),
-    )
 
 
 def flipped(path: Path) -> None:
@@ -71,7 +52,7 @@ def test_a_damaged_bundle_is_missing_data(tmp_path: Path, damage: Callable[[Path
     [loss] = report.losses
     assert (loss.loss, loss.condition, loss.attempts) == (LossClass.QUARANTINED, VICTIM.condition, 1)
     row = rows(tmp_path)[VICTIM.id]
-    assert (row.verdict, row.passed, row.metrics) == (None, None, None)
+    assert (row.verdict, row.passed, row.turns) == (None, None, None)
     assert any("bundle" in caution for caution in report.cautions)
 
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.analysis.ledger_fixture import (
+from tests.support import records
+from tests.support.ledgers import (
     BEFORE_AGENT,
     MID_RUN,
     NOW,
@@ -21,18 +22,19 @@ from tests.unit.analysis.ledger_fixture import (
     plan,
     put,
     read,
+    replaced,
     trials,
     trials_of,
     write,
 )
-from trialfleet_analysis.abandonment import Link, unfounded
-from trialfleet_analysis.report.document import Report
-from trialfleet_controller import fold
-from trialfleet_controller.lifecycle import Budgets, Phase
-from trialfleet_runner.campaign import Quarantine, RetrySpec
-from trialfleet_runner.canonical import canonical_json, sha256
-from trialfleet_runner.contract import End, Intent, Loss, LossClass, Outcome, Trial, Verdict
-from trialfleet_runner.store.directory import DirectoryStore
+from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_ledger import fold
+from trialfleet_ledger.abandonment import Link, unfounded
+from trialfleet_ledger.campaign import Quarantine, RetrySpec
+from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.lifecycle import TrialPhase
+from trialfleet_ledger.records import End, Loss, LossClass, Outcome, Trial, Verdict
+from trialfleet_ledger.store.directory import DirectoryStore
 
 PLAN = plan(reps=2)
 VICTIM = trials(PLAN)[3]
@@ -62,10 +64,6 @@ def give_up(demo: Path, *, attempts: int = 1, losses: tuple[str, ...] = ("evicte
 
 def attempt(demo: Path, number: int) -> Path:
     return demo / "attempts" / VICTIM.id / str(number)
-
-
-def replaced(path: Path, old: str, new: str) -> None:
-    path.write_text(path.read_text().replace(old, new))
 
 
 def another_loss(demo: Path) -> None:
@@ -137,7 +135,7 @@ def test_an_abandonment_that_the_chain_does_not_bear_out_is_shown_as_damaged(
     assert reason in refused.reason
     row = trials_of(DirectoryStore(demo.parent.absolute()))[VICTIM.id]
     assert (row.missing, row.verdict) == (refused.reason, None)
-    assert row.losses[-1] is LossClass.QUARANTINED
+    assert row.losses[-1] == LossClass.QUARANTINED
     assert sum(loss.attempts for loss in report.losses if loss.loss is LossClass.QUARANTINED) == 1
     [line] = [line for line in report.manifest if line.group == "Damaged records"]
     assert (line.name, line.value) == (VICTIM.id, refused.reason)
@@ -205,16 +203,14 @@ def test_only_runs_of_the_agent_that_left_no_cost_are_unknown(
 # --- the same rule as the controller's --------------------------------------------------------------------
 
 
-def chain_of(trial: Trial, fates: list[tuple[Loss, bool]]) -> list[fold.Attempt]:
+def chain_of(trial: Trial, fates: list[tuple[Loss, bool]]) -> list[fold.StoredAttempt]:
     """Records as a controller would have written them, whether or not it would have gone on."""
-    chain: list[fold.Attempt] = []
+    chain: list[fold.StoredAttempt] = []
     for number, (loss, by_runner) in enumerate(fates, start=1):
-        intent = Intent(
+        intent = records.intent(
             trial=trial.id,
             attempt=number,
             nonce=str(number),
-            epoch=1,
-            at=0,
             previous_end=chain[-1].end_sha256 if chain else None,
             score_only=fold.score_from(chain) is not None,
         )
@@ -230,14 +226,17 @@ def chain_of(trial: Trial, fates: list[tuple[Loss, bool]]) -> list[fold.Attempt]
             }
         )
         patched = loss.patched or intent.score_only
-        chain.append(fold.Attempt(intent, patched=patched, end=end, end_sha256=sha256(canonical_json(end))))
+        chain.append(fold.StoredAttempt(intent, patched=patched, end=end, end_sha256=sha256(canonical_json(end))))
     return chain
 
 
 LOSSES = st.builds(
     lambda loss, started, patched: Loss(loss=loss, message="", agent_started=started or patched, patched=patched),
     st.sampled_from(
-        [LossClass.EVICTED, LossClass.STORE, LossClass.HOST_FULL, LossClass.CANCELLED, LossClass.RUNNER]
+        [
+            *(LossClass.EVICTED, LossClass.NODE_LOST, LossClass.OVERUSE, LossClass.STORE, LossClass.HOST_FULL),
+            *(LossClass.CANCELLED, LossClass.RUNNER),
+        ]
     ),
     st.booleans(),
     st.booleans(),
@@ -246,13 +245,13 @@ LOSSES = st.builds(
 
 @given(fates=st.lists(st.tuples(LOSSES, st.booleans()), min_size=1, max_size=7))
 def test_a_chain_is_abandoned_here_when_the_controllers_fold_abandons_it(fates: list[tuple[Loss, bool]]) -> None:
-    retries = RetrySpec(before_agent=1, mid_run=1, scoring=1)
+    retries = RetrySpec(before_agent=1, mid_run=1, scoring=1, disruptions=2)
     chain = chain_of(VICTIM, fates)
     try:
-        phase = fold.progress(chain, Budgets.of(retries)).phase
+        phase = fold.progress(chain, retries).phase
     except fold.BrokenChain:  # it had been given up before: no controller goes on
         return
     losses = tuple(loss.loss for loss, _ in fates)
     outcome = Outcome(trial=VICTIM, attempts=len(chain), abandoned=losses[-1], losses=losses)
     links = [Link(a.end, score_only=a.intent.score_only, patched=a.patched) for a in chain]
-    assert (unfounded(outcome, links, retries, followed=False) is None) == (phase is Phase.ABANDONED)
+    assert (unfounded(outcome, links, retries, followed=False) is None) == (phase is TrialPhase.ABANDONED)

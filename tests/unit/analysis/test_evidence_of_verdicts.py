@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.analysis.ledger_fixture import BEFORE_AGENT, NOW, Fate, plan, read, trials, write
-from trialfleet_analysis.report.document import Report
-from trialfleet_runner.canonical import canonical_json
-from trialfleet_runner.contract import End, Trial, Verdict
+from tests.support import records
+from tests.support.ledgers import BEFORE_AGENT, NOW, Fate, counts, plan, read, replaced, trials, write
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.records import Trial, Verdict
 
 PLAN = plan(reps=2)
 VICTIM = trials(PLAN)[3]
@@ -18,20 +18,6 @@ VICTIM = trials(PLAN)[3]
 
 def fate(trial: Trial) -> Fate:
     return Fate(verdict=Verdict.FAILED) if trial.id == VICTIM.id else Fate()
-
-
-def counts(report: Report) -> tuple[int, int, int]:
-    return (
-        sum(cell.passes for cell in report.cells),
-        sum(cell.valid for cell in report.cells),
-        sum(cell.lost for cell in report.cells),
-    )
-
-
-def replaced(path: Path, old: str, new: str) -> None:
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
 
 
 def to_passed(demo: Path) -> None:
@@ -45,7 +31,7 @@ def end_of(demo: Path) -> Path:
 
 
 def to_loss(demo: Path) -> None:
-    loss = End(trial=VICTIM.id, attempt=1, nonce="n", at=NOW, by="runner", loss=BEFORE_AGENT)
+    loss = records.end(BEFORE_AGENT, trial=VICTIM.id, at=NOW)
     end_of(demo).write_bytes(canonical_json(loss))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -10,20 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from trialfleet_analysis.estimates import Interval, Intervals
-from trialfleet_analysis.intervals import (
-    clopper_pearson,
-    effective_sample_wilson,
-    wilson,
-)
+from trialfleet_analysis.statistics.estimates import Intervals
+from trialfleet_analysis.statistics.intervals import clopper_pearson, effective_sample_wilson, wilson
+
+limits = attrgetter("low", "high")
 
 counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
-
-
-def limits(interval: Interval) -> tuple[float, float]:
-    assert interval.low is not None
-    assert interval.high is not None
-    return interval.low, interval.high
 
 
 # Newcombe 1998 (Statist. Med. 17:857-872), table I: four cases, methods 3 (Wilson) and 5 (Clopper-Pearson).
@@ -43,11 +36,6 @@ def test_published_limits(
     assert clopper_pearson(passes, trials).rounded(4) == exact
 
 
-def test_the_seeds_values() -> None:
-    assert wilson(3, 5).rounded(3) == (0.231, 0.882)
-    assert wilson(6, 10).rounded(3) == (0.313, 0.832)
-
-
 @settings(max_examples=50)
 @given(counts, st.sampled_from([0.8, 0.9, 0.95, 0.99]))
 def test_agrees_with_scipy(count: tuple[int, int], level: float) -> None:
@@ -58,27 +46,6 @@ def test_agrees_with_scipy(count: tuple[int, int], level: float) -> None:
     low = stats.beta.ppf(tail, passes, trials - passes + 1) if passes else 0.0
     high = stats.beta.ppf(1 - tail, passes + 1, trials - passes) if passes < trials else 1.0
     assert limits(clopper_pearson(passes, trials, level=level)) == pytest.approx((low, high), abs=1e-12)
-
-
-@settings(max_examples=50)
-@given(counts)
-def test_exact_limits_hold_their_tails(count: tuple[int, int]) -> None:
-    passes, trials = count
-    low, high = limits(clopper_pearson(passes, trials))
-    if passes > 0:
-        assert stats.binom.sf(passes - 1, trials, low) == pytest.approx(0.025, abs=1e-9)
-    if passes < trials:
-        assert stats.binom.cdf(passes, trials, high) == pytest.approx(0.025, abs=1e-9)
-
-
-@settings(max_examples=50)
-@given(counts)
-def test_complement_mirrors(count: tuple[int, int]) -> None:
-    passes, trials = count
-    for method in (wilson, clopper_pearson):
-        low, high = limits(method(passes, trials))
-        mirrored = limits(method(trials - passes, trials))
-        assert mirrored == pytest.approx((1 - high, 1 - low), abs=1e-12)
 
 
 @settings(max_examples=50)
@@ -95,16 +62,6 @@ def test_contains_its_estimate_and_stays_a_rate(count: tuple[int, int]) -> None:
         narrow = limits(method(passes, trials, level=0.5))
         assert low <= narrow[0]
         assert narrow[1] <= high
-
-
-@settings(max_examples=50)
-@given(st.integers(1, 300))
-def test_more_passes_never_lower_a_limit(trials: int) -> None:
-    passes = np.arange(trials + 1)
-    for method in (wilson, clopper_pearson):
-        interval = method(passes, np.full(trials + 1, trials))
-        assert np.all(np.diff(interval.low) > 0)
-        assert np.all(np.diff(interval.high) > 0)
 
 
 def test_worst_coverage_is_what_the_literature_says() -> None:
@@ -136,44 +93,62 @@ def test_nothing_measured_is_no_number(method: object) -> None:
     assert list(many.n) == [0, 5]
 
 
-@pytest.mark.parametrize("method", [wilson, clopper_pearson, effective_sample_wilson])
-@pytest.mark.parametrize(
-    ("passes", "trials", "level"),
-    [
-        (6, 5, 0.95),
-        (-1, 5, 0.95),
-        (1.5, 5, 0.95),
-        (math.nan, 5, 0.95),
-        (1, math.inf, 0.95),
-        (True, 5, 0.95),
-        ("1", 5, 0.95),
-        (1, 5, 0.0),
-        (1, 5, 1.0),
-        (1, 5, math.nan),
-    ],
-)
-def test_refuses_what_cannot_be_counted(method: object, passes: int, trials: int, level: float) -> None:
-    assert callable(method)
-    with pytest.raises(ValueError):
-        method(passes, trials, level=level)
-
-
 # --- one condition over its tasks ---------------------------------------------------------------------
 
 strata = st.lists(counts, min_size=1, max_size=30)
 
 
 def test_effective_sample_by_hand() -> None:
-    """p = (1 + .6 + 0) / 3, V = (.6 × .4 / 4) / 9 = .006667, n_e = p (1 − p) / V = 37.33 > n_0 = 15."""
+    """p = (1 + .6 + 0) / 3. V = (.6 × .4 / 4) / 9 = .00667 is less than with rates of 11/12, 7/12 and 1/12."""
     interval = effective_sample_wilson([5, 3, 0], [5, 5, 5])
     rate = 1.6 / 3
-    n = rate * (1 - rate) / (0.6 * 0.4 / 4 / 9)
+    n = rate * (1 - rate) / ((2 * 11 + 35) / 144 / 5 / 9)
     assert interval.estimate == pytest.approx(rate)
     assert interval.n_effective == pytest.approx(n)
     centre, z = rate, 1.959963984540054
     for limit in limits(interval):
         assert abs(limit - centre) == pytest.approx(z * math.sqrt(limit * (1 - limit) / n))
     assert (interval.n, interval.estimand) == (15, "these_tasks")
+
+
+def test_varied_tasks_have_the_unbiased_variance() -> None:
+    """Rates .4 and .6: .24 / 4 each, above (2.5 / 6) (3.5 / 6) / 5."""
+    interval = effective_sample_wilson([2, 3, 5], [5, 5, 5])
+    rate = 2 / 3
+    assert interval.n_effective == pytest.approx(rate * (1 - rate) / (2 * 0.24 / 4 / 9))
+
+
+def test_fewer_varied_tasks_do_not_widen_it() -> None:
+    """With one pass less no task varies any more: 21.3 to 40.5 % were followed by 11.2 to 46.9 %."""
+    widths = [high - low for low, high in (limits(effective_sample_wilson([0, 5, x, 0], [5] * 4)) for x in (0, 1))]
+    assert widths[0] < widths[1] < 1.2 * widths[0]
+    one = limits(effective_sample_wilson([0, 5, 0, 0], [5] * 4))
+    assert one == pytest.approx((0.150, 0.387), abs=1e-3)
+
+
+# Expected: 20,000 runs each. The rule before it, which had no least variance, covered .927, .939, .948 and .833 in
+# the third, sixth, seventh and last.
+@pytest.mark.parametrize(
+    ("rates", "reps", "expected"),
+    [
+        ([0.5] * 4, [5] * 4, 0.957),
+        ([0.6] * 7, [5] * 7, 0.943),
+        ([1, 1, 0.8, 0.6, 0.4, 0.1, 0], [5] * 7, 0.970),
+        ([0.9] * 7, [5] * 7, 0.918),
+        ([0.5] * 50, [5] * 50, 0.948),
+        ([0] * 5 + [1] * 5 + [0.5, 0.3], [25] * 12, 0.975),
+        ([0.02] * 5 + [0.98] * 5 + [0.5, 0.3], [25] * 12, 0.970),
+        ([0.5] * 100, [1] * 100, 0.944),
+        ([0.3, 0.5, 0.7, 0.9] * 2, [25] * 4 + [2] * 4, 0.964),
+    ],
+)
+def test_coverage_over_settings(rates: list[float], reps: list[int], expected: float) -> None:
+    draws = np.random.default_rng(8).binomial(reps, rates, size=(1500, len(rates)))
+    truth = float(np.mean(rates))
+    covered = [low <= truth <= high for low, high in (limits(effective_sample_wilson(d, reps)) for d in draws)]
+    assert float(np.mean(covered)) == pytest.approx(
+        expected, abs=3.5 * math.sqrt(expected * (1 - expected) / 1500)
+    )
 
 
 def test_homogeneous_tasks_are_wilson_at_the_floor() -> None:
@@ -216,13 +191,7 @@ def test_rates_are_averaged_not_counts() -> None:
 def test_a_missing_task_has_no_mean(passes: list[int], trials: list[int], reason: str) -> None:
     interval = effective_sample_wilson(passes, trials)
     assert (interval.estimate, interval.low, interval.high, interval.n_effective) == (None,) * 4
-    assert interval.reason is not None
     assert reason in interval.reason
-
-
-def test_strata_are_one_dimensional() -> None:
-    with pytest.raises(ValueError, match="shape"):
-        effective_sample_wilson([[1, 2]], [[5, 5]])
 
 
 @settings(max_examples=50)
@@ -231,21 +200,10 @@ def test_effective_sample_properties(cells: list[tuple[int, int]]) -> None:
     passes, trials = [x for x, _ in cells], [n for _, n in cells]
     interval = effective_sample_wilson(passes, trials)
     low, high = limits(interval)
-    assert interval.estimate is not None
     assert 0 <= low <= interval.estimate <= high <= 1
-    assert interval.n_effective is not None
     floor = len(cells) ** 2 / sum(1 / n for n in trials)
     assert interval.n_effective >= floor * (1 - 1e-12)
     mirrored = limits(effective_sample_wilson([n - x for x, n in cells], trials))
     assert mirrored == pytest.approx((1 - high, 1 - low), abs=1e-9)
     turned = effective_sample_wilson(passes[::-1], trials[::-1])
     assert limits(turned) == pytest.approx((low, high), abs=1e-9)
-
-
-def test_coverage_on_mixed_tasks() -> None:
-    """Notes, section 2b: .91 to .99 over 7 tasks × 5 reps, where pooled Wilson covers .999."""
-    rates = np.array([1, 1, 0.8, 0.6, 0.4, 0.1, 0])
-    draws = np.random.default_rng(7).binomial(5, rates, size=(2000, 7))
-    truth, trials = float(rates.mean()), np.full(7, 5)
-    covered = [low <= truth <= high for low, high in (limits(effective_sample_wilson(d, trials)) for d in draws)]
-    assert 0.91 <= float(np.mean(covered)) <= 0.99

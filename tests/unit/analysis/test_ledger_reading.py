@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.analysis.ledger_fixture import (
+from tests.support.ledgers import (
     BEFORE_AGENT,
     MID_RUN,
     NOW,
@@ -22,10 +22,10 @@ from tests.unit.analysis.ledger_fixture import (
 from trialfleet_analysis.ledger import read_ledger, record_look
 from trialfleet_analysis.losses import UNASSIGNED
 from trialfleet_analysis.report.make import make_report
-from trialfleet_runner.campaign import Amendment, Cancel, Halt
-from trialfleet_runner.contract import LossClass, Trial
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.stages import Stage
+from trialfleet_ledger.campaign import Amendment, Cancel, Halt
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import LossClass, Trial
+from trialfleet_ledger.stage_reached import Stage
 
 PLAN = plan(reps=3)
 
@@ -92,12 +92,12 @@ def test_amendments_halts_and_cancel(tmp_path: Path) -> None:
     put(store, "demo/amendments/000002.json", Amendment(number=2, at=NOW, lifts=(1,)))
     put(store, "demo/cancel-now.json", Cancel(at=NOW, now=True, by="me"))
     ledger = read_ledger(store, "demo")
-    assert (ledger.reps, ledger.planned, ledger.interim) == (4, 16, False)
+    assert (ledger.reps, ledger.planned, len(ledger.outcomes)) == (4, 16, 16)
     assert [halt.task for halt in ledger.halts] == ["beta"]
     assert ledger.cancel is not None
     report = read(store)
     assert report.progress.extended_after_look
-    assert any("after somebody had looked" in caution for caution in report.cautions)
+    assert any("after a look at results" in caution for caution in report.cautions)
 
 
 def test_a_look_is_recorded_once_per_state(tmp_path: Path) -> None:
@@ -113,8 +113,8 @@ def test_a_look_is_recorded_once_per_state(tmp_path: Path) -> None:
 def test_two_lookers_at_once_keep_both_records(tmp_path: Path) -> None:
     store = write(tmp_path, PLAN, lambda trial: Fate() if trial.block == 0 else None)
     ledger = read_ledger(store, "demo")
-    first = record_look(store, ledger, complete_blocks=1, at=NOW, by="a")
-    second = record_look(store, ledger, complete_blocks=1, at=NOW, by="b")
+    first = record_look(store, ledger, terminal=4, complete_blocks=1, at=NOW, by="a")
+    second = record_look(store, ledger, terminal=4, complete_blocks=1, at=NOW, by="b")
     assert (first.number, second.number) == (1, 2)
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from trialfleet_analysis.power_command import power
+from trialfleet_analysis.power_cli.command import power
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "planning.md"
+PAGE = ROOT / "docs" / "explanation" / "planning.md"
 PROMPT = "$ trialfleet power "
 
 

@@ -12,8 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from trialfleet_analysis.comparisons import boschloo, fisher, fisher_rejects, paired_t_on_tasks, stratified_exact
-from trialfleet_analysis.power import (
+from trialfleet_analysis.statistics.comparisons import (
+    boschloo,
+    fisher,
+    fisher_rejects,
+    paired_t_on_tasks,
+    stratified_exact,
+)
+from trialfleet_analysis.statistics.power import (
     Population,
     best_reps,
     boschloo_power,
@@ -27,10 +33,9 @@ from trialfleet_analysis.power import (
     required_reps,
     stratified_power,
 )
-from trialfleet_analysis.power.campaign_effect import crossing
-from trialfleet_analysis.power.equal_arms import rejected_from
-from trialfleet_analysis.power.many_campaigns import exact_p_values, paired_t_p_values
-from trialfleet_analysis.power.required import ceiling
+from trialfleet_analysis.statistics.power.campaigns import crossing
+from trialfleet_analysis.statistics.power.cell import ceiling, rejected_from
+from trialfleet_analysis.statistics.power.simulated import exact_p_values, paired_t_p_values
 
 rates = st.floats(0, 1)
 reps = st.integers(1, 30)
@@ -65,25 +70,12 @@ def test_required_reps_of_small_effects() -> None:
     assert none.reason == "more than 420 reps per arm"
 
 
-def test_stable_is_stable_and_first_is_first() -> None:
-    found = required_reps(0.4, 0.6, n_max=130)
-    power = np.asarray(fisher_power(0.4, 0.6, np.arange(1, 131)))
-    assert found.first == int(np.argmax(power >= 0.8)) + 1
-    assert found.stable is not None
-    assert np.all(power[found.stable - 1 :] >= 0.8)
-    assert power[found.stable - 2] < 0.8
-
-
 @pytest.mark.parametrize(("pair", "n"), [((0.4, 0.6), 102), ((0.2, 0.5), 40), ((0.4, 0.8), 23)])
 def test_boschloo_needs_fewer(pair: tuple[float, float], n: int) -> None:
     found = required_reps(*pair, test="boschloo", n_max=120)
     assert found.stable == n
     every = boschloo_power(*pair, np.arange(1, n + 8))
     assert found.first == int(np.argmax(every >= 0.8)) + 1
-
-
-def test_the_power_that_25_reps_have() -> None:
-    assert fisher_power(0.4, 0.6, 25) == pytest.approx(0.237, abs=5e-4)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +85,6 @@ def test_the_power_that_25_reps_have() -> None:
 def test_detectable_effects(n: int, effect: float) -> None:
     found = minimum_detectable_effect(n)
     assert found == pytest.approx(effect, abs=0.005)
-    assert found is not None
     assert fisher_power(0.5 + found / 2, 0.5 - found / 2, n) == pytest.approx(0.8, abs=1e-6)
 
 
@@ -167,43 +158,6 @@ def test_arrays_in_arrays_out() -> None:
     assert fisher_power(0.9, 0.4, 12, 20) == pytest.approx(fisher_power(0.4, 0.9, 20, 12))
 
 
-@pytest.mark.parametrize(
-    ("ask", "named"),
-    [
-        (lambda: fisher_power(1.2, 0.5, 10), "p_a"),
-        (lambda: fisher_power(0.2, math.nan, 10), "p_b"),
-        (lambda: fisher_power(0.2, 0.5, 0), "n_a"),
-        (lambda: fisher_power(0.2, 0.5, 10, 2.5), "n_b"),
-        (lambda: boschloo_power(0.2, 0.5, 10, alpha=0), "alpha"),
-        (lambda: boschloo_power(0.2, 0.5, 10, convention="middle"), "convention"),  # type: ignore[call-overload]
-        (lambda: fisher_power(0.2, 0.5, 10, alternative="more"), "alternative"),  # type: ignore[call-overload]
-        (lambda: required_reps(0.4, 0.4), "equal"),
-        (lambda: required_reps(0.4, 0.5, power=1), "power"),
-        (lambda: required_reps(0.4, 0.5, test="z"), "test"),  # type: ignore[arg-type]
-        (lambda: minimum_detectable_effect(0), "n:"),
-        (lambda: minimum_detectable_effect(5, p_b=-0.1), "p_b"),
-        (lambda: stratified_power([0.5], [0.5, 0.5], 5, seed=1), "rates_a and rates_b"),
-        (lambda: stratified_power([], [], 5, seed=1), "rates_a and rates_b"),
-        (lambda: stratified_power([0.5] * 2, [0.5] * 2, [5, 5, 5], seed=1), "reps"),
-        (lambda: stratified_power([0.5] * 2, [0.5] * 2, 0, seed=1), "reps"),
-        (lambda: stratified_power([0.5], [0.5], 5, sigma_int=-1, seed=1), "sigma_int"),
-        (lambda: stratified_power([0.5], [0.5], 5, analysis="z", seed=1), "analysis"),  # type: ignore[arg-type]
-        (lambda: stratified_power(np.ones((3, 2)), np.ones((3, 2)), 5, seed=1), "rates_a"),
-        (lambda: reps_versus_tasks(3, cost_task=3, cost_rep=1, mean=0.5, icc=0, sigma_int=0), "budget"),
-        (lambda: reps_versus_tasks(3, cost_task=0, cost_rep=0, mean=0.5, icc=0, sigma_int=0), "cost_rep"),
-        (lambda: reps_versus_tasks(3, cost_task=0, cost_rep=1, mean=1, icc=0, sigma_int=0), "mean"),
-        (lambda: reps_versus_tasks(3, cost_task=0, cost_rep=1, mean=0.5, icc=1, sigma_int=0), "icc"),
-        (lambda: calibrated(Population(0.5, 1.0, 0.4, 0.1)), "treatment"),
-        (lambda: calibrated(Population(0.5, 0.6, 0.0, 0.9)), "sigma_int"),
-        (lambda: calibrated(Population(0.5, 0.6, 0.999, 0.1)), "icc"),
-    ],
-)
-def test_what_cannot_be_is_named(ask: object, named: str) -> None:
-    assert callable(ask)
-    with pytest.raises(ValueError, match=named):
-        ask()
-
-
 # Simulated once with 2,000 campaigns or more: effect 1.3 logits, tasks' rates Beta with mean .5 and ICC .4 (power)
 # or .3 (size); tau is the SD of the interaction in logits.
 @pytest.mark.parametrize(
@@ -257,7 +211,11 @@ def test_simulation_is_the_analysis_and_nothing_else() -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.lists(st.integers(1, 12), min_size=1, max_size=7), st.integers(0, 999))
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=7)
+    | st.tuples(st.integers(1, 12), st.integers(1, 7)).map(lambda same: [same[0]] * same[1]),
+    st.integers(0, 999),
+)
 def test_many_campaigns_at_once_have_the_p_values_of_each_alone(sizes: list[int], seed: int) -> None:
     n, rng = np.array(sizes), np.random.default_rng(seed)
     rate = rng.choice([0, 0.2, 0.5, 1], len(n))
@@ -307,7 +265,6 @@ def test_campaigns_of_a_population() -> None:
     population = Population(control=0.4, treatment=0.4, icc=0.4, sigma_int=0.1)
     for estimand in ("these_tasks", "tasks_like_these"):
         found = campaign_effect(population, tasks=8, reps=25, estimand=estimand, simulations=500, seed=1)
-        assert found.effect is not None
         assert found.se is not None
         there = Population(0.4, 0.4 + found.effect, 0.4, 0.1)
         power = campaign_power(there, tasks=8, reps=25, estimand=estimand, simulations=400, seed=9)
@@ -364,17 +321,6 @@ def test_designs_spend_the_budget(tasks: int, cost_task: float, cost_rep: float,
         assert design.cost <= budget * (1 + 1e-9)
         assert (design.tasks + 1) * (cost_task + design.reps * cost_rep) > budget * (1 - 1e-9)
         assert design.tasks * (cost_task + (design.reps + 1) * cost_rep) > budget * (1 - 1e-9)
-
-
-def test_at_equal_totals_more_tasks_win_for_tasks_like_these_only() -> None:
-    designs = [
-        d
-        for d in reps_versus_tasks(360, cost_task=0, cost_rep=1, mean=0.5, icc=0.4, sigma_int=0.1)
-        if d.cost == 360
-    ]
-    assert len(designs) > 20
-    assert np.all(np.diff([d.se for d in designs]) < 0)
-    assert np.ptp([d.se_these_tasks for d in designs]) < 1e-12
 
 
 def test_the_cheapest_reps() -> None:

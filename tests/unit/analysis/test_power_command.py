@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.unit.analysis.ledger_fixture import Fate, plan, write
-from trialfleet_analysis.power import fisher_power, minimum_detectable_effect
-from trialfleet_analysis.power_command import power
-from trialfleet_runner.campaign import Primary
-from trialfleet_runner.contract import Trial, Verdict
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.store.directory import DirectoryStore
+from tests.support.ledgers import Fate, plan, write
+from trialfleet_analysis.power_cli.command import power
+from trialfleet_analysis.statistics.power import fisher_power, minimum_detectable_effect
+from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import Trial, Verdict
+from trialfleet_ledger.store.directory import DirectoryStore
 
 DEMO = Path(__file__).parents[3] / "tasks" / "quickstart" / "demo.yaml"
 PRIMARY = Primary(treatment="intent_layer", control="none", estimand="tasks_like_these", alpha=0.1)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.analysis.ledger_fixture import MID_RUN, Fate, plan, read, write
-from trialfleet_analysis.report.document import Report
+from tests.support.ledgers import MID_RUN, Fate, plan, read, write
+from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.markdown import to_markdown
-from trialfleet_runner.conditions import Condition
-from trialfleet_runner.contract import Delivery, InlineSpec, Metrics, Stop, Trial, Verdict
+from trialfleet_ledger.conditions import Condition
+from trialfleet_ledger.records import Delivery, InlineSpec, Metrics, Stop, Trial, Verdict
 
 
 def value(report: Report, measure: str, condition: str = "none") -> float | None:

@@ -6,25 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.analysis.ledger_fixture import (
-    BEFORE_AGENT,
-    MID_RUN,
-    NOW,
-    Fate,
-    plan,
-    put,
-    read,
-    trials,
-    write,
-)
-from trialfleet_analysis.intervals import effective_sample_wilson, pooled_random
+from tests.support.ledgers import BEFORE_AGENT, MID_RUN, NOW, Fate, plan, put, read, trials, write
 from trialfleet_analysis.rates import CellResult, ConditionResult
-from trialfleet_analysis.report.document import Report
+from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.make import make_report
-from trialfleet_analysis.tables import Use
-from trialfleet_runner.campaign import Halt, Primary
-from trialfleet_runner.contract import Coverage, Delivery, Trial, Verdict
-from trialfleet_runner.errors import OperatorError
+from trialfleet_analysis.statistics.intervals import effective_sample_wilson, pooled_random
+from trialfleet_analysis.tables.rows import Use
+from trialfleet_ledger.campaign import Halt, Primary
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import Coverage, Delivery, Trial, Verdict
 
 FAILED = Fate(verdict=Verdict.FAILED)
 LOST = Fate(verdict=None, losses=(MID_RUN, MID_RUN, MID_RUN))
@@ -140,10 +130,8 @@ def test_before_the_first_block_nothing_is_a_number(tmp_path: Path) -> None:
         assert (result.these_tasks.estimate, result.worst, result.best) == (None, None, None)
         assert result.these_tasks.reason
     assert all(c.wilson.estimate is None and c.wilson.reason for c in report.cells)
-    assert report.headline is not None
     assert report.headline.tasks == 0
-    assert report.effect is not None
-    assert (report.effect.estimate, report.headline.treatment_rate) == (None, None)
+    assert (report.headline.these_tasks.difference.estimate, report.headline.treatment_rate) == (None, None)
     assert "has no answer yet" in report.answer[0]
 
 
@@ -151,7 +139,6 @@ def test_a_p_of_alpha_decides_alike_everywhere(tmp_path: Path) -> None:
     """3 of 3 against 0 of 3: p = .05, which sums to a little more."""
     frozen = plan(("alpha",), reps=3, primary=Primary(treatment="intent_layer", control="none"))
     report = read(write(tmp_path, frozen, lambda t: FAILED if t.condition == "none" else Fate()))
-    assert report.headline is not None
     assert report.headline.these_tasks.test.p_value == pytest.approx(0.05, rel=1e-12)
     assert report.headline.these_tasks.agrees
     assert all(scenario.rejects for scenario in report.analysis.robustness[0].scenarios)
@@ -228,21 +215,15 @@ def test_bounds_count_first_runs_whatever_a_retry_gave(tmp_path: Path) -> None:
     assert rates["none"].rate == pytest.approx(1 / 11)
 
 
-def test_the_contrast_is_the_difference_of_means(tmp_path: Path) -> None:
-    frozen = plan(primary=Primary(treatment="intent_layer", control="none"))
-    report = read(write(tmp_path, frozen, lambda t: Fate() if t.condition == "intent_layer" else FAILED))
-    assert report.effect is not None
-    assert report.effect.estimate == pytest.approx(1.0)
-    assert "passed more often than none" in report.answer[0]
-    assert "+100.0 points" in report.answer[0]
-
-
 def test_the_other_estimand_is_said_to_be_secondary(tmp_path: Path) -> None:
     primary = Primary(treatment="intent_layer", control="none", estimand="tasks_like_these")
     report = read(write(tmp_path, plan(primary=primary), lambda t: Fate()))
     assert report.answer[0].startswith("The declared contrast")
     assert "every task has the same difference" in report.answer[0]
-    assert "these tasks, is secondary and cannot rescue" in report.answer[1]
+    assert (report.summary[0].other.text, report.summary[0].other.note) == (
+        "the same tasks, run again",
+        "cannot rescue the declared one",
+    )
 
 
 def test_empty_inline_text_marks_the_cell(tmp_path: Path) -> None:
@@ -262,12 +243,3 @@ def test_outcomes_outside_the_plan_are_listed_not_counted(tmp_path: Path) -> Non
     report = read(write(tmp_path, plan(reps=2), lambda t: Fate(), reps=3))
     assert len(report.unplanned) == 4
     assert sum(c.valid for c in report.cells) == 8
-
-
-def test_one_task_says_nothing_about_others(tmp_path: Path) -> None:
-    none = condition(read(write(tmp_path, plan(("alpha",)), lambda t: Fate())), "none")
-    assert none.these_tasks.estimate == 1.0
-    assert (none.tasks_like_these.estimate, none.tasks_like_these.reason) == (
-        None,
-        "one task says nothing about others",
-    )

@@ -3,64 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import re
 from base64 import b64encode
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from tests.unit.analysis.ledger_fixture import (
-    MID_RUN,
-    NOW,
-    Fate,
-    lifelike,
-    lifelike_plan,
-    plan,
-    put,
-    read,
-    write,
-)
-from trialfleet_analysis.report.document import Report, to_json
-from trialfleet_analysis.report.hostile import plain
-from trialfleet_analysis.report.html.document import to_html
+from tests.support.ledgers import MID_RUN, NOW, Fate, lifelike, lifelike_plan, plan, put, read, write
+from tests.unit.analysis.parsed_page import Page
+from tests.unit.analysis.report_fixture import on_terminal
+from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.html.markup import h, page
+from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
-from trialfleet_analysis.report.terminal import show
-from trialfleet_runner.campaign import Halt
-from trialfleet_runner.contract import Loss, LossClass, Trial
+from trialfleet_analysis.report.sanitize import plain
+from trialfleet_ledger.campaign import Halt
+from trialfleet_ledger.records import Loss, LossClass, Trial
 
 EVIL = (
     "<script>alert(1)</script><img src=x onerror=alert(2)>"
     + "\x1b]0;owned\x07\x1b[2J|`_*[x](http://e.vil)\u202eabc\n# h"
 )
-
-
-class Page(HTMLParser):
-    """What a browser would make of it: tags, attributes, text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.words: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
-
-
-@pytest.fixture(scope="module")
-def lively(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    folder = tmp_path_factory.mktemp("lively")
-    return read(write(folder, lifelike_plan(reps=4), lifelike()), "preamble-vs-pull")
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +37,6 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Report:
     store = write(tmp_path_factory.mktemp("hostile"), plan(("a", "b", "c"), reps=2, banner=EVIL), fate)
     put(store, "demo/halts/1.json", Halt(number=1, at=NOW, task="a", reason=EVIL))
     return read(store)
-
-
-def shown(report: Report, *, width: int = 100) -> str:
-    stream = io.StringIO()
-    show(report, Console(file=stream, width=width, force_terminal=False))
-    return stream.getvalue()
 
 
 def test_html_asks_for_nothing_and_runs_only_its_own_script(lively: Report) -> None:
@@ -137,7 +95,7 @@ def test_hostile_text_stays_text_in_markdown(hostile: Report) -> None:
 
 
 def test_hostile_text_cannot_steer_the_terminal(hostile: Report) -> None:
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e]", shown(hostile))
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e]", on_terminal(hostile, width=100))
 
 
 def test_same_report_same_bytes(tmp_path: Path) -> None:
@@ -159,22 +117,24 @@ def test_json_carries_every_trial_unrounded(lively: Report) -> None:
 
 
 def test_all_renderings_show_the_same_rates(lively: Report) -> None:
-    html, markdown, terminal = "".join(Page(to_html(lively)).words), to_markdown(lively), shown(lively, width=140)
+    html, markdown, terminal = (
+        "".join(Page(to_html(lively)).words),
+        to_markdown(lively),
+        on_terminal(lively, width=140),
+    )
     for result in lively.conditions:
-        assert result.these_tasks.estimate is not None
         rate = f"{100 * result.these_tasks.estimate:.1f}%"
         assert rate in html
         assert re.search(rf"\| {re.escape(result.condition)} \| {rate}", markdown)
         assert re.search(rf"{re.escape(result.condition)} +{rate}", terminal)
     for text in (html, markdown, terminal):
-        assert lively.banner is not None
         assert lively.banner[:40] in text
         assert lively.answer[0] in " ".join(text.split())
 
 
 def test_every_loss_is_shown(lively: Report) -> None:
     assert lively.losses
-    terminal, markdown = shown(lively, width=200), to_markdown(lively)
+    terminal, markdown = on_terminal(lively, width=200), to_markdown(lively)
     for entry in lively.losses:
         stage = entry.stage.value.replace("_", " ")
         assert re.search(rf"{entry.loss.value} +{stage} .*\b{entry.condition} {entry.attempts}\b", terminal)
@@ -184,7 +144,7 @@ def test_every_loss_is_shown(lively: Report) -> None:
 
 
 def test_fits_eighty_columns(lively: Report) -> None:
-    assert max(len(line) for line in shown(lively, width=80).splitlines()) <= 80
+    assert max(len(line) for line in on_terminal(lively, width=80).splitlines()) <= 80
 
 
 def test_a_report_of_nothing_complete_renders(tmp_path: Path) -> None:
@@ -192,12 +152,12 @@ def test_a_report_of_nothing_complete_renders(tmp_path: Path) -> None:
     report = read(store)
     assert "Interim" in to_markdown(report)
     assert "Nothing to count" in " ".join(Page(to_html(report)).words)
-    assert "nan" not in (to_html(report) + to_markdown(report) + shown(report)).lower().split()
+    assert "nan" not in (to_html(report) + to_markdown(report) + on_terminal(report, width=100)).lower().split()
 
 
 def test_one_task_one_condition_one_rep(tmp_path: Path) -> None:
     report = read(write(tmp_path, plan(("a",), ("none",), reps=1), lambda trial: Fate()))
-    for text in (to_html(report), to_markdown(report), shown(report), to_json(report)):
+    for text in (to_html(report), to_markdown(report), on_terminal(report, width=100), to_json(report)):
         assert text
     assert report.conditions[0].these_tasks.estimate == 1.0
 

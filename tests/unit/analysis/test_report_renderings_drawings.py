@@ -10,11 +10,20 @@ from hypothesis import strategies as st
 
 from trialfleet_analysis.process import BlockResult
 from trialfleet_analysis.report.html.markup import h, listing
-from trialfleet_analysis.report.html.plots.bar import lengths, share
-from trialfleet_analysis.report.html.plots.curve import blocks, incidence
-from trialfleet_analysis.report.html.plots.forest import Band, Mark, row
-from trialfleet_analysis.report.html.plots.scale import axis, differences, nice, rates
-from trialfleet_analysis.report.html.plots.spread import histogram
+from trialfleet_analysis.report.html.plots import (
+    Band,
+    Mark,
+    axis,
+    blocks,
+    differences,
+    histogram,
+    incidence,
+    lengths,
+    nice,
+    rates,
+    row,
+    share,
+)
 
 FINITE = st.floats(-1, 1)
 

@@ -2,41 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from html.parser import HTMLParser
-
 import pytest
 
+from tests.unit.analysis.parsed_page import Page
 from tests.unit.analysis.report_fixture import made
-from trialfleet_analysis.report.document import Report
-from trialfleet_analysis.report.html.document import to_html
+from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.html.page import to_html
 
 LARGEST = 5 * 2**20  # bytes
-
-
-class Elements(HTMLParser):
-    """Every element with its attributes, and the ids of trials listed below each anchor."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.all: list[tuple[str, dict[str, str | None]]] = []
-        self.listed: dict[str, list[str]] = {}
-        self._anchor = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.all.append((tag, dict(attrs)))
-        anchor = dict(attrs).get("id") or ""
-        if re.fullmatch(r"t\d+-\d+", anchor):
-            self._anchor = anchor
-
-    def handle_data(self, data: str) -> None:
-        ids = data.split()
-        if ids and all(re.fullmatch(r"[a-z2-7]{26}", one) for one in ids):
-            self.listed.setdefault(self._anchor, []).extend(ids)
-
-    def named(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for found, attributes in self.all if found == tag]
 
 
 @pytest.fixture(scope="module")
@@ -45,43 +18,43 @@ def report() -> Report:
 
 
 @pytest.fixture(scope="module")
-def elements(report: Report) -> Elements:
-    return Elements(to_html(report))
+def elements(report: Report) -> Page:
+    return Page(to_html(report))
 
 
-def test_every_cell_leads_to_its_trials(report: Report, elements: Elements) -> None:
+def test_every_cell_leads_to_its_trials(report: Report, elements: Page) -> None:
     links = [a["href"] or "" for a in elements.named("a") if a.get("class") == "count"]
     assert len(links) == len(report.cells)
     for link, cell in zip(links, report.cells, strict=True):
         assert sorted(elements.listed[link.removeprefix("#")]) == sorted(cell.trials)
 
 
-def test_the_command_names_the_campaign(report: Report, elements: Elements) -> None:
+def test_the_command_names_the_campaign(report: Report, elements: Page) -> None:
     [command] = [a for a in elements.named("code") if a.get("id") == "command"]
     assert command["data-start"] == f"trialfleet show {report.campaign} "
 
 
-def test_the_first_thing_is_a_way_past_the_contents(elements: Elements) -> None:
+def test_the_first_thing_is_a_way_past_the_contents(elements: Page) -> None:
     assert elements.named("a")[0]["href"] == "#answer"
 
 
-def test_what_scrolls_can_be_reached_and_is_named(elements: Elements) -> None:
+def test_what_scrolls_can_be_reached_and_is_named(elements: Page) -> None:
     frames = [a for a in elements.named("div") if "frame" in (a.get("class") or "").split()]
     assert frames
     assert all(a["tabindex"] == "0" and a["role"] == "region" and a["aria-label"] for a in frames)
 
 
-def test_heads_say_what_they_are_heads_of(elements: Elements) -> None:
+def test_heads_say_what_they_are_heads_of(elements: Page) -> None:
     assert all(a.get("scope") in ("col", "row", "colgroup") for a in elements.named("th"))
 
 
-def test_drawings_are_named_or_left_out(elements: Elements) -> None:
+def test_drawings_are_named_or_left_out(elements: Page) -> None:
     outer = [a for a in elements.named("svg") if "plot" in (a.get("class") or "").split()]
     assert len(outer) > 50
     assert all(a.get("aria-label") or a.get("aria-hidden") == "true" for a in outer)
 
 
-def test_buttons_wait_for_the_script(elements: Elements) -> None:
+def test_buttons_wait_for_the_script(elements: Page) -> None:
     assert [("hidden" in a, a["type"]) for a in elements.named("button")] == [(True, "button")]
 
 
@@ -112,7 +85,3 @@ def test_one_condition_alone_and_no_contrast() -> None:
     text = to_html(made(2, 1, 3))
     assert 'id="contrasts"' not in text
     assert 'id="conditions"' in text
-
-
-def test_same_report_same_bytes(report: Report) -> None:
-    assert to_html(report) == to_html(made())

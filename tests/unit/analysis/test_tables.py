@@ -13,21 +13,35 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.analysis import ledger_fixture as made
-from tests.unit.analysis.ledger_fixture import Fate
+from tests.support import ledgers as made
+from tests.support.ledgers import Fate
 from trialfleet_analysis.evidence import read_evidence
 from trialfleet_analysis.ledger import read_ledger
-from trialfleet_analysis.tables import TaskRow, TrialRow, Use, task_rows, trial_rows, usable_blocks
-from trialfleet_analysis.tables.arrow import attempts_table, trials_table
-from trialfleet_analysis.tables.attempts import attempt_rows
+from trialfleet_analysis.tables.arrow import attempts_table, evidence_of, trials_table
 from trialfleet_analysis.tables.columns import known, numbers, some, texts, words
-from trialfleet_analysis.tables.parquet import ABOUT, NotThese, from_parquet, to_parquet
-from trialfleet_analysis.tables.read import Campaign, open_campaign
-from trialfleet_analysis.tables.restore import evidence_of, lost_of, trial_rows_of
-from trialfleet_analysis.tables.schema import ATTEMPTS, METRICS, TRIAL_COLUMNS, TRIALS
-from trialfleet_runner.contract import Coverage, Delivery, LossClass, Metrics, Outcome, Stop, Trial, Verdict
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.store.directory import DirectoryStore
+from trialfleet_analysis.tables.read import CampaignTables, open_campaign
+from trialfleet_analysis.tables.rows import (
+    TaskRow,
+    TrialRow,
+    Use,
+    attempt_rows,
+    task_rows,
+    trial_rows,
+    usable_blocks,
+)
+from trialfleet_analysis.tables.schema import (
+    ABOUT,
+    ATTEMPTS,
+    METRIC_COLUMNS,
+    TRIAL_COLUMNS,
+    TRIALS,
+    NotThese,
+    from_parquet,
+    to_parquet,
+)
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import Coverage, Delivery, LossClass, Metrics, Outcome, Stop, Trial, Verdict
+from trialfleet_ledger.store.directory import DirectoryStore
 
 PLAN = made.plan(reps=3)
 TRIALS_OF_PLAN = made.trials(PLAN)
@@ -52,12 +66,18 @@ def test_rows_losses_and_evidence_come_back_as_they_were(lifelike: DirectoryStor
     rows = trial_rows(ledger, evidence, usable_blocks(ledger, tasks))
     trials = trials_table(rows, tasks)
     attempts = attempts_table(attempt_rows(ledger, evidence))
-    assert trial_rows_of(from_parquet(to_parquet(trials, {}), TRIALS)) == rows
+    assert from_parquet(to_parquet(trials, {}), TRIALS).to_pylist() == trials.to_pylist()
+    assert [row.trial for row in made.rows_of(trials)] == [row.trial for row in rows]
     assert any(row.fault for row in rows)
     assert any(row.abandoned for row in rows)
     refused = {row.trial for row in rows if row.fault}
     back = from_parquet(to_parquet(attempts, {}), ATTEMPTS)
-    assert lost_of(back) == ledger.lost
+    lost = {(row.trial, row.attempt): row for row in made.rows_of(back) if row.loss and not row.fault}
+    assert sorted(lost) == sorted((item.trial, item.attempt) for item in ledger.lost)
+    for item in ledger.lost:
+        row = lost[item.trial, item.attempt]
+        assert (row.loss, row.stage, row.message) == (item.loss, item.stage, item.message)
+        assert (row.elapsed_s, row.host, row.score_only) == (item.elapsed_s, item.run.host, item.run.score_only)
     assert evidence_of(back) == evidence
     assert attempts.num_rows == sum(row.attempts for row in rows)
     assert set(texts(some(back, known(back, "fault")), "trial")) == refused
@@ -67,7 +87,7 @@ def test_a_refused_trial_is_missing_data_in_every_column(lifelike: DirectoryStor
     campaign = open_campaign(lifelike, "preamble-vs-pull")
     refused = some(campaign.trials, known(campaign.trials, "fault"))
     assert refused.num_rows == 1
-    for name in ("verdict", "passed", "stop", "tests_passed", "coverage", *(c.name for c in METRICS)):
+    for name in ("verdict", "passed", "stop", "tests_passed", "coverage", *(c.name for c in METRIC_COLUMNS)):
         assert not known(refused, name).any(), name
     assert numbers(refused, "verified").tolist() == [0]
     [trial] = texts(refused, "trial")
@@ -85,8 +105,9 @@ def test_an_attempt_says_who_ran_it_and_when(tmp_path: Path) -> None:
     assert (third["verdict"], third["elapsed_s"], third["isolation"]) == ("passed", 60, "bubblewrap")
     assert third["ended_at"].timestamp() == made.NOW + 60
     assert third["versions"] == [{"name": "trialfleet", "version": "0.1.0"}]
-    row = campaign.rows[0]
-    assert (row.started_at, row.ended_at, row.host, row.mid_run_losses) == (made.NOW, made.NOW + 60, "h", 1)
+    row = made.rows_of(campaign.trials)[0]
+    assert (row.started_at.timestamp(), row.ended_at.timestamp()) == (made.NOW, made.NOW + 60)
+    assert (row.host, row.mid_run_losses) == ("node", 1)
 
 
 def test_lost_attempts_of_unfinished_trials_are_rows_without_a_cell(tmp_path: Path) -> None:
@@ -114,7 +135,6 @@ def test_an_empty_campaign_has_empty_tables(tmp_path: Path) -> None:
     assert campaign.trials.schema.equals(TRIALS)
     assert words(campaign.trials, "task").used() == set()
     assert numbers(campaign.trials, "turns").shape == (0,)
-    assert (campaign.rows, campaign.lost, campaign.evidence) == ((), (), {})
     assert from_parquet(to_parquet(campaign.trials, {}), TRIALS).num_rows == 0
 
 
@@ -131,24 +151,17 @@ def test_same_campaign_same_bytes(lifelike: DirectoryStore) -> None:
 def test_a_file_says_what_it_is(lifelike: DirectoryStore) -> None:
     raw = to_parquet(open_campaign(lifelike, "preamble-vs-pull").trials, {"campaign": "x"})
     about = pq.read_schema(pa.BufferReader(raw)).metadata[ABOUT]
-    assert json.loads(about) == {"campaign": "x", "tables": 2}
+    assert json.loads(about) == {"campaign": "x", "tables": 3}
 
 
 @pytest.mark.parametrize("value", [2**63, float("inf"), float("nan")])
-def test_a_number_that_cannot_be_counted_names_its_record(value: float, tmp_path: Path) -> None:
+def test_a_number_that_cannot_be_counted_names_its_record(value: float) -> None:
     metrics = Metrics.model_construct(**{**Metrics().__dict__, "turns" if value == 2**63 else "cost_usd": value})
-    [row] = trial_rows_of(open_campaign(_one(tmp_path), "demo").trials)
+    row = _row_with(Metrics(), Delivery(), Verdict.PASSED, Stop.FINISHED)
     bad = dataclasses.replace(row, metrics=metrics)
     with pytest.raises(OperatorError, match=r"turns|cost_usd") as caught:
-        trials_table([row, bad], task_rows(read_ledger(_one(tmp_path), "demo")))
+        trials_table([row, bad], _TASKS)
     assert caught.value.where == f"attempts/{row.trial}/1/end.json"
-
-
-def _one(root: Path) -> DirectoryStore:
-    plan = made.plan(("alpha",), ("none",), reps=1)
-    if (root / "demo").exists():
-        return DirectoryStore(root)
-    return made.write(root, plan, lambda trial: Fate())
 
 
 @pytest.mark.parametrize("name", ["campaign", "outcomes", "amendments", "halts", "quarantine", "start"])
@@ -163,7 +176,7 @@ def test_a_record_of_another_version_is_named(name: str, tmp_path: Path) -> None
     path.parent.mkdir(parents=True, exist_ok=True)
     record = json.loads(path.read_bytes()) if path.exists() else {}
     path.write_text(json.dumps(record | {"schema_version": 2}))
-    with pytest.raises(OperatorError, match="not a record of this version") as caught:
+    with pytest.raises(OperatorError, match="record of this version") as caught:
         open_campaign(store, "demo")
     assert str(caught.value.where) == str(path)
 
@@ -208,7 +221,7 @@ def test_what_is_null_and_what_is_not_is_in_the_schema() -> None:
 _TASKS = (TaskRow("alpha", Use.PRIMARY, None, True, "failing_test"),)
 
 
-def _rows_with(metrics: Metrics, delivery: Delivery, verdict: Verdict, stop: Stop) -> TrialRow:
+def _row_with(metrics: Metrics, delivery: Delivery, verdict: Verdict, stop: Stop) -> TrialRow:
     return TrialRow(
         trial="a" * 26, task="alpha", condition="none", rep=0, block=0, position=0, in_blocks=True,
         verdict=verdict, passed=verdict is Verdict.PASSED, stop=stop, tests_passed=True, missing=None, attempts=1,
@@ -224,7 +237,7 @@ _METRICS = st.builds(
     Metrics,
     **{
         column.name: {"int64": _counts, "double": _reals, "bool": st.none() | st.booleans()}[str(column.type)]
-        for column in METRICS
+        for column in METRIC_COLUMNS
     },
 )
 _DELIVERIES = st.builds(
@@ -242,9 +255,14 @@ _DELIVERIES = st.builds(
 @settings(max_examples=25, deadline=None)
 @given(_METRICS, _DELIVERIES, st.sampled_from(Verdict), st.sampled_from(Stop))
 def test_any_metrics_and_delivery_come_back(m: Metrics, d: Delivery, verdict: Verdict, stop: Stop) -> None:
-    row = _rows_with(m, d, verdict, stop)
-    table = trials_table([row], _TASKS)
-    assert trial_rows_of(from_parquet(to_parquet(table, {}), TRIALS)) == (row,)
+    row = _row_with(m, d, verdict, stop)
+    [back] = made.rows_of(from_parquet(to_parquet(trials_table([row], _TASKS), {}), TRIALS))
+    assert {name: vars(back)[name] for name in Metrics.model_fields} == vars(m)
+    assert (back.verdict, back.stop, back.coverage, back.tokenizer) == (verdict, stop, d.coverage, d.tokenizer)
+    assert (back.context_files, back.inline_tokens, back.inline_truncated, back.covering_node) == (
+        list(d.files), d.inline_tokens, d.inline_truncated, d.node,
+    )  # fmt: skip
+    assert (back.reached_files, back.reached_hook) == (d.reached_model.get("files"), d.reached_model.get("hook"))
 
 
 def test_columns_as_arrays(tmp_path: Path) -> None:
@@ -253,7 +271,7 @@ def test_columns_as_arrays(tmp_path: Path) -> None:
             return Fate(verdict=None, losses=(made.MID_RUN,) * 3)
         return Fate(metrics=Metrics(turns=trial.rep))
 
-    campaign: Campaign = open_campaign(made.write(tmp_path, PLAN, fate), "demo")
+    campaign: CampaignTables = open_campaign(made.write(tmp_path, PLAN, fate), "demo")
     task = words(campaign.trials, "task")
     np.testing.assert_array_equal(np.isnan(numbers(campaign.trials, "turns")), task.are("beta"))
     np.testing.assert_array_equal(known(campaign.trials, "verdict"), ~task.are("beta"))

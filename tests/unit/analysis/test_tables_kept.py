@@ -10,20 +10,18 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.unit.analysis import ledger_fixture as made
-from tests.unit.analysis.ledger_fixture import Fate
+from tests.support import ledgers as made
+from tests.support.ledgers import Fate
 from trialfleet_analysis.tables.columns import numbers
-from trialfleet_analysis.tables.compact import Seal, kept
-from trialfleet_analysis.tables.parquet import from_parquet, to_parquet
-from trialfleet_analysis.tables.read import Campaign, open_campaign
-from trialfleet_analysis.tables.rows import task_rows, trial_rows
-from trialfleet_analysis.tables.schema import TRIALS
-from trialfleet_analysis.tables.witness import Witness
-from trialfleet_runner.campaign import Amendment, Halt, Quarantine
-from trialfleet_runner.canonical import canonical_json, sha256
-from trialfleet_runner.contract import Loss, LossClass, Outcome, Trial, Verdict
-from trialfleet_runner.store.directory import DirectoryStore
-from trialfleet_runner.store.protocol import StoreError
+from trialfleet_analysis.tables.kept_tables import CacheManifest, ReadDigests, kept
+from trialfleet_analysis.tables.read import CampaignTables, open_campaign
+from trialfleet_analysis.tables.rows import task_rows
+from trialfleet_analysis.tables.schema import TRIALS, from_parquet, to_parquet
+from trialfleet_ledger.campaign import Amendment, Halt, Quarantine
+from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.records import Loss, LossClass, Outcome, Trial, Verdict
+from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.store.protocol import StoreError
 
 PLAN = made.plan(reps=3)
 FIRST = made.trials(PLAN)[0]
@@ -45,11 +43,11 @@ def tables(store: DirectoryStore) -> Path:
     return store.root / "demo" / "tables"
 
 
-def passes(campaign: Campaign) -> float:
+def passes(campaign: CampaignTables) -> float:
     return float(numbers(campaign.trials, "passed").sum())
 
 
-def same(a: Campaign, b: Campaign) -> bool:
+def same(a: CampaignTables, b: CampaignTables) -> bool:
     tables = a.trials.equals(b.trials) and a.attempts.equals(b.attempts)
     return tables and (a.tasks, a.blocks, a.interim) == (b.tasks, b.blocks, b.interim)
 
@@ -59,7 +57,6 @@ def test_the_second_reading_uses_them_and_says_the_same(store: DirectoryStore) -
     assert (first.source, second.source) == ("records", "tables")
     assert same(first, second)
     assert (second.blocks, second.interim, second.verified, second.terminal) == (3, False, True, 12)
-    assert first.ledger == second.ledger
 
 
 def test_lifelike_tables_give_the_ledger_back(tmp_path: Path) -> None:
@@ -67,9 +64,6 @@ def test_lifelike_tables_give_the_ledger_back(tmp_path: Path) -> None:
     first, second = (open_campaign(store, "preamble-vs-pull") for _ in range(2))
     assert (first.source, second.source) == ("records", "tables")
     assert same(first, second)
-    assert (first.rows, first.lost, first.evidence) == (second.rows, second.lost, second.evidence)
-    assert first.ledger.lost == second.ledger.lost
-    assert trial_rows(second.ledger, second.evidence, second.blocks) == first.rows
 
 
 def test_unfinished_or_unverified_is_not_kept(tmp_path: Path) -> None:
@@ -135,7 +129,7 @@ def forged(path: Path, column: str = "passed", value: object = True, other: str 
 
 def reseal(store: DirectoryStore) -> None:
     """As only a forger does: the digests fit."""
-    old = Seal.model_validate_json((tables(store) / "seal.json").read_bytes())
+    old = CacheManifest.model_validate_json((tables(store) / "seal.json").read_bytes())
     raw = {name: (tables(store) / f"{name}.parquet").read_bytes() for name in ("trials", "attempts")}
     seal = old.model_copy(update={name: sha256(data) for name, data in raw.items()})
     (tables(store) / "seal.json").write_bytes(canonical_json(seal))
@@ -220,7 +214,7 @@ def test_a_copy_that_was_changed_is_not_believed(store: DirectoryStore, tmp_path
     rewritten(DirectoryStore(tmp_path / "copy"))
     campaign = open_campaign(DirectoryStore(tmp_path / "copy"), "demo")
     assert campaign.source == "records"
-    assert [row.fault is not None for row in campaign.rows if row.trial == FIRST.id] == [True]
+    assert [row.fault is not None for row in made.rows_of(campaign.trials) if row.trial == FIRST.id] == [True]
 
 
 def test_a_refused_trial_is_read_again_until_it_holds(tmp_path: Path) -> None:
@@ -231,11 +225,11 @@ def test_a_refused_trial_is_read_again_until_it_holds(tmp_path: Path) -> None:
     first, second = (open_campaign(store, "demo") for _ in range(2))
     assert (first.source, second.source) == ("records", "tables")
     assert same(first, second)
-    assert [row.trial for row in second.rows if row.fault] == [FIRST.id]
+    assert [row.trial for row in made.rows_of(second.trials) if row.fault] == [FIRST.id]
     bundle.write_bytes(whole)
     third = open_campaign(store, "demo")
     assert third.source == "records"
-    assert not [row for row in third.rows if row.fault]
+    assert not [row for row in made.rows_of(third.trials) if row.fault]
 
 
 def test_a_store_that_cannot_be_written_is_read_all_the_same(tmp_path: Path) -> None:
@@ -264,13 +258,14 @@ def test_cancelled_trials_end_the_complete_blocks(tmp_path: Path) -> None:
 
 def test_a_seal_rests_on_what_was_read(store: DirectoryStore) -> None:
     """The digests are those of the records, whatever the order of the reading."""
-    witness = Witness(store, "demo")
+    witness = ReadDigests(store, "demo")
     campaign = open_campaign(store, "demo")
     for key in reversed([entry.key for entry in witness.list("demo/outcomes/")]):
         raw = witness.get(key)
-        assert raw is not None
         Outcome.model_validate_json(raw)
     witness.get("demo/campaign.json")
-    seal = Seal.model_validate_json((tables(store) / "seal.json").read_bytes())
+    seal = CacheManifest.model_validate_json((tables(store) / "seal.json").read_bytes())
     assert witness.sources() == seal.sources
-    assert kept(Witness(store, "demo"), campaign.frame, task_rows(campaign.frame)) is None, "no plan was witnessed"
+    assert kept(ReadDigests(store, "demo"), campaign.frame, task_rows(campaign.frame)) is None, (
+        "no plan was witnessed"
+    )

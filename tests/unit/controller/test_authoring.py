@@ -12,17 +12,16 @@ from hypothesis import strategies as st
 
 from tests.unit.targets.sources_fixture import edges_of, source_files
 from trialfleet_controller.authoring.asked import KINDS, Kind, asked, belongs
-from trialfleet_controller.authoring.harvest import MAX_FILE_BYTES, MAX_FILES, harvested, written
-from trialfleet_controller.authoring.manifest import Author, Manifest
-from trialfleet_controller.authoring.outline import Sources, can_be_said, outline
-from trialfleet_controller.authoring.shelf import Shelf, manifest_key
+from trialfleet_controller.authoring.collect import MAX_FILE_BYTES, MAX_FILES, harvested, written
+from trialfleet_controller.authoring.context_cache import Author, ContextCache, ContextManifest, manifest_key
+from trialfleet_controller.authoring.outline import SnapshotSources, can_be_said, outline
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_runner.context.markdown import split
 from trialfleet_runner.context.nodes import covering_node
-from trialfleet_runner.context.sections import split
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.objects import Objects
-from trialfleet_runner.store.directory import DirectoryStore
-from trialfleet_runner.trees import Entry, tree_digest
-from trialfleet_runner.trees import Kind as EntryKind
+from trialfleet_runner.trees import EntryKind as EntryKind
+from trialfleet_runner.trees import TreeEntry, tree_digest
 from trialfleet_targets.snapshot import PastCommit, Snapshot
 
 PROJECT = {
@@ -48,8 +47,8 @@ def snapshot(project: dict[str, str] = PROJECT) -> Snapshot:
     return Snapshot("0" * 40, NOW, files, edges_of(project), history)
 
 
-def sources(project: dict[str, str] = PROJECT) -> Sources:
-    return Sources(snapshot(project), project.keys())
+def sources(project: dict[str, str] = PROJECT) -> SnapshotSources:
+    return SnapshotSources(snapshot(project), project.keys())
 
 
 def test_an_outline_has_the_sections_that_conditions_quote() -> None:
@@ -75,7 +74,7 @@ def test_a_flat_outline_is_one_file_that_counts_all_users() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_tests_and_what_is_not_in_the_workspace_are_not_named(kind: Kind) -> None:
-    seen = Sources(snapshot(), PROJECT.keys() - {"shop/orders/mail.py"})
+    seen = SnapshotSources(snapshot(), PROJECT.keys() - {"shop/orders/mail.py"})
     said = "".join(outline(kind, seen).values())
     assert "mail" not in said
     assert "test_money" not in said
@@ -88,7 +87,9 @@ def test_the_order_of_files_and_of_the_history_does_not_matter(kind: Kind) -> No
     turned = Snapshot(
         other.commit, other.time, dict(reversed(other.files.items())), other.edges[::-1], other.history[::-1]
     )
-    assert outline(kind, Sources(one, PROJECT.keys())) == outline(kind, Sources(turned, PROJECT.keys()))
+    assert outline(kind, SnapshotSources(one, PROJECT.keys())) == outline(
+        kind, SnapshotSources(turned, PROJECT.keys())
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -149,19 +150,19 @@ def test_links_are_refused_and_linked_folders_not_entered(tmp_path: Path) -> Non
     assert harvested("tree", inside, where="task") == ({"CLAUDE.md": "Root.\n"}, ())
     (inside / "a").mkdir()
     (inside / "a/AGENTS.md").symlink_to(tmp_path / "secret")
-    with pytest.raises(OperatorError, match=r"a/AGENTS.md as what cannot be read"):
+    with pytest.raises(OperatorError, match=r"a/AGENTS.md, which cannot be read"):
         harvested("tree", inside, where="task")
 
 
 def test_no_pipe_is_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "CLAUDE.md")
-    with pytest.raises(OperatorError, match="which is no file"):
+    with pytest.raises(OperatorError, match="which is not a regular file"):
         harvested("flat", tmp_path, where="task")
 
 
 @pytest.mark.parametrize(
     ("data", "why"),
-    [(b"x" * (MAX_FILE_BYTES + 1), "more than 65536 bytes"), (b"\xff\xfe", "no UTF-8")],
+    [(b"x" * (MAX_FILE_BYTES + 1), "more than 65536 bytes"), (b"\xff\xfe", "not UTF-8")],
 )
 def test_what_is_too_large_or_no_text_is_refused(data: bytes, why: str, tmp_path: Path) -> None:
     (tmp_path / "CLAUDE.md").write_bytes(data)
@@ -178,7 +179,7 @@ def test_more_files_than_anybody_reads_are_refused(tmp_path: Path) -> None:
 def test_development_commands_and_escapes_are_taken_out() -> None:
     text = "# Shop\n\nPrices are floats.\x1b[31m\n\n## Commands\n\n```sh\nmake test\n```\n"
     made = written("flat", {"CLAUDE.md": text}, {}, where="task")
-    assert made.tree == {"CLAUDE.md": Entry(b"# Shop\n\nPrices are floats.\n")}
+    assert made.tree == {"CLAUDE.md": TreeEntry(b"# Shop\n\nPrices are floats.\n")}
     assert "-make test" in made.diff
     assert made.tokens["CLAUDE.md"] > 0
 
@@ -200,9 +201,9 @@ def test_what_nobody_could_use_is_refused(kind: Kind, files: dict[str, str], why
 
 def test_a_file_below_a_link_of_the_workspace_is_refused() -> None:
     files = {"CLAUDE.md": "Shop.\n", "a/AGENTS.md": "A.\n"}
-    assert set(written("tree", files, {"b/x.py": Entry(b"")}, where="task").tree) == set(files)
+    assert set(written("tree", files, {"b/x.py": TreeEntry(b"")}, where="task").tree) == set(files)
     with pytest.raises(OperatorError, match="through the link 'a'"):
-        written("tree", files, {"a": Entry(b"b", EntryKind.LINK), "b/x.py": Entry(b"")}, where="task")
+        written("tree", files, {"a": TreeEntry(b"b", EntryKind.LINK), "b/x.py": TreeEntry(b"")}, where="task")
 
 
 @given(st.dictionaries(st.sampled_from(["CLAUDE.md", "a/AGENTS.md", "b/AGENTS.md"]), st.text(max_size=80)))
@@ -218,13 +219,13 @@ def test_whatever_is_written_is_kept_whole_or_refused(files: dict[str, str]) -> 
 
 # --- where it is kept -------------------------------------------------------------------------------
 
-TREE = {"CLAUDE.md": Entry(b"Shop.\n")}
+TREE = {"CLAUDE.md": TreeEntry(b"Shop.\n")}
 REQUEST = "1" * 64
 
 
-def manifest(tree: dict[str, Entry] = TREE, request: str = REQUEST) -> Manifest:
+def manifest(tree: dict[str, TreeEntry] = TREE, request: str = REQUEST) -> ContextManifest:
     author = Author(kind="outline", version="1", digest="2" * 64)
-    return Manifest(
+    return ContextManifest(
         request=request,
         task="shop",
         kind="flat",
@@ -236,26 +237,26 @@ def manifest(tree: dict[str, Entry] = TREE, request: str = REQUEST) -> Manifest:
     )
 
 
-def shelf(root: Path, name: str = "cache", *, store: bool = True, out: bool = True) -> Shelf:
+def context_cache(root: Path, name: str = "cache", *, store: bool = True, out: bool = True) -> ContextCache:
     (root / "store").mkdir(exist_ok=True)
     kept = DirectoryStore(root / "store") if store else None
-    return Shelf(Objects(root / name, kept), root / "out" if out else None)
+    return ContextCache(Objects(root / name, kept), root / "out" if out else None)
 
 
 def test_what_was_kept_answers_the_same_request_from_store_or_folder(tmp_path: Path) -> None:
-    assert shelf(tmp_path).known("shop", "flat", REQUEST) is None
-    assert shelf(tmp_path).keep(manifest(), TREE) == manifest()
+    assert context_cache(tmp_path).known("shop", "flat", REQUEST) is None
+    assert context_cache(tmp_path).keep(manifest(), TREE) == manifest()
     assert (tmp_path / "out/shop/flat/CLAUDE.md").read_bytes() == b"Shop.\n"
     for places in ({"store": True, "out": False}, {"store": False, "out": True}):
-        found = shelf(tmp_path, "another", **places).known("shop", "flat", REQUEST)
+        found = context_cache(tmp_path, "another", **places).known("shop", "flat", REQUEST)
         assert found == (manifest(), TREE)
-    assert shelf(tmp_path, out=False).known("shop", "flat", "9" * 64) is None
+    assert context_cache(tmp_path, out=False).known("shop", "flat", "9" * 64) is None
 
 
 def test_who_comes_second_takes_what_is_there(tmp_path: Path) -> None:
-    other = {"CLAUDE.md": Entry(b"Another shop.\n")}
-    shelf(tmp_path, out=False).keep(manifest(), TREE)
-    second = shelf(tmp_path, "another").keep(manifest(other), other)
+    other = {"CLAUDE.md": TreeEntry(b"Another shop.\n")}
+    context_cache(tmp_path, out=False).keep(manifest(), TREE)
+    second = context_cache(tmp_path, "another").keep(manifest(other), other)
     assert second == manifest()
     assert (tmp_path / "out/shop/flat/CLAUDE.md").read_bytes() == b"Shop.\n"
 
@@ -265,23 +266,23 @@ def test_people_s_folders_are_never_overwritten(tmp_path: Path) -> None:
     mine.mkdir(parents=True)
     (mine / "CLAUDE.md").write_text("Mine.\n")
     with pytest.raises(OperatorError, match="not built here"):
-        shelf(tmp_path).known("shop", "flat", REQUEST)
+        context_cache(tmp_path).known("shop", "flat", REQUEST)
     (mine / "CLAUDE.md").unlink()
     mine.rmdir()
-    shelf(tmp_path).keep(manifest(), TREE)
+    context_cache(tmp_path).keep(manifest(), TREE)
     with pytest.raises(OperatorError, match="another request"):
-        shelf(tmp_path).known("shop", "flat", "9" * 64)
+        context_cache(tmp_path).known("shop", "flat", "9" * 64)
     (mine / "CLAUDE.md").write_text("Mended.\n")
     with pytest.raises(OperatorError, match="edited"):
-        shelf(tmp_path).known("shop", "flat", REQUEST)
+        context_cache(tmp_path).known("shop", "flat", REQUEST)
 
 
 def test_a_store_that_lost_the_tree_says_so(tmp_path: Path) -> None:
-    shelf(tmp_path, out=False).keep(manifest(), TREE)
+    context_cache(tmp_path, out=False).keep(manifest(), TREE)
     kept = DirectoryStore(tmp_path / "store")
     kept.delete(f"objects/{tree_digest(TREE)}")
     with pytest.raises(OperatorError, match="neither in"):
-        shelf(tmp_path, "another", out=False).known("shop", "flat", REQUEST)
+        context_cache(tmp_path, "another", out=False).known("shop", "flat", REQUEST)
 
 
 def test_a_manifest_never_comes_before_its_tree(tmp_path: Path) -> None:
@@ -295,4 +296,4 @@ def test_a_manifest_never_comes_before_its_tree(tmp_path: Path) -> None:
             return super().create(key, data)
 
     with tempfile.TemporaryDirectory() as folder, pytest.raises(KeyboardInterrupt):
-        Shelf(Objects(tmp_path / "cache", Dying(Path(folder)))).keep(manifest(), TREE)
+        ContextCache(Objects(tmp_path / "cache", Dying(Path(folder)))).keep(manifest(), TREE)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from trialfleet_controller.breaker import Breaker, Health, Outage
-from trialfleet_controller.caution import Caution
-from trialfleet_controller.money import Purse
-from trialfleet_controller.shards import Answers
-from trialfleet_runner.contract import Delivery, HaltScope, Loss, LossClass, Metrics, Scored, Stop, Verdict
+import pytest
+
+from tests.support import records
+from trialfleet_controller.dispatch.breaker import Breaker, Health, Outage, ProviderHealth
+from trialfleet_controller.dispatch.shards import Answers
+from trialfleet_controller.dispatch.trial_table import CampaignBudget
+from trialfleet_ledger.records import HaltScope, Loss, LossClass, Metrics, Scored, Stop, Verdict
 
 
 def loss_of(loss: LossClass) -> Loss:
@@ -43,7 +45,7 @@ def test_another_width_does_not_lift_what_is_held_back() -> None:
 
 
 def test_trouble_that_other_shards_have_with_the_provider_holds_everybody_back() -> None:
-    mine = Caution(Breaker.closed(32))
+    mine = ProviderHealth(Breaker.closed(32))
     assert mine.heard(None, Answers(lost=7), in_flight=32, now=0) == mine, "how it was before is no news"
     held = mine.heard(Answers(lost=7), Answers(lost=9), in_flight=32, now=100)
     assert (held.breaker.width, held.not_before) == (8, 100), "no pause yet"
@@ -55,7 +57,7 @@ def test_trouble_that_other_shards_have_with_the_provider_holds_everybody_back()
 
 
 def test_a_shard_tells_what_it_has_heard_of_the_provider() -> None:
-    told = Caution(Breaker.closed(32)).measured("task")
+    told = ProviderHealth(Breaker.closed(32)).measured("task", "none", ended())
     for loss in (LossClass.PROVIDER, LossClass.EVICTED, LossClass.PROVIDER):
         told = told.lost("task", loss_of(loss), in_flight=9, working=8, now=0, back_off_s=1)
     assert told.answers == Answers(lost=2, given=1)
@@ -114,7 +116,7 @@ def test_only_what_no_agent_did_adds_up_to_an_outage() -> None:
 
 def test_a_campaign_wider_than_its_cluster_is_no_outage_while_others_run() -> None:
     no_room = Loss(loss=LossClass.UNSCHEDULABLE, message="0/3 nodes are available", agent_started=False)
-    wide = idle = Caution(Breaker.closed(64))
+    wide = idle = ProviderHealth(Breaker.closed(64))
     for i in range(10):
         assert not idle.outage.over(f"{i}")
         wide = wide.lost(f"{i}", no_room, in_flight=64, working=1, now=0, back_off_s=1)
@@ -133,32 +135,72 @@ def test_a_task_that_alone_needs_too_much_room_stops_the_campaign() -> None:
 
 
 def scored(cost: float | None) -> Scored:
-    return Scored(
-        verdict=Verdict.FAILED,
-        stop=Stop.FINISHED,
-        tests_passed=False,
-        metrics=Metrics(cost_usd=cost),
-        delivery=Delivery(),
-    )
+    return records.scored(Verdict.FAILED, metrics=Metrics(cost_usd=cost))
 
 
 def test_the_cap_is_kept_by_reservation() -> None:
-    purse = Purse(cap=10, trial=2)
-    assert purse.allows(4)
-    assert not purse.allows(5)
-    purse = purse.charged(purse.price(1, scored(0.5)))
-    assert purse.spent == 0.5
-    assert purse.allows(3)
-    assert not purse.allows(4)
+    budget = CampaignBudget(cap=10, trial=2)
+    assert budget.allows(4)
+    assert not budget.allows(5)
+    budget = budget.charged(budget.price(1, scored(0.5)))
+    assert budget.spent == 0.5
+    assert budget.allows(3)
+    assert not budget.allows(4)
 
 
 def test_what_is_unknown_is_taken_as_the_most_it_can_have_been() -> None:
-    purse = Purse(cap=10, trial=2)
-    assert purse.price(1, None) == 2  # lost
-    assert purse.price(1, scored(None)) == 2  # not measured
-    assert purse.price(3, scored(0.5)) == 4.5  # two lost runs before it
-    assert purse.price(0, None) == 0  # lost before the agent
+    budget = CampaignBudget(cap=10, trial=2)
+    assert budget.price(1, None) == 2  # lost
+    assert budget.price(1, scored(None)) == 2  # not measured
+    assert budget.price(3, scored(0.5)) == 4.5  # two lost runs before it
+    assert budget.price(0, None) == 0  # lost before the agent
 
 
 def test_without_a_cap_everything_may_start() -> None:
-    assert Purse(cap=None, trial=0, spent=1e9).allows(10_000)
+    assert CampaignBudget(cap=None, trial=0, spent=1e9).allows(10_000)
+
+
+def ended(stop: Stop = Stop.FINISHED, turns: int | None = 3, files_changed: int | None = 1) -> Scored:
+    return records.scored(Verdict.FAILED, stop=stop, metrics=Metrics(turns=turns, files_changed=files_changed))
+
+
+CRASHED = ended(Stop.CRASHED, None, 0)
+
+
+def after(*ends: Scored, condition: str = "none") -> ProviderHealth:
+    provider_health = ProviderHealth(Breaker.closed(8))
+    for n, end in enumerate(ends):
+        provider_health = provider_health.measured(f"task-{n}", condition, end)
+    return provider_health
+
+
+@pytest.mark.parametrize("end", [CRASHED, ended(Stop.MEMORY, 0, 0), ended(Stop.CRASHED, None, None)])
+def test_a_condition_whose_first_agents_all_broke_halts_the_campaign_by_name(end: Scored) -> None:
+    assert after(*[end] * 4).dead_agent("none") is None
+    reason = after(*[end] * 5).dead_agent("none")
+    assert reason is not None
+    assert reason.startswith("agent: in each of the first 5 measured trials of condition none it crashed")
+    assert after(*[end] * 6).dead_agent("none") == reason, "the same words, so that a lift of it is known"
+    assert after(*[end] * 5).dead_agent("flat_llm") is None
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        ended(Stop.FINISHED, 0, 0),  # nop, or an agent that gives up
+        ended(Stop.CRASHED, 4, 0),  # it had turns
+        ended(Stop.CRASHED, None, 2),  # no trajectory, and a change
+        ended(Stop.MEMORY, 9, 1),
+        ended(Stop.TIMEOUT, None, 0),
+        ended(Stop.MAX_TURNS, 50, 0),
+    ],
+)
+def test_an_agent_that_works_or_finishes_halts_nothing(end: Scored) -> None:
+    assert after(*[end] * 30).dead_agent("none") is None
+
+
+def test_one_agent_that_worked_clears_its_condition_for_good() -> None:
+    for place in (0, 2, 4):
+        ends = [CRASHED] * 9
+        ends[place] = ended()
+        assert after(*ends).dead_agent("none") is None

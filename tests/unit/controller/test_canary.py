@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.controller.test_plan import make_plan
-from trialfleet_controller.canary import watched
-from trialfleet_controller.plan import trials
-from trialfleet_runner.campaign import Cell
-from trialfleet_runner.contexts import context_object
-from trialfleet_runner.contract import ConditionOrder, TaskOrder
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.objects import Objects
-from trialfleet_runner.taskfile import LoadedTask, load_task_file
-from trialfleet_runner.trees import Entry, pack
+from tests.support.plans import make_plan
+from trialfleet_controller.planning.canaries import watched
+from trialfleet_controller.trial_order import trials
+from trialfleet_ledger.campaign import Cell
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.records import ConditionOrder, TaskOrder
+from trialfleet_runner.trees import TreeEntry, pack
+from trialfleet_tasks.contexts import context_object
+from trialfleet_tasks.taskfile import LoadedTask, load_task_file
 
 TASK = """\
 repo: {environment: {lock: lock.txt}, contexts: {%s}}
@@ -44,7 +44,9 @@ def order_of(objects: Objects) -> TaskOrder:
         .tasks[0]
         .order.model_copy(
             update={
-                "workspace": objects.put(pack({"a.py": Entry(b"#"), "docs/x.md": Entry(f"{README}\n".encode())})),
+                "workspace": objects.put(
+                    pack({"a.py": TreeEntry(b"#"), "docs/x.md": TreeEntry(f"{README}\n".encode())})
+                ),
                 "prompt": objects.put(b"It breaks.\n"),
             }
         )

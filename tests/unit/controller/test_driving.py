@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.analysis.ledger_fixture import plan
-from trialfleet_controller.disk import disk_room
-from trialfleet_controller.driving import check_drift
+from tests.support.ledgers import plan
+from trialfleet_controller.backends.local.capacity import disk_room
+from trialfleet_controller.hosting.local_drive import check_drift, check_texts
+from trialfleet_controller.hosting.place import Hosts
+from trialfleet_controller.hosting.private_ray import PrivateRay
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec
 from trialfleet_runner.agents.registry import agent
-from trialfleet_runner.contract import AgentSpec
-from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.context import texts
 
 NOP = AgentSpec(kind="nop")
 
@@ -42,3 +45,43 @@ def test_drift_names_what_differs() -> None:
     with pytest.raises(OperatorError, match=f"planned 0.0.1, this machine has {found.version}"):
         check_drift(plan(agent=NOP.model_copy(update={"version": "0.0.1"})))
     assert check_drift(same.model_copy(update={"agent_digest": found.digest})) == found
+
+
+def test_texts_that_changed_since_the_plan_are_named() -> None:
+    planned = plan().model_copy(update={"texts": texts.digests()})
+    check_texts(planned)
+    here = planned.texts
+    for changed in (
+        here | {"fail_fast": "1" * 64},
+        {name: digest for name, digest in here.items() if name != "fail_fast"},
+    ):
+        with pytest.raises(
+            OperatorError, match="have changed since the campaign was planned: fail_fast"
+        ) as raised:
+            check_texts(planned.model_copy(update={"texts": changed}))
+        assert raised.value.where == str(texts.FOLDER)
+
+
+@pytest.mark.parametrize(
+    ("ray", "local", "trials", "through"),
+    [
+        (None, True, 19, False),
+        (None, True, 20, True),
+        (None, False, 2, True),
+        (True, True, 2, True),
+        (False, True, 500, False),
+        (False, False, 500, False),
+    ],
+)
+def test_ray_hosts_what_is_worth_its_start(ray: bool | None, local: bool, trials: int, through: bool) -> None:
+    assert Hosts(ray).through_ray(local=local, trials=trials) is through
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_a_ray_that_does_not_start_names_the_option_that_does_without() -> None:
+    private = PrivateRay(cpus=-1)
+    with pytest.raises(OperatorError, match="Ray did not start") as refused:
+        _ = private.ray
+    private.close()
+    assert "--no-ray" in (refused.value.hint or "")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_controller.driving import Hosts
-from trialfleet_controller.events import LOG_VARIABLE, Event, Kind, json_log, line
-from trialfleet_runner.errors import OperatorError
+from trialfleet_controller.dispatch.events import LOG_VARIABLE, CampaignEvent, EventKind, json_log, line
+from trialfleet_controller.hosting.place import Hosts
+from trialfleet_ledger.errors import OperatorError
 
 
 def test_a_line_says_who_and_what() -> None:
-    event = Event(12.3456, Kind.LAUNCHED, "trial", 2, {"latency_s": 0.25}, shard=1)
+    event = CampaignEvent(12.3456, EventKind.LAUNCHED, "trial", 2, {"latency_s": 0.25}, shard=1)
     assert json.loads(line(event, "c")) == {
         "at": 12.346,
         "event": "launched",
@@ -27,7 +27,7 @@ def test_a_line_says_who_and_what() -> None:
 
 def test_signatures_and_passwords_are_left_out() -> None:
     said = "PUT https://AK:hush@s3.example/b/k?X-Amz-Signature=abc&X-Amz-Credential=AK answered 500"
-    found = line(Event(0, Kind.LOST, detail={"message": said}), "c")
+    found = line(CampaignEvent(0, EventKind.LOST, detail={"message": said}), "c")
     assert "hush" not in found
     assert "X-Amz" not in found
     assert "s3.example/b/k" in found
@@ -35,13 +35,13 @@ def test_signatures_and_passwords_are_left_out() -> None:
 
 
 def test_line_breaks_do_not_make_lines() -> None:
-    assert "\n" not in line(Event(0, Kind.MESSAGE, detail={"message": "a\nb"}), "c")
+    assert "\n" not in line(CampaignEvent(0, EventKind.MESSAGE, detail={"message": "a\nb"}), "c")
 
 
 def test_a_file_grows(tmp_path: Path) -> None:
     for number in (1, 2):
         with json_log(str(tmp_path / "log"), "c") as note:
-            note(Event(number, Kind.MESSAGE))
+            note(CampaignEvent(number, EventKind.MESSAGE))
     assert [json.loads(row)["at"] for row in (tmp_path / "log").read_text().splitlines()] == [1, 2]
 
 
@@ -54,15 +54,15 @@ def test_by_environment_it_goes_to_standard_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(LOG_VARIABLE, "json")
-    hosts = Hosts.asked(no_ray=False, ray_address=None, log=None, local=True)
+    hosts = Hosts.asked(ray=None, ray_address=None, log=None, local=True)
     with json_log(hosts.log, "c") as note:
-        note(Event(1, Kind.HALTED, detail={"task": None, "reason": "why"}))
+        note(CampaignEvent(1, EventKind.HALTED, detail={"task": None, "reason": "why"}))
     said = capsys.readouterr()
     assert said.out == ""
     assert json.loads(said.err)["reason"] == "why"
 
 
-@pytest.mark.parametrize(("no_ray", "local"), [(True, False), (False, True)])
-def test_an_address_of_ray_that_nobody_uses_is_refused(no_ray: bool, local: bool) -> None:
+@pytest.mark.parametrize(("ray", "local"), [(False, False), (None, True)])
+def test_an_address_of_ray_that_nobody_uses_is_refused(ray: bool | None, local: bool) -> None:
     with pytest.raises(OperatorError, match="--ray-address"):
-        Hosts.asked(no_ray=no_ray, ray_address="10.0.0.1:6379", log=None, local=local)
+        Hosts.asked(ray=ray, ray_address="10.0.0.1:6379", log=None, local=local)

@@ -8,95 +8,51 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trialfleet_controller.classify import Departure, classify
-from trialfleet_controller.fold import (
-    Attempt,
+from tests.support import records
+from trialfleet_controller.backends.runner_termination import RunnerTermination, classify
+from trialfleet_ledger.campaign import RetrySpec
+from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.fold import (
     BrokenChain,
     Conclude,
     Intend,
-    Place,
-    Watch,
+    LaunchAttempt,
+    StoredAttempt,
+    WatchAttempt,
     next_step,
     progress,
     score_from,
 )
-from trialfleet_controller.lifecycle import Budgets, Phase
-from trialfleet_runner.canonical import canonical_json, sha256
-from trialfleet_runner.contract import (
-    Delivery,
-    End,
-    Intent,
-    Loss,
-    LossClass,
-    Metrics,
-    Outcome,
-    Scored,
-    Start,
-    Stop,
-    Trial,
-    Verdict,
-)
+from trialfleet_ledger.lifecycle import TrialPhase
+from trialfleet_ledger.records import End, Intent, Loss, LossClass, Outcome, Start, Verdict
 
-TRIAL = Trial(id="a" * 26, task="t", condition="c", rep=0, seed=1, block=0, position=0)
-BUDGETS = Budgets(before_agent=2, mid_run=1, scoring=2)
+TRIAL = records.trial()
+RETRIES = RetrySpec(before_agent=2, mid_run=1, scoring=2, disruptions=3)
 BUNDLE = sha256(b"bundle")
 
 
 def make_intent(n: int, previous: str | None, *, score_only: bool = False, nonce: str = "n") -> Intent:
-    return Intent(
-        trial=TRIAL.id,
-        attempt=n,
-        nonce=f"{nonce}{n}",
-        epoch=1,
-        at=0,
-        previous_end=previous,
-        score_only=score_only,
+    return records.intent(
+        trial=TRIAL.id, attempt=n, nonce=f"{nonce}{n}", previous_end=previous, score_only=score_only
     )
 
 
 def make_start(intent: Intent, pid: int = 1) -> Start:
-    return Start(
-        trial=TRIAL.id,
-        attempt=intent.attempt,
-        nonce=intent.nonce,
-        at=0,
-        host="h",
-        boot_id="b",
-        pid=pid,
-        scratch="/s",
-        isolation="uid",
-    )
+    return records.start(trial=TRIAL.id, attempt=intent.attempt, nonce=intent.nonce, pid=pid, isolation="uid")
 
 
 def make_end(intent: Intent, *, loss: Loss | None = None, by: str = "runner", verdict: str = "failed") -> End:
-    scored = Scored(
-        verdict=Verdict(verdict),
-        stop=Stop.FINISHED,
-        tests_passed=False,
-        metrics=Metrics(),
-        delivery=Delivery(),
-    )
-    return End.model_validate(
-        {
-            "trial": TRIAL.id,
-            "attempt": intent.attempt,
-            "nonce": intent.nonce,
-            "at": 0,
-            "by": by,
-            "scored": None if loss else scored,
-            "loss": loss,
-            "bundle": None if loss else BUNDLE,
-        }
-    )
+    result = loss or records.scored(Verdict(verdict))
+    return records.end(result, trial=TRIAL.id, attempt=intent.attempt, nonce=intent.nonce, by=by)
 
 
-def ended(intent: Intent, end: End, **more: object) -> Attempt:
+def ended(intent: Intent, end: End, **more: object) -> StoredAttempt:
     raw = canonical_json(end)
     bundle = "bundle" if end.scored else None
-    return replace(Attempt(intent, end=end, end_sha256=sha256(raw), bundle=bundle), **more)  # type: ignore[arg-type]
+    return replace(StoredAttempt(intent, end=end, end_sha256=sha256(raw), bundle=bundle), **more)  # type: ignore[arg-type]
 
 
-def lost(*, started: bool, patched: bool = False, loss: LossClass = LossClass.EVICTED) -> Loss:
+def lost(*, started: bool, patched: bool = False, loss: LossClass = LossClass.TERMINATED) -> Loss:
     return Loss(loss=loss, message="m", agent_started=started, patched=patched)
 
 
@@ -104,18 +60,18 @@ def lost(*, started: bool, patched: bool = False, loss: LossClass = LossClass.EV
 
 
 def test_an_empty_chain_wants_its_first_intent() -> None:
-    assert next_step(TRIAL, (), BUDGETS) == Intend(1, None, None)
+    assert next_step(TRIAL, (), RETRIES) == Intend(1, None, None)
 
 
 def test_an_intent_alone_is_placed_and_a_started_one_watched() -> None:
     intent = make_intent(1, None)
-    assert next_step(TRIAL, (Attempt(intent),), BUDGETS) == Place(1, None)
-    assert next_step(TRIAL, (Attempt(intent, start=make_start(intent)),), BUDGETS) == Watch(1)
+    assert next_step(TRIAL, (StoredAttempt(intent),), RETRIES) == LaunchAttempt(1, None)
+    assert next_step(TRIAL, (StoredAttempt(intent, start=make_start(intent)),), RETRIES) == WatchAttempt(1)
 
 
 def test_a_verdict_concludes_also_when_the_agent_failed() -> None:
     attempt = ended(make_intent(1, None), make_end(make_intent(1, None)))
-    step = next_step(TRIAL, (attempt,), BUDGETS)
+    step = next_step(TRIAL, (attempt,), RETRIES)
     assert isinstance(step, Conclude)
     assert step.outcome.scored is not None
     assert (step.outcome.bundle, step.outcome.bundle_sha256) == ("bundle", BUNDLE)
@@ -123,7 +79,7 @@ def test_a_verdict_concludes_also_when_the_agent_failed() -> None:
 
 def test_a_quarantined_verdict_is_abandoned_and_never_rolled_again() -> None:
     attempt = ended(make_intent(1, None), make_end(make_intent(1, None)), quarantined=True)
-    step = next_step(TRIAL, (attempt,), BUDGETS)
+    step = next_step(TRIAL, (attempt,), RETRIES)
     assert isinstance(step, Conclude)
     assert step.outcome.abandoned is LossClass.QUARANTINED
     assert step.outcome.bundle is None
@@ -131,16 +87,16 @@ def test_a_quarantined_verdict_is_abandoned_and_never_rolled_again() -> None:
 
 def test_a_loss_is_followed_by_an_intent_that_names_its_end() -> None:
     attempt = ended(make_intent(1, None), make_end(make_intent(1, None), loss=lost(started=True)))
-    assert next_step(TRIAL, (attempt,), BUDGETS) == Intend(2, attempt.end_sha256, None)
+    assert next_step(TRIAL, (attempt,), RETRIES) == Intend(2, attempt.end_sha256, None)
 
 
 def test_after_the_patch_only_scoring_is_repeated() -> None:
     first = ended(make_intent(1, None), make_end(make_intent(1, None), loss=lost(started=True, patched=True)))
-    step = next_step(TRIAL, (first,), BUDGETS)
+    step = next_step(TRIAL, (first,), RETRIES)
     assert step == Intend(2, first.end_sha256, 1)
     intent = make_intent(2, first.end_sha256, score_only=True)
     second = ended(intent, make_end(intent, loss=lost(started=False, loss=LossClass.SCORING)))
-    assert next_step(TRIAL, (first, second), BUDGETS) == Intend(3, second.end_sha256, 1)
+    assert next_step(TRIAL, (first, second), RETRIES) == Intend(3, second.end_sha256, 1)
     assert score_from((first, second)) == 1
 
 
@@ -148,17 +104,17 @@ def test_chains_that_no_controller_writes_are_refused() -> None:
     intent = make_intent(1, None)
     verdict = ended(intent, make_end(intent))
     loss = ended(intent, make_end(intent, loss=lost(started=True)))
-    broken: list[tuple[Attempt, ...]] = [
-        (verdict, Attempt(make_intent(2, verdict.end_sha256))),  # after a verdict
-        (loss, Attempt(make_intent(2, "0" * 64))),  # does not follow from end 1
-        (loss, Attempt(make_intent(2, loss.end_sha256, score_only=True))),  # no patch to score
-        (Attempt(intent), Attempt(make_intent(2, "0" * 64))),  # before end 1
+    broken: list[tuple[StoredAttempt, ...]] = [
+        (verdict, StoredAttempt(make_intent(2, verdict.end_sha256))),  # after a verdict
+        (loss, StoredAttempt(make_intent(2, "0" * 64))),  # does not follow from end 1
+        (loss, StoredAttempt(make_intent(2, loss.end_sha256, score_only=True))),  # no patch to score
+        (StoredAttempt(intent), StoredAttempt(make_intent(2, "0" * 64))),  # before end 1
         (ended(intent, make_end(make_intent(1, None, nonce="x"))),),  # end of another intent
-        (Attempt(make_intent(2, "0" * 64)),),  # the first is missing
+        (StoredAttempt(make_intent(2, "0" * 64)),),  # the first is missing
     ]
     for chain in broken:
         with pytest.raises(BrokenChain):
-            progress(chain, BUDGETS)
+            progress(chain, RETRIES)
 
 
 # --- many actors on one trial -----------------------------------------------------------------------
@@ -182,12 +138,12 @@ class World:
     launched: list[Runner] = field(default_factory=list)  # that may still act
     executions: int = 0
 
-    def chain(self) -> tuple[Attempt, ...]:
+    def chain(self) -> tuple[StoredAttempt, ...]:
         return tuple(self._attempt(n) for n in sorted(self.intents))
 
-    def _attempt(self, n: int) -> Attempt:
+    def _attempt(self, n: int) -> StoredAttempt:
         end = self.ends.get(n)
-        return Attempt(
+        return StoredAttempt(
             self.intents[n],
             start=self.starts.get(n),
             patched=n in self.patches,
@@ -197,18 +153,18 @@ class World:
         )
 
 
-def controller_turn(world: World, who: int, view: tuple[Attempt, ...]) -> None:
+def controller_turn(world: World, who: int, view: tuple[StoredAttempt, ...]) -> None:
     """One step of a controller that sees `view`, which may be stale. Crashing between steps is not taking one."""
-    match next_step(TRIAL, view, BUDGETS):
+    match next_step(TRIAL, view, RETRIES):
         case Intend(n, previous, score):
             made = make_intent(n, previous, score_only=score is not None, nonce=f"{who}-")
             world.intents.setdefault(n, made)
-        case Place(n, _):
+        case LaunchAttempt(n, _):
             world.launched.append(Runner(world.intents[n]))
-        case Watch(n) if not any(runner.intent.attempt == n for runner in world.launched):
-            gone = classify(Departure(), started=n in world.starts, patched=n in world.patches)
+        case WatchAttempt(n) if not any(runner.intent.attempt == n for runner in world.launched):
+            gone = classify(RunnerTermination(), started=n in world.starts, patched=n in world.patches)
             world.ends.setdefault(n, make_end(world.intents[n], loss=gone, by="controller"))
-        case Watch():
+        case WatchAttempt():
             pass
         case Conclude(outcome):
             world.outcome = world.outcome or outcome
@@ -230,7 +186,9 @@ def runner_turn(world: World, which: int, fate: str) -> None:
     world.launched.remove(runner)
     if fate == "mid-run loss":
         world.ends.setdefault(n, make_end(intent, loss=lost(started=True)))
-    if fate in ("killed early", "killed", "mid-run loss"):
+    if fate == "evicted":  # its last words, which a controller adopted
+        world.ends.setdefault(n, make_end(intent, loss=lost(started=True, loss=LossClass.EVICTED)))
+    if fate in ("killed early", "killed", "mid-run loss", "evicted"):
         return
     if not intent.score_only:
         world.patches.add(n)
@@ -242,7 +200,10 @@ def runner_turn(world: World, which: int, fate: str) -> None:
 
 
 fates = st.sampled_from(
-    ["passed", "failed", "killed early", "killed", "mid-run loss", "killed after patch", "scoring loss"]
+    [
+        *("passed", "failed", "killed early", "killed", "mid-run loss", "evicted", "killed after patch"),
+        "scoring loss",
+    ]
 )
 turns = st.one_of(
     st.tuples(st.just("controller"), st.integers(0, 2), st.booleans()),
@@ -256,7 +217,7 @@ turns = st.one_of(
 @given(st.lists(turns, max_size=60))
 def test_many_controllers_zombies_and_runners_agree(schedule: list[tuple[str, int, object]]) -> None:
     world = World()
-    stale: dict[int, tuple[Attempt, ...]] = {}
+    stale: dict[int, tuple[StoredAttempt, ...]] = {}
     for actor, number, detail in schedule:
         if actor == "controller":
             # A controller may act on what it read before; what it may then do was decided by the same fold.
@@ -268,7 +229,7 @@ def test_many_controllers_zombies_and_runners_agree(schedule: list[tuple[str, in
         elif actor == "zombie loss":
             # A controller that believes the last attempt dead, rightly or not.
             for n in sorted(world.intents)[-1:]:
-                gone = classify(Departure(), started=n in world.starts, patched=n in world.patches)
+                gone = classify(RunnerTermination(), started=n in world.starts, patched=n in world.patches)
                 world.ends.setdefault(n, make_end(world.intents[n], loss=gone, by="controller"))
         elif actor == "late patch" and number in world.starts:
             end = world.ends.get(number)
@@ -279,11 +240,11 @@ def test_many_controllers_zombies_and_runners_agree(schedule: list[tuple[str, in
 
 def _check(world: World) -> None:
     chain = world.chain()
-    now = progress(chain, BUDGETS)  # never broken
+    now = progress(chain, RETRIES)  # never broken
     verdicts = [end for end in world.ends.values() if end.scored is not None]
     assert len(verdicts) <= 1
     if verdicts:
-        assert now.phase is Phase.MEASURED
+        assert now.phase is TrialPhase.MEASURED
     for n in world.intents:
         if n > 1:
             before = world.ends[n - 1]
@@ -291,10 +252,10 @@ def _check(world: World) -> None:
             assert world.intents[n].previous_end == sha256(canonical_json(before))
     if world.outcome is not None:
         assert now.terminal
-        step = next_step(TRIAL, chain, BUDGETS)
+        step = next_step(TRIAL, chain, RETRIES)
         assert step == Conclude(world.outcome)
     for n in range(len(chain)):
-        prefix = progress(chain[:n], BUDGETS)
+        prefix = progress(chain[:n], RETRIES)
         assert not prefix.terminal, "an attempt after a terminal chain"
 
 

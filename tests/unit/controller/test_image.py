@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from click.testing import CliRunner
 
-from trialfleet_controller.builders import BUILDERS, builder, run
 from trialfleet_controller.commands import image as command
-from trialfleet_controller.image import ENVIRONMENTS, Build, context, options, recipes_for, write
-from trialfleet_controller.spec import load_campaign
+from trialfleet_controller.image_build import (
+    BUILDERS,
+    ENVIRONMENTS,
+    Build,
+    context,
+    options,
+    recipes_for,
+    run_builder,
+    working_builder,
+    write,
+)
+from trialfleet_controller.planning.campaign_file import load_campaign
+from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner import environment
-from trialfleet_runner.canonical import sha256
-from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.context.texts import TextName
 from trialfleet_runner.interpreters import Interpreter, find_interpreter
-from trialfleet_runner.taskfile import load_task_file
+from trialfleet_tasks.taskfile import load_task_file
 
 CHECKOUT = Path(__file__).parents[3]
 DEMO = CHECKOUT / "tasks/quickstart/demo.yaml"
@@ -37,15 +48,22 @@ def test_holds_all_that_the_dockerfile_copies() -> None:
 
 def test_a_build_by_hand_sees_what_the_dockerfile_copies() -> None:
     shown = {line[1:] for line in (CHECKOUT / ".dockerignore").read_text().split() if line.startswith("!")}
-    assert {source.split("/")[0] for source in copied_from_context()} <= shown
+    assert all({source, source.split("/")[0]} & shown for source in copied_from_context())
 
 
-def test_holds_neither_tasks_nor_tests_nor_history() -> None:
+def test_holds_neither_task_data_nor_tests_nor_history() -> None:
     files = context(CHECKOUT, recipes_for([DEMO]))
     tops = {name.split("/")[0] for name in files}
-    assert tops == {"Dockerfile", "pyproject.toml", "requirements", "runner_image", "controller"}
+    assert tops == {"Dockerfile", "pyproject.toml", "requirements", "runner_image", "tasks", "controller"}
+    assert all(name.startswith("tasks/trialfleet_tasks/") for name in files if name.startswith("tasks/"))
     assert not [name for name in files if "__pycache__" in name or "/tests/" in name or name.endswith(".pyc")]
     assert "requirements/dev.txt" not in files
+
+
+def test_holds_every_text_that_models_read() -> None:
+    files = context(CHECKOUT, ())
+    for name in get_args(TextName):
+        assert f"runner_image/trialfleet_runner/context/texts/{name}.md" in files
 
 
 def test_environments_are_there_only_when_asked_for() -> None:
@@ -81,7 +99,8 @@ def test_recipes_leave_this_machines_patch_release_out(monkeypatch: pytest.Monke
     here = recipes_for([TASK_FILE])
     minor = find_interpreter(("3.11", "3.12", "3.13")).minor
     monkeypatch.setattr(
-        "trialfleet_controller.image.find_interpreter", lambda _: Interpreter(Path("/python"), f"{minor}.99")
+        "trialfleet_controller.image_build.find_interpreter",
+        lambda _: Interpreter(Path("/python"), f"{minor}.99"),
     )
     assert recipes_for([TASK_FILE]) == here
 
@@ -142,7 +161,7 @@ def test_leaves_the_context_and_says_how_it_is_built(tmp_path: Path) -> None:
     ("given", "says"),
     [
         (["--builder", "none"], "add --out DIR"),
-        (["--target", "controller", "--for", str(DEMO)], "only runners hold environments"),
+        (["--target", "controller", "--for", str(DEMO)], "only a runner image contains environments"),
     ],
 )
 def test_refuses_what_cannot_be_meant(given: list[str], says: str) -> None:
@@ -154,7 +173,7 @@ def test_refuses_what_cannot_be_meant(given: list[str], says: str) -> None:
 def test_without_a_builder_says_the_way_out(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(OperatorError, match=r"works here|work here") as refused:
-        builder(name)
+        working_builder(name)
     assert "--out DIR" in (refused.value.hint or "")
 
 
@@ -166,7 +185,7 @@ def test_a_builder_gives_the_images_id(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "context").mkdir()
     dockerfile = tmp_path / "context/Dockerfile"
     dockerfile.write_text("FROM scratch\nCOPY Dockerfile /\n")
-    assert re.fullmatch(r"sha256:[0-9a-f]{64}", run("buildah", ("--tag", "t"), dockerfile.parent))
+    assert re.fullmatch(r"sha256:[0-9a-f]{64}", run_builder("buildah", ("--tag", "t"), dockerfile.parent))
     dockerfile.write_text("FROM scratch\nCOPY absent /\n")
     with pytest.raises(OperatorError, match="buildah ended with exit code"):
-        run("buildah", ("--tag", "t"), dockerfile.parent)
+        run_builder("buildah", ("--tag", "t"), dockerfile.parent)

@@ -6,117 +6,152 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from trialfleet_controller.lifecycle import (
-    Budgets,
+from tests.support import records
+from trialfleet_ledger.campaign import RetrySpec
+from trialfleet_ledger.lifecycle import (
+    AttemptLost,
     Event,
     IllegalTransition,
-    Lost,
-    Phase,
     Placed,
-    Progress,
+    TrialPhase,
+    TrialProgress,
     VerdictCommitted,
     advance,
 )
-from trialfleet_runner.contract import Delivery, LossClass, Metrics, Scored, Stop, Verdict
-from trialfleet_runner.retries import FINAL
-from trialfleet_runner.stages import Stage
+from trialfleet_ledger.records import LossClass, Scored, Verdict
+from trialfleet_ledger.retries import DISRUPTIONS, FINAL, UNCHARGED, RetryBudget, budget_of
+from trialfleet_ledger.stage_reached import Stage
 
-BUDGETS = Budgets(before_agent=3, mid_run=2, scoring=3)
+RETRIES = RetrySpec(before_agent=3, mid_run=2, scoring=3, disruptions=4)
+NONE = RetrySpec(before_agent=0, mid_run=0, scoring=0, disruptions=0)
 
 
 def scored(verdict: Verdict) -> Scored:
-    return Scored(
-        verdict=verdict,
-        stop=Stop.FINISHED,
-        tests_passed=verdict is Verdict.PASSED,
-        metrics=Metrics(),
-        delivery=Delivery(),
-    )
+    return records.scored(verdict)
 
 
-losses = st.builds(Lost, st.sampled_from(LossClass), st.sampled_from(Stage))
+losses = st.builds(AttemptLost, st.sampled_from(LossClass), st.sampled_from(Stage))
 verdicts = st.sampled_from(Verdict).map(lambda verdict: VerdictCommitted(scored(verdict)))
 ends: st.SearchStrategy[Event] = st.one_of(losses, losses, verdicts)
 
 
 @given(st.lists(ends, max_size=30))
 def test_every_history_ends_measured_or_abandoned_or_goes_on(history: list[Event]) -> None:
-    now = Progress()
+    now = TrialProgress()
     for end in history:
         if now.terminal:
             break
-        now = advance(advance(now, Placed(), budgets=BUDGETS), end, budgets=BUDGETS)
-    free = sum(lost.free for lost in now.losses)
-    assert now.attempts - free <= 1 + BUDGETS.before_agent + BUDGETS.mid_run + BUDGETS.scoring
-    assert (now.phase is Phase.MEASURED) == (now.scored is not None)
-    assert (now.phase is Phase.ABANDONED) == (now.abandoned is not None)
-    for stage in Stage:
-        assert now.lost_in(stage) <= BUDGETS.at(stage) + (now.phase is Phase.ABANDONED)
+        now = advance(advance(now, Placed(), retries=RETRIES), end, retries=RETRIES)
+    spent = [budget_of(lost.loss, lost.stage) for lost in now.losses]
+    allowed = {budget: getattr(RETRIES, budget) for budget in RetryBudget}
+    assert now.attempts - spent.count(None) <= 1 + sum(allowed.values())
+    assert (now.phase is TrialPhase.MEASURED) == (now.scored is not None)
+    assert (now.phase is TrialPhase.ABANDONED) == (now.abandoned is not None)
+    for budget in RetryBudget:
+        assert spent.count(budget) <= allowed[budget] + (now.phase is TrialPhase.ABANDONED)
 
 
 @given(ends, st.one_of(st.just(Placed()), ends))
 def test_terminal_stays_terminal(first: Event, event: Event) -> None:
-    now = advance(advance(Progress(), Placed(), budgets=Budgets(0, 0, 0)), first, budgets=Budgets(0, 0, 0))
-    assert now.terminal is not (isinstance(first, Lost) and first.free)
+    now = advance(advance(TrialProgress(), Placed(), retries=NONE), first, retries=NONE)
+    free = isinstance(first, AttemptLost) and first.loss in UNCHARGED and first.stage is Stage.BEFORE_AGENT
+    assert now.terminal is not free
     assume(now.terminal)
     with pytest.raises(IllegalTransition):
-        advance(now, event, budgets=BUDGETS)
+        advance(now, event, retries=RETRIES)
 
 
 @given(st.one_of(losses, verdicts))
 def test_nothing_ends_before_it_is_placed(event: Event) -> None:
     with pytest.raises(IllegalTransition):
-        advance(Progress(), event, budgets=BUDGETS)
+        advance(TrialProgress(), event, retries=RETRIES)
 
 
 def test_nothing_is_placed_twice_at_once() -> None:
-    running = advance(Progress(), Placed(), budgets=BUDGETS)
+    running = advance(TrialProgress(), Placed(), retries=RETRIES)
     with pytest.raises(IllegalTransition):
-        advance(running, Placed(), budgets=BUDGETS)
+        advance(running, Placed(), retries=RETRIES)
 
 
-@pytest.mark.parametrize(("stage", "budget"), [(stage, BUDGETS.at(stage)) for stage in Stage])
-def test_each_stage_has_its_own_budget_of_retries(stage: Stage, budget: int) -> None:
-    now = Progress()
-    for n in range(budget + 1):
-        assert not now.terminal, n
-        now = advance(now, Placed(), budgets=BUDGETS)
-        now = advance(now, Lost(LossClass.EVICTED, stage), budgets=BUDGETS)
-    assert now.phase is Phase.ABANDONED
-    assert now.abandoned is LossClass.EVICTED
+def after(*losses: AttemptLost) -> TrialProgress:
+    now = TrialProgress()
+    for lost in losses:
+        assert not now.terminal, lost
+        now = advance(advance(now, Placed(), retries=RETRIES), lost, retries=RETRIES)
+    return now
+
+
+@pytest.mark.parametrize(
+    ("lost", "budget"),
+    [
+        (AttemptLost(LossClass.EVICTED, Stage.BEFORE_AGENT), RETRIES.before_agent),
+        (AttemptLost(LossClass.TERMINATED, Stage.BEFORE_AGENT), RETRIES.before_agent),
+        (AttemptLost(LossClass.TERMINATED, Stage.MID_RUN), RETRIES.mid_run),
+        (AttemptLost(LossClass.OVERUSE, Stage.MID_RUN), RETRIES.mid_run),
+        (AttemptLost(LossClass.EVICTED, Stage.MID_RUN), RETRIES.disruptions),
+        (AttemptLost(LossClass.NODE_LOST, Stage.MID_RUN), RETRIES.disruptions),
+        (AttemptLost(LossClass.SCORING, Stage.AFTER_PATCH), RETRIES.scoring),
+        (AttemptLost(LossClass.EVICTED, Stage.AFTER_PATCH), RETRIES.disruptions),
+        (AttemptLost(LossClass.EVICTED, Stage.UNKNOWN), 0),
+    ],
+)
+def test_each_budget_gives_so_many_retries(lost: AttemptLost, budget: int) -> None:
+    now = after(*[lost] * (budget + 1))
+    assert now.phase is TrialPhase.ABANDONED
+    assert now.abandoned is lost.loss
     assert len(now.losses) == budget + 1
 
 
-def test_losses_of_one_stage_do_not_spend_anothers_budget() -> None:
-    now = Progress()
-    for stage in (Stage.BEFORE_AGENT, Stage.MID_RUN, Stage.AFTER_PATCH, Stage.BEFORE_AGENT, Stage.MID_RUN):
-        now = advance(advance(now, Placed(), budgets=BUDGETS), Lost(LossClass.EVICTED, stage), budgets=BUDGETS)
-        assert not now.terminal
-    now = advance(now, Placed(), budgets=BUDGETS)
-    assert advance(now, Lost(LossClass.EVICTED, Stage.MID_RUN), budgets=BUDGETS).terminal
+@given(st.lists(losses, max_size=12), st.sampled_from(sorted(DISRUPTIONS)), st.sampled_from(sorted(LossClass)))
+def test_disruptions_and_other_losses_do_not_spend_each_others_budgets(
+    history: list[AttemptLost], disruption: LossClass, other: LossClass
+) -> None:
+    """A disruption after the agent began is decided by earlier disruptions alone, any other loss by the others."""
+
+    def disrupted(lost: AttemptLost) -> bool:
+        return lost.loss in DISRUPTIONS and lost.stage in (Stage.MID_RUN, Stage.AFTER_PATCH)
+
+    for lost in (
+        AttemptLost(disruption, Stage.MID_RUN),
+        AttemptLost(disruption, Stage.AFTER_PATCH),
+        AttemptLost(other, Stage.MID_RUN),
+    ):
+        same = tuple(one for one in history if disrupted(one) == disrupted(lost))
+        whole = lost.may_be_followed(TrialProgress(losses=tuple(history)), RETRIES)
+        assert whole == lost.may_be_followed(TrialProgress(losses=same), RETRIES)
+
+
+def test_the_third_reclaim_of_a_node_abandons_nothing_by_default() -> None:
+    now = TrialProgress()
+    for _ in range(20):
+        reclaimed = AttemptLost(LossClass.NODE_LOST, Stage.MID_RUN)
+        now = advance(advance(now, Placed(), retries=RetrySpec()), reclaimed, retries=RetrySpec())
+    assert now.phase is TrialPhase.WAITING
 
 
 @pytest.mark.parametrize("loss", sorted(FINAL))
 def test_some_losses_are_never_retried(loss: LossClass) -> None:
-    now = advance(Progress(), Placed(), budgets=BUDGETS)
-    assert advance(now, Lost(loss, Stage.BEFORE_AGENT), budgets=BUDGETS).abandoned is loss
+    now = advance(TrialProgress(), Placed(), retries=RETRIES)
+    assert advance(now, AttemptLost(loss, Stage.BEFORE_AGENT), retries=RETRIES).abandoned is loss
 
 
 @given(st.lists(losses, max_size=6), losses)
-def test_the_retry_decision_sees_losses_only(before: list[Lost], loss: Lost) -> None:
+def test_the_retry_decision_sees_losses_only(before: list[AttemptLost], loss: AttemptLost) -> None:
     """Neither condition, task nor an outcome is an argument: the same losses decide the same, in any order."""
-    one = Progress(losses=tuple(before))
-    other = Progress(losses=tuple(reversed(before)), attempts=99)
-    assert BUDGETS.allow(one, loss) == BUDGETS.allow(other, loss)
+    one = TrialProgress(losses=tuple(before))
+    other = TrialProgress(losses=tuple(reversed(before)), attempts=99)
+    assert loss.may_be_followed(one, RETRIES) == loss.may_be_followed(other, RETRIES)
 
 
 def test_a_place_that_was_never_found_is_never_charged() -> None:
     """However often the cluster had no room, it is not what abandons a trial."""
-    now, none = Progress(), Budgets(0, 0, 0)
+    now = TrialProgress()
     for _ in range(50):
         now = advance(
-            advance(now, Placed(), budgets=none), Lost(LossClass.UNSCHEDULABLE, Stage.BEFORE_AGENT), budgets=none
+            advance(now, Placed(), retries=NONE),
+            AttemptLost(LossClass.UNSCHEDULABLE, Stage.BEFORE_AGENT),
+            retries=NONE,
         )
-    assert now.phase is Phase.WAITING
-    begun = Lost(LossClass.UNSCHEDULABLE, Stage.MID_RUN)
-    assert advance(advance(now, Placed(), budgets=none), begun, budgets=none).phase is Phase.ABANDONED
+    assert now.phase is TrialPhase.WAITING
+    begun = AttemptLost(LossClass.UNSCHEDULABLE, Stage.MID_RUN)
+    assert advance(advance(now, Placed(), retries=NONE), begun, retries=NONE).phase is TrialPhase.ABANDONED

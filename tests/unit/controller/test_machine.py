@@ -7,26 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_controller import epochs, keys, machine
-from trialfleet_controller.machine import Liveness
-from trialfleet_runner.campaign import Epoch
-from trialfleet_runner.canonical import canonical_json
-from trialfleet_runner.contract import Start
-from trialfleet_runner.machine import machine_id
-from trialfleet_runner.store.directory import DirectoryStore
+from tests.support import records
+from trialfleet_controller.backends.local import machine
+from trialfleet_controller.backends.protocol import Liveness
+from trialfleet_controller.dispatch import epochs
+from trialfleet_ledger import keys
+from trialfleet_ledger.campaign import Epoch
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.machine import machine_id
+from trialfleet_ledger.store.directory import DirectoryStore
 
 MINE = "a" * 64
-START = Start(
-    trial="t",
-    attempt=1,
-    nonce="n",
-    at=0,
-    host=machine.host(),
-    boot_id="another boot",
-    pid=1,
-    scratch="/none",
-    isolation="uid",
-)
+START = records.start(host=machine.host(), boot_id="another boot", scratch="/none", isolation="uid")
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +36,7 @@ def test_another_boot_under_the_same_name_is_a_restart_only_of_the_same_machine(
 
 
 def test_a_controller_of_a_namesake_is_waited_for(tmp_path: Path) -> None:
-    pulse, store = epochs.Pulse(every_s=10, takeover_s=0.6, look_s=0.1), DirectoryStore(tmp_path)
+    pulse, store = epochs.HeartbeatConfig(every_s=10, takeover_s=0.6, look_s=0.1), DirectoryStore(tmp_path)
     there = Epoch(number=1, at=0, host=machine.host(), boot_id="b", pid=1, nonce="n", machine="b" * 64)
     store.put(keys.numbered("campaign", "epochs", 1), canonical_json(there))
     began = time.monotonic()

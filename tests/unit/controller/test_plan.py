@@ -4,57 +4,23 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_controller.plan import agent_seed, base32, trials
-from trialfleet_runner.campaign import Cell, Plan, PlannedTask, RetrySpec
-from trialfleet_runner.canonical import digest
-from trialfleet_runner.conditions import PRESETS
-from trialfleet_runner.contract import AgentSpec, ConditionOrder, EnvironmentRef, Limits, TaskOrder
+from tests.support import plans
+from tests.support.plans import planned_task, task_order
+from trialfleet_controller.trial_order import agent_seed, base32, trials
+from trialfleet_ledger.campaign import Cell
+from trialfleet_ledger.canonical import digest
+from trialfleet_ledger.records import AgentSpec, ConditionOrder
 
 CONDITIONS = ("none", "flat_llm", "intent_layer")
 
 
-def make_plan(*, tasks: int = 4, reps: int = 5, seed: int = 11, agent: str = "nop", salt: str = "") -> Plan:
-    orders = [
-        TaskOrder(
-            id=f"task-{i}",
-            digest=digest([i, salt]),
-            environment=EnvironmentRef(digest=digest("e"), python="3.11", lock=digest("l")),
-            workspace=digest("w"),
-            pristine=digest("p"),
-            fix=digest("f"),
-            test_command=("true",),
-            prompt_source="failing_test",
-            prompt=digest("t"),
-        )
-        for i in range(tasks)
-    ]
-    return Plan(
-        campaign="demo",
-        uid="0",
-        created=0,
-        seed=seed,
-        reps=reps,
-        agent=AgentSpec(kind=agent),
-        agent_digest=digest(agent),
-        limits=Limits(),
-        parallel=1,
-        retries=RetrySpec(),
-        blocks_ahead=4,
-        conditions={name: PRESETS[name] for name in CONDITIONS},
-        tasks=tuple(PlannedTask(order=order, primary=True, file="t.yaml") for order in orders),
-        cells=tuple(
-            Cell(task=order.id, condition=ConditionOrder(name=name, digest=digest(name)))
-            for order in orders
-            for name in CONDITIONS
-        ),
-        inputs={},
-        versions={},
-    )
+make_plan = partial(plans.make_plan, 4, CONDITIONS, reps=5, seed=11)
 
 
 def test_every_cell_stands_once_in_every_block() -> None:
@@ -93,13 +59,19 @@ def test_ids_are_unique_and_follow_the_inputs_not_the_campaigns_seed() -> None:
     ids = [trial.id for trial in trials(make_plan())]
     assert len(set(ids)) == len(ids)
     assert set(ids) == {trial.id for trial in trials(make_plan(seed=99))}
-    for other in (make_plan(agent="oracle"), make_plan(salt="changed")):
+    changed = [planned_task(f"task-{i}", order=task_order(f"task-{i}", digest=digest(i))) for i in range(4)]
+    for other in (make_plan(agent=AgentSpec(kind="oracle")), plans.make_plan(changed, CONDITIONS, reps=5)):
         assert not set(ids) & {trial.id for trial in trials(other)}
 
 
 def test_ids_are_stable_across_machines_and_versions() -> None:
     """A change here orphans every campaign that exists: raise the schema version instead."""
-    first = trials(make_plan())[0]
+    names = [f"task-{i}" for i in range(4)]
+    tasks = [planned_task(name, order=task_order(name, digest=digest([i, ""]))) for i, name in enumerate(names)]
+    orders = [ConditionOrder(name=condition, digest=digest(condition)) for condition in CONDITIONS]
+    cells = tuple(Cell(task=name, condition=order) for name in names for order in orders)
+    frozen = plans.make_plan(tasks, CONDITIONS, seed=11, agent_digest=digest("nop"), cells=cells)
+    first = trials(frozen)[0]
     assert first == ("hw5gljdxo7hsbjvtisorullaxh", "task-2", "none", 0, 685057788432256732, 0, 0)
     assert agent_seed(11, "task-2", "none", 0) == first.seed
 

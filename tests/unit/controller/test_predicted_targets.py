@@ -9,18 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.controller.test_plan import make_plan
-from trialfleet_controller.prepare import check_deliveries
-from trialfleet_controller.spec import load_campaign
-from trialfleet_controller.targets import order_digest, told, wrong_targets
+from tests.support.plans import make_plan
+from trialfleet_controller.planning.campaign_file import load_campaign
+from trialfleet_controller.planning.freeze import check_deliveries
+from trialfleet_controller.planning.predicted_targets import order_digest, told, wrong_targets
+from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.records import ConditionOrder, InlineSpec, PredictedTarget, Prediction, TaskOrder
 from trialfleet_runner.agents.protocol import Identity
-from trialfleet_runner.canonical import digest
-from trialfleet_runner.conditions import PRESETS, Condition
 from trialfleet_runner.context import tokens
 from trialfleet_runner.context.naming import naming
-from trialfleet_runner.contract import ConditionOrder, InlineSpec, PredictedTarget, Prediction, TaskOrder
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.objects import Objects
 
 ARMS = ("predicted_targets", "preflight", "placebo_matched", "wrong_targets", "oracle_targets")
 NEAR = ("a/x.py", "a/fix.py", "a/y.py", "b/z.py", "b/w.py", "c/v.py")
@@ -121,27 +120,14 @@ def test_another_seed_or_task_is_another_draw() -> None:
     assert len(draws) > 9
 
 
-def test_a_condition_that_the_first_plans_knew_keeps_its_digest() -> None:
-    """Else every trial of such a condition would be another one after an update."""
-    order = ConditionOrder(
-        name="preamble_only", digest="0" * 64, context="1" * 64, inline=InlineSpec(source="nearest")
-    )
-    first = {
-        "name": "preamble_only",
-        "digest": "0" * 64,
-        "files": None,
-        "context": "1" * 64,
-        "pull": False,
-        "hook": None,
-        "inline": {
-            "source": "nearest",
-            "sections": ["Pitfalls", "Contracts"],
-            "max_tokens": 1500,
-            "channel": "user",
-        },
-    }
-    assert order_digest(order) == digest(first)
-    assert order_digest(order.model_copy(update={"fail_fast": True})) != digest(first)
+def test_a_conditions_digest_is_of_all_that_it_delivers_and_of_nothing_else() -> None:
+    order = ConditionOrder(name="c", digest="0" * 64, context="1" * 64, inline=InlineSpec(source="nearest"))
+    watched = order.model_copy(update={"digest": "2" * 64, "forbidden": {"flat": ("a line",)}})
+    assert order_digest(order) == order_digest(watched)
+    others = [
+        order.model_copy(update=change) for change in ({"fail_fast": True}, {"globs": ("a",)}, {"name": "d"})
+    ]
+    assert len({order_digest(one) for one in (order, *others)}) == 4
 
 
 # --- what is refused --------------------------------------------------------------------------------------
@@ -179,14 +165,14 @@ def test_what_an_agent_cannot_be_given_is_refused(tmp_path: Path, condition: str
     able = Identity(kind="claude-code", version="1", digest="0" * 64)
     check_deliveries(file, able)
     unable = Identity.model_validate({**able.model_dump(), "kind": "mine", "lacks": [lack]})
-    with pytest.raises(OperatorError, match="the agent mine cannot be given") as caught:
+    with pytest.raises(OperatorError, match="the agent mine does not support") as caught:
         check_deliveries(file, unable)
     assert str(tmp_path / "c.yaml") in str(caught.value)
 
 
 def test_a_ceiling_is_no_side_of_the_primary_contrast(tmp_path: Path) -> None:
     path = campaign(tmp_path, "{inline: {source: oracle_targets}}", "primary: {treatment: one, control: none}\n")
-    with pytest.raises(OperatorError, match="a ceiling, which nothing could reach"):
+    with pytest.raises(OperatorError, match="it is a ceiling"):
         load_campaign(path)
 
 

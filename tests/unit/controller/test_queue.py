@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_controller.plan import Planned
-from trialfleet_controller.queue import Queue
+from trialfleet_controller.dispatch.queue import Queue
+from trialfleet_controller.trial_order import Planned
 
 
 def make_trials(blocks: int, tasks: int = 2) -> list[Planned]:
@@ -22,7 +22,7 @@ def drain(queue: Queue) -> list[str]:
 
 def test_plan_order_no_further_than_the_blocks_ahead() -> None:
     trials = make_trials(6)
-    queue = Queue(trials, (), blocks_ahead=2)
+    queue = Queue(trials, blocks_ahead=2)
     assert drain(queue) == ["0-0", "0-1", "1-0", "1-1", "2-0", "2-1"]
     queue.finish(trials[1])
     assert drain(queue) == []  # 0-0 is still open
@@ -32,7 +32,7 @@ def test_plan_order_no_further_than_the_blocks_ahead() -> None:
 
 def test_retries_come_first_in_the_order_of_losing() -> None:
     trials = make_trials(3)
-    queue = Queue(trials, (), blocks_ahead=2)
+    queue = Queue(trials, blocks_ahead=2)
     first, second = queue.take(), queue.take()
     assert first is not None
     assert second is not None
@@ -44,7 +44,8 @@ def test_retries_come_first_in_the_order_of_losing() -> None:
 
 def test_done_and_held_trials_are_not_taken() -> None:
     trials = make_trials(2)
-    queue = Queue(trials, {"0-0"}, blocks_ahead=0)
+    queue = Queue(trials, blocks_ahead=0)
+    queue.finish(trials[0])
     queue.hold(trials[1])
     assert drain(queue) == []
     assert queue.open == 3
@@ -54,7 +55,7 @@ def test_done_and_held_trials_are_not_taken() -> None:
 
 def test_a_halted_task_neither_starts_nor_holds_others_back() -> None:
     trials = make_trials(3)
-    queue = Queue(trials, (), blocks_ahead=0)
+    queue = Queue(trials, blocks_ahead=0)
     lost = queue.take()
     assert lost is not None
     assert lost.task == "task-0"
@@ -69,7 +70,7 @@ def test_a_halted_task_neither_starts_nor_holds_others_back() -> None:
 @given(st.lists(st.sampled_from(["take", "finish", "lose"]), max_size=80), st.integers(1, 3))
 def test_every_trial_is_finished_once_whatever_happens(actions: list[str], ahead: int) -> None:
     trials = make_trials(4)
-    queue = Queue(trials, (), blocks_ahead=ahead)
+    queue = Queue(trials, blocks_ahead=ahead)
     out: list[Planned] = []
     finished: list[str] = []
     for action in [*actions, *["take", "finish"] * 20]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trialfleet_controller.room import attempts_fit
+from trialfleet_controller.doctor import attempts_fit
 
 GIB = 2**30
 
@@ -23,4 +23,4 @@ GIB = 2**30
 def test_room_for_the_limit_of_every_slot(free: int | None, slots: int, campaign: bool, result: str) -> None:
     check = attempts_fit(free, 8 * GIB, slots, campaign=campaign)
     assert check.result == result
-    assert (check.mend is None) == (result == "ok")
+    assert (check.fix is None) == (result == "ok")

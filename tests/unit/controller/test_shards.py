@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trialfleet_controller.money import Purse
-from trialfleet_controller.plan import Planned, base32
-from trialfleet_controller.shards import Report, of_shard, oldest_open_block
-from trialfleet_controller.trialbook import At, Opened, Trialbook
-from trialfleet_runner.canonical import sha256
-from trialfleet_runner.contract import LossClass, Outcome
+from trialfleet_controller.dispatch.shards import DispatcherStatus, of_shard, oldest_open_block
+from trialfleet_controller.dispatch.trial_table import CampaignBudget, OpenTrial, TrialState, TrialTable
+from trialfleet_controller.trial_order import Planned, base32
+from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.records import LossClass, Outcome
 
 
 def make_trials(blocks: int, cells: int = 5) -> list[Planned]:
@@ -32,16 +31,16 @@ class Shard:
     """The book of one, and what its supervisor knows of it: which may be old."""
 
     def __init__(self, trials: list[Planned], ahead: int) -> None:
-        purse = Purse(cap=None, trial=0.0)
-        self.book = Trialbook(trials, (), blocks_ahead=ahead, purse=purse, metered=False)
-        self.book.queue.oldest_elsewhere = 0
-        self.running: list[Opened] = []
-        self.report = Report()
+        budget = CampaignBudget(cap=None, trial=0.0)
+        self.table = TrialTable(trials, blocks_ahead=ahead, budget=budget, metered=False)
+        self.table.queue.oldest_elsewhere = 0
+        self.running: list[OpenTrial] = []
+        self.report = DispatcherStatus()
 
     def start(self) -> Planned | None:
-        opened = self.book.take()
+        opened = self.table.take()
         if opened is not None:
-            self.book.put(opened, At.RUNNING)
+            self.table.put(opened, TrialState.RUNNING)
             self.running.append(opened)
         return None if opened is None else opened.trial
 
@@ -50,14 +49,14 @@ class Shard:
             return None
         opened = self.running.pop(which % len(self.running))
         if lost:
-            self.book.wait(opened)
+            self.table.wait(opened)
             return None
-        self.book.put(opened, At.CONCLUDING)
-        self.book.conclude(opened.trial, abandoned(opened.trial))
+        self.table.put(opened, TrialState.CONCLUDING)
+        self.table.conclude(opened.trial, abandoned(opened.trial))
         return opened.trial
 
     def tell(self) -> None:
-        self.report = Report(oldest_open_block=self.book.queue.oldest)
+        self.report = DispatcherStatus(oldest_open_block=self.table.queue.oldest)
 
 
 steps = st.tuples(
@@ -92,9 +91,9 @@ def test_no_shard_runs_ahead_of_the_campaign_and_none_forgets_a_trial(
         elif step == "tell":
             shard.tell()
         elif step == "lease" and (oldest_known := oldest_open_block([s.report for s in shards])) is not None:
-            shard.book.queue.oldest_elsewhere = oldest_known
+            shard.table.queue.oldest_elsewhere = oldest_known
     assert sorted(finished) == sorted(trial.id for trial in every)
-    assert all(s.book.queue.open == 0 and s.book.busy == 0 and s.book.reserved == 0 for s in shards)
+    assert all(s.table.queue.open == 0 and s.table.busy == 0 and s.table.reserved == 0 for s in shards)
 
 
 @pytest.mark.parametrize(("count", "namespaces"), [(1, 1), (2, 1), (3, 1), (7, 1), (2, 2), (6, 2), (6, 3)])
@@ -107,6 +106,8 @@ def test_every_trial_has_one_shard_and_shards_are_even(count: int, namespaces: i
 
 
 def test_who_has_not_reported_holds_everybody_back() -> None:
-    assert oldest_open_block([Report(oldest_open_block=5), Report()]) == 0
-    assert oldest_open_block([Report(oldest_open_block=5), Report(oldest_open_block=None)]) == 5
-    assert oldest_open_block([Report(oldest_open_block=None)]) is None
+    assert oldest_open_block([DispatcherStatus(oldest_open_block=5), DispatcherStatus()]) == 0
+    assert (
+        oldest_open_block([DispatcherStatus(oldest_open_block=5), DispatcherStatus(oldest_open_block=None)]) == 5
+    )
+    assert oldest_open_block([DispatcherStatus(oldest_open_block=None)]) is None

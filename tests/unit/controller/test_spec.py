@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from trialfleet_controller.campaigns import find, from_file
-from trialfleet_controller.spec import load_campaign
-from trialfleet_runner.conditions import PRESETS, Condition
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.store.directory import DirectoryStore
+from trialfleet_controller.planning.campaign_file import load_campaign
+from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.store.directory import DirectoryStore
 
 GOOD = """\
 campaign: demo
@@ -55,7 +58,7 @@ def test_conditions_are_composed_and_presets_named_by_null(folder: Path) -> None
     [
         ("[none, flat_llm]", "[none, flat]", (":4: conditions[1]", "'flat'", "intent_layer_preamble")),
         ("[none, flat_llm]", "{none: null, x: null}", (":4: conditions.x", "compose your own")),
-        ("[none, flat_llm]", "[none, none]", ("a name stands twice",)),
+        ("[none, flat_llm]", "[none, none]", ("a name is used twice",)),
         ("[none, flat_llm]", "[]", (":4: conditions",)),
         ("[tasks/*.yaml]", "[tasks/c.yaml]", (":3: tasks[0]", "tasks/c.yaml", "no such file")),
         ("[tasks/*.yaml]", "[tasks]", (":3: tasks[0]", "is a directory", "tasks/*.yaml")),
@@ -63,7 +66,7 @@ def test_conditions_are_composed_and_presets_named_by_null(folder: Path) -> None
         ("[tasks/*.yaml]", "[]", (":3: tasks",)),
         ("reps: 5", "reps: 0", (":5: reps", "greater than or equal to 1")),
         ("trial: 2, ", "", (":7: limits.cost_usd.campaign", "set cost_usd.trial")),
-        ("campaign: 400", "campaign: 1", (":7: limits.cost_usd.campaign", "none could start")),
+        ("campaign: 400", "campaign: 1", (":7: limits.cost_usd.campaign", "no trial could start")),
         ("store: out", "store: out\nbackend: moon", (":9: backend",)),
         ("store: out", "store: out\nprimary: {treatment: x, control: none}", ("'x' is not among",)),
         (
@@ -79,6 +82,48 @@ def test_refusals(folder: Path, old: str, new: str, words: tuple[str, ...]) -> N
         load_campaign(write(folder, GOOD.replace(old, new, 1)))
     for word in words:
         assert word in str(error.value)
+
+
+SECRETS = [
+    ({"env": {"MY_TOKEN": "tr0ub4dor"}}, "env.MY_TOKEN", "its name"),
+    ({"env": {"DB_PASSWORD": "tr0ub4dor"}}, "env.DB_PASSWORD", "its name"),
+    ({"env": {"openai_api_key": "tr0ub4dor"}}, "env.openai_api_key", "its name"),
+    ({"env": {"A": "sk-ant-api03-0123456789abcdef"}}, "env.A", "issued key"),
+    ({"env": {"A": "fast", "URL": "https://bot:hunter2@host/"}}, "env.URL", "issued key"),
+    ({"env": {"A": "q7Zr2LxT9vKe4WmB8nYc1HdS"}}, "env.A", "random"),
+    ({"argv": ["/bin/x", "--auth=ghp_0123456789abcdefABCDEF"]}, "argv[1]", "issued key"),
+    ({"files": {".netrc": "machine h\nAKIA0123456789ABCDEF"}}, "files..netrc", "issued key"),
+]
+
+
+@pytest.mark.parametrize(("options", "field", "reason"), SECRETS)
+def test_what_looks_like_a_secret_is_refused_with_its_line_and_never_printed(
+    folder: Path, options: dict[str, Any], field: str, reason: str
+) -> None:
+    agent = yaml.safe_dump({"kind": "command", "options": {"argv": ["/bin/true"], **options}}, width=1000)
+    text = GOOD.replace("{kind: nop}", "\n" + textwrap.indent(agent, "  ").rstrip())
+    with pytest.raises(OperatorError, match="looks like a secret") as refused:
+        load_campaign(write(folder, text))
+    assert f"agent.options.{field}: this looks like a secret" in str(refused.value)
+    assert reason in refused.value.message
+    assert "needs_model: true" in str(refused.value.hint)
+    for value in ("tr0ub4dor", "hunter2", "0123456789", "q7Zr2LxT"):
+        assert value not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"MY_AGENT_MODE": "fast", "MAX_TOKENS": "4096", "USE_TOKEN": "true", "KEYBOARD": "de", "MONKEY": "x"},
+        {"MODEL": "Qwen2.5-Coder-32B-Instruct", "WEIGHTS": "/opt/Llama-3.1-70B-Instruct-GGUF-Q4_K_M.gguf"},
+        {"COMMIT": "da39a3ee5e6b4b0d3255bfef95601890afd80709", "RUN": "550e8400-e29b-41d4-a716-446655440000"},
+        {"NAME": "MyAgentConfigurationVersion2Final", "URL": "http://10.0.0.1:8080/v1"},
+    ],
+)
+def test_plain_values_are_no_secrets(folder: Path, env: dict[str, str]) -> None:
+    options = {"argv": ["/bin/true"], "env": env}
+    path = write(folder, GOOD.replace("{kind: nop}", str({"kind": "command", "options": options})))
+    assert load_campaign(path).spec.agent.options == options
 
 
 def test_a_campaign_is_found_by_file_folder_and_name(folder: Path) -> None:

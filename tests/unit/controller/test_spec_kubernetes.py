@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.plans import kube_plan
 from trialfleet_controller.campaigns import find, from_file, signing_for_pods
-from trialfleet_controller.operate.target import sketch
-from trialfleet_controller.spec import load_campaign
-from trialfleet_runner.errors import OperatorError
+from trialfleet_controller.planning.campaign_file import load_campaign
+from trialfleet_ledger.errors import OperatorError
 
 GOOD = """\
 campaign: demo
@@ -37,10 +37,12 @@ def write(folder: Path, text: str) -> Path:
         ('store: {url: s3://bucket/x, endpoint: "http://here:1", pod_endpoint: "http://there:2"}', "store: out",
          (":7: store", "directory of this machine", "s3://bucket/prefix")),
         ('{image: "runner:1"}', '{image: r, labels: {trialfleet.dev/campaign: x}}',
-         (":9: kubernetes.labels.trialfleet.dev/campaign", "prefix of your own")),
+         (":9: kubernetes.labels.trialfleet.dev/campaign", "use another prefix")),
         ('{image: "runner:1"}', "{}", (":9: kubernetes.image",)),
         ('{image: "runner:1"}', "{image: r, namespaces: []}", (":9: kubernetes.namespaces",)),
         ('{image: "runner:1"}', "{image: r, graces: {pending_s: 0}}", (":9: kubernetes.graces.pending_s",)),
+        ('{image: "runner:1"}', "{image: r, uids: {min: 0}}", (":9: kubernetes.uids.min",)),
+        ('{image: "runner:1"}', "{image: r, uids: {max: 9}}", ("max 9 is below min 70000", "kubernetes.uids")),
         ("backend: kubernetes", "backend: local", ("belong together",)),
         ('kubernetes: {image: "runner:1"}\n', "", ("belong together", "kubernetes: {image:")),
     ],
@@ -60,7 +62,7 @@ def test_grants_are_signed_for_pods_also_when_the_campaign_is_named_by_its_url(
         monkeypatch.setenv(name, value)
     found = from_file(write(tmp_path, GOOD))
     assert found.file is not None
-    plan = sketch(found.file)
+    plan = kube_plan(pod_endpoint="http://there:2")
     assert found.store.grant_get("k", expires_s=60).url.startswith("http://there:2/bucket/x/k?")
     assert found.address.pod_endpoint == "http://there:2"
     assert signing_for_pods(found, plan) is found

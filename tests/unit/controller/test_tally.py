@@ -6,10 +6,12 @@ import json
 
 import pytest
 
-from trialfleet_controller.plan import Planned
-from trialfleet_controller.progress import JsonLines, LiveTable, PlainLines, left_s, line, view
-from trialfleet_controller.tally import Counts, Tally
-from trialfleet_runner.contract import Delivery, LossClass, Metrics, Outcome, Scored, Stop, Verdict
+from tests.support import records
+from trialfleet_controller.backends.protocol import Wait
+from trialfleet_controller.dispatch.tally import CampaignTally, ConditionCounts
+from trialfleet_controller.status.progress import JsonLinesProgress, LiveTable, PlainLines, left_s, line, view
+from trialfleet_controller.trial_order import Planned
+from trialfleet_ledger.records import LossClass, Outcome, Verdict
 
 TRIALS = [
     Planned("abcdefghijklmnopqrstuvwxy" + "234567"[i], "t", condition, i, 0, i, 0)
@@ -19,20 +21,11 @@ TRIALS = [
 
 
 def outcome(trial: Planned, verdict: Verdict | None, *losses: LossClass) -> Outcome:
-    scored = verdict and Scored(
-        verdict=verdict, stop=Stop.FINISHED, tests_passed=False, metrics=Metrics(), delivery=Delivery()
-    )
-    return Outcome(
-        trial=trial.record(),
-        attempts=1 + len(losses),
-        scored=scored or None,
-        abandoned=None if scored else losses[-1],
-        losses=losses,
-    )
+    return records.outcome(trial.record(), verdict, *losses)
 
 
 def test_counts_per_condition() -> None:
-    tally = Tally.of(TRIALS)
+    tally = CampaignTally.of(TRIALS)
     tally.earlier(outcome(TRIALS[0], Verdict.PASSED, LossClass.EVICTED))
     tally.running("flat", +1)
     tally.lost("flat", LossClass.STORE)
@@ -46,13 +39,20 @@ def test_counts_per_condition() -> None:
 
 
 def test_time_left_counts_only_what_this_controller_did() -> None:
-    tally = Tally.of(TRIALS)
+    tally = CampaignTally.of(TRIALS)
     assert left_s(tally, 10) is None
     tally.earlier(outcome(TRIALS[0], Verdict.PASSED))
     assert left_s(tally, 10) is None
     tally.concluded(outcome(TRIALS[1], Verdict.FAILED))
     assert left_s(tally, 10) == pytest.approx(40)
     assert line(tally, 10) == "2/6 trials, 0 running, 0 attempts lost, 6.0/min, 0:40 left"
+
+
+def test_what_is_pending_is_told_with_its_reason_and_not_as_running() -> None:
+    counts = ConditionCounts(planned=6, running=5).with_pending(4)
+    tally = CampaignTally({"none": counts}, pending={Wait.QUEUED: 3, Wait.UNSCHEDULABLE: 1})
+    words = "1 running, 4 pending (3 in a queue, 1 no node takes them)"
+    assert line(tally, 10) == f"0/6 trials, {words}, 0 attempts lost, no rate yet, – left"
 
 
 class Clock:
@@ -64,7 +64,7 @@ class Clock:
 
 
 def test_plain_lines_come_seldom_and_only_when_something_changed(capsys: pytest.CaptureFixture[str]) -> None:
-    clock, tally = Clock(), Tally.of(TRIALS)
+    clock, tally = Clock(), CampaignTally.of(TRIALS)
     with PlainLines(clock) as shown:
         for i in range(60):
             clock.now = float(i)
@@ -76,8 +76,8 @@ def test_plain_lines_come_seldom_and_only_when_something_changed(capsys: pytest.
 
 
 def test_json_lines_are_objects(capsys: pytest.CaptureFixture[str]) -> None:
-    clock, tally = Clock(), Tally.of(TRIALS)
-    with JsonLines(clock) as shown:
+    clock, tally = Clock(), CampaignTally.of(TRIALS)
+    with JsonLinesProgress(clock) as shown:
         shown.show(tally)
         shown.tell("hello")
         tally.concluded(outcome(TRIALS[0], Verdict.PASSED))
@@ -90,9 +90,9 @@ def test_passes_are_not_shown_while_it_runs(capsys: pytest.CaptureFixture[str]) 
     """A pass count on the screen is a look at results before all are in."""
     outputs = []
     for verdict in (Verdict.PASSED, Verdict.FAILED):
-        tally = Tally.of(TRIALS)
+        tally = CampaignTally.of(TRIALS)
         tally.concluded(outcome(TRIALS[0], verdict))
-        for shown in (PlainLines(Clock()), JsonLines(Clock()), LiveTable(Clock())):
+        for shown in (PlainLines(Clock()), JsonLinesProgress(Clock()), LiveTable(Clock())):
             with shown:
                 shown.show(tally)
         outputs.append(capsys.readouterr().out)
@@ -100,7 +100,7 @@ def test_passes_are_not_shown_while_it_runs(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_view_fits_the_output() -> None:
-    assert isinstance(view(as_json=True, terminal=True), JsonLines)
+    assert isinstance(view(as_json=True, terminal=True), JsonLinesProgress)
     assert isinstance(view(as_json=False, terminal=True), LiveTable)
     assert isinstance(view(as_json=False, terminal=False), PlainLines)
 
@@ -108,7 +108,7 @@ def test_the_view_fits_the_output() -> None:
 def test_the_last_table_is_of_the_last_tally(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     with LiveTable(clock) as shown:
-        shown.show(Tally({"none": Counts(planned=40, measured=1)}))
-        shown.show(Tally({"none": Counts(planned=40, measured=23)}))
+        shown.show(CampaignTally({"none": ConditionCounts(planned=40, measured=1)}))
+        shown.show(CampaignTally({"none": ConditionCounts(planned=40, measured=23)}))
     said = capsys.readouterr().out
     assert "23/40 trials" in said

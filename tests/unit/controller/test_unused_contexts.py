@@ -9,19 +9,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.unit.controller.test_plan import make_plan
-from trialfleet_controller.authoring.manifest import Author, Manifest
-from trialfleet_controller.authoring.shelf import Shelf, manifest_key
+from tests.support.plans import make_plan
+from trialfleet_controller.authoring.context_cache import Author, ContextCache, ContextManifest, manifest_key
 from trialfleet_controller.authoring.unused import Unused, remove, unused
 from trialfleet_controller.commands.gc import gc
-from trialfleet_controller.ledger import Ledger
-from trialfleet_controller.making import contexts_in_place
-from trialfleet_runner.campaign import Plan
-from trialfleet_runner.canonical import sha256
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.objects import Objects, object_key
-from trialfleet_runner.store.directory import DirectoryStore
-from trialfleet_runner.trees import Entry, Tree, pack, tree_digest
+from trialfleet_controller.local_planning import contexts_in_place
+from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.objects import Objects, object_key
+from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_runner.trees import Tree, TreeEntry, pack, tree_digest
 
 OLD, YOUNG, BEFORE = 1_000.0, 9_000.0, 5_000.0
 
@@ -35,9 +34,9 @@ class Bench:
         self.store = DirectoryStore(self.root)
         self.objects = Objects(root / "objects", self.store)
 
-    def context(self, text: str, *, at: float, stripped: str | None = None) -> Manifest:
-        tree: Tree = {"CLAUDE.md": Entry(text.encode())}
-        manifest = Manifest(
+    def context(self, text: str, *, at: float, stripped: str | None = None) -> ContextManifest:
+        tree: Tree = {"CLAUDE.md": TreeEntry(text.encode())}
+        manifest = ContextManifest(
             request=sha256(f"request {text} {at}".encode()),
             task="fix",
             kind="flat",
@@ -49,11 +48,11 @@ class Bench:
             tokenizer="words",
             made_by="1",
         )
-        Shelf(self.objects).keep(manifest, tree)
+        ContextCache(self.objects).keep(manifest, tree)
         os.utime(self.root / manifest_key(manifest.request), (at, at))
         return manifest
 
-    def plan(self, name: str, *, names: Manifest) -> Plan:
+    def plan(self, name: str, *, names: ContextManifest) -> Plan:
         plan = make_plan().model_copy(update={"campaign": name})
         cell = plan.cells[0]
         condition = cell.condition.model_copy(update={"context": names.tree})
@@ -61,7 +60,7 @@ class Bench:
             update={"cells": (cell.model_copy(update={"condition": condition}), *plan.cells[1:])}
         )
 
-    def campaign(self, name: str, *, names: Manifest) -> None:
+    def campaign(self, name: str, *, names: ContextManifest) -> None:
         Ledger(self.store, name).freeze(self.plan(name, names=names))
 
     def has(self, digest: str | None) -> bool:
@@ -85,7 +84,7 @@ def test_what_a_plan_names_and_what_is_young_stays(bench: Bench) -> None:
     assert remove(bench.store, [found]) == 1  # its tree: the prompt is that of all three
     assert before - bench.keys() == {manifest_key(old.request), object_key(old.tree)}
     assert bench.has(young.prompt)
-    assert Shelf(bench.objects).known("fix", "flat", named.request) is not None
+    assert ContextCache(bench.objects).known("fix", "flat", named.request) is not None
 
 
 def test_with_the_last_of_a_prompt_its_prompt_goes_and_an_input_never(bench: Bench) -> None:
@@ -101,7 +100,7 @@ def test_a_tree_that_another_context_is_too_stays_with_it(bench: Bench) -> None:
     bench.context("same", at=OLD)
     young = bench.context("same", at=YOUNG)
     assert remove(bench.store, unused(bench.store, before=BEFORE)) == 0
-    assert Shelf(bench.objects).known("fix", "flat", young.request) is not None
+    assert ContextCache(bench.objects).known("fix", "flat", young.request) is not None
 
 
 def test_what_is_no_manifest_is_left(bench: Bench) -> None:
@@ -144,7 +143,9 @@ def test_a_plan_that_was_made_before_and_is_frozen_after_brings_its_context_back
     Ledger(bench.store, "late").freeze(plan)
     assert not bench.has(old.tree)
     contexts_in_place(plan, Objects(bench.objects.folder, bench.store))
-    assert pack({"CLAUDE.md": Entry(b"a")}) == Objects(bench.root.parent / "elsewhere", bench.store).get(old.tree)
+    assert pack({"CLAUDE.md": TreeEntry(b"a")}) == Objects(bench.root.parent / "elsewhere", bench.store).get(
+        old.tree
+    )
 
 
 def said(*args: str) -> str:
@@ -159,7 +160,7 @@ def test_the_command_lists_and_removes_with_yes_alone(bench: Bench) -> None:
     before, args = bench.keys(), ("--store", str(bench.root), "--contexts")
     listed = said(*args)
     assert re.search(r"^would remove fix flat: .* by command 1, written \d+ days ago$", listed, re.M), listed
-    assert "nothing was removed: say --yes" in listed
+    assert "nothing was removed: pass --yes" in listed
     assert bench.keys() == before
     assert "nothing to remove" in said(*args, "--older-than", "1e6", "--yes")
     assert "1 contexts and 1 objects removed" in said(*args, "--yes")
@@ -170,9 +171,9 @@ def test_the_command_lists_and_removes_with_yes_alone(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("args", "why"),
     [
-        (("--contexts",), "of which store?"),
-        (("demo", "--store", "x", "--contexts"), "of which store?"),
-        (("--store", "x", "--contexts", "--older-than", "0.5"), "younger than a day"),
+        (("--contexts",), "needs --store alone"),
+        (("demo", "--store", "x", "--contexts"), "needs --store alone"),
+        (("--store", "x", "--contexts", "--older-than", "0.5"), "younger than one day"),
     ],
 )
 def test_what_the_command_refuses(args: tuple[str, ...], why: str) -> None:

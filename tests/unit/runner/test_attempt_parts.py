@@ -6,17 +6,20 @@ import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec, Delivery, HaltScope, LossClass, Stop
 from trialfleet_runner.agents.protocol import Parsed
 from trialfleet_runner.attempt.agent_run import stopped
 from trialfleet_runner.attempt.deadline import within
 from trialfleet_runner.attempt.loss import Lost, from_exception
-from trialfleet_runner.attempt.patching import delivered, without
+from trialfleet_runner.attempt.model import upstream
+from trialfleet_runner.attempt.patch_record import delivered, without
 from trialfleet_runner.context.hook_log import Firing, HookLog
-from trialfleet_runner.contract import Delivery, HaltScope, LossClass, Stop
-from trialfleet_runner.gateway.report import GatewayReport
+from trialfleet_runner.gateway.tally import GatewayReport
 from trialfleet_runner.sandbox.protocol import Exit
 
 NO_HOOK = HookLog((), 0)
@@ -124,6 +127,7 @@ def _cp_without_room() -> Exception:
         (Lost(LossClass.SETUP, "uv: No space left on device", halt=HaltScope.TASK), LossClass.HOST_FULL, "none"),
         (Lost(LossClass.PROVIDER, "500 No space left on device"), LossClass.PROVIDER, HaltScope.NONE),
         (Lost(LossClass.SETUP, "no such tree", halt=HaltScope.TASK), LossClass.SETUP, HaltScope.TASK),
+        (OperatorError("/out: Permission denied"), LossClass.SETUP, HaltScope.CAMPAIGN),
         (KeyError("x"), LossClass.RUNNER, HaltScope.CAMPAIGN),
     ],
 )
@@ -146,3 +150,28 @@ def test_a_set_up_that_hangs_is_interrupted_and_leaves_no_alarm() -> None:
     with within(30, threading.Event()):
         pass
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+ANTHROPIC = AgentSpec(kind="claude-code")
+OPENAI = AgentSpec(kind="command", options={"provider": "openai"})
+
+
+def test_a_mounted_secret_is_a_file_per_variable(tmp_path: Path) -> None:
+    (tmp_path / "ANTHROPIC_API_KEY").write_text("from-file\n")
+    (tmp_path / "OPENAI_API_KEY").write_text("other")
+    keys = {"TRIALFLEET_KEYS": str(tmp_path)}
+    assert (upstream(ANTHROPIC, keys).key, upstream(ANTHROPIC, keys).auth) == ("from-file", "x-api-key")
+    assert (upstream(OPENAI, keys).key, upstream(OPENAI, keys).auth) == ("other", "bearer")
+    assert upstream(ANTHROPIC, keys | {"ANTHROPIC_API_KEY": "mine"}).key == "mine"
+
+
+def test_the_address_comes_with_the_environment(tmp_path: Path) -> None:
+    (tmp_path / "ANTHROPIC_AUTH_TOKEN").write_text("token")
+    told = {"TRIALFLEET_KEYS": str(tmp_path), "ANTHROPIC_BASE_URL": "http://gateway.internal:4000"}
+    found = upstream(ANTHROPIC, told)
+    assert (found.base_url, found.key, found.auth) == ("http://gateway.internal:4000", "token", "bearer")
+
+
+def test_no_key_anywhere_names_the_variable(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match="ANTHROPIC_API_KEY"):
+        upstream(ANTHROPIC, {"TRIALFLEET_KEYS": str(tmp_path)})

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.agents import agent_setup, mapped
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec
 from trialfleet_runner.agents.claude_code import ClaudeCode
-from trialfleet_runner.agents.protocol import Setup
-from trialfleet_runner.contract import AgentSpec
-from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.context.texts import render
 from trialfleet_runner.sandbox.protocol import Job, Mount
 
 
@@ -41,33 +43,19 @@ def job(
     fail_fast: bool = False,
     preflight: bool = False,
 ) -> Job:
-    for name in ("ws", "home/tmp", "env/bin", "context", "record"):
-        (tmp_path / name).mkdir(parents=True)
-    setup = Setup(
-        spec=of,
+    setup = agent_setup(
+        tmp_path,
+        of,
         prompt="the prompt",
         system=system,
-        seed=1,
-        workspace=tmp_path / "ws",
-        home=tmp_path / "home",
-        environment=tmp_path / "env",
         pythonpath=("lib", "."),
-        tests=(),
         hook_context=tmp_path / "context" if hook else None,
-        hook_log=tmp_path / "home/hook.jsonl",
-        fix=None,
         gateway_url="http://127.0.0.1:8080",
         gateway_token="tf-token",
-        record=tmp_path / "record",
         fail_fast_log=tmp_path / "home/fail_fast.jsonl" if fail_fast else None,
         preflight=preflight,
     )
-    mounts = (
-        Mount(tmp_path / "ws", "/workspace", writable=True),
-        Mount(tmp_path / "home", "/home/agent", writable=True),
-        Mount(tmp_path / "env", "/env"),
-    )
-    made = ClaudeCode().job(setup, mounts)
+    made = ClaudeCode().job(setup, mapped(tmp_path))
     assert made is not None
     return made
 
@@ -122,12 +110,17 @@ def test_the_fail_fast_hook_hears_what_it_must_and_no_more(tmp_path: Path, progr
         "/env/bin/python -I /home/agent/trialfleet/fail_fast.py --workspace /workspace "
         "--log /home/agent/fail_fast.jsonl"
     )
+    reasoned = f"{command} --reason '{render('fail_fast')}'"
     assert {name: [entry["matcher"] for entry in entries] for name, entries in hooks.items()} == {
         "PreToolUse": ["Bash"],
         "PostToolUse": ["Bash|Edit|MultiEdit|Write|NotebookEdit"],
         "PostToolUseFailure": ["Bash"],
     }
-    assert {entry["hooks"][0]["command"] for entries in hooks.values() for entry in entries} == {command}
+    assert {name: entries[0]["hooks"][0]["command"] for name, entries in hooks.items()} == {
+        "PreToolUse": reasoned,
+        "PostToolUse": command,
+        "PostToolUseFailure": command,
+    }
 
 
 def test_a_preflight_has_two_tools_and_a_gate_before_every_call(tmp_path: Path, program: Path) -> None:
@@ -136,9 +129,16 @@ def test_a_preflight_has_two_tools_and_a_gate_before_every_call(tmp_path: Path, 
     assert made.argv[at : at + 2] == ("--tools", "Read,Glob")
     (entry,) = settings(tmp_path)["hooks"]["PreToolUse"]
     assert entry["matcher"] == ".*"
-    assert entry["hooks"][0]["command"].endswith(
-        "--workspace /workspace --calls 10 --log /home/agent/trialfleet/calls.jsonl"
-    )
+    words = shlex.split(entry["hooks"][0]["command"])
+    assert words[3:9] == [
+        *("--workspace", "/workspace", "--calls", "10", "--log", "/home/agent/trialfleet/calls.jsonl"),
+    ]
+    assert dict(zip(words[9::2], words[10::2], strict=True)) == {
+        "--tool-denied": render("preflight_tool_denied"),
+        "--calls-used": render("preflight_calls_used", calls=10),
+        "--read-before": render("preflight_read_before"),
+        "--unchecked": render("preflight_call_unchecked"),
+    }
 
 
 def test_system_text_goes_by_file(tmp_path: Path, program: Path) -> None:

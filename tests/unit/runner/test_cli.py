@@ -9,8 +9,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner import cli
-from trialfleet_runner.errors import OperatorError
 
 
 @pytest.fixture
@@ -73,6 +73,6 @@ def _main(raised: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     def breaking() -> None:
         raise raised
 
-    monkeypatch.setattr(cli.Commands, "get_command", lambda *_: breaking)
+    monkeypatch.setattr(cli.LazyGroup, "get_command", lambda *_: breaking)
     monkeypatch.setattr("sys.argv", ["trialfleet", "breaking"])
     cli.main()

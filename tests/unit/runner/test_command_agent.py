@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.agents import agent_setup, mapped, unmapped
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec, Stop
 from trialfleet_runner.agents.command import Command
 from trialfleet_runner.agents.protocol import Setup
-from trialfleet_runner.contract import AgentSpec, Stop
-from trialfleet_runner.errors import OperatorError
 from trialfleet_runner.sandbox.protocol import Exit, Mount
 
 
@@ -22,42 +22,13 @@ def spec(**options: Any) -> AgentSpec:
 
 
 def setup(tmp_path: Path, of: AgentSpec) -> Setup:
-    for name in ("ws", "home/tmp", "env/bin", "record"):
-        (tmp_path / name).mkdir(parents=True)
-    return Setup(
-        spec=of,
-        prompt="Mend it.\n",
-        system=None,
-        seed=42,
-        workspace=tmp_path / "ws",
-        home=tmp_path / "home",
-        environment=tmp_path / "env",
-        pythonpath=("lib",),
-        tests=(),
-        hook_context=None,
-        hook_log=tmp_path / "home/hook.jsonl",
-        fix=None,
-        gateway_url="http://127.0.0.1:4711",
-        gateway_token="worthless",
-        record=tmp_path / "record",
-    )
-
-
-def remapped(tmp_path: Path) -> tuple[Mount, ...]:
-    return (
-        Mount(tmp_path / "ws", "/workspace", writable=True),
-        Mount(tmp_path / "home", "/home/agent", writable=True),
-        Mount(tmp_path / "env", str(tmp_path / "env")),
-    )
-
-
-def unmapped(tmp_path: Path) -> tuple[Mount, ...]:
-    return tuple(replace(mount, target=str(mount.source)) for mount in remapped(tmp_path))
+    gateway = {"gateway_url": "http://127.0.0.1:4711", "gateway_token": "worthless"}
+    return agent_setup(tmp_path, of, seed=42, pythonpath=("lib",), **gateway)
 
 
 def test_the_program_is_told_its_task_by_the_paths_it_sees(tmp_path: Path) -> None:
     made = setup(tmp_path, spec(argv=["python", "agent.py"], needs_model=True))
-    job = Command().job(made, remapped(tmp_path))
+    job = Command().job(made, mapped(tmp_path))
     assert job is not None
     assert (job.cwd, job.stdin, job.argv) == ("/workspace", b"Mend it.\n", ("python", "agent.py"))
     told = {name: value for name, value in job.env.items() if name.startswith("TRIALFLEET_")}
@@ -87,7 +58,7 @@ def test_files_land_below_home_and_mounts_stay_read_only(tmp_path: Path) -> None
     tool = tmp_path / "tool"
     tool.mkdir()
     of = spec(argv=[str(tool / "run")], mounts=[str(tool)], files={".config/x.toml": "a = 1"})
-    job = Command().job(setup(tmp_path, of), remapped(tmp_path))
+    job = Command().job(setup(tmp_path, of), mapped(tmp_path))
     assert job is not None
     assert (tmp_path / "home/.config/x.toml").read_text() == "a = 1"
     assert job.mounts[-1] == Mount(tool, str(tool), writable=False)
@@ -183,3 +154,36 @@ def test_an_atif_document_is_read(tmp_path: Path) -> None:
 )
 def test_the_exit_says_why_it_stopped(tmp_path: Path, ended: Exit, stop: Stop | None) -> None:
     assert Command().parse(tmp_path, ended, tmp_path).stop is stop
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["python", "/opt/nowhere/main.py", "--fix"], "argv[1]: /opt/nowhere/main.py does not exist"),
+        (["python3", "-X", "dev", "/opt/nowhere/main"], "argv[3]: /opt/nowhere/main does not exist"),
+        (["/usr/bin/env", "FOO=1", "/opt/nowhere/run.sh"], "argv[2]: /opt/nowhere/run.sh does not exist"),
+        (["bash", "{folder}/agent.sh"], "is in no folder that the agent can see: add {folder}"),
+    ],
+)
+def test_a_script_that_the_agent_will_not_find_is_warned_of(tmp_path: Path, argv: list[str], words: str) -> None:
+    (tmp_path / "agent.sh").touch()
+    argv = [argument.format(folder=tmp_path) for argument in argv]
+    (warning,) = Command().identify(spec(argv=argv)).warnings
+    assert words.format(folder=tmp_path) in warning
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["python", "-m", "nowhere.main"],
+        ["sh", "-c", "exec /opt/nowhere/main.py"],
+        ["python", "tools/in_the_workspace.py"],
+        ["bash", "{folder}/agent.sh", "--log=/tmp/out.py", "/nowhere/data.json"],
+        ["python", "/workspace/setup.py"],
+        ["/bin/true"],
+    ],
+)
+def test_other_arguments_are_not_warned_of(tmp_path: Path, argv: list[str]) -> None:
+    (tmp_path / "agent.sh").touch()
+    argv = [argument.format(folder=tmp_path) for argument in argv]
+    assert Command().identify(spec(argv=argv, mounts=[str(tmp_path)])).warnings == ()

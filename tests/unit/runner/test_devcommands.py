@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from trialfleet_runner.context.commands import strip, strip_files
-from trialfleet_runner.context.markdown import Kind, scan
+from trialfleet_runner.context.markdown import LineKind, scan
 
 COMMANDS = r"""
 make test
@@ -218,8 +218,8 @@ def hollow(text: str) -> int:
     count = 0
     for block in {line.block for line in lines} - {0}:
         inside = [line for line in lines if line.block == block]
-        closed = sum(line.kind is Kind.FENCE for line in inside) == 2
-        count += closed and not any(line.text.strip() for line in inside if line.kind is Kind.CODE)
+        closed = sum(line.kind is LineKind.FENCE for line in inside) == 2
+        count += closed and not any(line.text.strip() for line in inside if line.kind is LineKind.CODE)
     return count
 
 

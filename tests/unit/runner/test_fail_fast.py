@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_runner.context.fail_fast import counts, fingerprint, heard, reads_only
 from trialfleet_runner.context.hook_log import denials
+from trialfleet_runner.hooks.fail_fast import counts, denies, fingerprint, reads_only
 
-SCRIPT = Path(__file__).parents[3] / "runner_image/trialfleet_runner/context/fail_fast.py"
+SCRIPT = Path(__file__).parents[3] / "runner_image/trialfleet_runner/hooks/fail_fast.py"
 PYTEST = "python -m pytest tests -x"
 
 
@@ -37,13 +37,13 @@ class Session:
     def log(self) -> Path:
         return self.root / "fail_fast.jsonl"
 
-    def tell(self, name: str, tool: str, **given: object) -> str | None:
+    def tell(self, name: str, tool: str, **given: object) -> bool:
         event = {"hook_event_name": name, "tool_name": tool, "session_id": "s", "tool_input": given}
-        return heard(event, str(self.ws), str(self.log))
+        return denies(event, str(self.ws), str(self.log))
 
     def bash(self, command: str, *, fails: bool = True, writes: str | None = None) -> bool:
         """Whether it was denied; a command that runs may leave a file behind."""
-        if self.tell("PreToolUse", "Bash", command=command) is not None:
+        if self.tell("PreToolUse", "Bash", command=command):
             return True
         if writes is not None:
             with (self.ws / writes).open("a") as file:
@@ -129,7 +129,7 @@ def test_another_command_is_never_denied(session: Session) -> None:
 
 def test_what_is_no_event_is_no_reason(tmp_path: Path) -> None:
     def ran(stdin: bytes, log: str) -> bytes:
-        argv = [sys.executable, "-I", str(SCRIPT), "--workspace", str(tmp_path), "--log", log]
+        argv = [sys.executable, "-I", str(SCRIPT), "--workspace", str(tmp_path), "--log", log, "--reason", "Edit."]
         done = subprocess.run(argv, input=stdin, capture_output=True, check=True, timeout=100)
         return done.stdout
 
@@ -144,6 +144,7 @@ def test_what_is_no_event_is_no_reason(tmp_path: Path) -> None:
     assert answers[:2] == [b"", b""]
     said = json.loads(answers[2])["hookSpecificOutput"]
     assert (said["hookEventName"], said["permissionDecision"]) == ("PreToolUse", "deny")
+    assert said["permissionDecisionReason"] == "Edit."
     (elsewhere / "log.state").write_bytes(b"\xff[")
     assert ran(good, str(elsewhere / "log")) == b""
 

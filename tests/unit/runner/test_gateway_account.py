@@ -8,120 +8,121 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_runner.contract import Stop
-from trialfleet_runner.gateway.account import Account, Admitted, Asked, Budget, Refused
+from trialfleet_ledger.records import Stop
+from trialfleet_runner.gateway.budget import BudgetLedger, RequestCost, RequestRefused, Reservation, TrialBudget
 from trialfleet_runner.gateway.prices import PRICES, Price, bare, price_of
-from trialfleet_runner.gateway.usage import Usage
+from trialfleet_runner.gateway.usage import TokenUsage
 
 MODEL = "claude-sonnet-4-6"
 
 
 def asked(
     *, main: bool = True, tools: bool = True, size: int = 300, cap: int | None = 1000, model: str = MODEL
-) -> Asked:
-    return Asked(model, main, tools, size, cap)
+) -> RequestCost:
+    return RequestCost(model, main, tools, size, cap)
 
 
-def admitted(account: Account, request: Asked) -> Admitted:
+def admitted(account: BudgetLedger, request: RequestCost) -> Reservation:
     answer = account.admit(request)
-    assert isinstance(answer, Admitted)
+    assert isinstance(answer, Reservation)
     return answer
 
 
 def test_turns_end_exactly_and_side_requests_are_none() -> None:
-    account = Account(Budget(max_turns=2), {})
+    account = BudgetLedger(TrialBudget(max_turns=2), {})
     for _ in range(2):
-        account.settle(admitted(account, asked()), Usage(output=1), answered=True)
-    account.settle(admitted(account, asked(tools=False)), Usage(output=1), answered=True)
-    account.settle(admitted(account, asked(main=False)), Usage(output=1), answered=True)
+        account.settle(admitted(account, asked()), TokenUsage(output=1), answered=True)
+    account.settle(admitted(account, asked(tools=False)), TokenUsage(output=1), answered=True)
+    account.settle(admitted(account, asked(main=False)), TokenUsage(output=1), answered=True)
     refused = account.admit(asked())
-    assert isinstance(refused, Refused)
-    assert (refused.stop, account.turns) == (Stop.MAX_TURNS, 2)
+    assert isinstance(refused, RequestRefused)
+    assert (refused.stop, account.spent.turns) == (Stop.MAX_TURNS, 2)
 
 
 def test_an_agent_that_never_uses_tools_has_turns_all_the_same() -> None:
-    account = Account(Budget(max_turns=2), {})
+    account = BudgetLedger(TrialBudget(max_turns=2), {})
     for number in (1, 2):
-        assert account.settle(admitted(account, asked(tools=False)), Usage(output=1), answered=True) == number
-    assert isinstance(account.admit(asked(tools=False)), Refused)
+        assert account.settle(admitted(account, asked(tools=False)), TokenUsage(output=1), answered=True) == number
+    assert isinstance(account.admit(asked(tools=False)), RequestRefused)
 
 
 def test_with_the_first_tools_earlier_requests_turn_out_to_be_probes() -> None:
-    account = Account(Budget(max_turns=1), {})
-    account.settle(admitted(account, asked(tools=False)), Usage(output=1), answered=True)
-    assert account.settle(admitted(account, asked()), Usage(output=1), answered=True) == 1
-    assert account.settle(admitted(account, asked(tools=False)), Usage(output=1), answered=True) is None
-    assert isinstance(account.admit(asked()), Refused)
+    account = BudgetLedger(TrialBudget(max_turns=1), {})
+    account.settle(admitted(account, asked(tools=False)), TokenUsage(output=1), answered=True)
+    assert account.settle(admitted(account, asked()), TokenUsage(output=1), answered=True) == 1
+    assert account.settle(admitted(account, asked(tools=False)), TokenUsage(output=1), answered=True) is None
+    assert isinstance(account.admit(asked()), RequestRefused)
 
 
 def test_a_failed_request_spends_no_turn() -> None:
-    account = Account(Budget(max_turns=1), {})
+    account = BudgetLedger(TrialBudget(max_turns=1), {})
     account.settle(admitted(account, asked()), None, answered=False)
-    account.settle(admitted(account, asked()), Usage(output=1), answered=True)
-    assert isinstance(account.admit(asked()), Refused)
+    account.settle(admitted(account, asked()), TokenUsage(output=1), answered=True)
+    assert isinstance(account.admit(asked()), RequestRefused)
 
 
 def test_a_second_request_waits_for_the_turn_that_the_first_may_give_back() -> None:
-    account = Account(Budget(max_turns=1), {})
+    account = BudgetLedger(TrialBudget(max_turns=1), {})
     first = admitted(account, asked())
-    answers: list[Admitted | Refused] = []
+    answers: list[Reservation | RequestRefused] = []
     waiting = threading.Thread(target=lambda: answers.append(account.admit(asked())))
     waiting.start()
     waiting.join(0.05)
     assert answers == []
     account.settle(first, None, answered=False)
     waiting.join(60)
-    assert isinstance(answers[0], Admitted)
+    assert isinstance(answers[0], Reservation)
 
 
 def test_closing_releases_whoever_waits() -> None:
-    account = Account(Budget(max_turns=1), {})
+    account = BudgetLedger(TrialBudget(max_turns=1), {})
     admitted(account, asked())
-    answers: list[Admitted | Refused] = []
+    answers: list[Reservation | RequestRefused] = []
     waiting = threading.Thread(target=lambda: answers.append(account.admit(asked())))
     waiting.start()
     account.close()
     waiting.join(60)
-    assert isinstance(answers[0], Refused)
+    assert isinstance(answers[0], RequestRefused)
     assert answers[0].stop is None
 
 
 def test_the_last_request_is_cut_to_what_is_left() -> None:
-    account = Account(Budget(max_tokens=1000), {})
+    account = BudgetLedger(TrialBudget(max_cost_usd=0.015), {})  # pays for 1,000 tokens of output
     first = admitted(account, asked(cap=32_000))
     assert first.output_cap is not None
     assert 256 <= first.output_cap < 1000
-    account.settle(first, Usage(input=100, output=first.output_cap), answered=True)
-    assert isinstance(account.admit(asked(cap=32_000)), Refused)
+    account.settle(first, TokenUsage(input=100, output=first.output_cap), answered=True)
+    assert isinstance(account.admit(asked(cap=32_000)), RequestRefused)
 
 
 def test_a_request_without_a_limit_gets_one_under_a_budget_only() -> None:
-    assert admitted(Account(Budget(), {}), asked(cap=None)).output_cap is None
-    assert admitted(Account(Budget(max_cost_usd=1), {}), asked(cap=None)).output_cap == 32_768
+    assert admitted(BudgetLedger(TrialBudget(), {}), asked(cap=None)).output_cap is None
+    assert admitted(BudgetLedger(TrialBudget(max_cost_usd=1), {}), asked(cap=None)).output_cap == 32_768
 
 
 def test_money_cannot_be_spent_on_a_model_without_a_price() -> None:
-    account = Account(Budget(max_cost_usd=1), {})
+    account = BudgetLedger(TrialBudget(max_cost_usd=1), {})
     refused = account.admit(asked(model="house-model"))
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RequestRefused)
     assert refused.kind == "unpriced"
     flat = Price(input=1, output=1, cache_read=1, cache_write=1, cache_write_1h=1)
     assert isinstance(
-        Account(Budget(max_cost_usd=1), {"house-model": flat}).admit(asked(model="house-model")), Admitted
+        BudgetLedger(TrialBudget(max_cost_usd=1), {"house-model": flat}).admit(asked(model="house-model")),
+        Reservation,
     )
 
 
 def test_cost_is_unknown_rather_than_too_small() -> None:
-    account = Account(Budget(), {})
-    account.settle(admitted(account, asked(model="house-model")), Usage(output=5), answered=True)
-    assert account.cost_usd is None
+    account = BudgetLedger(TrialBudget(), {})
+    account.settle(admitted(account, asked(model="house-model")), TokenUsage(output=5), answered=True)
+    assert account.spent.cost_usd is None
 
 
 def test_an_interrupted_answers_estimate_is_charged_and_kept_apart() -> None:
-    account = Account(Budget(), {})
-    account.settle(admitted(account, asked()), Usage(input=100, output=1), estimated=99, answered=False)
-    assert (account.usage.output, account.estimated_output) == (1, 99)
-    assert account.cost_usd == pytest.approx((100 * 3 + 100 * 15) / 1e6)
+    account = BudgetLedger(TrialBudget(), {})
+    account.settle(admitted(account, asked()), TokenUsage(input=100, output=1), estimated=99, answered=False)
+    assert (account.spent.usage.output, account.spent.estimated) == (1, 99)
+    assert account.spent.cost_usd == pytest.approx((100 * 3 + 100 * 15) / 1e6)
 
 
 @given(
@@ -130,18 +131,18 @@ def test_an_interrupted_answers_estimate_is_charged_and_kept_apart() -> None:
 )
 def test_no_sequence_of_requests_exceeds_the_money(requests: list[tuple[int, int, float]], limit: float) -> None:
     """As long as a request's tokens stay within its bytes' estimate and its answer within its cap."""
-    account = Account(Budget(max_cost_usd=limit), {})
+    account = BudgetLedger(TrialBudget(max_cost_usd=limit), {})
     for size, cap, share in requests:
         answer = account.admit(asked(size=size, cap=cap))
-        if isinstance(answer, Refused):
+        if isinstance(answer, RequestRefused):
             continue
         allowed = cap if answer.output_cap is None else answer.output_cap
         assert allowed <= cap
-        usage = Usage(cache_write=int(size / 3 * share), output=allowed)
+        usage = TokenUsage(cache_write=int(size / 3 * share), output=allowed)
         account.settle(answer, usage, answered=True)
         account._tokens_per_byte = 1 / 3
-    assert account.cost_usd is not None
-    assert account.cost_usd <= limit + 1e-9
+    assert account.spent.cost_usd is not None
+    assert account.spent.cost_usd <= limit + 1e-9
 
 
 def test_prices_know_prefixes_dates_and_overrides() -> None:
@@ -154,5 +155,5 @@ def test_prices_know_prefixes_dates_and_overrides() -> None:
 
 def test_cache_kinds_are_billed_apart() -> None:
     price = PRICES["claude-sonnet-4-6"]
-    usage = Usage(cache_read=1_000_000, cache_write=3_000_000, cache_write_1h=1_000_000)
+    usage = TokenUsage(cache_read=1_000_000, cache_write=3_000_000, cache_write_1h=1_000_000)
     assert price.usd(usage) == pytest.approx(0.3 + 2 * 3.75 + 6)

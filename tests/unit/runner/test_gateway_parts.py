@@ -11,16 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_runner.gateway.answers import ChatAssembler, MessagesAssembler, ResponsesAssembler
+from trialfleet_runner.gateway.answers import (
+    ChatAssembler,
+    EventParser,
+    Fault,
+    MessagesAssembler,
+    ResponsesAssembler,
+    fault,
+)
 from trialfleet_runner.gateway.canary import Canaries, look
 from trialfleet_runner.gateway.dialects import DIALECTS
-from trialfleet_runner.gateway.faults import Fault, fault
-from trialfleet_runner.gateway.record import JsonLines, capped
-from trialfleet_runner.gateway.room import Room
-from trialfleet_runner.gateway.sse import EventParser
-from trialfleet_runner.gateway.throttle import Throttle
+from trialfleet_runner.gateway.listener import Room
+from trialfleet_runner.gateway.record import JsonLinesFile, capped
+from trialfleet_runner.gateway.tally import Throttle
 from trialfleet_runner.gateway.upstream import Upstream, passed_back
-from trialfleet_runner.gateway.usage import Usage
+from trialfleet_runner.gateway.usage import TokenUsage
 
 
 def sse(*events: dict[str, Any], end: bytes = b"\n") -> bytes:
@@ -59,7 +64,7 @@ def test_a_message_is_assembled_however_its_stream_is_cut(size: int, end: bytes)
         assembler.feed(data[start : start + size])
     answer = assembler.answer()
     assert (answer.complete, answer.id, answer.model) == (True, "msg_1", "m")
-    assert answer.usage == Usage(input=7, output=42)
+    assert answer.usage == TokenUsage(input=7, output=42)
     assert answer.body["content"] == [
         {"type": "text", "text": "Grüße you"},
         {"type": "tool_use", "name": "Read", "input": {"a": 1}},
@@ -72,7 +77,7 @@ def test_a_cut_message_is_incomplete_and_keeps_what_came() -> None:
     assembler.feed(sse(*MESSAGE[:8]))
     answer = assembler.answer()
     assert not answer.complete
-    assert answer.usage == Usage(input=7, output=1)
+    assert answer.usage == TokenUsage(input=7, output=1)
     assert answer.body["content"][1]["input"] == '{"a":'
 
 
@@ -97,7 +102,7 @@ def test_chat_deltas_become_one_answer() -> None:
         + b"data: [DONE]\n\n"
     )
     answer = assembler.answer()
-    assert (answer.complete, answer.usage) == (True, Usage(input=10, output=4))
+    assert (answer.complete, answer.usage) == (True, TokenUsage(input=10, output=4))
     message = answer.body["choices"][0]["message"]
     assert message["content"] == "Hello"
     assert message["tool_calls"] == [{"id": "c1", "function": {"name": "run", "arguments": '{"x":1}'}}]
@@ -111,7 +116,7 @@ def test_a_responses_stream_ends_with_the_whole_response() -> None:
     assembler.feed(sse({"type": "response.completed", "response": {"id": "r", "model": "gpt-5", "usage": usage}}))
     answer = assembler.answer()
     assert (answer.complete, answer.id, answer.streamed_chars) == (True, "r", 3)
-    assert answer.usage == Usage(input=4, output=3, cache_read=5)
+    assert answer.usage == TokenUsage(input=4, output=3, cache_read=5)
 
 
 @given(st.binary(max_size=300))
@@ -316,7 +321,7 @@ def test_large_requests_wait_for_one_another_and_one_alone_always_fits() -> None
 
 
 def test_secrets_go_by_value_also_where_json_escapes_them(tmp_path: Path) -> None:
-    rows = JsonLines(tmp_path / "x.jsonl", ('se"cret', "tok"))
+    rows = JsonLinesFile(tmp_path / "x.jsonl", ('se"cret', "tok"))
     rows.write({"a": 'a se"cret b', "tok": ["xtokx"]})
     rows.close()
     text = (tmp_path / "x.jsonl").read_text()
@@ -324,7 +329,7 @@ def test_secrets_go_by_value_also_where_json_escapes_them(tmp_path: Path) -> Non
 
 
 def test_a_full_record_says_how_much_is_missing(tmp_path: Path) -> None:
-    rows = JsonLines(tmp_path / "x.jsonl", (), limit=30)
+    rows = JsonLinesFile(tmp_path / "x.jsonl", (), limit=30)
     for number in range(9):
         rows.write({"row": number, "pad": "x" * 5})
     rows.close()

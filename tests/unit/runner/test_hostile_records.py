@@ -4,6 +4,7 @@ exception is a broken harness, which halts the campaign; nor does it take more m
 from __future__ import annotations
 
 import json
+import os
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -13,11 +14,13 @@ import pytest
 from trialfleet_runner import junit
 from trialfleet_runner.agents.claude_code.parse import parse_stream
 from trialfleet_runner.agents.protocol import Parsed
-from trialfleet_runner.agents.search import Search
-from trialfleet_runner.agents.text import LINE_BYTES, lines
+from trialfleet_runner.agents.search import SearchAgent
 from trialfleet_runner.agents.trajectory import read_trajectory
-from trialfleet_runner.attempt.patching import jsonl
+from trialfleet_runner.attempt.bundle_builder import read_hostile
+from trialfleet_runner.attempt.patch_record import jsonl
 from trialfleet_runner.context.hook_log import denials, read_hook_log
+from trialfleet_runner.testrun import _report as read_report
+from trialfleet_runner.untrusted import LINE_BYTES, lines, regular_file
 
 Record = dict[str, object]
 
@@ -89,18 +92,18 @@ def test_no_line_is_too_odd(tmp_path: Path) -> None:
     assert denials(tmp_path / "hook.jsonl")
     for parsed in (
         parse_stream(tmp_path, None, tmp_path),
-        Search().parse(tmp_path, None, tmp_path),
+        SearchAgent().parse(tmp_path, None, tmp_path),
         read_trajectory(tmp_path / "stdout", tmp_path),
     ):
         assert parsed.steps
-        jsonl(parsed.steps).encode()
+        jsonl(parsed.steps)[0].encode()
 
 
 def test_no_result_and_no_document_is_too_odd(tmp_path: Path) -> None:
     for record in (*odd(RESULT), *DOCUMENTS):
         (tmp_path / "stdout").write_text(json.dumps(record))
         parse_stream(tmp_path, None, tmp_path)
-        jsonl(read_trajectory(tmp_path / "stdout", tmp_path).steps).encode()
+        jsonl(read_trajectory(tmp_path / "stdout", tmp_path).steps)[0].encode()
 
 
 def test_a_time_that_no_float_holds_is_no_firing(tmp_path: Path) -> None:
@@ -112,12 +115,12 @@ def test_a_time_that_no_float_holds_is_no_firing(tmp_path: Path) -> None:
 
 def test_a_kind_that_is_no_text_is_malformed(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_text(json.dumps({"turn": 1, "kind": ["read"]}))
-    assert Search().parse(tmp_path, None, tmp_path).malformed_lines == 1
+    assert SearchAgent().parse(tmp_path, None, tmp_path).malformed_lines == 1
 
 
 READERS: dict[str, Callable[[Path], Parsed]] = {
     "trialfleet_runner.agents.claude_code.parse": lambda folder: parse_stream(folder, None, folder),
-    "trialfleet_runner.agents.search.adapter": lambda folder: Search().parse(folder, None, folder),
+    "trialfleet_runner.agents.search": lambda folder: SearchAgent().parse(folder, None, folder),
     "trialfleet_runner.agents.trajectory": lambda folder: read_trajectory(folder / "stdout", folder),
 }
 
@@ -170,3 +173,23 @@ def test_a_line_is_as_long_as_the_runner_can_take_apart(tmp_path: Path, ended: b
     assert 30 * LINE_BYTES <= 2**29
     (tmp_path / "stdout").write_bytes(b"[" + b"{}," * (LINE_BYTES // 3) + b"1]" + b"\n1" * ended)
     assert list(lines(tmp_path / "stdout")) == [b"", *[b"1"] * ended]
+
+
+@pytest.mark.parametrize("kind", ["folder", "link", "pipe", "nothing"])
+def test_what_is_no_file_in_a_files_place_is_not_there(tmp_path: Path, kind: str) -> None:
+    """A folder that an agent makes at `hook.jsonl`, or a test at `junit.xml`, must not break the runner."""
+    path, secret = tmp_path / "x", tmp_path / "secret"
+    secret.write_text("{}\n")
+    match kind:
+        case "folder":
+            path.mkdir()
+        case "link":
+            path.symlink_to(secret)
+        case "pipe":
+            os.mkfifo(path)
+    assert regular_file(path) is None
+    assert (read_hook_log(path).firings, read_hostile(path), read_report(path)) == (
+        (),
+        None,
+        (None, "no JUnit XML"),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trialfleet_runner.junit import Case, JUnitError, address, collection_failures, outcomes, parse, results
+from trialfleet_runner.junit import JunitCase, JUnitError, address, collection_failures, outcomes, parse, results
 
 
 def xml(*cases: str) -> bytes:
@@ -49,7 +49,7 @@ def test_ids_from_a_root_folder_below_the_start() -> None:
 
 
 def test_a_tail_that_two_files_share_is_nobodys() -> None:
-    cases = [Case("a.test_x", "test_c", None, "passed"), Case("b.test_x", "test_c", None, "failed")]
+    cases = [JunitCase("a.test_x", "test_c", None, "passed"), JunitCase("b.test_x", "test_c", None, "failed")]
     assert results(["test_x.py::test_c"], cases)[0].outcome == "missing"
     assert results(["b/test_x.py::test_c"], cases)[0].outcome == "failed"
 

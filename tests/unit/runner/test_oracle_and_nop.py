@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_runner.agents.protocol import Setup
+from tests.support.agents import agent_setup, unmapped
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec, Stop
 from trialfleet_runner.agents.registry import KINDS, agent
-from trialfleet_runner.contract import AgentSpec, Stop
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
+from trialfleet_runner.sandbox.protocol import Exit, Job
 
 FIX = b"""diff --git "a/sp ace.py" "b/sp ace.py"
 --- "a/sp ace.py"
@@ -23,29 +23,10 @@ FIX = b"""diff --git "a/sp ace.py" "b/sp ace.py"
 
 
 def oracle_job(tmp_path: Path, fix: bytes | None) -> Job:
-    for name in ("ws", "home/tmp", "env", "record"):
-        (tmp_path / name).mkdir(parents=True)
+    setup = agent_setup(tmp_path, AgentSpec(kind="oracle"), fix=fix)
     (tmp_path / "ws/sp ace.py").write_text("x = 1\n")
     subprocess.run(["git", "init", "-q", tmp_path / "ws"], check=True)
-    folders = {name: tmp_path / name for name in ("ws", "home", "env")}
-    setup = Setup(
-        spec=AgentSpec(kind="oracle"),
-        prompt="",
-        system=None,
-        seed=0,
-        workspace=folders["ws"],
-        home=folders["home"],
-        environment=folders["env"],
-        pythonpath=(),
-        tests=(),
-        hook_context=None,
-        hook_log=tmp_path / "home/hook.jsonl",
-        fix=fix,
-        gateway_url=None,
-        gateway_token=None,
-        record=tmp_path / "record",
-    )
-    job = agent("oracle").job(setup, tuple(Mount(path, str(path), writable=True) for path in folders.values()))
+    job = agent("oracle").job(setup, unmapped(tmp_path))
     assert job is not None
     return job
 

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_runner.attempt.patching import without
+from trialfleet_runner.attempt.patch_record import without
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.exclusions import Exclusions
+from trialfleet_runner.excluded_paths import Exclusions
 from trialfleet_runner.patch import changes_of, diff
-from trialfleet_runner.trees import Entry, Kind
+from trialfleet_runner.trees import EntryKind, TreeEntry
 from trialfleet_runner.workspace import Template, build_template, clone
 
 TREE = {
-    "latin.txt": Entry(b"x\xff\n"),
-    "folder/latin.txt": Entry(b"\xff\n"),
-    "text": Entry(b"t\n"),
-    "link": Entry(b"folder", Kind.LINK),
-    "latin-link": Entry(b"caf\xe9", Kind.LINK),
-    "sent/latin-link": Entry(b"\xe9", Kind.LINK),
+    "latin.txt": TreeEntry(b"x\xff\n"),
+    "folder/latin.txt": TreeEntry(b"\xff\n"),
+    "text": TreeEntry(b"t\n"),
+    "link": TreeEntry(b"folder", EntryKind.LINK),
+    "latin-link": TreeEntry(b"caf\xe9", EntryKind.LINK),
+    "sent/latin-link": TreeEntry(b"\xe9", EntryKind.LINK),
 }
 
 
@@ -120,7 +120,7 @@ def content(path: Path) -> bytes:
 
 
 def _round_trip(template: Template, workspace: Path) -> tuple[set[str], tuple[str, ...]]:
-    exclusions = Exclusions.of(template.manifest, (), (".",))
+    exclusions = Exclusions(template.manifest, (), (".",))
     left = diff(workspace, template, exclusions)
     changes = changes_of(left.diff, template, exclusions)
     for path, entry in changes.items():
@@ -157,9 +157,9 @@ def test_names_that_hold_a_secret_stay_behind_and_the_masked_diff_applies(
     secret = "sk-12345678"
     for name in (f"{secret}/x", f"folder/{secret}", "[redacted]", "kept"):
         _write(tmp_path / "ws" / name, f"a {secret} of\n".encode())
-    exclusions = Exclusions.of(template.manifest, (), (".",))
+    exclusions = Exclusions(template.manifest, (), (".",))
     left = diff(tmp_path / "ws", template, exclusions, secrets={secret})
     changes = changes_of(without({secret}, left.diff), template, exclusions)
     assert set(changes) == set(left.changed) == {"[redacted]", "kept"}
-    assert changes["kept"] == Entry(b"a [redacted] of\n")
+    assert changes["kept"] == TreeEntry(b"a [redacted] of\n")
     assert left.odd == ("[redacted]/x (its name holds a secret)", "folder/[redacted] (its name holds a secret)")

@@ -8,7 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_runner.contract import (
+from tests.support import records
+from trialfleet_ledger.records import (
     Delivery,
     End,
     HaltScope,
@@ -115,10 +116,7 @@ def test_what_fits_says_how_it_ended(words: LastWords) -> None:
 
 
 def test_what_is_small_is_whole() -> None:
-    scored = Scored(
-        verdict=Verdict.PASSED,
-        stop=Stop.FINISHED,
-        tests_passed=True,
+    scored = records.scored(
         metrics=Metrics(turns=12, tool_calls=30, cost_usd=0.25, agent_s=81.5, target_hit=True),
         delivery=Delivery(files=("CLAUDE.md",), inline_tokens=700, reached_model={"files": True}),
     )
@@ -128,13 +126,8 @@ def test_what_is_small_is_whole() -> None:
 
 def test_money_goes_last() -> None:
     numbers = dict.fromkeys(Metrics.model_fields, 10**15) | dict.fromkeys(CLAIMS, True)
-    scored = Scored(
-        verdict=Verdict.PASSED,
-        stop=Stop.FINISHED,
-        tests_passed=True,
-        metrics=Metrics.model_validate(numbers),
-        delivery=Delivery(files=tuple(f"a/{n}/AGENTS.md" for n in range(9))),
-    )
+    files = tuple(f"a/{n}/AGENTS.md" for n in range(9))
+    scored = records.scored(metrics=Metrics.model_validate(numbers), delivery=Delivery(files=files))
     read = LastWords.model_validate_json(fitted(LastWords(state="refused", end=end(scored, None))))
     assert read.end is not None
     assert read.end.scored is not None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from trialfleet_runner.conditions import PRESETS
+from trialfleet_ledger.conditions import PRESETS
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import ConditionOrder, Coverage, InlineSpec
 from trialfleet_runner.context import tokens
 from trialfleet_runner.context.delivery import Composed, Rule, compose, needle, with_text
-from trialfleet_runner.contract import ConditionOrder, Coverage, InlineSpec
-from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.context.naming import fitting, globs_of, naming, neutral, two_lines
+from trialfleet_runner.context.texts import render
 
 TASK = "The test fails.\n\n```\nE   assert 1 == 2\n```\n"
 TREE = {
@@ -30,16 +32,14 @@ TREE = {
 FLAT = {"CLAUDE.md": b"# Flat\n\nEverything in one file.\n"}
 PLACEBO = {"CLAUDE.md": b"Language: Python\nTest framework: pytest\n"}
 NEAREST = InlineSpec(source="nearest")
-DIRECTIVE = (
-    "Before you change anything, review these known pitfalls and contracts of the code in `pkg/`, "
-    "and make sure that your change respects them:"
+INLINE = render(
+    "inline_sections",
+    titles="pitfalls and contracts",
+    directory="pkg",
+    sections="## Pitfalls\n\n- shared cache\n\n## Contracts\n\n- returns a list",
 )
-INLINE = f"{DIRECTIVE}\n\n## Pitfalls\n\n- shared cache\n\n## Contracts\n\n- returns a list"
-PULL_TREE = (
-    "Read CLAUDE.md at the root of the repository before you start, and the AGENTS.md or CLAUDE.md of a folder "
-    "before you work in that folder: they describe this code base."
-)
-PULL_FLAT = "Read CLAUDE.md at the root of the repository before you start: it describes this code base."
+PULL_TREE = render("pull_root_and_directories", root="CLAUDE.md", names="AGENTS.md or CLAUDE.md")
+PULL_FLAT = render("pull_root", root="CLAUDE.md")
 
 
 def order(**fields: object) -> ConditionOrder:
@@ -56,38 +56,19 @@ def composed(
     return compose(order(**fields), task=TASK, files=files, context=context, anchor=anchor, text=text)
 
 
-def test_none_is_the_task_and_nothing_else() -> None:
-    made = composed()
-    assert (made.prompt, made.system, made.files, made.hook_nodes, made.needles) == (TASK, None, {}, {}, {})
-    assert made.delivery.coverage is Coverage.NOT_ASKED
-
-
-def test_placebo() -> None:
-    made = composed(PLACEBO)
-    assert (made.prompt, made.files) == (TASK, PLACEBO)
-    assert made.needles == {"files": "Test framework: pytest"}
-
-
-def test_flat() -> None:
-    made = composed(FLAT, pull=True)
-    assert made.prompt == f"{TASK}\n{PULL_FLAT}"
-    assert made.files == FLAT
-    assert made.delivery.files == ("CLAUDE.md",)
-
-
 def test_tree_with_pull_and_hook() -> None:
     made = composed(TREE, TREE, pull=True, hook="on_read")
     assert made.prompt == f"{TASK}\n{PULL_TREE}"
     assert made.files["CLAUDE.md"] == b"# Project\n\nThe whole code base in words.\n"
     assert made.hook_nodes == {
-        "pkg/AGENTS.md": "Notes on the code below pkg/, from its AGENTS.md:\n\n## Pitfalls\n\n- shared cache\n\n"
+        "pkg/AGENTS.md": "Notes on the code in pkg/ (from pkg/AGENTS.md):\n\n## Pitfalls\n\n- shared cache\n\n"
         "## Contracts\n\n- returns a list\n\n## Patterns\n\n- one",
         "pkg/empty/AGENTS.md": "",
-        "pkg/old/CLAUDE.md": "Notes on the code below pkg/old/, from its CLAUDE.md:\n\n## Pitfalls\n\n- old",
+        "pkg/old/CLAUDE.md": "Notes on the code in pkg/old/ (from pkg/old/CLAUDE.md):\n\n## Pitfalls\n\n- old",
     }
     assert made.hook_needles == {
-        "pkg/AGENTS.md": "Notes on the code below pkg/, from its AGENTS.md:",
-        "pkg/old/CLAUDE.md": "Notes on the code below pkg/old/, from its CLAUDE.md:",
+        "pkg/AGENTS.md": "Notes on the code in pkg/ (from pkg/AGENTS.md):",
+        "pkg/old/CLAUDE.md": "Notes on the code in pkg/old/ (from pkg/old/CLAUDE.md):",
     }
     assert made.delivery.coverage is Coverage.NOT_ASKED
     assert "-- `make test`" in made.stripped
@@ -103,12 +84,6 @@ def test_tree_with_inline_and_hook_has_no_pull_sentence() -> None:
     assert made.delivery.inline_tokens == tokens.count(INLINE)
     assert made.delivery.tokenizer == tokens.name()
     assert made.needles == {"files": "The whole code base in words.", "inline": "- shared cache"}
-
-
-def test_preamble_only_is_byte_identical_and_leaves_no_files() -> None:
-    made = composed(None, TREE, inline=NEAREST)
-    assert made.prompt == composed(TREE, TREE, inline=NEAREST, hook="on_read").prompt
-    assert (made.files, made.hook_nodes) == ({}, {})
 
 
 @pytest.mark.parametrize(
@@ -134,6 +109,12 @@ def test_every_preset_is_what_its_name_says(name: str, added: str, files: dict[s
     )
     assert (made.prompt, made.system) == (TASK + added, None)
     assert (set(made.files), bool(made.hook_nodes)) == (set(files), hooked)
+    assert made.delivery.files == tuple(sorted(files))
+    if files is not TREE:  # which has commands that are taken out
+        assert made.files == files
+    needles = {"placebo": {"files": "Test framework: pytest"}, "none": {}}
+    assert made.needles == needles.get(name, made.needles)
+    assert (made.delivery.coverage is Coverage.NOT_ASKED) == (preset.inline is None)
 
 
 @pytest.mark.parametrize("anchor", [None, "", "a.py", "other/a.py", "/pkg/a.py", "../pkg/a.py", "pkg/empty/a.py"])
@@ -228,9 +209,7 @@ def test_a_needle_is_not_what_stands_in_the_prompt_anyway() -> None:
 
 def test_pull_sentence_names_what_is_there() -> None:
     nested_only = {"a/AGENTS.md": b"x\n"}
-    assert composed(nested_only, pull=True).prompt.endswith(
-        "Read the AGENTS.md of a folder before you work in that folder: it describes the code there."
-    )
+    assert composed(nested_only, pull=True).prompt.endswith("\n" + render("pull_directories", names="AGENTS.md"))
     assert composed({"docs/x.md": b"x\n"}, pull=True).prompt == TASK
     assert composed(None, pull=True).prompt == TASK
 
@@ -239,3 +218,39 @@ def test_additions_start_after_exactly_one_empty_line() -> None:
     for task in ("Fix.", "Fix.\n"):
         made = compose(order(pull=True), task=task, files=FLAT)
         assert made.prompt == f"Fix.\n\n{PULL_FLAT}"
+
+
+PATHS = ("src/werkzeug/routing/matcher.py", "src/werkzeug/routing/map.py", "setup.py")
+
+
+def matched(length: int) -> str:
+    return neutral(length, language="Python", test_framework="pytest")
+
+
+def test_every_chooser_has_the_same_words() -> None:
+    one, two = naming(PATHS[:1]), naming(PATHS[1:2])
+    assert one.replace(PATHS[0], PATHS[1]) == two
+    assert one.splitlines()[1:] == ["", f"- `{PATHS[0]}`"]
+
+
+@pytest.mark.parametrize("length", [30, 47, 60, 83, 120, 400])
+def test_a_placebo_is_as_long_as_what_it_stands_for(length: int) -> None:
+    text = matched(length)
+    assert length - 1 <= tokens.count(text) <= length
+    assert text.startswith(two_lines("Python", "pytest"))
+    assert "/" not in text
+    assert text == matched(length)
+
+
+def test_two_lines_are_the_least() -> None:
+    assert matched(3) == two_lines("Python", "pytest")
+
+
+def test_names_are_left_out_from_the_end_until_the_rest_fits() -> None:
+    room = tokens.count(naming(PATHS[:2]))
+    assert fitting(PATHS, max_tokens=room) == PATHS[:2]
+    assert fitting(PATHS, max_tokens=5) == ()
+
+
+def test_globs_are_of_folders() -> None:
+    assert globs_of(PATHS) == ("src/werkzeug/routing/**", "*")

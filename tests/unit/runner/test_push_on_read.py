@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_runner.context import push_on_read
 from trialfleet_runner.context.hook_log import read_hook_log
+from trialfleet_runner.hooks import push_on_read
+from trialfleet_runner.hooks.push_on_read import RULES, fire, matches
 
 SCRIPT = Path(push_on_read.__file__)
 WORKSPACE = "/workspace"
@@ -137,7 +137,6 @@ def test_it_needs_nothing_but_the_standard_library() -> None:
 
 def test_the_log_of_a_hostile_agent(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    assert read_hook_log(log).firings == ()
     good = {"at": 1.5, "tool": "Read", "path": "a", "node": None, "emitted": False, "chars": 0}
     lines = [
         json.dumps(good).encode(),
@@ -155,12 +154,42 @@ def test_the_log_of_a_hostile_agent(tmp_path: Path) -> None:
     log.write_bytes(b"\n".join(lines))
     read = read_hook_log(log)
     assert (len(read.firings), read.unreadable) == (1, 9)
-    log.unlink()
-    log.symlink_to("/etc/passwd")
-    assert read_hook_log(log).unreadable == 0
-    log.unlink()
-    os.mkfifo(log)
-    assert read_hook_log(log).firings == ()
-    log.unlink()
-    log.mkdir()
-    assert read_hook_log(log).firings == ()
+
+
+@pytest.mark.parametrize(
+    ("glob", "yes", "no"),
+    [
+        ("a/**", ["a/b.py", "a/b/c.py"], ["b/a/c.py", "a", "ab/c.py"]),
+        ("*", ["setup.py"], ["a/setup.py"]),
+        ("**/*.py", ["a.py", "a/b/c.py"], ["a.pyc", "a.p"]),
+        ("a/*.p?", ["a/b.py"], ["a/b/c.py", "a/b.p"]),
+        ("a.b[1]", ["a.b[1]"], ["a.b1", "axb[1]"]),
+        ("a/**/z", ["a/z", "a/b/c/z"], ["a/bz"]),
+        ("", [], ["a"]),
+    ],
+)
+def test_globs(glob: str, yes: list[str], no: list[str]) -> None:
+    assert [path for path in (*yes, *no) if matches(path, glob)] == yes
+
+
+def test_a_rule_speaks_once_a_session_and_is_logged(tmp_path: Path) -> None:
+    context, log = tmp_path / "context", tmp_path / "hook.jsonl"
+    (context / "a").mkdir(parents=True)
+    (context / "a/AGENTS.md").write_text("Node.")
+    (context / RULES).write_text(json.dumps([{"globs": ["a/*", "b/**"], "text": "Rule."}]))
+
+    def read(path: str, session: str = "s") -> str | None:
+        event = {"tool_name": "Read", "session_id": session, "tool_input": {"file_path": f"/ws/{path}"}}
+        return fire(event, "/ws", str(context), str(log))
+
+    assert read("c/x.py") is None
+    assert read("a/x.py") == "Node.\n\nRule."
+    assert read("b/c.toml") is None  # spoken before
+    assert read("b/c.toml", session="t") == "Rule."  # such files fire no node, and may fire a rule
+    kept = read_hook_log(log)
+    assert [(firing.path, firing.node) for firing in kept.rules] == [
+        ("a/x.py", "rules.json#0"),
+        ("b/c.toml", "rules.json#0"),
+    ]
+    assert [firing.node for firing in kept.emitted] == ["a/AGENTS.md"]
+    assert kept.unreadable == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trialfleet_runner.contract import EnvironmentRef
+from trialfleet_ledger.records import EnvironmentRef
 from trialfleet_runner.environment import recipe
 
 REF = EnvironmentRef(digest="0" * 64, python="3.11", lock="1" * 64, setup=(("true",),), metadata={"A": "b"})

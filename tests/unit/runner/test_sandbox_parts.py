@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 from trialfleet_runner.sandbox import bubblewrap, drive, processes
-from trialfleet_runner.sandbox.bubblewrap import Bubblewrap, arguments
-from trialfleet_runner.sandbox.descriptors import Descriptors
+from trialfleet_runner.sandbox.bubblewrap import arguments
+from trialfleet_runner.sandbox.drive import CappedFile, Descriptors
+from trialfleet_runner.sandbox.host import give, mapped_users, uid_for
 from trialfleet_runner.sandbox.interpreter import interpreter_mounts, site_packages
 from trialfleet_runner.sandbox.processes import Process
-from trialfleet_runner.sandbox.protocol import Job, Mount
-from trialfleet_runner.sandbox.pump import CappedFile
-from trialfleet_runner.sandbox.uid import give, mapped_users, uid_for
-from trialfleet_runner.sandbox.watch import DiskWatch, Watch, folder_bytes, usage
+from trialfleet_runner.sandbox.protocol import Job, Mount, inside
+from trialfleet_runner.sandbox.watch import DiskWatch, LimitWatch, folder_bytes, usage
 
 
 class Clock:
@@ -69,7 +68,7 @@ def test_last_words_are_read_by_whoever_was_held_up(tmp_path: Path, monkeypatch:
         (out, words), (err, _), (ended, end) = held.pipe(), held.pipe(), held.pipe()
         held.close(end)
         mine = job(tmp_path)
-        drive.drive(mine, drive.Outer(out, err, ended), _Dying(words), Watch(mine))
+        drive.drive(mine, drive.Outer(out, err, ended), _Dying(words), LimitWatch(mine))
     assert mine.stdout.read_bytes() == b"last words\n"
 
 
@@ -78,7 +77,7 @@ def test_last_words_are_read_by_whoever_was_held_up(tmp_path: Path, monkeypatch:
 
 def test_throttled_time_moves_the_deadline(tmp_path: Path) -> None:
     clock, extra = Clock(), [0.0]
-    watch = Watch(job(tmp_path, extra_time_s=lambda: extra[0]), clock=clock)
+    watch = LimitWatch(job(tmp_path, extra_time_s=lambda: extra[0]), clock=clock)
     clock.now = 9.9
     assert watch.cause(None) is None
     clock.now = 10.1
@@ -91,14 +90,14 @@ def test_throttled_time_moves_the_deadline(tmp_path: Path) -> None:
 
 def test_told_to_stop_goes_before_everything(tmp_path: Path) -> None:
     stop, clock = threading.Event(), Clock()
-    watch = Watch(job(tmp_path, stop=stop), clock=clock)
+    watch = LimitWatch(job(tmp_path, stop=stop), clock=clock)
     clock.now = 100
     stop.set()
     assert watch.cause(None) == "stopped"
 
 
 def test_a_kill_that_nobody_sent_near_the_limit_is_memory(tmp_path: Path) -> None:
-    watch = Watch(job(tmp_path, memory_bytes=100))
+    watch = LimitWatch(job(tmp_path, memory_bytes=100))
     watch.peak_bytes = 89
     assert watch.afterwards(killed_unasked=True) is None
     watch.peak_bytes = 90
@@ -109,7 +108,7 @@ def test_a_kill_that_nobody_sent_near_the_limit_is_memory(tmp_path: Path) -> Non
 def test_disk_at_the_end_counts(tmp_path: Path) -> None:
     folder = tmp_path / "w"
     folder.mkdir()
-    watch = Watch(job(tmp_path, disk_bytes=100_000, mounts=(Mount(folder, "/w", writable=True),)))
+    watch = LimitWatch(job(tmp_path, disk_bytes=100_000, mounts=(Mount(folder, "/w", writable=True),)))
     assert watch.afterwards(killed_unasked=False) is None
     write(folder / "x", 200_000)
     assert watch.afterwards(killed_unasked=False) == "disk"
@@ -135,7 +134,7 @@ def test_what_was_there_before_is_no_growth_and_read_only_mounts_do_not_count(tm
         (tmp_path / name).mkdir()
         write(tmp_path / name / "before", 500_000)
     mounts = (Mount(tmp_path / "w", "/w", writable=True), Mount(tmp_path / "r", "/r"))
-    watch = Watch(job(tmp_path, disk_bytes=100_000, mounts=mounts))
+    watch = LimitWatch(job(tmp_path, disk_bytes=100_000, mounts=mounts))
     write(tmp_path / "r" / "more", 500_000)
     (tmp_path / "w" / "before").unlink()
     assert watch.afterwards(killed_unasked=False) is None
@@ -166,7 +165,13 @@ def test_folder_bytes_counts_allocation_once_and_follows_nothing(tmp_path: Path)
 def test_usage_counts_the_living_and_those_waited_for() -> None:
     def process(pid: int, core_s: float, waited: float, rss: int) -> Process:
         return Process(
-            pid, 1, 1, zombie=False, core_s=core_s, waited_core_s=waited, started_ticks=0, rss_bytes=rss
+            pid,
+            1,
+            1,
+            stopped=False,
+            core_s=core_s,
+            waited_core_s=waited,
+            rss_bytes=rss,
         )
 
     root = process(1, 100, 2, 10**9)
@@ -178,7 +183,7 @@ def test_usage_counts_the_living_and_those_waited_for() -> None:
 def test_a_process_reads_itself() -> None:
     me = processes.read(os.getpid())
     assert me is not None
-    assert (me.parent, me.zombie) == (os.getppid(), False)
+    assert me.parent == os.getppid()
     assert me.rss_bytes > 10**6
     assert processes.read(2**22 + 1) is None
     assert processes.children(2**22 + 1) == []
@@ -246,14 +251,12 @@ def test_the_gateway_brings_its_socket_and_its_forwarder(tmp_path: Path) -> None
     assert bubblewrap.wrapped(job(tmp_path)) == (("true",), ())
 
 
-def test_paths_inside_bubblewrap() -> None:
+def test_paths_inside() -> None:
     mounts = (Mount(Path("/s/ws"), "/workspace", writable=True), Mount(Path("/s"), "/outer"))
-    inside = Bubblewrap("bwrap").path_inside
     assert inside(Path("/s/ws/a/b.py"), mounts) == "/workspace/a/b.py"
     assert inside(Path("/s/ws"), mounts) == "/workspace"
     assert inside(Path("/s/other"), mounts) == "/outer/other"
-    assert inside(Path("/usr/bin/env"), mounts) == "/usr/bin/env"
-    with pytest.raises(ValueError, match="none of the sandbox's mounts"):
+    with pytest.raises(ValueError, match="is in no mount"):
         inside(Path("/s2/ws"), mounts)
 
 

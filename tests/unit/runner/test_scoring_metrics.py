@@ -1,4 +1,4 @@
-"""Verdicts and numbers from values alone."""
+"""From trajectories, patches and test results to numbers and a verdict."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialfleet_ledger.records import Stop, TestResult, Verdict
 from trialfleet_runner.agents.protocol import Step
-from trialfleet_runner.contract import Stop, TestResult, Verdict
-from trialfleet_runner.metrics import context_files_read, diff_size, phases, target_hit
-from trialfleet_runner.scoring import all_passed, verdict
+from trialfleet_runner.junit import JunitCase
+from trialfleet_runner.metrics import (
+    agrees,
+    all_passed,
+    context_files_read,
+    diff_size,
+    phases,
+    target_hit,
+    verdict,
+)
+from trialfleet_runner.sandbox.protocol import Exit
+from trialfleet_runner.testrun import TestRun
 
 
 @pytest.mark.parametrize("outcome", ["failed", "error", "skipped", "missing"])
@@ -81,3 +91,28 @@ def test_target_hit_is_undefined_without_targets() -> None:
     assert target_hit(["a"], []) is None
     assert target_hit(["a"], ["a", "b"]) is True
     assert target_hit(["c"], ["a"]) is False
+
+
+PASSED, FAILED = JunitCase("t", "a", None, "passed"), JunitCase("t", "b", None, "failed")
+
+
+def run(code: int, *cases: JunitCase) -> TestRun:
+    return TestRun(Exit(code, "itself", 1.0, 1.0), "", cases)
+
+
+@pytest.mark.parametrize(
+    ("ran", "expected"),
+    [
+        (run(0, PASSED), True),
+        (run(1, PASSED, FAILED), True),  # another parameter of the same function
+        (run(1, PASSED), False),
+        (run(0, PASSED, FAILED), False),
+        (run(139, PASSED), False),
+        (run(3, PASSED), False),
+        (run(0), False),
+        (TestRun(Exit(0, "itself", 1.0, 1.0), "", None), False),
+        (TestRun(Exit(0, "timeout", 1.0, 1.0), "", (PASSED,)), False),
+    ],
+)
+def test_agreement(ran: TestRun, expected: bool) -> None:
+    assert agrees(ran) is expected

@@ -1,19 +1,29 @@
-"""An attempt's folder: locked while its runner lives, removed whatever an agent did to it."""
+"""An attempt's folder: locked while its runner lives, removed whatever an agent did, closed to whom it must be."""
 
 from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from tests.support import records
+from tests.support.local_pod import ContainerEach
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import Grants
+from trialfleet_runner.attempt.exposure import company, refuse_folders, walkable_by_others
 from trialfleet_runner.attempt.scratch import Busy, Scratch, abandoned, folder_name, locked, sweep
-from trialfleet_runner.contract import Grants, Trial
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.sandbox.bubblewrap import Bubblewrap
+from trialfleet_runner.sandbox.host import AnotherUid, Subreaper
+from trialfleet_runner.sandbox.protocol import Sandbox
 
 HOLDER = """
 import sys, time
@@ -54,6 +64,17 @@ def test_a_second_runner_may_wait_until_the_folder_is_free(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_root_where_no_folder_can_be_made_is_the_operators_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for root in (tmp_path / "file", tmp_path / "file" / "below"):
+        with (
+            pytest.raises(OperatorError, match=r"scratch: .*this user cannot create a folder here") as refused,
+            locked(root, "t"),
+        ):
+            pass
+        assert "$TRIALFLEET_SCRATCH" in str(refused.value.hint)
+
+
 def test_a_killed_runner_lets_go(tmp_path: Path) -> None:
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE)
     try:
@@ -70,7 +91,7 @@ def test_a_killed_runner_lets_go(tmp_path: Path) -> None:
 
 
 def test_equal_cells_of_two_campaigns_have_two_folders() -> None:
-    trial = Trial(id="a" * 26, task="t", condition="c", rep=0, seed=1, block=0, position=0)
+    trial = records.trial()
     names = {
         folder_name(Grants.model_construct(trial=trial, attempt=1, intent_nonce=nonce))
         for nonce in ("x", "y/../..")
@@ -120,3 +141,73 @@ def test_what_an_agent_wrote_is_freed_and_nothing_beside_it(tmp_path: Path) -> N
     together = Scratch.below(tmp_path / "one")
     together.free()
     assert {path.name for path in together.agent.iterdir()} == {"tmp", "record"}
+
+
+@pytest.mark.parametrize("name", ["objects", "sdists", "git", "workspaces", "validations"])
+def test_what_an_agent_must_not_read_is_closed_to_others(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir(mode=0o755)  # as an earlier release left it
+    folder: Path = getattr(Cache(tmp_path), name)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_environments_can_be_walked(tmp_path: Path) -> None:
+    assert stat.S_IMODE(Cache(tmp_path).environments.stat().st_mode) == 0o755
+
+
+def test_one_closed_folder_above_is_enough() -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        top = Path(name)
+        top.chmod(0o755)
+        below = top / "a" / "b"
+        below.mkdir(parents=True)
+        assert walkable_by_others(below)
+        assert walkable_by_others(below / "not-yet")
+        (top / "a").chmod(0o700)
+        assert not walkable_by_others(below)
+
+
+@pytest.mark.parametrize("name", ["CLAUDE.md", "AGENTS.md", ".claude", ".git", "conftest.py", "pytest.ini"])
+@pytest.mark.parametrize("sandbox", [AnotherUid(), Subreaper()])
+def test_what_lies_above_every_workspace_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, sandbox: Sandbox
+) -> None:
+    monkeypatch.setenv("TRIALFLEET_SCRATCH", str(tmp_path / "a" / "scratch"))  # not made yet
+    (tmp_path / "a").mkdir()
+    (tmp_path / "README.md").write_text("")
+    before = company(sandbox)
+    assert tmp_path not in {path.parent for path in before}
+    (tmp_path / name).write_text("")
+    assert set(company(sandbox)) - set(before) == {tmp_path / name}
+    with pytest.raises(OperatorError, match="is in a folder above every workspace") as caught:
+        refuse_folders(sandbox)
+    assert "TRIALFLEET_SCRATCH" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("sandbox", [Bubblewrap("bwrap"), ContainerEach()])
+def test_where_no_folder_above_is_seen_nothing_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: Sandbox
+) -> None:
+    monkeypatch.setenv("TRIALFLEET_SCRATCH", str(tmp_path / "scratch"))
+    (tmp_path / "CLAUDE.md").write_text("")
+    assert company(sandbox) == ()
+    refuse_folders(sandbox)
+
+
+@pytest.mark.parametrize("closed", ["TRIALFLEET_SCRATCH", "TRIALFLEET_CACHE"])
+def test_a_folder_that_the_agents_user_cannot_enter_is_refused(
+    monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        top = Path(name)
+        for variable in ("TRIALFLEET_SCRATCH", "TRIALFLEET_CACHE"):
+            monkeypatch.setenv(variable, str(top / variable / "folder"))
+            (top / variable).mkdir()
+        top.chmod(0o755)
+        refuse_folders(AnotherUid())
+        (top / closed).chmod(0o700)
+        refuse_folders(Bubblewrap("bwrap"))
+        refuse_folders(Subreaper())
+        with pytest.raises(OperatorError, match=f"another user, which cannot enter {top / closed}") as caught:
+            refuse_folders(AnotherUid())
+    assert caught.value.where == f"${closed}"
+    assert "chmod o+x" in (caught.value.hint or "")

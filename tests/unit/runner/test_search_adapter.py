@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_runner.agents import search as search_package
+import trialfleet_search
+from tests.support.agents import agent_setup, mapped
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec, Stop
 from trialfleet_runner.agents.protocol import Agent, Setup
 from trialfleet_runner.agents.registry import agent
-from trialfleet_runner.agents.search import BANNER, Search
-from trialfleet_runner.agents.search.adapter import program_digest
-from trialfleet_runner.contract import AgentSpec, Stop
-from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.agents.search import BANNER, SearchAgent, program_digest
 from trialfleet_runner.sandbox.protocol import Exit, Mount
 
-PROGRAM = Path(search_package.__file__).with_name("program")
+PROGRAM = Path(trialfleet_search.__file__).parent
 
 
 def spec(**given: object) -> AgentSpec:
@@ -27,42 +27,19 @@ def spec(**given: object) -> AgentSpec:
 
 
 def setup(root: Path, *, hook: bool = False, environment: Path | None = None) -> Setup:
-    for name in ("ws", "home", "env", "record", "nodes"):
-        (root / name).mkdir(exist_ok=True)
-    return Setup(
-        spec=spec(),
-        prompt="Mend it.",
-        system=None,
-        seed=11,
-        workspace=root / "ws",
-        home=root / "home",
-        environment=environment or root / "env",
-        pythonpath=("src", "."),
-        tests=("/env/bin/python", "-m", "pytest", "tests/test_a.py::test_b"),
-        hook_context=root / "nodes" if hook else None,
-        hook_log=root / "home" / "hook.jsonl",
-        fix=None,
-        gateway_url=None,
-        gateway_token=None,
-        record=root / "record",
-    )
-
-
-def mounts(root: Path) -> tuple[Mount, ...]:
-    return (
-        Mount(root / "ws", "/workspace", writable=True),
-        Mount(root / "home", "/home/agent", writable=True),
-        Mount(root / "env", "/env"),
-    )
+    tests = ("/env/bin/python", "-m", "pytest", "tests/test_a.py::test_b")
+    given = {"prompt": "Mend it.", "seed": 11, "pythonpath": ("src", "."), "tests": tests}
+    nodes = root / "context" if hook else None
+    return agent_setup(root, spec(), environment=environment or root / "env", hook_context=nodes, **given)
 
 
 def test_the_registry_finds_it() -> None:
     found: Agent = agent("search")
-    assert isinstance(found, Search)
+    assert isinstance(found, SearchAgent)
 
 
 def test_its_identity_is_its_program(tmp_path: Path) -> None:
-    identity = Search().identify(spec(model="ignored"))
+    identity = SearchAgent().identify(spec(model="ignored"))
     assert (identity.kind, identity.needs_model, identity.model) == ("search", False, None)
     assert identity.banner == BANNER
     assert "stand-in" in BANNER
@@ -72,11 +49,11 @@ def test_its_identity_is_its_program(tmp_path: Path) -> None:
 
 def test_options_are_refused() -> None:
     with pytest.raises(OperatorError, match="agent: options"):
-        Search().identify(spec(options={"depth": 3}))
+        SearchAgent().identify(spec(options={"depth": 3}))
 
 
 def test_paths_are_told_as_they_appear_inside(tmp_path: Path) -> None:
-    job = Search().job(setup(tmp_path), mounts(tmp_path))
+    job = SearchAgent().job(setup(tmp_path), mapped(tmp_path))
     assert job is not None
     assert job.argv == ("/env/bin/python", "-I", str(PROGRAM), "/home/agent/search.json")
     assert job.cwd == "/workspace"
@@ -98,16 +75,16 @@ def test_paths_are_told_as_they_appear_inside(tmp_path: Path) -> None:
 
 
 def test_the_hook_is_called_as_documented(tmp_path: Path) -> None:
-    job = Search().job(setup(tmp_path, hook=True), mounts(tmp_path))
+    job = SearchAgent().job(setup(tmp_path, hook=True), mapped(tmp_path))
     assert job is not None
     hook = json.loads((tmp_path / "home" / "search.json").read_text())["hook"]
     script = hook[2]
     assert hook == [
         *("/env/bin/python", "-I", script, "--workspace", "/workspace"),
-        *("--context", str(tmp_path / "nodes"), "--log", "/home/agent/hook.jsonl"),
+        *("--context", str(tmp_path / "context"), "--log", "/home/agent/hook.jsonl"),
     ]
-    assert script.endswith("context/push_on_read.py")
-    assert {mount.source for mount in job.mounts} >= {tmp_path / "nodes", Path(script)}
+    assert script.endswith("hooks/push_on_read.py")
+    assert {mount.source for mount in job.mounts} >= {tmp_path / "context", Path(script)}
 
 
 def test_the_program_needs_the_standard_library_only() -> None:
@@ -128,14 +105,14 @@ def test_it_runs_from_its_job(tmp_path: Path) -> None:
     (given.workspace / "test_pkg.py").write_text("import pkg\n\n\ndef test_one():\n    assert pkg.one() == 1\n")
     visible = tuple(Mount(path, str(path)) for path in (given.workspace, given.home, given.environment))
     tests = (f"{sys.prefix}/bin/python", "-m", "pytest", "--junitxml=/dev/null", "test_pkg.py::test_one")
-    job = Search().job(Setup(**{**vars(given), "tests": tests, "pythonpath": (".",)}), visible)
+    job = SearchAgent().job(Setup(**{**vars(given), "tests": tests, "pythonpath": (".",)}), visible)
     assert job is not None
     with job.stdout.open("wb") as out:
         environment = job.env | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         done = subprocess.run(job.argv, cwd=job.cwd, env=environment, stdout=out, timeout=100, check=False)
     assert done.returncode == 0
     assert (given.workspace / "pkg.py").read_text() == "def one():\n    return 1\n"
-    parsed = Search().parse(given.record, Exit(0, "itself", 1.0, 1.0), given.workspace)
+    parsed = SearchAgent().parse(given.record, Exit(0, "itself", 1.0, 1.0), given.workspace)
     assert parsed.stop is Stop.FINISHED
     assert parsed.malformed_lines == 0
     assert parsed.turns == sum(step.kind in ("read", "run") for step in parsed.steps)
@@ -156,7 +133,7 @@ def test_a_hostile_transcript_is_read_with_care(tmp_path: Path) -> None:
         b'{"turn": 4, "kind": "run", "detail": "cut sho',
     ]
     (tmp_path / "stdout").write_bytes(b"\n".join(rows))
-    parsed = Search().parse(tmp_path, Exit(0, "itself", 1.0, None), tmp_path)
+    parsed = SearchAgent().parse(tmp_path, Exit(0, "itself", 1.0, None), tmp_path)
     assert [(s.turn, s.kind, s.path, s.at_s) for s in parsed.steps] == [
         (1, "read", "a.py", 0.1),
         (3, "run", None, None),
@@ -166,7 +143,7 @@ def test_a_hostile_transcript_is_read_with_care(tmp_path: Path) -> None:
 
 def test_a_search_that_was_ended_says_so_by_its_exit(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_bytes(b"")
-    ended = Search().parse(tmp_path, Exit(-15, "timeout", 1.0, None), tmp_path)
+    ended = SearchAgent().parse(tmp_path, Exit(-15, "timeout", 1.0, None), tmp_path)
     assert (ended.stop, ended.turns, ended.steps) == (Stop.TIMEOUT, 0, ())
-    assert Search().parse(tmp_path, Exit(1, "itself", 1.0, None), tmp_path).stop is Stop.CRASHED
-    assert Search().parse(tmp_path / "none", None, tmp_path).stop is None
+    assert SearchAgent().parse(tmp_path, Exit(1, "itself", 1.0, None), tmp_path).stop is Stop.CRASHED
+    assert SearchAgent().parse(tmp_path / "none", None, tmp_path).stop is None

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_runner.context.markdown import Kind, blocks, scan
-from trialfleet_runner.context.sections import select, split
+from trialfleet_runner.context.markdown import LineKind, blocks, scan, select, split
 
 
 def titles(text: str) -> list[str]:
@@ -137,8 +136,8 @@ def test_scanning_loses_no_line(text: str) -> None:
 def test_blocks_keep_every_line_that_says_something(text: str) -> None:
     lines = scan(text)
     pieces = blocks(lines)
-    said = [line.text for line in lines if line.kind is not Kind.BLANK]
-    assert [line.text for piece in pieces for line in piece if line.kind is not Kind.BLANK] == said
+    said = [line.text for line in lines if line.kind is not LineKind.BLANK]
+    assert [line.text for piece in pieces for line in piece if line.kind is not LineKind.BLANK] == said
     assert all(piece for piece in pieces)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from trialfleet_runner.strip import leftovers, strip, unused
-from trialfleet_runner.trees import Entry, Kind, TreeError
+from trialfleet_runner.context_files import leftovers, strip, unused
+from trialfleet_runner.trees import EntryKind, TreeEntry, TreeError
 
-FILE = Entry(b"")
+FILE = TreeEntry(b"")
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_names_that_only_sound_alike_stay(path: str) -> None:
 
 
 def test_a_link_is_removed_itself_and_what_it_names_stays() -> None:
-    tree = {"docs/guide.md": FILE, "CLAUDE.md": Entry(b"docs/guide.md", Kind.LINK)}
+    tree = {"docs/guide.md": FILE, "CLAUDE.md": TreeEntry(b"docs/guide.md", EntryKind.LINK)}
     kept, removed = strip(tree)
     assert (set(kept), removed) == ({"docs/guide.md"}, ("CLAUDE.md",))
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trialfleet_runner.context import tokens
-from trialfleet_runner.context.inline import Inline, cut
-from trialfleet_runner.context.sections import select
+from trialfleet_runner.context.delivery import Inline, cut
+from trialfleet_runner.context.markdown import select
 
 TITLES = ("Pitfalls", "Contracts")
 
@@ -21,13 +21,7 @@ def framed(text: str) -> str:
 
 
 def capped(text: str, limit: int) -> Inline:
-    return cut(
-        select(dedent(text), TITLES),
-        max_tokens=limit,
-        frame=framed,
-        count=tokens.count,
-        truncate=tokens.truncate,
-    )
+    return cut(select(dedent(text), TITLES), max_tokens=limit, frame=framed)
 
 
 def test_known_counts_and_name() -> None:

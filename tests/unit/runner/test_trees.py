@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from trialfleet_runner.trees import (
     MTIME,
-    Entry,
-    Kind,
+    EntryKind,
     Tree,
+    TreeEntry,
     TreeError,
     changed,
     check,
@@ -30,19 +30,19 @@ from trialfleet_runner.trees import (
 )
 
 SAMPLE: Tree = {
-    "a.txt": Entry(b"one\n"),
-    "bin/run": Entry(b"#!/bin/sh\n", Kind.EXEC),
-    "deep/er/b": Entry(b"\x00\xff"),
-    "deep/link": Entry(b"../a.txt", Kind.LINK),
-    'odd \n"é\udcff': Entry(b""),
+    "a.txt": TreeEntry(b"one\n"),
+    "bin/run": TreeEntry(b"#!/bin/sh\n", EntryKind.EXEC),
+    "deep/er/b": TreeEntry(b"\x00\xff"),
+    "deep/link": TreeEntry(b"../a.txt", EntryKind.LINK),
+    'odd \n"é\udcff': TreeEntry(b""),
 }
 
 names = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=8)
 paths = st.lists(names, min_size=1, max_size=3).map("/".join)
 
 
-def link(target: str) -> Entry:
-    return Entry(os.fsencode(target), Kind.LINK)
+def link(target: str) -> TreeEntry:
+    return TreeEntry(os.fsencode(target), EntryKind.LINK)
 
 
 def tar_of(*members: tuple[str, bytes | str]) -> bytes:
@@ -83,7 +83,7 @@ def test_files_are_written_with_plain_modes_and_an_old_time(tmp_path: Path) -> N
 
 @given(st.dictionaries(paths, st.binary(max_size=20), max_size=6))
 def test_whatever_passes_the_gate_round_trips(files: dict[str, bytes]) -> None:
-    tree = {path: Entry(data) for path, data in files.items()}
+    tree = {path: TreeEntry(data) for path, data in files.items()}
     try:
         packed = pack(tree)
     except TreeError:
@@ -96,7 +96,7 @@ def test_whatever_passes_the_gate_round_trips(files: dict[str, bytes]) -> None:
 )
 def test_paths_that_leave_or_reach_git_are_refused(path: str) -> None:
     with pytest.raises(TreeError):
-        check({path: Entry(b"")})
+        check({path: TreeEntry(b"")})
 
 
 @pytest.mark.parametrize("target", ["/etc/passwd", "../..", "../../a", "b/../../..", "", "a\0b"])
@@ -107,7 +107,7 @@ def test_links_that_leave_are_refused(target: str) -> None:
 
 def test_a_link_through_a_link_is_followed_for_real() -> None:
     # Taken literally, t leads to x; followed, x/y/up is the root, and the root's parent is outside.
-    tree = {"x/y/up": link("../.."), "x/y/a": Entry(b""), "t": link("x/y/up/..")}
+    tree = {"x/y/up": link("../.."), "x/y/a": TreeEntry(b""), "t": link("x/y/up/..")}
     with pytest.raises(TreeError, match="'t' leaves"):
         check(tree)
     assert set(without_leaving_links(tree)) == {"x/y/up", "x/y/a"}
@@ -119,9 +119,9 @@ def test_links_that_turn_in_circles_are_refused() -> None:
 
 def test_a_file_below_a_file_or_link_is_refused() -> None:
     with pytest.raises(TreeError, match="and a folder"):
-        check({"a": Entry(b""), "a/b": Entry(b"")})
+        check({"a": TreeEntry(b""), "a/b": TreeEntry(b"")})
     with pytest.raises(TreeError, match="and a folder"):
-        check({"d/x": Entry(b""), "a": link("d"), "a/b": Entry(b"")})
+        check({"d/x": TreeEntry(b""), "a": link("d"), "a/b": TreeEntry(b"")})
 
 
 @pytest.mark.parametrize(
@@ -162,10 +162,10 @@ def test_reading_a_folder_leaves_out_git_pipes_and_links_that_leave(tmp_path: Pa
 
 def test_changes_bring_one_folder_to_another_tree(tmp_path: Path) -> None:
     after: Tree = {
-        "a.txt": Entry(b"two\n", Kind.EXEC),
-        "bin": Entry(b"was a folder"),
+        "a.txt": TreeEntry(b"two\n", EntryKind.EXEC),
+        "bin": TreeEntry(b"was a folder"),
         "deep/link": link("er"),
-        "deep/er/new/file": Entry(b"x"),
+        "deep/er/new/file": TreeEntry(b"x"),
     }
     write_folder(SAMPLE, tmp_path / "out")
     write_changes({path: after.get(path) for path in changed(SAMPLE, after)}, tmp_path / "out")
@@ -177,15 +177,15 @@ def test_changes_made_on_another_tree_never_reach_through_links_or_over_folders(
     outside.mkdir()
     (outside / "kept").write_text("")
     dest = tmp_path / "out"
-    write_folder({"tests/test_a.py": Entry(b"t"), "file": Entry(b"f"), "deep/in": Entry(b"")}, dest)
+    write_folder({"tests/test_a.py": TreeEntry(b"t"), "file": TreeEntry(b"f"), "deep/in": TreeEntry(b"")}, dest)
     (dest / "door").symlink_to(outside)
     changes = {
-        "tests": Entry(b"was no folder in the other tree"),
-        "file/below": Entry(b""),
-        "door/written": Entry(b""),
+        "tests": TreeEntry(b"was no folder in the other tree"),
+        "file/below": TreeEntry(b""),
+        "door/written": TreeEntry(b""),
         "door/kept": None,
         "deep/up": link("../door/x"),
-        "deep/in": Entry(b"new"),
+        "deep/in": TreeEntry(b"new"),
     }
     assert write_changes(changes, dest) == ("deep/up", "door/written", "file/below", "tests")
     assert sorted(path.name for path in outside.iterdir()) == ["kept"]
@@ -194,8 +194,8 @@ def test_changes_made_on_another_tree_never_reach_through_links_or_over_folders(
 
 
 def test_a_file_may_become_a_folder_and_back(tmp_path: Path) -> None:
-    before: Tree = {"a": Entry(b"file"), "b/c": Entry(b"in a folder"), "l": link("b")}
-    after: Tree = {"a/x": Entry(b""), "b": Entry(b"file"), "l/y": Entry(b"")}
+    before: Tree = {"a": TreeEntry(b"file"), "b/c": TreeEntry(b"in a folder"), "l": link("b")}
+    after: Tree = {"a/x": TreeEntry(b""), "b": TreeEntry(b"file"), "l/y": TreeEntry(b"")}
     write_folder(before, tmp_path / "out")
     assert write_changes({path: after.get(path) for path in changed(before, after)}, tmp_path / "out") == ()
     assert read_folder(tmp_path / "out") == after

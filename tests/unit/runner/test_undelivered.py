@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_runner.conditions import PRESETS, Condition
+from trialfleet_controller.planning.canaries import MIN_CHARS, MIN_WORDS, MOST, undelivered
+from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.records import ConditionOrder
 from trialfleet_runner.context.delivery import Composed, compose
-from trialfleet_runner.context.undelivered import MIN_CHARS, MIN_WORDS, MOST, undelivered
-from trialfleet_runner.contract import ConditionOrder
 
 ROOT = Path(__file__).parents[3]
 TASK = "The test fails: assert 1 == 2.\n"

@@ -11,25 +11,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trialfleet_runner import patch, survey
+from trialfleet_runner import patch, workspace_scan
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.exclusions import Exclusions
-from trialfleet_runner.patch import Left, PatchError, changes_of
-from trialfleet_runner.trees import Entry, Kind, Tree, TreeError, changed, check, read_folder, write_changes
+from trialfleet_runner.excluded_paths import Exclusions
+from trialfleet_runner.patch import PatchError, WorkspacePatch, changes_of
+from trialfleet_runner.trees import (
+    EntryKind,
+    Tree,
+    TreeEntry,
+    TreeError,
+    changed,
+    check,
+    read_folder,
+    write_changes,
+)
 from trialfleet_runner.workspace import Template, build_template, clone, ready, template_of, with_files
 
 TREE: Tree = {
-    "src/a.py": Entry(b"one\ntwo\nthree\n"),
-    "src/b.py": Entry(b"x = 1\n"),
-    "tests/test_a.py": Entry(b"def test(): ...\n"),
-    "tests/conftest.py": Entry(b""),
-    "run.sh": Entry(b"#!/bin/sh\n", Kind.EXEC),
-    "docs/link": Entry(b"../src/a.py", Kind.LINK),
-    "latin.txt": Entry(b"caf\xe9\n"),
-    "crlf.txt": Entry(b"a\r\nb\r\n"),
-    ".gitignore": Entry(b"*.log\nbuild/\n"),
-    ".gitattributes": Entry(b"*.py -diff export-ignore\n"),
-    'odd "name"\n\xe9.py': Entry(b"y\n"),
+    "src/a.py": TreeEntry(b"one\ntwo\nthree\n"),
+    "src/b.py": TreeEntry(b"x = 1\n"),
+    "tests/test_a.py": TreeEntry(b"def test(): ...\n"),
+    "tests/conftest.py": TreeEntry(b""),
+    "run.sh": TreeEntry(b"#!/bin/sh\n", EntryKind.EXEC),
+    "docs/link": TreeEntry(b"../src/a.py", EntryKind.LINK),
+    "latin.txt": TreeEntry(b"caf\xe9\n"),
+    "crlf.txt": TreeEntry(b"a\r\nb\r\n"),
+    ".gitignore": TreeEntry(b"*.log\nbuild/\n"),
+    ".gitattributes": TreeEntry(b"*.py -diff export-ignore\n"),
+    'odd "name"\n\xe9.py': TreeEntry(b"y\n"),
 }
 
 
@@ -47,7 +56,7 @@ def workspace(template: Template, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def exclusions(template: Template) -> Exclusions:
-    return Exclusions.of(template.manifest, ["tests/test_a.py"], [".", "src"])
+    return Exclusions(template.manifest, ["tests/test_a.py"], [".", "src"])
 
 
 def git(folder: Path, *args: str) -> str:
@@ -59,7 +68,7 @@ def git(folder: Path, *args: str) -> str:
     ).stdout
 
 
-def on_pristine(left: Left, template: Template, exclusions: Exclusions, dest: Path) -> Tree:
+def on_pristine(left: WorkspacePatch, template: Template, exclusions: Exclusions, dest: Path) -> Tree:
     """The scoring tree after the patch."""
     clone(template, dest)
     write_changes(changes_of(left.diff, template, exclusions), dest)
@@ -107,22 +116,24 @@ def test_a_template_is_built_once(tmp_path: Path) -> None:
 
 
 def test_a_conditions_files_are_in_the_commit(tmp_path: Path) -> None:
-    built = build_template(tmp_path / "t", TREE, {"AGENTS.md": Entry(b"read"), "src/AGENTS.md": Entry(b"me")})
+    built = build_template(
+        tmp_path / "t", TREE, {"AGENTS.md": TreeEntry(b"read"), "src/AGENTS.md": TreeEntry(b"me")}
+    )
     clone(built, tmp_path / "w")
     assert (tmp_path / "w/src/AGENTS.md").read_text() == "me"
     assert git(tmp_path / "w", "status", "--porcelain") == ""
 
 
 def test_a_conditions_file_never_goes_through_a_link() -> None:
-    tree = {"d": Entry(b"elsewhere", Kind.LINK), "elsewhere/x": Entry(b"")}
+    tree = {"d": TreeEntry(b"elsewhere", EntryKind.LINK), "elsewhere/x": TreeEntry(b"")}
     with pytest.raises(TreeError, match="through the link"):
-        with_files(tree, {"d/AGENTS.md": Entry(b"")})
+        with_files(tree, {"d/AGENTS.md": TreeEntry(b"")})
 
 
 def test_an_untouched_workspace_leaves_nothing(
     template: Template, workspace: Path, exclusions: Exclusions
 ) -> None:
-    assert patch.diff(workspace, template, exclusions) == Left("", (), (), ())
+    assert patch.diff(workspace, template, exclusions) == WorkspacePatch("", (), (), ())
 
 
 def test_every_kind_of_change_travels(
@@ -160,7 +171,7 @@ def test_tests_harness_context_and_junk_stay_behind(
     assert left.excluded == ("CLAUDE.md", "pytest.ini", "tests/conftest.py", "tests/test_a.py")
     assert on_pristine(left, template, exclusions, tmp_path / "pristine") == {
         **TREE,
-        "src/a.py": Entry(b"fixed\n"),
+        "src/a.py": TreeEntry(b"fixed\n"),
     }
 
 
@@ -207,7 +218,7 @@ def test_a_nested_repository_is_only_files(template: Template, workspace: Path, 
 def test_hostile_things_are_named_and_left(
     template: Template, workspace: Path, exclusions: Exclusions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(survey, "MAX_FILE_BYTES", 1000)
+    monkeypatch.setattr(workspace_scan, "MAX_FILE_BYTES", 1000)
     os.mkfifo(workspace / "pipe")
     (workspace / "away").symlink_to("/etc/passwd")
     (workspace / "up").symlink_to("../../secret")
@@ -242,7 +253,7 @@ def test_a_folder_that_became_a_link_is_not_followed(
 def test_too_many_new_files_end_the_walk(
     template: Template, workspace: Path, exclusions: Exclusions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(survey, "MAX_CHANGES", 50)
+    monkeypatch.setattr(workspace_scan, "MAX_CHANGES", 50)
     (workspace / "many").mkdir()
     for number in range(200):
         (workspace / f"many/{number}").write_text("")
@@ -254,7 +265,7 @@ def test_too_many_new_files_end_the_walk(
 def test_too_many_folders_end_the_walk(
     template: Template, workspace: Path, exclusions: Exclusions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(survey, "MAX_FOLDERS", 50)
+    monkeypatch.setattr(workspace_scan, "MAX_FOLDERS", 50)
     for number in range(60):
         (workspace / f"many/{number}").mkdir(parents=True)
     left = patch.diff(workspace, template, exclusions)
@@ -264,14 +275,14 @@ def test_too_many_folders_end_the_walk(
 def test_a_folder_of_very_many_files_is_not_held_in_memory(
     template: Template, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(survey, "MAX_CHANGES", 50)
-    monkeypatch.setattr(survey, "MAX_FILE_BYTES", 1000)  # as much is set aside for each
+    monkeypatch.setattr(workspace_scan, "MAX_CHANGES", 50)
+    monkeypatch.setattr(workspace_scan, "MAX_FILE_BYTES", 1000)  # as much is set aside for each
     (workspace / "many").mkdir()
     for number in range(5000):
         (workspace / f"many/{number}").write_text("")
     tracemalloc.start()
     try:
-        survey.survey(workspace, template.manifest)
+        workspace_scan.survey(workspace, template.manifest)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -287,7 +298,7 @@ def test_a_test_file_that_became_a_folder_stays_a_file(
     (workspace / "src/a.py").write_text("fixed\n")
     left = patch.diff(workspace, template, exclusions)
     after = on_pristine(left, template, exclusions, tmp_path / "pristine")
-    assert after == {**TREE, "src/a.py": Entry(b"fixed\n")}
+    assert after == {**TREE, "src/a.py": TreeEntry(b"fixed\n")}
 
 
 def test_a_folder_of_harness_files_that_became_a_file_stays(
@@ -339,20 +350,20 @@ def test_excluded_paths_are_dropped_from_a_patch_too(template: Template, exclusi
 paths = st.sampled_from(["src/a.py", "src/b.py", "run.sh", "new", "new/deep.py", "docs", "docs/x", "latin.txt"])
 entries = st.one_of(
     st.none(),
-    st.binary(max_size=30).map(Entry),
-    st.text("ab\n", max_size=30).map(lambda text: Entry(text.encode(), Kind.EXEC)),
-    st.sampled_from([Entry(b"src", Kind.LINK), Entry(b"../run.sh", Kind.LINK)]),
+    st.binary(max_size=30).map(TreeEntry),
+    st.text("ab\n", max_size=30).map(lambda text: TreeEntry(text.encode(), EntryKind.EXEC)),
+    st.sampled_from([TreeEntry(b"src", EntryKind.LINK), TreeEntry(b"../run.sh", EntryKind.LINK)]),
 )
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.dictionaries(paths, entries, max_size=5))
-def test_a_diff_carries_any_change_exactly(template: Template, changes: dict[str, Entry | None]) -> None:
+def test_a_diff_carries_any_change_exactly(template: Template, changes: dict[str, TreeEntry | None]) -> None:
     after = patch.applied(TREE, changes)
     try:
         check(after)
     except TreeError:
         return
     real = {path: after.get(path) for path in changed(TREE, after)}
-    everything = Exclusions.of(template.manifest, [], [])
+    everything = Exclusions(template.manifest, [], [])
     assert changes_of(patch.between(template, real), template, everything) == real

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trialfleet_targets.facts import Definition, DefinitionKind, Edge, EdgeKind, FileFacts, Import, Language
 from trialfleet_targets.snapshot import PastCommit, Snapshot, SourceFile
+from trialfleet_targets.syntax_facts import Definition, DefinitionKind, Edge, EdgeKind, FileFacts, Import, Language
 
 NOW = 1_700_000_000
 DAY = 86_400

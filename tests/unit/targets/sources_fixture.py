@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trialfleet_targets.facts import Edge, EdgeKind
 from trialfleet_targets.parsing import parse
-from trialfleet_targets.resolve import edges, is_barrel
+from trialfleet_targets.resolve.edges import edges
 from trialfleet_targets.snapshot import SourceFile
+from trialfleet_targets.syntax_facts import Edge, EdgeKind
 from trialfleet_targets.testfiles import is_test
 
 
@@ -17,7 +17,7 @@ def source_files(project: Mapping[str, str]) -> dict[str, SourceFile]:
     for path, text in project.items():
         facts = parse(path, text.encode())
         if facts is not None:
-            files[path] = SourceFile(path, "", facts, text, test=is_test(path), barrel=is_barrel(facts))
+            files[path] = SourceFile(path, "", facts, text, test=is_test(path))
     return files
 
 

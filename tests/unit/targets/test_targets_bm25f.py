@@ -111,13 +111,13 @@ def same(first: Postings, second: Postings) -> bool:
 
 @settings(max_examples=40)
 @given(corpora, st.data())
-def test_what_is_built_on_what_was_kept_is_what_is_built_at_once(
+def test_a_build_on_unchanged_postings_equals_one_build_of_all(
     corpus: list[Document], data: st.DataObject
 ) -> None:
     gone = data.draw(st.sets(st.sampled_from([one.name for one in corpus])))
     stays = without(build(corpus, FIELDS), gone)
     assert same(stays, build([one for one in corpus if one.name not in gone], FIELDS))
-    back = build([one for one in corpus if one.name in gone], FIELDS, kept=stays)
+    back = build([one for one in corpus if one.name in gone], FIELDS, unchanged=stays)
     assert same(back, build(corpus, FIELDS))
 
 
@@ -125,8 +125,8 @@ def test_postings_come_back_from_what_is_stored() -> None:
     built = build(CORPUS, FIELDS)
     back = Postings.restored(built.stored("text"), "text")
     assert same(back, built)
-    assert back.having(["jwt"], ["path", "symbols"]).tolist() == [True, False, False]
-    assert back.having(["jwt"], FIELDS).tolist() == [True, True, False]
+    assert back.documents_with(["jwt"], ["path", "symbols"]).tolist() == [True, False, False]
+    assert back.documents_with(["jwt"], FIELDS).tolist() == [True, True, False]
     assert back.positions == {"a": 0, "b": 1, "c": 2}
 
 
@@ -137,10 +137,8 @@ def test_no_documents_and_documents_without_words() -> None:
     ).tolist() == [0]
 
 
-def test_a_name_that_stands_twice_and_other_fields_are_refused() -> None:
+def test_a_name_that_stands_twice_is_refused() -> None:
     with pytest.raises(ValueError, match="twice"):
         build([CORPUS[0], CORPUS[0]], FIELDS)
     with pytest.raises(ValueError, match="twice"):
-        build([CORPUS[0]], FIELDS, kept=build(CORPUS, FIELDS))
-    with pytest.raises(ValueError, match="fields"):
-        build([], ["path"], kept=build(CORPUS, FIELDS))
+        build([CORPUS[0]], FIELDS, unchanged=build(CORPUS, FIELDS))

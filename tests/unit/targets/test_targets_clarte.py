@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.targets.clarte_fixture import commit, edges, snapshot, source
-from trialfleet_targets.clarte.fusion import Weights
+from trialfleet_targets.clarte.fusion import FusionWeights
 from trialfleet_targets.clarte.method import Clarte, Stages, _seeds, select
 from trialfleet_targets.clarte.prepare import prepare
-from trialfleet_targets.facts import Edge, EdgeKind
 from trialfleet_targets.index.packing import packed, unpacked
 from trialfleet_targets.prediction import Target
 from trialfleet_targets.snapshot import PastCommit, Snapshot, SourceFile
+from trialfleet_targets.syntax_facts import Edge, EdgeKind
 
 
 def ranked(one: Snapshot, prompt: str) -> list[str]:
@@ -87,7 +87,7 @@ def test_a_stage_that_is_taken_out_finds_nothing() -> None:
     prepared = prepare(snapshot(files, edges(("invoice_writer.py", "payment.py"))))
 
     def lexical(prompt: str = "refund a payment", **stages: bool) -> dict[str, float]:
-        method = Clarte(prepared, Stages(weights=Weights((1, 0, 0, 0)), **stages))
+        method = Clarte(prepared, Stages(weights=FusionWeights((1, 0, 0, 0)), **stages))
         return {target.path: target.score for target in method.rank(prompt) if target.score > 0}
 
     whole = lexical()
@@ -276,7 +276,3 @@ def test_learned_weights_are_used() -> None:
     prepared = prepare(snapshot([source(path) for path in paths], links, history))
     lexical, *others = np.asarray(prepared["weights"]).tolist()
     assert lexical > 0.6 > max(others)
-    commits, right, by_default = np.asarray(prepared["training"]).tolist()
-    assert commits == 240
-    assert right > by_default
-    assert prepared["learned"] == pytest.approx(prepared["weights"])

@@ -10,16 +10,15 @@ from hypothesis import strategies as st
 
 from tests.unit.targets.clarte_fixture import DAY, NOW, commit, edges
 from trialfleet_targets.clarte import fusion
-from trialfleet_targets.clarte.examples import UNREACHED, Past, World, distances, groups
-from trialfleet_targets.coupling import couplings
-from trialfleet_targets.facts import Edge, EdgeKind
+from trialfleet_targets.clarte.examples import UNREACHED, IndexedFiles, couplings_before, distances, groups
 from trialfleet_targets.graph.model import FileGraph
 from trialfleet_targets.snapshot import PastCommit
+from trialfleet_targets.syntax_facts import Edge, EdgeKind
 
 
-def world(names: list[str], links: tuple[Edge, ...], *, tests: tuple[str, ...] = ()) -> World:
+def indexed(names: list[str], links: tuple[Edge, ...], *, tests: tuple[str, ...] = ()) -> IndexedFiles:
     graph = FileGraph.of(names, links)
-    return World(
+    return IndexedFiles(
         graph,
         np.array([name in tests for name in graph.names]),
         np.arange(graph.size, dtype=np.int32),  # every file its own community
@@ -35,7 +34,7 @@ IN_LINE = edges(("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"))
 def test_worked_by_hand() -> None:
     """a and d changed. Sought from d: a is 3 steps away, its neighbour b 2, and c, two from a, 1."""
     history = [commit(1, "a", "d"), commit(2, "b", "d"), commit(3, "b", "d", "x"), commit(4, "b")]
-    of_a, of_d, *older = groups(world(LINE, IN_LINE), history)
+    of_a, of_d, *older = groups(indexed(LINE, IN_LINE), history)
     graph = of_a.features[:, 1]
     assert graph.tolist() == pytest.approx([0.25 / 0.5, (1 / 3) / 0.5, 1])
     assert of_a.features[:, 2].tolist() == [0, 1, 0]  # b changed with d twice of three times; nothing else did
@@ -47,7 +46,7 @@ def test_worked_by_hand() -> None:
 
 def test_the_distance_of_a_file_from_itself_is_never_asked() -> None:
     """The published feature is 1/(0 + 1) for every changed file; files without a way to the others must get 0."""
-    apart = world([*LINE, "g"], (*IN_LINE, *edges(("f", "g"))))
+    apart = indexed([*LINE, "g"], (*IN_LINE, *edges(("f", "g"))))
     of_a, of_f = groups(apart, [commit(1, "a", "f")])
     assert of_a.features[:, 1].tolist() == [0, 0, 0]
     assert of_f.features[:, 1].tolist() == [0, 0]
@@ -59,11 +58,11 @@ def test_a_graph_that_says_nothing_teaches_nothing() -> None:
     names = [f"{at:03}" for at in range(200)]
     links = edges(*((names[one], names[other]) for one, other in rng.integers(0, 200, (500, 2)) if one != other))
     history = [commit(day, *rng.choice(names, 3, replace=False)) for day in range(200)]
-    made = groups(world(names, links), history)
-    only_graph = fusion.Weights((0, 1, 0, 0))
+    made = groups(indexed(names, links), history)
+    only_graph = fusion.FusionWeights((0, 1, 0, 0))
     assert len(made) == 600
     assert fusion.pairs_right(only_graph, made) == pytest.approx(0.5, abs=0.06)
-    leaking = groups(world(names, links), history, leave_one_out=False)
+    leaking = groups(indexed(names, links), history, leave_one_out=False)
     assert all(one.features[0, 1] == 1 for one in leaking)
     assert all((one.features[1:, 1] <= 0.5).all() for one in leaking)
     assert fusion.pairs_right(only_graph, leaking) == 1
@@ -78,18 +77,18 @@ def test_commits_that_do_not_count() -> None:
         commit(4, "a", "t"),
         commit(5, *many),
     ]
-    assert groups(world([*LINE, "t", *many], IN_LINE, tests=("t",)), history) == []
+    assert groups(indexed([*LINE, "t", *many], IN_LINE, tests=("t",)), history) == []
 
 
 def test_tests_and_changed_files_are_no_negatives() -> None:
     links = edges(("a", "b"), ("t", "a"), ("a", "c"))
-    of_a, _ = groups(world(["a", "b", "c", "t", "z"], links, tests=("t",)), [commit(1, "a", "b")])
+    of_a, _ = groups(indexed(["a", "b", "c", "t", "z"], links, tests=("t",)), [commit(1, "a", "b")])
     assert len(of_a.features) == 2  # a and c
 
 
 def test_at_most_five_hundred_commits() -> None:
     history = [commit(day / 10, "a", "b") for day in range(600)]
-    assert {one.commit for one in groups(world(LINE, IN_LINE), history)} == set(range(500))
+    assert {one.commit for one in groups(indexed(LINE, IN_LINE), history)} == set(range(500))
 
 
 def test_the_same_seed_draws_the_same() -> None:
@@ -97,7 +96,7 @@ def test_the_same_seed_draws_the_same() -> None:
     history = [commit(day, "a", "b") for day in range(20)]
 
     def drawn(seed: int) -> list[bytes]:
-        return [one.features.tobytes() for one in groups(world([*"abcdefghij"], hub), history, seed=seed)]
+        return [one.features.tobytes() for one in groups(indexed([*"abcdefghij"], hub), history, seed=seed)]
 
     assert drawn(1) == drawn(1)
     assert drawn(1) != drawn(2)
@@ -113,28 +112,13 @@ commits = st.lists(
 
 
 def test_the_commit_itself_is_not_its_own_past() -> None:
-    twice = [commit(1, "a", "b"), commit(2, "a", "b")]
-    number = {"a": 0, "b": 1}
-    assert Past(twice, number).before(0).coupling(0, [1]) == 0
-    assert Past([*twice, commit(3, "a", "b")], number).before(0).coupling(0, [1]) == 1
-    assert Past([*twice, commit(92, "a", "b")], number).before(0).coupling(0, [1]) == 0  # more than 90 days before
+    def coupled(*older: PastCommit) -> float:
+        twice = (commit(1, "a", "b"), commit(2, "a", "b"))
+        return couplings_before([*twice, *older], 0, "ab", {0, 1}).get((1, 0), 0)
 
-
-@settings(max_examples=60)
-@given(commits.filter(bool), st.data())
-def test_coupling_before_a_commit_is_coupling_of_what_came_before(
-    history: list[PastCommit], data: st.DataObject
-) -> None:
-    ago = data.draw(st.integers(0, len(history) - 1))
-    before = Past(history, {name: at for at, name in enumerate(LINE)}).before(ago)
-    expected = {
-        (one.first, one.second): one.jaccard
-        for one in couplings(history[ago + 1 :], now=history[ago].time, paths=set(LINE))
-    }
-    for first, one in enumerate(LINE):
-        for second, other in enumerate(LINE):
-            if first < second:
-                assert before.coupling(first, [second]) == pytest.approx(expected.get((one, other), 0))
+    assert coupled() == 0
+    assert coupled(commit(3, "a", "b")) == 1
+    assert coupled(commit(92, "a", "b")) == 0  # more than 90 days before
 
 
 @settings(max_examples=30)
@@ -144,7 +128,7 @@ def test_what_comes_later_changes_no_example(history: list[PastCommit], later: l
         PastCommit(f"n{at}", NOW + at * DAY, "", "", tuple(sorted(changed))) for at, changed in enumerate(later)
     ]
     newer.reverse()
-    star = world([*LINE, *"ghijkl"], edges(*((one, other) for one in "ab" for other in "cdefghijkl")))
+    star = indexed([*LINE, *"ghijkl"], edges(*((one, other) for one in "ab" for other in "cdefghijkl")))
     then, now = groups(star, history), groups(star, newer + history)
     kept = [one for one in now if one.commit >= len(newer)]
     assert [one.features.tobytes() for one in kept] == [one.features.tobytes() for one in then]

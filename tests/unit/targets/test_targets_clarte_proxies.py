@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.targets.clarte_fixture import source
 from trialfleet_targets.clarte.proxies import covered, subject
-from trialfleet_targets.facts import Language
+from trialfleet_targets.syntax_facts import Language
 
 
 @pytest.mark.parametrize(

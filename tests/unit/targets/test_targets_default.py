@@ -9,16 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.targets.clarte_fixture import commit, snapshot, source
+from tests.unit.targets.clarte_fixture import commit
 from tests.unit.targets.sources_fixture import source_files
-from trialfleet_targets.default import functions, past
-from trialfleet_targets.default.features import NAMES, Knowledge, relative
+from trialfleet_targets.default import history_index
+from trialfleet_targets.default.features import NAMES, FeatureExtractor
 from trialfleet_targets.default.functions import Functions
-from trialfleet_targets.default.past import Memory, Past
+from trialfleet_targets.default.history_index import HistoryScorer
 from trialfleet_targets.default.prepare import prepare
 from trialfleet_targets.default.ranking import Default
 from trialfleet_targets.default.request import Request
-from trialfleet_targets.default.weights import Confidence, Shipped, Weights, log_odds, shipped, softmax
+from trialfleet_targets.default.weights import (
+    Confidence,
+    FeatureWeights,
+    ShippedWeights,
+    log_odds,
+    shipped,
+    softmax,
+)
 from trialfleet_targets.index import build
 from trialfleet_targets.snapshot import PastCommit, Snapshot
 
@@ -71,37 +78,27 @@ def test_definitions_by_hand() -> None:
     assert name == pytest.approx([3.0 * 1 * 2.2 / (1 + 1.2 * (0.25 + 0.75 * 1 / 3))])
 
 
-def test_definitions_are_the_same_when_some_are_taken_over() -> None:
-    files = {path: file for path, file in source_files(PROJECT).items() if not file.test}
-    vocabulary = sorted({word for text in PROJECT.values() for word in Request.of(text).all} | {"aaa", "zzz"})
-    whole = functions.prepare(files, vocabulary)
-    first = {"shop/mail.py": files["shop/mail.py"]}
-    before = functions.prepare(first, vocabulary[1:])
-    moved = np.arange(1, len(vocabulary), dtype=np.int32)
-    again = functions.prepare(files, vocabulary, previous=before, known={"shop/mail.py": 0}, moved=moved)
-    assert all(np.array_equal(getattr(whole, part), getattr(again, part)) for part in ("body", "terms", "names"))
-    assert len(whole.terms) > 5
-
-
 def test_the_past_by_hand() -> None:
-    memory = Memory(past.prepare(HISTORY, {"shop/mail.py": 0, "shop/prices.py": 1, "shop/session.py": 2}), 3)
-    assert memory.last.tolist() == [0, 1, 2]
-    assert memory.times.tolist() == [2, 1, 1]
+    history_scorer = HistoryScorer(
+        history_index.prepare(HISTORY, {"shop/mail.py": 0, "shop/prices.py": 1, "shop/session.py": 2}), 3
+    )
+    assert history_scorer.last.tolist() == [0, 1, 2]
+    assert history_scorer.times.tolist() == [2, 1, 1]
     half = 1 / math.sqrt(2)  # the share of a commit that changed two paths
-    assert memory.decayed(1.0) == pytest.approx([1 + half / 2, half / 2, 1 / 4])
-    assert memory.of_best(np.array([4.0, 2.0, 1.0]), best=2) == pytest.approx([4 + 2 * half, 2 * half, 0])
-    assert memory.best(np.array([1.0, 2.0, 3.0])) == pytest.approx([2 * half, 2 * half, 3])
-    assert memory.messages({"letter": 1.0}).argmax() == 0
+    assert history_scorer.decayed(1.0) == pytest.approx([1 + half / 2, half / 2, 1 / 4])
+    assert history_scorer.of_best(np.array([4.0, 2.0, 1.0]), best=2) == pytest.approx([4 + 2 * half, 2 * half, 0])
+    assert history_scorer.best(np.array([1.0, 2.0, 3.0])) == pytest.approx([2 * half, 2 * half, 3])
+    assert history_scorer.messages({"letter": 1.0}).argmax() == 0
     idf, mean = math.log(1 + 1.5 / 2.5), (2 + 2 * half) / 3
     norms = [1.2 * (0.25 + 0.75 * length / mean) for length in (1 + half, half)]
     invoices = [idf * half * 2.2 / (half + norm) for norm in norms]
-    assert memory.profile({"invoic": 1.0, "unheard": 1.0}) == pytest.approx([*invoices, 0])
+    assert history_scorer.profile({"invoic": 1.0, "unheard": 1.0}) == pytest.approx([*invoices, 0])
 
 
 def test_a_file_that_moved_keeps_its_past() -> None:
     moved = PastCommit("m", 5, "Move", "", ("a/x.py", "b/x.py"), added=("b/x.py",), deleted=("a/x.py",))
     older = PastCommit("o", 4, "Write", "", ("a/x.py",))
-    found = past.prepare((moved, older), {"b/x.py": 0})
+    found = history_index.prepare((moved, older), {"b/x.py": 0})
     assert list(zip(found.commit.tolist(), found.file.tolist(), strict=True)) == [(0, 0), (0, 0), (1, 0)]
 
 
@@ -110,7 +107,7 @@ def test_two_of_one_name_are_not_taken_for_a_move() -> None:
         "m", 5, "Move", "", ("a/x.py", "b/x.py", "c/x.py"), added=("b/x.py", "c/x.py"), deleted=("a/x.py",)
     )
     older = PastCommit("o", 4, "Write", "", ("a/x.py",))
-    assert past.prepare((moved, older), {"b/x.py": 0, "c/x.py": 1}).commit.tolist() == [0, 0]
+    assert history_index.prepare((moved, older), {"b/x.py": 0, "c/x.py": 1}).commit.tolist() == [0, 0]
 
 
 def test_ranks_the_file_that_says_it_and_never_a_test() -> None:
@@ -138,42 +135,18 @@ def test_the_order_of_files_changes_nothing(order: list[str]) -> None:
     )
 
 
-def test_the_next_index_is_the_same_with_and_without_the_last() -> None:
-    first = prepare(of(PROJECT))
-    later = PROJECT | {"shop/mail.py": "def post(parcel):\n    return parcel\n", "shop/a.py": "A = 1\n"}
-    del later["shop/prices.py"]
-    files = {path: source(path, blob=text) for path, text in later.items()}
-    parsed = source_files(later)
-    fresh = {
-        path: type(file)(path, files[path].blob, file.facts, file.text, test=file.test)
-        for path, file in parsed.items()
-    }
-    old = source_files(PROJECT)
-    before = {
-        path: type(one)(path, PROJECT[path], one.facts, one.text, test=one.test) for path, one in old.items()
-    }
-    first = prepare(Snapshot("a" * 40, 1, before, (), HISTORY[1:]))
-    now = Snapshot("b" * 40, 2, fresh, (), HISTORY)
-    alone, grown = prepare(now), prepare(now, first)
-    assert alone.keys() == grown.keys()
-    assert all(np.array_equal(alone[name], grown[name]) for name in alone)
-
-
 def test_no_files_no_past() -> None:
     assert Default(build(of({}, ()))).rank("Renew the cookie of the session") == ()
     assert Default(build(of(PROJECT, ()))).rank("Renew the cookie of the session")[0].path == "shop/session.py"
 
 
 def test_every_feature_is_finite_and_named() -> None:
-    found = Knowledge(prepare(of(PROJECT))).candidates("fix(shop): `renew_cookie` of the session\n\nand prices")
+    found = FeatureExtractor(prepare(of(PROJECT))).candidates(
+        "fix(shop): `renew_cookie` of the session\n\nand prices"
+    )
     assert found.values.shape == (3, len(NAMES))
     assert np.isfinite(found.values).all()
     assert len(set(NAMES)) == len(NAMES)
-
-
-def test_relative_keeps_zeros() -> None:
-    assert relative(np.zeros(2)).tolist() == [0, 0]
-    assert relative(np.zeros(0)).tolist() == []
 
 
 def test_what_is_shipped_is_read() -> None:
@@ -184,22 +157,14 @@ def test_what_is_shipped_is_read() -> None:
 def test_weights_of_no_feature_are_refused() -> None:
     none = Confidence(intercept=0, mass=0, cover=0, files=0, abstains_below=0)
     with pytest.raises(ValueError, match="no such feature: moon"):
-        Weights.of(Shipped(weights={"moon": 1.0}, confidence=none, trained={}))
+        FeatureWeights.of(ShippedWeights(weights={"moon": 1.0}, confidence=none, trained={}))
 
 
 def test_confidence_by_hand() -> None:
     fitted = Confidence(intercept=1.0, mass=0.5, cover=2.0, files=-1.0, abstains_below=0.5)
-    weights = Weights(np.zeros(len(NAMES)), fitted)
+    weights = FeatureWeights(np.zeros(len(NAMES)), fitted)
     odds = 1 + 0.5 * math.log(0.8 / 0.2) + 2 * 0.25 - math.log(10)
-    said = weights.sure(np.array([0.4, 0.2, 0.1, 0.05, 0.05, 0.2]), cover=0.25, files=9)
+    said = weights.hit_probability(np.array([0.4, 0.2, 0.1, 0.05, 0.05, 0.2]), cover=0.25, files=9)
     assert said == pytest.approx(1 / (1 + math.exp(-odds)))
     assert softmax(np.array([math.log(3), 0.0])) == pytest.approx([0.75, 0.25])
     assert math.isfinite(log_odds(1.0))
-
-
-def test_what_is_kept_of_the_past_comes_back() -> None:
-    made = past.prepare(HISTORY, {"shop/mail.py": 0})
-    again = Past.restored(made.stored("x"), "x")
-    assert again.messages.names == made.messages.names
-    assert np.array_equal(again.file, made.file)
-    assert snapshot([]).files == {}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from trialfleet_targets.facts import Definition, DefinitionKind, FileFacts, Import, Language
 from trialfleet_targets.snapshot import SourceFile
+from trialfleet_targets.syntax_facts import Definition, DefinitionKind, FileFacts, Import, Language
 from trialfleet_targets.text import fields
 from trialfleet_targets.text.tokens import Tokenizer
 
@@ -22,7 +21,6 @@ FACTS = FileFacts(
     imports=(Import("../db/pool", (("Pool", "Pool"), ("open", "connect"))), Import("left-pad", (("*", ""),))),
 )
 FILE = SourceFile("src/session.dir/guard.test.ts", "1", FACTS, "const answer = clock()")
-ALL = tuple(fields.FIELDS)
 
 
 def counted(field: str) -> dict[str, int]:
@@ -46,24 +44,3 @@ def test_exported_methods_are_symbols_in_go_and_java(language: Language, methods
     found = set(fields.symbols(replace(FILE, facts=facts)))
     assert found == ({"SessionGuard", "refresh"} if methods else {"SessionGuard"})
     assert set(fields.definitions(replace(FILE, facts=facts))) == {"SessionGuard", "internalClock"}
-
-
-def files(*pairs: tuple[str, str]) -> dict[str, SourceFile]:
-    return {path: replace(FILE, path=path, blob=text, text=text) for path, text in pairs}
-
-
-def test_only_what_changed_is_read_again_and_the_result_is_the_same() -> None:
-    before = files(("a.ts", "alpha"), ("b.ts", "beta"), ("c.ts", "gamma"))
-    after = files(("a.ts", "alpha"), ("b.ts", "changed"), ("d.ts", "gamma"))
-    once = fields.prepare(before, Tokenizer(), ALL)
-    poisoned = after | {"a.ts": replace(after["a.ts"], text="never read: its blob is the same")}
-    again = fields.prepare(poisoned, Tokenizer(), ALL, previous=once).stored("t")
-    fresh = fields.prepare(after, Tokenizer(), ALL).stored("t")
-    assert again.keys() == fresh.keys()
-    assert all(np.array_equal(np.asarray(again[name]), np.asarray(fresh[name])) for name in fresh)
-
-
-def test_postings_of_other_fields_are_not_built_upon() -> None:
-    before = files(("a.ts", "alpha"))
-    once = fields.prepare(before, Tokenizer(), ("path",))
-    assert list(fields.prepare(before, Tokenizer(), ALL, previous=once).fields) == list(ALL)

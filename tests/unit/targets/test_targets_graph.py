@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import log2
 from typing import Any
 
 import networkx as nx
@@ -11,24 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trialfleet_targets.facts import Edge, EdgeKind
 from trialfleet_targets.graph import spreading
-from trialfleet_targets.graph.betweenness import betweenness, starts
-from trialfleet_targets.graph.communities import communities
-from trialfleet_targets.graph.hits import hits, specificity
 from trialfleet_targets.graph.katz import KIND_WEIGHTS, Ghosts, adjacency, propagate, radius
 from trialfleet_targets.graph.model import KINDS, FileGraph
+from trialfleet_targets.graph.shape import betweenness, communities, starts
+from trialfleet_targets.syntax_facts import Edge, EdgeKind
 
 VALUE, CALL, TYPE = EdgeKind.VALUE, EdgeKind.CALL, EdgeKind.TYPE
 
 
-def graph(names: str, *edges: tuple[str, str] | tuple[str, str, EdgeKind, int]) -> FileGraph:
-    """`edges`: source, target; or with kind and number of symbols."""
-    made = []
-    for edge in edges:
-        source, target, kind, symbols = edge if len(edge) == 4 else (*edge, VALUE, 1)
-        made.append(Edge(source, target, kind, tuple(f"s{at}" for at in range(symbols))))
-    return FileGraph.of(names, made)
+def graph(names: str, *edges: tuple[str, str] | tuple[str, str, EdgeKind]) -> FileGraph:
+    """`edges`: source, target, and a kind that is no value import."""
+    return FileGraph.of(names, [Edge(source, target, *kind or [VALUE]) for source, target, *kind in edges])
 
 
 def ones(one: FileGraph) -> np.ndarray:
@@ -52,8 +45,8 @@ class TestModel:
             Edge("a", "gone", VALUE),
         ]
         one = FileGraph.of(["c", "b", "a"], edges)
-        rows = zip(one.sources, one.targets, (KINDS[kind] for kind in one.kinds), one.symbols, strict=True)
-        assert [tuple(row) for row in rows] == [(0, 2, VALUE, 0), (1, 0, CALL, 2), (1, 0, VALUE, 2)]
+        rows = zip(one.sources, one.targets, (KINDS[kind] for kind in one.kinds), strict=True)
+        assert [tuple(row) for row in rows] == [(0, 2, VALUE), (1, 0, CALL), (1, 0, VALUE)]
         assert one.importers.tolist() == [1, 0, 1]
         assert one.imported.tolist() == [1, 1, 0]
         assert one.strongest(np.array([0.1, 0.2, 0.9]))[2].tolist() == [0.1, 0.9]
@@ -66,13 +59,12 @@ class TestModel:
         random.shuffle(shuffled)
         random.shuffle(names)
         first, second = FileGraph.of(NAMES, edges), FileGraph.of(names, shuffled)
-        for name in ("sources", "targets", "kinds", "symbols"):
+        for name in ("sources", "targets", "kinds"):
             assert getattr(first, name).tobytes() == getattr(second, name).tobytes()
 
     def test_no_edges_and_no_files(self) -> None:
         for names in ("", "a", "ab"):
             one = graph(names)
-            assert hits(one, np.zeros(one.size, dtype=bool))[0].shape == (one.size,)
             assert betweenness(one, starts(one.size)).tolist() == [0] * one.size
             assert radius(adjacency(one, ones(one))) == 0
             assert communities(one, ones(one)).tolist() == list(range(one.size))
@@ -130,7 +122,7 @@ class TestSpreading:
 
 class TestKatz:
     def test_weights_by_kind_direction_and_confidence(self) -> None:
-        one = graph("abc", ("a", "b", CALL, 1), ("a", "b", TYPE, 1), ("b", "c", EdgeKind.EXTENDS, 1))
+        one = graph("abc", ("a", "b", CALL), ("a", "b", TYPE), ("b", "c", EdgeKind.EXTENDS))
         matrix = adjacency(one, np.array([0.5, 1.0, 0.25]))
         expected = np.zeros((3, 3))
         expected[1, 0], expected[0, 1] = 0.7 * 0.5, 0.7 * 0.5 * 0.7  # .35 by the call is more than .3 by the type
@@ -138,7 +130,7 @@ class TestKatz:
         assert matrix.toarray() == pytest.approx(expected)
 
     def test_ghosts_join_only_what_no_dependency_joins(self) -> None:
-        one = graph("abc", ("a", "b", CALL, 1))
+        one = graph("abc", ("a", "b", CALL))
         ghosts = Ghosts(np.array([0, 0]), np.array([1, 2]), np.array([1.0, 0.5]))
         matrix = adjacency(one, np.array([0.1]), ghosts).toarray()
         assert matrix[1, 0] == pytest.approx(0.07)
@@ -172,7 +164,7 @@ class TestKatz:
         assert np.isfinite(propagate(matrix, np.ones(7), radius=radius(matrix))).all()
 
     def test_the_radius_of_a_complete_graph(self) -> None:
-        full = graph("abcd", *[(one, other, CALL, 1) for one in "abcd" for other in "abcd" if one != other])
+        full = graph("abcd", *[(one, other, CALL) for one in "abcd" for other in "abcd" if one != other])
         assert radius(adjacency(full, ones(full))) == pytest.approx(3 * 0.7)
 
     @pytest.mark.parametrize("hub_imports", [True, False])
@@ -180,13 +172,13 @@ class TestKatz:
         """Eigenvalues are ±√(sum of w · .7w): growth alternates, and its last step would be off by a sixth."""
         names = [chr(ord("a") + at) for at in range(26)]
         pairs = [("a", other) if hub_imports else (other, "a") for other in names[1:]]
-        one = graph("".join(names), *[(*pair, CALL, 1) for pair in pairs])
+        one = graph("".join(names), *[(*pair, CALL) for pair in pairs])
         assert radius(adjacency(one, ones(one))) == pytest.approx(np.sqrt(25 * 0.7 * 0.49), rel=1e-3)
 
     def test_a_hub_does_not_drown_the_seeds(self) -> None:
         """Fifty files that use one hub, and two that stand apart: Katz solves the equation of the true radius."""
         names = [chr(0x100 + at) for at in range(53)]
-        one = graph("".join(names), *[(name, names[0], CALL, 1) for name in names[1:51]], (names[51], names[52]))
+        one = graph("".join(names), *[(name, names[0], CALL) for name in names[1:51]], (names[51], names[52]))
         matrix = adjacency(one, ones(one))
         dense = matrix.toarray()
         exact = float(np.abs(np.linalg.eigvals(dense)).max())
@@ -199,39 +191,6 @@ class TestKatz:
     def test_nothing_comes_from_nothing(self) -> None:
         one = graph("ab", ("a", "b"))
         assert propagate(adjacency(one, ones(one)), np.zeros(2), radius=1.0).tolist() == [0, 0]
-
-
-class TestHits:
-    def test_specificity(self) -> None:
-        one = graph(
-            "abcdef",
-            ("a", "b", VALUE, 5),
-            ("a", "c", VALUE, 1),
-            ("a", "d", VALUE, 0),
-            ("a", "e", TYPE, 5),
-            ("a", "f", EdgeKind.DYNAMIC, 5),
-        )
-        assert specificity(one).tolist() == pytest.approx([1, 1 / log2(6), 0.2, 0.3, 0.5])
-
-    def test_against_dense_iteration(self) -> None:
-        one = graph("abcd", ("a", "c", VALUE, 5), ("b", "c", VALUE, 2), ("b", "d", TYPE, 3), ("c", "d", VALUE, 1))
-        weights = np.zeros((4, 4))
-        weights[0, 2], weights[1, 2] = 1, log2(3) / log2(6)
-        weights[1, 3], weights[2, 3] = 0.3 * 2 / log2(6), 1 / log2(6)
-        hub = authority = np.full(4, 0.25)
-        for _ in range(200):
-            authority = 0.85 * weights.T @ hub / (weights.T @ hub).sum() + 0.15 / 4
-            hub = 0.85 * weights @ authority / (weights @ authority).sum() + 0.15 / 4
-        hubs, authorities = hits(one, np.array([False, False, False, True]))
-        assert hubs == pytest.approx(hub, abs=1e-5)
-        assert authorities == pytest.approx(authority * [1, 1, 1, 0.3], abs=1e-5)
-
-    def test_a_file_that_all_use_is_the_authority(self) -> None:
-        one = graph("abcd", ("a", "d"), ("b", "d"), ("c", "d"), ("a", "b"))
-        hubs, authorities = hits(one, np.zeros(4, dtype=bool))
-        assert authorities.argmax() == 3
-        assert hubs.argmax() == 0
-        assert hubs.sum() == pytest.approx(1)
 
 
 class TestBetweenness:

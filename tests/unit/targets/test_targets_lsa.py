@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from trialfleet_targets import lsa
-from trialfleet_targets.facts import FileFacts, Import, Language
 from trialfleet_targets.snapshot import SourceFile
+from trialfleet_targets.syntax_facts import FileFacts, Import, Language
 
 
 def file(path: str, *imports: Import) -> SourceFile:

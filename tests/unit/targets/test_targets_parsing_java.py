@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from trialfleet_targets.facts import FileFacts, Import
 from trialfleet_targets.parsing import parse
+from trialfleet_targets.syntax_facts import FileFacts, Import
 
 SOURCE = """\
 package com.acme.app;
@@ -60,10 +60,10 @@ def test_definitions() -> None:
 
 def test_imports() -> None:
     assert facts().imports == (
-        Import("com.acme.base.Base", (("Base", "Base"),), line=3),
-        Import("com.acme.util.Checks", (("notNull", "notNull"),), line=4),
-        Import("com.acme.model", (("*", ""),), line=5),
-        Import("com.acme.util.Words", (("*", ""),), line=6),
+        Import("com.acme.base.Base", (("Base", "Base"),)),
+        Import("com.acme.util.Checks", (("notNull", "notNull"),)),
+        Import("com.acme.model", (("*", ""),)),
+        Import("com.acme.util.Words", (("*", ""),)),
     )
 
 

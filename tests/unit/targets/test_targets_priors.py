@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_targets.facts import Edge, EdgeKind
 from trialfleet_targets.priors import STRENGTH, Beta, edge_priors
 from trialfleet_targets.snapshot import PastCommit
+from trialfleet_targets.syntax_facts import Edge, EdgeKind
 
 W = {"value": 0.7, "call": 0.7, "extends": 0.7, "barrel": 0.5, "dynamic": 0.4, "type": 0.3}
 

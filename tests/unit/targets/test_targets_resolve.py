@@ -13,10 +13,10 @@ from tests.unit.targets.test_targets_resolve_go import APP
 from tests.unit.targets.test_targets_resolve_java import SERVICE
 from tests.unit.targets.test_targets_resolve_python import FLASK
 from tests.unit.targets.test_targets_resolve_rust import WORKSPACE
-from trialfleet_targets.facts import FileFacts, Import, Inheritance, Language
 from trialfleet_targets.parsing import parse
-from trialfleet_targets.resolve import edges, is_barrel
+from trialfleet_targets.resolve.edges import edges
 from trialfleet_targets.snapshot import SourceFile
+from trialfleet_targets.syntax_facts import FileFacts, Import, Inheritance, Language
 
 EVERYTHING = {**MONOREPO, **APP, **SERVICE, **FLASK, **WORKSPACE}
 PATHS = st.sampled_from(
@@ -96,7 +96,7 @@ def test_whatever_files_say_edges_stay_among_them(
 ) -> None:
     suffixes = {Language.PYTHON: ".py", Language.RUST: ".rs", Language.GO: ".go", Language.JAVA: ".java"}
     files = {
-        path: SourceFile(path, "", one, "", barrel=is_barrel(one))
+        path: SourceFile(path, "", one, "")
         for path, one in ((p + suffixes.get(f.language, ".ts"), f) for p, f in facts.items())
     }
     found = edges(files, others)
@@ -139,7 +139,7 @@ def test_nothing_leads_nowhere() -> None:
 def barrel(path: str, source: str) -> bool:
     facts = parse(path, source.encode())
     assert facts is not None
-    return is_barrel(facts)
+    return facts.barrel
 
 
 def test_barrels() -> None:

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.unit.targets.sources_fixture import edges_of, leads
-from trialfleet_targets.facts import EdgeKind
+from trialfleet_targets.syntax_facts import EdgeKind
 
 MONOREPO = {
     "package.json": '{"name": "root", "workspaces": ["packages/*"]}',

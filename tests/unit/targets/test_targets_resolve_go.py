@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.unit.targets.sources_fixture import edges_of, leads
-from trialfleet_targets.facts import EdgeKind
+from trialfleet_targets.syntax_facts import EdgeKind
 
 APP = {
     "go.mod": "module example.com/app/v2 // the app\n\ngo 1.22\n\nrequire example.com/kit v1.0.0\n\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.targets.sources_fixture import edges_of, leads
-from trialfleet_targets.facts import EdgeKind
+from trialfleet_targets.syntax_facts import EdgeKind
 
 MAIN, TEST = "core/src/main/java/com/acme", "core/src/test/java/com/acme"
 SERVICE = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.targets.sources_fixture import edges_of, leads
-from trialfleet_targets.facts import EdgeKind
+from trialfleet_targets.syntax_facts import EdgeKind
 
 FLASK = {
     "pyproject.toml": "[project]\nname = 'web'\n",

@@ -1,19 +1,19 @@
-"""Forest plot of the conditions, and the heat map of the cells."""
+"""Forest plot of the conditions, the heat map of the cells, and every trial behind a cell."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from trialfleet_analysis.rates import CellResult, ConditionResult
-from trialfleet_analysis.report.document import Report
+from trialfleet_analysis.rates import ENDINGS, CellResult, ConditionResult
+from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import NOTHING, limits, percent, plural, short_limits
-from trialfleet_analysis.report.html.forest import Row, forest, lines
-from trialfleet_analysis.report.html.markup import Node, breakable, h
-from trialfleet_analysis.report.html.plots.forest import Band, Mark, cell, row
-from trialfleet_analysis.report.html.plots.scale import rates
-from trialfleet_analysis.report.html.table import frame
-from trialfleet_analysis.report.words import estimand
-from trialfleet_analysis.tables import TaskRow, Use
+from trialfleet_analysis.report.findings.conditions import VERDICTS
+from trialfleet_analysis.report.html.forests import ForestRow, forest, lines
+from trialfleet_analysis.report.html.markup import Node, breakable, frame, h, listing, section
+from trialfleet_analysis.report.html.plots import Band, Mark, cell, rates, row
+from trialfleet_analysis.report.summary import estimand
+from trialfleet_analysis.tables.rows import TaskRow, Use
 
 KEYS = (
     ("these", "these tasks"),
@@ -32,9 +32,10 @@ def conditions(report: Report) -> Node:
     if all(one.these_tasks.estimate is None for one in report.conditions):
         return None
     rows = [
-        Row(one.condition, _role(report, one.condition), _drawing(one), _value(one)) for one in report.conditions
+        ForestRow(one.condition, _role(report, one.condition), _drawing(one), _value(one))
+        for one in report.conditions
     ]
-    caption = f"Pass rate of each condition on {estimand(report)} and on tasks like these, with 95% intervals."
+    caption = f"Mean pass rate of each condition, with 95% intervals for {estimand(report)} and tasks like these."
     return forest("Conditions", rows, rates(), caption, keys=KEYS)
 
 
@@ -43,17 +44,17 @@ def _drawing(one: ConditionResult) -> Element:
     band = None if one.worst is None or one.best is None else Band(one.worst, one.best)
     marks = [
         Mark("these", these.estimate, these.low, these.high),
-        Mark("like", like.estimate, like.low, like.high),
+        Mark("like", None if like.low is None else these.estimate, like.low, like.high),
     ]
     label = (
-        f"{one.condition}: these tasks {percent(these.estimate)}, interval {limits(these)}; tasks like these "
-        f"{percent(like.estimate)}, interval {limits(like)}"
+        f"{one.condition}: {percent(these.estimate)}, interval on these tasks {limits(these)}, on tasks like "
+        f"these {limits(like)}"
     )
     return row(rates(), marks, label, band=band)
 
 
 def _value(one: ConditionResult) -> Element:
-    return lines(*((percent(found.estimate), limits(found)) for found in (one.these_tasks, one.tasks_like_these)))
+    return lines((percent(one.these_tasks.estimate), limits(one.these_tasks)), ("", limits(one.tasks_like_these)))
 
 
 def _role(report: Report, condition: str) -> str | None:
@@ -68,9 +69,7 @@ def heat(report: Report) -> Node:
     if not report.cells:
         return None
     dense = len(report.condition_names) > DENSE
-    by_task: dict[str, list[CellResult]] = {}
-    for found in report.cells:
-        by_task.setdefault(found.task, []).append(found)
+    by_task = _by_task(report)
     place = {name: n for n, name in enumerate(by_task)}
     width = len(report.condition_names) + 1
     body = [_task(row, by_task, place, report, dense) for row in report.tasks if row.use is Use.PRIMARY]
@@ -89,6 +88,13 @@ def heat(report: Report) -> Node:
         ),
         h("figcaption", _caption(dense)),
     )
+
+
+def _by_task(report: Report) -> dict[str, list[CellResult]]:
+    found: dict[str, list[CellResult]] = {}
+    for one in report.cells:
+        found.setdefault(one.task, []).append(one)
+    return found
 
 
 def _caption(dense: bool) -> str:
@@ -134,3 +140,44 @@ def _marks(found: CellResult) -> Node:
 def _interval(found: CellResult) -> Node:
     mark = Mark("these", found.wilson.estimate, found.wilson.low, found.wilson.high)
     return [h("span", short_limits(found.wilson), class_="range"), cell(rates(), mark)]
+
+
+def trials(report: Report) -> Element:
+    command = f"trialfleet show {report.campaign}"
+    intro = h(
+        "p",
+        "Prompt, patch, tests and trajectory of a trial: ",
+        h("code", f"{command} TRIAL"),
+        ", run where the campaign file is, or with --store. The first letters of an id are enough. Choosing an id "
+        "shows its command, and copies it where the browser allows that.",
+        class_="muted",
+    )
+    folds = [_trials_of(place, task, cells) for place, (task, cells) in enumerate(_by_task(report).items())]
+    said = h(
+        "p",
+        h("code", id="command", data_start=f"{command} "),
+        h("span", "copied", class_="muted"),
+        id="said",
+        role="status",
+        hidden="",
+    )
+    return section("trials", "Trials", intro, folds, said)
+
+
+def _trials_of(place: int, task: str, cells: list[CellResult]) -> Element:
+    number = sum(len(cell.trials) for cell in cells)
+    groups = [
+        h("div", h("h3", f"{task} × {cell.condition}"), list(_endings(cell)), id=f"t{place}-{n}")
+        for n, cell in enumerate(cells)
+        if cell.trials
+    ]
+    return h("details", h("summary", task, h("small", f" {number:,} trials")), groups)
+
+
+def _endings(cell: CellResult) -> Iterator[Element]:
+    """In launch order within each ending."""
+    for verdict, letter in ENDINGS.items():
+        ids = [trial for trial, ending in zip(cell.trials, cell.endings, strict=True) if ending == letter]
+        if ids:
+            yield h("p", h("b", f"{VERDICTS[verdict]} {len(ids):,}"), class_="ending")
+            yield listing("p", ids, class_="ids")

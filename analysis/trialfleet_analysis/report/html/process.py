@@ -5,30 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
-from trialfleet_analysis.report.document import Report
-from trialfleet_analysis.report.document.measures import Distribution
+from trialfleet_analysis.analysis_plan.measures import Distribution
+from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import brief, percent, plural, quantity
-from trialfleet_analysis.report.html.markup import Node, breakable, h
-from trialfleet_analysis.report.html.plots import bar
-from trialfleet_analysis.report.html.plots.curve import blocks, incidence
-from trialfleet_analysis.report.html.plots.scale import Scale, axis, nice
-from trialfleet_analysis.report.html.plots.spread import histogram
-from trialfleet_analysis.report.html.table import frame
-from trialfleet_analysis.report.numbers.process import VERDICTS, used_verdicts
-from trialfleet_analysis.report.numbers.taken import label_of, unit_of
-
-FIRST = ("turns", "agent_s", "input_tokens", "output_tokens", "first_edit_turn", "cost_usd")
+from trialfleet_analysis.report.findings.conditions import used_verdicts
+from trialfleet_analysis.report.html.markup import Node, breakable, frame, h
+from trialfleet_analysis.report.html.plots import Scale, axis, blocks, histogram, incidence, nice, share
+from trialfleet_runner.metric_table import BY_NAME
 
 
 def endings(report: Report) -> Node:
-    """One column per ending: no colour has to be told from another."""
+    """One column per ending, so that no meaning depends on a colour."""
     used = used_verdicts(report)
     if not used:
         return None
     counts = {(entry.condition, entry.verdict): entry.trials for entry in report.verdicts}
-    head = h(
-        "tr", h("th", "Condition", scope="col"), [h("th", VERDICTS[verdict], scope="col") for verdict in used]
-    )
+    head = h("tr", h("th", "Condition", scope="col"), [h("th", verdict, scope="col") for verdict in used.values()])
     body: list[Element] = []
     for name in report.condition_names:
         found = [counts.get((name, verdict), 0) for verdict in used]
@@ -41,27 +33,23 @@ def endings(report: Report) -> Node:
 
 
 def _ending(trials: int, of: int) -> Element:
-    share = percent(trials / of) if of else None
-    return h("td", h("b", f"{trials:,}"), h("small", share) if share else None, bar.share(trials, of))
+    part = h("small", percent(trials / of)) if of else None
+    return h("td", h("b", f"{trials:,}"), part, share(trials, of))
 
 
-def taken(report: Report) -> Node:
-    return [_panels(report, FIRST), _curves(report), _rest(report)]
+def effort(report: Report) -> Node:
+    return [_panels(report, "first"), _curves(report), _folded_panels(report)]
 
 
-def _rest(report: Report) -> Node:
-    others = [
-        key for key in dict.fromkeys(one.measure for one in report.analysis.distributions) if key not in FIRST
-    ]
-    if not others:
-        return None
-    return h("details", h("summary", "More distributions"), _panels(report, others))
+def _folded_panels(report: Report) -> Node:
+    panels = _panels(report, "folded")
+    return None if panels is None else h("details", h("summary", "More distributions"), panels)
 
 
-def _panels(report: Report, keys: Sequence[str]) -> Node:
+def _panels(report: Report, plot: str) -> Node:
     by_measure: dict[str, list[Distribution]] = {}
     for one in report.analysis.distributions:
-        if one.measure in keys:
+        if BY_NAME[one.measure].plot == plot:
             by_measure.setdefault(one.measure, []).append(one)
     if not by_measure:
         return None
@@ -74,26 +62,26 @@ def _panels(report: Report, keys: Sequence[str]) -> Node:
 
 
 def _panel(key: str, found: Sequence[Distribution]) -> Element:
-    unit, edges = unit_of(key), found[0].edges
-    ticks = nice(edges[0], edges[-1], lambda tick: brief(tick, unit)).ticks
+    metric, edges = BY_NAME[key], found[0].edges
+    ticks = nice(edges[0], edges[-1], lambda tick: brief(tick, metric.unit)).ticks
     inside = tuple(tick for tick in ticks if edges[0] <= tick <= edges[-1])
-    scale = Scale(edges[0], edges[-1], inside, lambda tick: brief(tick, unit))
+    scale = Scale(edges[0], edges[-1], inside, lambda tick: brief(tick, metric.unit))
     rows = [
         [
             h("span", breakable(one.condition), class_="name"),
             histogram(scale, one.edges, one.counts, one.quartiles, _said(one)),
-            h("span", quantity(one.quartiles[1] if one.quartiles else None, unit), class_="value"),
+            h("span", quantity(one.quartiles[1] if one.quartiles else None, metric.unit), class_="value"),
         ]
         for one in found
     ]
     grid = h("div", rows, h("span"), axis(scale), h("span"), class_="forest spreads")
-    return h("div", h("h3", label_of(key)), grid, class_="panel")
+    return h("div", h("h3", metric.label), grid, class_="panel")
 
 
 def _said(one: Distribution) -> str:
     if one.quartiles is None:
         return f"{one.condition}: no trial has it"
-    low, middle, high = (quantity(value, unit_of(one.measure)) for value in one.quartiles)
+    low, middle, high = (quantity(value, BY_NAME[one.measure].unit) for value in one.quartiles)
     return f"{one.condition}, {plural(sum(one.counts), 'trial')}: median {middle}, middle half {low} to {high}"
 
 

@@ -1,30 +1,102 @@
-"""How Claude Code is started. Flags and what they do: measured with version 2.1.197."""
+"""Finding Claude Code on this machine, and starting it. Flags and what they do: measured with version 2.1.197."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import shlex
+import shutil
+import subprocess
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
+from trialfleet_ledger.canonical import digest
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec, Frozen
 from trialfleet_runner.agents.claude_code.parse import parse_stream
-from trialfleet_runner.agents.claude_code.program import PACKAGE, find_program, shown, version_of
 from trialfleet_runner.agents.protocol import Identity, Parsed, Setup
-from trialfleet_runner.agents.surroundings import environment, inside, with_mount
-from trialfleet_runner.canonical import digest
+from trialfleet_runner.agents.sandbox_env import checked_options, job_of, with_mount
 from trialfleet_runner.context.preflight import MAX_CALLS
-from trialfleet_runner.contract import AgentSpec, Frozen
-from trialfleet_runner.errors import OperatorError
+from trialfleet_runner.context.texts import render
 from trialfleet_runner.gateway.prices import Price
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
+
+PACKAGE = "@anthropic-ai/claude-code"
+_VERSION = re.compile(r"^(\d+\.\d+\.\d+\S*) \(Claude Code\)")
+_VERSION_TIMEOUT_S = 60
+
+
+def find_program(given: str | None) -> Path:
+    """`agent.options.binary`, else $TRIALFLEET_CLAUDE, else `claude` on PATH; links resolved.
+
+    Raises `OperatorError` when there is none.
+    """
+    name = given or os.environ.get("TRIALFLEET_CLAUDE") or "claude"
+    found = shutil.which(name)
+    if found is None:
+        raise OperatorError(
+            f"Claude Code is not on this machine ({name} cannot be run)",
+            where="agent: claude-code",
+            hint=f"npm install -g {PACKAGE}@<version>, or name it in $TRIALFLEET_CLAUDE",
+        )
+    return Path(found).resolve()
+
+
+def version_of(program: Path) -> str:
+    """What `--version` says. Raises `OperatorError` when it says nothing of the kind."""
+    return _ask(program, program.stat().st_mtime_ns)
+
+
+@cache
+def _ask(program: Path, _: int) -> str:
+    """Once per program and change of it: starting it takes a tenth of a second."""
+    with tempfile.TemporaryDirectory(prefix="trialfleet-claude-") as home:
+        env = {"HOME": home, "CLAUDE_CONFIG_DIR": home, "PATH": os.defpath, "DISABLE_AUTOUPDATER": "1"}
+        try:
+            ran = subprocess.run(
+                [program, "--version"],
+                env=env,
+                cwd=home,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_VERSION_TIMEOUT_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise _unusable(program, str(error)) from error
+    match = _VERSION.match(ran.stdout)
+    if match is None:
+        raise _unusable(program, (ran.stderr or ran.stdout).strip()[:300] or f"exit code {ran.returncode}")
+    return match[1]
+
+
+def _unusable(program: Path, why: str) -> OperatorError:
+    return OperatorError(
+        f"{program} --version does not work: {why}",
+        where="agent: claude-code",
+        hint=f"install it again: npm install -g {PACKAGE}@<version>",
+    )
+
+
+def shown(program: Path) -> Path:
+    """What must be visible for the program to run: its npm package, or the single file of a native install."""
+    for folder in list(program.parents)[:3]:
+        if (folder / "package.json").is_file():
+            return folder
+    return program
+
 
 REVISION = 1  # of the flags and variables below: part of the agent's digest
 _ALIASES = ("default", "best", "sonnet", "opus", "haiku", "fable", "opusplan")  # they move with time
 _WEB_TOOLS = ("WebSearch", "WebFetch")
-_SCRIPTS = Path(__file__).resolve().parents[2] / "context"
-_HOOK_TOOLS = "Read|Grep|Glob|Edit|MultiEdit|Write|NotebookEdit"
+_SCRIPTS = Path(__file__).resolve().parents[2] / "hooks"
+HOOK_TOOLS = "Read|Grep|Glob|Edit|MultiEdit|Write|NotebookEdit"
 _EDIT_TOOLS = "Bash|Edit|MultiEdit|Write|NotebookEdit"
 _HOOK_TIMEOUT_S = 10
 _READ_ONLY_TOOLS = ("Read", "Glob")
@@ -40,7 +112,7 @@ _QUIET = {
 }
 
 
-class Options(Frozen):
+class ClaudeCodeOptions(Frozen):
     """`agent.options` of kind claude-code.
 
     `max_retries`: how often the program itself retries a failed request (waits grow to 32 s; 10 are about
@@ -55,15 +127,10 @@ class Options(Frozen):
     provider: str = "anthropic"  # read by the runner, which holds the key
 
 
-def options_of(spec: AgentSpec) -> Options:
+def options_of(spec: AgentSpec) -> ClaudeCodeOptions:
     """The checked options. Raises `OperatorError` naming the field."""
-    try:
-        return Options.model_validate(spec.options)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in ("agent", "options", *first["loc"]))
-        known = ", ".join(Options.model_fields)
-        raise OperatorError(str(first["msg"]), where=field, hint=f"options of claude-code: {known}") from error
+    known = ", ".join(ClaudeCodeOptions.model_fields)
+    return checked_options(ClaudeCodeOptions, spec, hint=f"options of claude-code: {known}")
 
 
 class ClaudeCode:
@@ -109,16 +176,10 @@ class ClaudeCode:
         if setup.system:
             (folder / "system.md").write_text(setup.system)
             argv += ("--append-system-prompt-file", inside(folder / "system.md", mounts))
-        return Job(
-            argv=argv,
-            env=_environment(setup, mounts, options),
-            cwd=inside(setup.workspace, mounts),
-            mounts=mounts,
-            stdout=setup.record / "stdout",
-            stderr=setup.record / "stderr",
-            timeout_s=setup.spec.timeout_s,
-            stdin=setup.prompt.encode(),  # in no process list, and of any length
-        )
+        env = _variables(setup, mounts, options)
+        return job_of(
+            setup, mounts, argv, env=env, stdin=setup.prompt.encode()
+        )  # in no process list, of any length
 
     def parse(self, record: Path, exit: Exit | None, workspace: Path) -> Parsed:
         return parse_stream(record, exit, workspace)
@@ -135,7 +196,7 @@ def _fixed_model(model: str | None) -> str:
     return model
 
 
-def _flags(setup: Setup, options: Options, settings: str) -> tuple[str, ...]:
+def _flags(setup: Setup, options: ClaudeCodeOptions, settings: str) -> tuple[str, ...]:
     """`--setting-sources project` sends the workspace's CLAUDE.md and no user's; `local` would send none."""
     spec = setup.spec
     assert spec.model is not None
@@ -165,16 +226,27 @@ def _settings(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, object]:
     workspace = ("--workspace", inside(setup.workspace, mounts))
     if setup.hook_context is not None:
         places = ("--context", inside(setup.hook_context, mounts), "--log", inside(setup.hook_log, mounts))
-        add("PostToolUse", _HOOK_TOOLS, "push_on_read.py", *workspace, *places)
+        add("PostToolUse", HOOK_TOOLS, "push_on_read.py", *workspace, *places)
     if setup.fail_fast_log is not None:
         places = (*workspace, "--log", inside(setup.fail_fast_log, mounts))
-        add("PreToolUse", "Bash", "fail_fast.py", *places)
+        add("PreToolUse", "Bash", "fail_fast.py", *places, "--reason", render("fail_fast"))
         add("PostToolUse", _EDIT_TOOLS, "fail_fast.py", *places)
         add("PostToolUseFailure", "Bash", "fail_fast.py", *places)
     if setup.preflight:
         log = inside(setup.home / "trialfleet" / "calls.jsonl", mounts)
-        add("PreToolUse", ".*", "preflight_gate.py", *workspace, "--calls", str(MAX_CALLS), "--log", log)
+        calls = ("--calls", str(MAX_CALLS), "--log", log)
+        add("PreToolUse", ".*", "preflight_gate.py", *workspace, *calls, *_gate_texts())
     return {"hooks": hooks} if hooks else {}
+
+
+def _gate_texts() -> tuple[str, ...]:
+    """What the agent is told when the pre-flight's gate denies a call."""
+    return (
+        *("--tool-denied", render("preflight_tool_denied")),
+        *("--calls-used", render("preflight_calls_used", calls=MAX_CALLS)),
+        *("--read-before", render("preflight_read_before")),
+        *("--unchecked", render("preflight_call_unchecked")),
+    )
 
 
 def _hook_command(setup: Setup, mounts: tuple[Mount, ...], script: str, *options: str) -> str:
@@ -185,10 +257,10 @@ def _hook_command(setup: Setup, mounts: tuple[Mount, ...], script: str, *options
     return shlex.join((python, "-I", inside(copy, mounts), *options))
 
 
-def _environment(setup: Setup, mounts: tuple[Mount, ...], options: Options) -> dict[str, str]:
+def _variables(setup: Setup, mounts: tuple[Mount, ...], options: ClaudeCodeOptions) -> dict[str, str]:
     if setup.gateway_url is None or setup.gateway_token is None:
         raise ValueError("claude-code runs behind the gateway only")
-    return environment(setup, mounts) | {
+    return {
         **_QUIET,
         "CLAUDE_CONFIG_DIR": inside(setup.home / ".claude", mounts),
         "CLAUDE_CODE_MAX_RETRIES": str(options.max_retries),

@@ -8,19 +8,17 @@ the gateway counts one turn more than this file shows for every sub-agent.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
+from trialfleet_ledger.records import Stop
 from trialfleet_runner.agents.protocol import MAX_STEPS, Parsed, Step
-from trialfleet_runner.agents.surroundings import stop_of
-from trialfleet_runner.agents.text import ANSWER_CHARS, finite, lines, plain, relative
-from trialfleet_runner.contract import Stop
+from trialfleet_runner.agents.sandbox_env import stop_of
 from trialfleet_runner.gateway.prices import bare
-from trialfleet_runner.gateway.usage import Usage, count, mapping, messages_usage, objects
+from trialfleet_runner.gateway.usage import TokenUsage, count, messages_usage
 from trialfleet_runner.sandbox.protocol import Exit
+from trialfleet_runner.untrusted import ANSWER_CHARS, finite, json_object, lines, mapping, objects, plain, relative
 
 Kind = Literal["message", "read", "edit", "run", "search", "hook", "other"]
 
@@ -36,6 +34,7 @@ _KINDS: dict[str, Kind] = {
     "Glob": "search",
     "LS": "search",
 }
+_MODEL_USAGE = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 _SYNTHETIC = "<synthetic>"  # the program's own words where an answer should be
 
 
@@ -45,16 +44,16 @@ class _Known:
 
     turn: int | None
     at_s: float | None
-    usage: Usage
+    usage: TokenUsage
 
 
 @dataclass
-class _Reader:
+class _StreamReader:
     known: dict[str, _Known]
     roots: tuple[str, ...]
     model: str | None = None
     turn_of: dict[str, int] = field(default_factory=dict[str, int])  # message id -> turn, in order
-    usage: dict[str, Usage] = field(default_factory=dict[str, Usage])
+    usage: dict[str, TokenUsage] = field(default_factory=dict[str, TokenUsage])
     steps: list[Step] = field(default_factory=list[Step])
     step_of: dict[str, int] = field(default_factory=dict[str, int])  # tool use id -> place in steps
     result: dict[str, Any] | None = None
@@ -130,9 +129,9 @@ class _Reader:
                 words = f"failed: {_words(block.get('content'))}"
                 self.steps[place] = self.steps[place].model_copy(update={"kind": "other", "detail": plain(words)})
 
-    def summed(self) -> Usage:
+    def summed(self) -> TokenUsage:
         """Over messages; the counts of an answer's end where the gateway noted them."""
-        total = Usage()
+        total = TokenUsage()
         for name, claimed in self.usage.items():
             total += self.known[name].usage if name in self.known else claimed
         return total
@@ -144,13 +143,11 @@ def parse_stream(record: Path, ended: Exit | None, workspace: Path) -> Parsed:
     Without a `result` event (time-out, crash) tokens are summed per message, cost is None and the sandbox says
     why it stopped.
     """
-    reader = _Reader(known=_known(record / "answers.jsonl"), roots=(str(workspace),))
+    reader = _StreamReader(known=_known(record / "answers.jsonl"), roots=(str(workspace),))
     for line in lines(record / "stdout"):
-        event = _object(line)
-        if event is None:
-            reader.malformed += bool(line.strip())
-        else:
-            reader.take(event)
+        event = json_object(line)
+        reader.malformed += not event and bool(line.strip())
+        reader.take(event)
     result = reader.result
     usage = reader.summed() if result is None else _of_result(result)
     seen = bool(reader.turn_of) or result is not None
@@ -158,10 +155,7 @@ def parse_stream(record: Path, ended: Exit | None, workspace: Path) -> Parsed:
         steps=tuple(reader.steps),
         turns=reader.turns if seen else None,
         tool_calls=len(reader.step_of) if seen else None,
-        input_tokens=usage.input if seen else None,
-        output_tokens=usage.output if seen else None,
-        cache_read_tokens=usage.cache_read if seen else None,
-        cache_write_tokens=usage.cache_write if seen else None,
+        **(usage.by_kind() if seen else {}),
         cost_usd=_cost(result),
         stop=_stop(result, ended),
         malformed_lines=reader.malformed,
@@ -169,17 +163,12 @@ def parse_stream(record: Path, ended: Exit | None, workspace: Path) -> Parsed:
     )
 
 
-def _of_result(result: dict[str, Any]) -> Usage:
+def _of_result(result: dict[str, Any]) -> TokenUsage:
     """Sums over models where given: the plain `usage` leaves out answers that were not streamed."""
     models = mapping(result.get("modelUsage"))
-    total = Usage()
+    total = TokenUsage()
     for entry in map(mapping, models.values()):
-        total += Usage(
-            input=count(entry, "inputTokens"),
-            output=count(entry, "outputTokens"),
-            cache_read=count(entry, "cacheReadInputTokens"),
-            cache_write=count(entry, "cacheCreationInputTokens"),
-        )
+        total += TokenUsage.of_kinds(entry, _MODEL_USAGE)
     return total if models else messages_usage(mapping(result.get("usage")))
 
 
@@ -211,25 +200,11 @@ def _known(path: Path) -> dict[str, _Known]:
     """The gateway's lines by message id; none when the attempt had no gateway."""
     found: dict[str, _Known] = {}
     for line in lines(path):
-        row = _object(line) or {}
-        name, at_s = row.get("id"), row.get("at_s")
+        row = json_object(line)
+        name, usage = row.get("id"), TokenUsage.of_kinds(row)
         if isinstance(name, str) and name:
-            usage = Usage(
-                input=count(row, "input_tokens"),
-                output=count(row, "output_tokens"),
-                cache_read=count(row, "cache_read_tokens"),
-                cache_write=count(row, "cache_write_tokens"),
-            )
-            found[name] = _Known(count(row, "turn") or None, finite(at_s), usage)
+            found[name] = _Known(count(row, "turn") or None, finite(row.get("at_s")), usage)
     return found
-
-
-def _object(line: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def _first(given: dict[str, Any], *keys: str) -> str | None:
@@ -237,9 +212,6 @@ def _first(given: dict[str, Any], *keys: str) -> str | None:
 
 
 def _words(content: object) -> str:
-    def texts() -> Iterator[str]:
-        for block in objects(content):
-            if isinstance(block.get("text"), str):
-                yield block["text"]
-
-    return content if isinstance(content, str) else " ".join(texts())
+    if isinstance(content, str):
+        return content
+    return " ".join(block["text"] for block in objects(content) if isinstance(block.get("text"), str))

@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_controller.epochs import Driver, Pulse
-from trialfleet_controller.events import ignore
-from trialfleet_controller.hosting.follow import LAST_WORDS_S, follow
+from trialfleet_controller.dispatch.epochs import Driver, HeartbeatConfig
+from trialfleet_controller.dispatch.events import ignore
+from trialfleet_controller.dispatch.shards import Activity, DispatcherStatus, Ending
+from trialfleet_controller.dispatch.stop_conditions import Interrupt
+from trialfleet_controller.dispatch.tally import CampaignTally
 from trialfleet_controller.hosting.leasing import Pool
-from trialfleet_controller.hosting.messages import Failure, Reply, Said, Summary
-from trialfleet_controller.hosting.supervisor import Campaign
-from trialfleet_controller.progress import view
-from trialfleet_controller.shards import Activity, Ending, Report
-from trialfleet_controller.steering import Interrupt
-from trialfleet_controller.tally import Tally
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.store.directory import DirectoryStore
+from trialfleet_controller.hosting.messages import DispatcherFailure, ShardReport, Summary, SupervisorReply
+from trialfleet_controller.hosting.monitor import LAST_WORDS_S, monitor
+from trialfleet_controller.hosting.supervisor import CampaignSupervisor
+from trialfleet_controller.status.progress import view
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.store.directory import DirectoryStore
 
-FAILED = Said(
+FAILED = ShardReport(
     0,
     None,
-    Report(activity=Activity.OVER),
+    DispatcherStatus(activity=Activity.OVER),
     Ending.INTERRUPTED,
-    Failure("operator", "no such namespace", "ns", "make it"),
+    DispatcherFailure("operator", "no such namespace", "ns", "make it"),
 )
 
 
@@ -48,15 +48,17 @@ class Watched:
     at: float | None
 
     def __post_init__(self) -> None:
-        self.campaign = Campaign(Pool(width=2), 2, clock=self.clock)
+        self.campaign = CampaignSupervisor(Pool(width=2), 2, clock=self.clock)
         self.campaign.exchange(FAILED)
 
-    def exchange(self, said: Said) -> Reply:
+    def exchange(self, said: ShardReport) -> SupervisorReply:
         return self.campaign.exchange(said)
 
     def summary(self, interrupts: int) -> Summary:
         if self.at is not None and self.clock.now >= self.at:
-            self.campaign.exchange(Said(1, None, Report(activity=Activity.OVER), Ending.INTERRUPTED))
+            self.campaign.exchange(
+                ShardReport(1, None, DispatcherStatus(activity=Activity.OVER), Ending.INTERRUPTED)
+            )
         return self.campaign.summary(interrupts)
 
 
@@ -65,15 +67,15 @@ def test_a_failure_waits_for_the_others_and_not_for_ever(
     tmp_path: Path, other_ends_at: float | None, raised_at: float
 ) -> None:
     clock = Clock()
-    driver = Driver(DirectoryStore(tmp_path), "campaign", 0, Pulse(enabled=False))
+    driver = Driver(DirectoryStore(tmp_path), "campaign", 0, HeartbeatConfig(enabled=False))
     with view(as_json=False, terminal=False) as shown, pytest.raises(OperatorError, match="no such namespace"):
-        follow(
+        monitor(
             Watched(clock, other_ends_at),
             driver,
             Interrupt(),
             shown,
             ignore,
-            empty=Tally({}),
+            empty=CampaignTally({}),
             every_s=1.0,
             sleep=clock.sleep,
             clock=clock,
@@ -88,25 +90,25 @@ class Calm:
     clock: Clock
     asked: list[float] = field(default_factory=list[float])
 
-    def exchange(self, said: Said) -> Reply:
+    def exchange(self, said: ShardReport) -> SupervisorReply:
         raise AssertionError("the command line only listens")
 
     def summary(self, interrupts: int) -> Summary:
         self.asked.append(self.clock.now)
-        return Summary(Report(running=9), ending=Ending.INTERRUPTED if interrupts else None)
+        return Summary(DispatcherStatus(running=9), ending=Ending.INTERRUPTED if interrupts else None)
 
 
 def test_while_nothing_changes_it_asks_seldom_and_passes_an_interruption_on_at_once(tmp_path: Path) -> None:
     clock, interrupt = Clock(), Interrupt()
-    calm, driver = Calm(clock), Driver(DirectoryStore(tmp_path), "campaign", 0, Pulse(enabled=False))
+    calm, driver = Calm(clock), Driver(DirectoryStore(tmp_path), "campaign", 0, HeartbeatConfig(enabled=False))
 
     def sleep(seconds: float) -> None:
         clock.sleep(seconds)
         interrupt.asked = clock.now >= 102.5
 
     with view(as_json=False, terminal=False) as shown:
-        ending = follow(
-            calm, driver, interrupt, shown, ignore, empty=Tally({}), every_s=0.5, sleep=sleep, clock=clock
+        ending = monitor(
+            calm, driver, interrupt, shown, ignore, empty=CampaignTally({}), every_s=0.5, sleep=sleep, clock=clock
         )
     assert ending is Ending.INTERRUPTED
     assert clock.now == 102.5

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_controller.hosting.division import LIVE_PODS
+from trialfleet_controller.backends.protocol import LIVE_PODS
+from trialfleet_controller.dispatch.shards import Activity, Answers, DispatcherStatus, Ending, Lease
 from trialfleet_controller.hosting.leasing import Leasing, Pool, combined, fill
-from trialfleet_controller.shards import Activity, Answers, Ending, Lease, Report
 
 WIDTH, CAP, TRIAL = 7, 23.0, 2.0
 POOL = Pool(WIDTH, money_usd=CAP, trial_usd=TRIAL, creates_per_s=10, creates_burst=20)
@@ -27,8 +27,8 @@ def report(
     ending: Ending | None = None,
     starved: bool = False,
     lease: Lease | None = None,
-) -> Report:
-    return Report(
+) -> DispatcherStatus:
+    return DispatcherStatus(
         activity=activity,
         ending=ending,
         running=running,
@@ -41,7 +41,7 @@ def report(
     )
 
 
-def settle(pool: Pool, *reports: Report, rounds: int = 4) -> tuple[Leasing, list[Lease]]:
+def settle(pool: Pool, *reports: DispatcherStatus, rounds: int = 4) -> tuple[Leasing, list[Lease]]:
     """What each shard holds when nothing else happens."""
     leasing = Leasing(pool, len(reports))
     held: list[Lease | None] = [None] * len(reports)
@@ -149,6 +149,8 @@ def test_without_a_cap_there_is_no_money_to_lease() -> None:
     [
         ([Ending.COMPLETE, Ending.COMPLETE], Ending.COMPLETE),
         ([Ending.COMPLETE, Ending.HALTED], Ending.HALTED),
+        ([Ending.COMPLETE, Ending.INCOMPLETE], Ending.INCOMPLETE),
+        ([Ending.INCOMPLETE, Ending.HALTED], Ending.HALTED),
         ([Ending.OUTAGE, Ending.COMPLETE], Ending.OUTAGE),
         ([Ending.INTERRUPTED, Ending.OUTAGE], Ending.INTERRUPTED),
     ],
@@ -171,7 +173,7 @@ class Shard:
     held: Lease | None = None
     force: Lease = field(default_factory=lambda: Lease(0, money_usd=0.0))
     activity: Activity = Activity.STARTING
-    told: Report = field(default_factory=Report)
+    told: DispatcherStatus = field(default_factory=DispatcherStatus)
 
     @property
     def committed(self) -> float:
@@ -187,7 +189,7 @@ class Shard:
     def turn(self) -> None:
         """The core says how it stands; it may have done more since."""
         if self.activity is Activity.STARTING:
-            self.told = Report(open=self.open)
+            self.told = DispatcherStatus(open=self.open)
         else:
             self.told = report(
                 open=self.open,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.unit.controller.kube.lab import kube_plan
-from trialfleet_controller.ledger import Ledger
-from trialfleet_runner.errors import OperatorError
-from trialfleet_runner.store.directory import DirectoryStore
+from tests.support.plans import kube_plan
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.store.directory import DirectoryStore
 
 
 def freeze(folder: Path, **kube: Any) -> bool:

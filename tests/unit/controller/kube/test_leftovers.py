@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from trialfleet_controller.backend import AttemptId
-from trialfleet_controller.kube.leftovers import SETTLE_S, Left, Leftovers
+from trialfleet_controller.backends.kube.pod_cleaner import SETTLE_S, FinishedPod, FinishedPods
+from trialfleet_controller.backends.protocol import AttemptId
 
 
-def left(n: int) -> Left:
-    return Left(AttemptId("a", n), f"t-a-a{n}", f"u{n}")
+def left(n: int) -> FinishedPod:
+    return FinishedPod(AttemptId("a", n), f"t-a-a{n}", f"u{n}")
 
 
 def test_a_pod_goes_when_its_end_is_in_the_ledger_or_after_a_while() -> None:
-    leftovers = Leftovers(keep_failed=0)
+    leftovers = FinishedPods(keep_failed=0)
     for n in (1, 2):
         leftovers.add(left(n), now=100, failed=n == 1)
     assert leftovers.due(99 + SETTLE_S) == [], "a slow store is no reason to forget what a pod said"
@@ -22,7 +22,7 @@ def test_a_pod_goes_when_its_end_is_in_the_ledger_or_after_a_while() -> None:
 
 
 def test_the_newest_failed_stay_and_the_others_wait_for_the_ledger_all_the_same() -> None:
-    leftovers = Leftovers(keep_failed=2)
+    leftovers = FinishedPods(keep_failed=2)
     for n in range(1, 6):
         leftovers.add(left(n), now=n, failed=True)
     assert leftovers.due(10) == []
@@ -33,7 +33,7 @@ def test_the_newest_failed_stay_and_the_others_wait_for_the_ledger_all_the_same(
 
 
 def test_the_only_place_that_knows_an_end_outlives_its_controller() -> None:
-    leftovers = Leftovers(keep_failed=0)
+    leftovers = FinishedPods(keep_failed=0)
     for n in (1, 2):
         leftovers.add(left(n), now=0, failed=False)
     leftovers.settled(left(2).attempt)
@@ -42,7 +42,7 @@ def test_the_only_place_that_knows_an_end_outlives_its_controller() -> None:
 
 
 def test_what_is_reported_twice_waits_no_longer() -> None:
-    leftovers = Leftovers(keep_failed=1)
+    leftovers = FinishedPods(keep_failed=1)
     leftovers.add(left(1), now=0, failed=True)
     leftovers.add(left(1), now=100, failed=True)
     assert leftovers.due(SETTLE_S) == []
@@ -54,7 +54,7 @@ def test_what_is_reported_twice_waits_no_longer() -> None:
 
 
 def test_what_could_not_be_deleted_is_tried_again() -> None:
-    leftovers = Leftovers(keep_failed=0)
+    leftovers = FinishedPods(keep_failed=0)
     leftovers.again(left(1), 5)
     assert leftovers.due(4) == []
     assert leftovers.due(5) == [left(1)]

@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.controller.kube.lab import GRANTS, OWNER, TRIAL, kube_plan
-from trialfleet_controller.kube import manifest, names
-from trialfleet_controller.orders import attempt_deadline_s
-from trialfleet_runner.campaign import Plan
+from tests.support.plans import kube_plan
+from tests.support.raw_pods import GRANTS, OWNER, TRIAL
+from trialfleet_controller.backends.attempt_times import attempt_deadline_s
+from trialfleet_controller.backends.kube import manifest, names
+from trialfleet_controller.operate.cluster_capacity import counted_resources, quantity
+from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.records import GRANTS_URL
 
 SECRET = "model-keys-of-the-team"
 
@@ -41,6 +44,7 @@ def test_who_sees_which_volume() -> None:
             "score": True,
             "score-gate": True,
             "tmp-runner": True,
+            "renewed": False,
             "model-keys": False,
         },
         "agent": {"agent": True, "agent-gate": False, "agent-shm": True},
@@ -55,6 +59,13 @@ def test_every_mount_has_its_volume_and_every_empty_folder_a_limit() -> None:
     assert {name for one in containers(pod).values() for name in mounts(one)} == volumes.keys()
     assert all(int(one["emptyDir"]["sizeLimit"]) > 0 for one in volumes.values() if "emptyDir" in one)
     assert volumes["model-keys"]["secret"] == {"secretName": SECRET, "defaultMode": 0o440}
+
+
+def test_fresh_grants_come_as_an_annotation_that_the_runner_alone_reads() -> None:
+    (renewed,) = (one for one in made(kube_plan())["spec"]["volumes"] if one["name"] == "renewed")
+    (item,) = renewed["downwardAPI"]["items"]
+    assert item == {"path": "grants", "fieldRef": {"fieldPath": f"metadata.annotations['{names.GRANTS}']"}}
+    assert names.GRANTS not in made(kube_plan())["metadata"]["annotations"]
 
 
 def test_agent_and_tests_get_no_message_file_to_fill() -> None:
@@ -72,7 +83,31 @@ def test_the_restricted_level_holds() -> None:
         context = one["securityContext"]
         assert context["capabilities"] == {"drop": ["ALL"]}
         assert (context["allowPrivilegeEscalation"], context["readOnlyRootFilesystem"]) == (False, True)
-    assert {"emptyDir", "name"} == {key for volume in spec["volumes"] for key in volume}
+    assert {"emptyDir", "downwardAPI", "name"} == {key for volume in spec["volumes"] for key in volume}
+
+
+def user(pod: dict[str, Any]) -> int:
+    return int(pod["spec"]["securityContext"]["runAsUser"])
+
+
+def test_trials_that_run_at_once_have_different_users_and_one_group_for_their_volumes() -> None:
+    plan = kube_plan()
+    pods = [made(plan, place=place) for place in range(2500)]
+    assert len({user(pod) for pod in pods}) == 2500
+    assert all(70000 <= user(pod) <= 74095 for pod in pods)
+    for pod in pods[:2]:
+        context = pod["spec"]["securityContext"]
+        assert (context["runAsNonRoot"], context["runAsGroup"], context["fsGroup"]) == (True, 65532, 65532)
+        assert "hostUsers" not in pod["spec"]
+        assert all("runAsUser" not in one["securityContext"] for one in pod["spec"]["containers"])
+    assert user(made(plan, place=7)) == user(made(plan, place=7)), "every controller makes the same pod"
+
+
+def test_campaigns_begin_at_different_users_and_keep_to_the_range_that_is_set() -> None:
+    one, other = (kube_plan().model_copy(update={"uid": letter * 32}) for letter in "ab")
+    assert user(made(one)) != user(made(other))
+    narrow = kube_plan(uids={"min": 1000680000, "max": 1000680001})
+    assert {user(made(narrow, place=place)) for place in range(5)} == {1000680000, 1000680001}
 
 
 def test_resources_are_the_plans() -> None:
@@ -118,9 +153,21 @@ def test_what_the_campaign_says_is_passed_through() -> None:
 def test_the_owner_is_the_campaigns_config_map() -> None:
     (owner,) = made(kube_plan())["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"], owner["uid"]) == ("ConfigMap", OWNER.name, OWNER.uid)
-    config_map = manifest.config_map(kube_plan(), store_url="s3://bucket/prefix")
+    bound = manifest.Owner("trialfleet-expiry-0", "u")
+    config_map = manifest.config_map(kube_plan(), store_url="s3://bucket/prefix", expiry=bound)
+    (above,) = config_map["metadata"]["ownerReferences"]
+    assert (above["kind"], above["name"], above["uid"]) == ("Job", "trialfleet-expiry-0", "u")
     assert config_map["metadata"]["name"] == names.config_map("0f" * 16)
     assert config_map["data"] == {"campaign": "demo", "store": "s3://bucket/prefix"}
+
+
+def test_the_job_that_bounds_a_campaigns_pods_makes_none() -> None:
+    job = manifest.expiry_job(kube_plan(labels={"kueue.x-k8s.io/queue-name": "evals"}), deadline_s=77)
+    assert job["metadata"]["labels"] == {names.CAMPAIGN: "0f" * 16}
+    spec = job["spec"]
+    assert (spec["parallelism"], spec["completions"]) == (0, 1), "and it is never complete"
+    assert (spec["activeDeadlineSeconds"], spec["ttlSecondsAfterFinished"]) == (77, 0)
+    assert spec["template"]["spec"]["securityContext"]["runAsNonRoot"] is True
 
 
 WORDS = st.text("abcdefgh0123456789", min_size=1, max_size=8)
@@ -145,7 +192,7 @@ def test_the_grants_address_is_in_one_variable_of_the_runner_alone(
     url = f"https://store.example/grants?signature={token}"
     pod = made(kube_plan(**kube), url, shard=shard)
     assert json.dumps(pod).count(token) == 1
-    (value,) = [one["value"] for one in containers(pod)["runner"]["env"] if one["name"] == manifest.GRANTS_URL]
+    (value,) = [one["value"] for one in containers(pod)["runner"]["env"] if one["name"] == GRANTS_URL]
     assert value == url
     assert not containers(pod)["agent"]["env"]
     assert not containers(pod)["score"]["env"]
@@ -185,19 +232,42 @@ def test_the_runner_knows_its_pod_its_node_and_its_image() -> None:
     assert env["TRIALFLEET_KEYS"]["value"] == "/trialfleet/keys"
 
 
+def test_pods_name_the_image_by_its_digest_where_there_is_one() -> None:
+    found = "registry.example/trialfleet-runner@sha256:" + "0a" * 32
+    pod = made(kube_plan(by_digest=found))
+    assert {one["image"] for one in pod["spec"]["containers"]} == {found}
+    env = {one["name"]: one.get("value") for one in containers(pod)["runner"]["env"]}
+    assert env["TRIALFLEET_IMAGE"] == found, "what bundles say"
+    assert {one["image"] for one in made(kube_plan())["spec"]["containers"]} == {"trialfleet-runner:1"}
+
+
 def test_a_probe_is_as_restricted_as_a_trial_and_may_be_pinned_to_a_node() -> None:
     kube = kube_plan(model_secret=SECRET).kubernetes
     assert kube is not None
     probe = manifest.probe_pod(kube, name="probe-1", env={"A": "1"}, deadline_s=60, node="node-7")
     trial = made(kube_plan(model_secret=SECRET))
-    for key in ("securityContext", "automountServiceAccountToken", "tolerations"):
+    for key in ("automountServiceAccountToken", "tolerations"):
         assert probe["spec"][key] == trial["spec"][key]
+    assert probe["spec"]["securityContext"] == {**trial["spec"]["securityContext"], "runAsUser": 70000}
     (container,) = probe["spec"]["containers"]
     assert container["securityContext"] == containers(trial)["runner"]["securityContext"]
-    assert probe["spec"]["nodeName"] == "node-7"
+    affinity = probe["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    (term,) = affinity["nodeSelectorTerms"]
+    assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-7"]}]}
+    assert "nodeName" not in probe["spec"], "no pod behind a scheduling gate may have it"
     assert re.search(r"trialfleet-pod$", container["command"][0])
 
 
 def test_a_local_plan_has_no_pods() -> None:
     with pytest.raises(ValueError, match="not planned for Kubernetes"):
         made(kube_plan().model_copy(update={"kubernetes": None}))
+
+
+def test_what_a_queue_must_cover_for_one_attempt() -> None:
+    """As docs/reference/campaign-file.md and docs/how-to/run-with-kueue.md say it."""
+    pod = made(kube_plan())
+    limits = kube_plan().limits
+    sums = counted_resources(pod)
+    assert sums["cpu"] == quantity(limits.cpu) + quantity("20m")
+    assert sums["memory"] == limits.memory_bytes + 128 * 2**20
+    assert sums["ephemeral-storage"] == limits.disk_bytes + 64 * 2**20

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_controller.kube import names
+from trialfleet_controller.backends.kube import names
 
 UIDS = st.text("0123456789abcdef", min_size=32, max_size=32)
 TRIALS = st.text("abcdefghijklmnopqrstuvwxyz234567", min_size=26, max_size=26)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.controller.kube.lab import raw_pod, status
-from trialfleet_controller.kube.pods import Doing, Phase, Pod, parse
+from tests.support.raw_pods import raw_pod, status
+from trialfleet_controller.backends.kube.pods import Doing, Pod, PodPhase, parse
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -35,7 +35,7 @@ def test_what_a_kubelet_reports() -> None:
             },
         )
     )
-    assert (pod.phase, pod.reason, pod.node, pod.terminal) == (Phase.FAILED, "Evicted", "node-1", True)
+    assert (pod.phase, pod.reason, pod.node, pod.terminal) == (PodPhase.FAILED, "Evicted", "node-1", True)
     runner = pod.container("runner")
     assert (runner.doing, runner.exit_code, runner.reason, runner.message) == (
         Doing.TERMINATED,

@@ -7,29 +7,42 @@ from typing import Any
 
 import pytest
 
-from tests.unit.controller.kube.lab import GRACES, IMAGE_ID, TRIAL, raw_pod, status
-from trialfleet_controller.classify import Departure, classify
-from trialfleet_controller.kube import reasons, signals
-from trialfleet_controller.kube.pods import parse
-from trialfleet_controller.kube.signals import Concern, Event, Finding, Gone, Stuck
-from trialfleet_controller.kube.words import LIMIT, last_words
-from trialfleet_runner.contract import End, HaltScope, LastWords, Loss, LossClass
+from tests.support import records
+from tests.support.plans import GRACES, IMAGE_ID
+from tests.support.raw_pods import TRIAL, raw_pod, status
+from trialfleet_controller.backends.kube import reasons, signals
+from trialfleet_controller.backends.kube.pods import parse
+from trialfleet_controller.backends.kube.signals import (
+    PendingCondition,
+    PodEvent,
+    PodFinding,
+    last_words,
+)
+from trialfleet_controller.backends.runner_termination import RunnerTermination, classify
+from trialfleet_ledger.records import End, HaltScope, LastWords, Loss, LossClass
+from trialfleet_runner.exit_codes import RunnerExit
+from trialfleet_runner.pod.words import KUBELET_BYTES
 
 ATTEMPT = (TRIAL, 1)
-LONG = dict.fromkeys(Concern, 1000000.0)
+LONG = dict.fromkeys(PendingCondition, 1000000.0)
 
 
-def judged(raw: dict[str, Any], *, ages: Any = None, events: tuple[Event, ...] = ()) -> Finding | None:
+def judged(raw: dict[str, Any], *, ages: Any = None, events: tuple[PodEvent, ...] = ()) -> PodFinding | None:
     """`ages` default to none at all, and are cut to the concerns that the pod raises, as a tracker does."""
     pod = parse(raw)
-    present = signals.concerns(pod)
+    present = signals.pending_conditions(pod)
     kept = {concern: age for concern, age in (ages or {}).items() if concern in present}
     return signals.judge(pod, ages=kept, graces=GRACES, image_id=IMAGE_ID, attempt=ATTEMPT, events=events)
 
 
-def loss_of(finding: Finding | None) -> Loss:
+def loss_of(finding: PodFinding | None) -> Loss:
     assert finding is not None
-    return classify(finding.departure, started=True, patched=False)
+    return classify(finding.termination, started=True, patched=False)
+
+
+def stuck(finding: PodFinding | None) -> bool:
+    assert finding is not None
+    return finding.stuck
 
 
 def ended(reason: str = "Error", code: int = 137, name: str = "runner", **more: Any) -> dict[str, Any]:
@@ -42,11 +55,26 @@ def waiting(reason: str, message: str = "", name: str = "runner") -> dict[str, A
     return raw_pod(phase="Pending", containers=[status(name, waiting={"reason": reason, "message": message})])
 
 
-def disrupted(reason: str) -> dict[str, Any]:
+def failed(reason: str, message: str = "") -> dict[str, Any]:
+    return raw_pod(phase="Failed", containers=[], reason=reason, message=message)
+
+
+INODES = (
+    "The node was low on resource: inodes. Container {} was using 650000, request is 0, has larger consumption of "
+    "inodes. "
+)
+
+
+def disrupted(reason: str, *, kind: str = "DisruptionTarget") -> dict[str, Any]:
     pod = ended()
-    pod["status"]["conditions"] = [
-        {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": "by the cluster"}
-    ]
+    pod["status"]["conditions"] = [{"type": kind, "status": "True", "reason": reason, "message": "by the cluster"}]
+    return pod
+
+
+def under_pressure(container: str) -> dict[str, Any]:
+    """Evicted by its kubelet, which names the container that used more than it had requested."""
+    pod = disrupted("TerminationByKubelet")
+    pod["status"] |= {"reason": "Evicted", "message": INODES.format(container)}
     return pod
 
 
@@ -59,83 +87,51 @@ OVER = [
     (disrupted("DeletionByTaintManager"), LossClass.NODE_LOST, "tainted"),
     (disrupted("DeletionByPodGC"), LossClass.NODE_LOST, "node is gone"),
     (disrupted("SomethingNew"), LossClass.EVICTED, "SomethingNew"),
-    (
-        {
-            **raw_pod(
-                phase="Failed",
-                containers=[],
-                reason="Evicted",
-                message="Pod ephemeral local storage usage exceeds the total limit of containers 8Gi.",
-            )
-        },
-        LossClass.EVICTED,
-        "more disk than the plan",
+    *(
+        (disrupted(reason, kind="TerminationTarget"), LossClass.EVICTED, f"{words} ({reason}): by the cluster")
+        for reason, words in reasons.QUEUE_DISRUPTIONS.items()
     ),
-    (
-        raw_pod(
-            phase="Failed", containers=[], reason="Evicted", message='Usage of EmptyDir volume "agent" exceeds'
-        ),
-        LossClass.EVICTED,
-        "more disk than the plan",
-    ),
-    (
-        raw_pod(phase="Failed", containers=[], reason="Evicted", message="The node was low on resource: memory."),
-        LossClass.EVICTED,
-        "low on resource: memory",
-    ),
-    (raw_pod(phase="Failed", containers=[], reason="NodeLost"), LossClass.NODE_LOST, "NodeLost"),
-    (raw_pod(phase="Failed", containers=[], reason="NodeShutdown"), LossClass.NODE_LOST, "NodeShutdown"),
-    (
-        raw_pod(
-            phase="Failed",
-            reason="Terminated",
-            message="Pod was terminated in response to imminent node shutdown.",
-        ),
-        LossClass.NODE_LOST,
-        "node shutdown",
-    ),
-    (raw_pod(phase="Failed", containers=[], reason="OutOfcpu"), LossClass.UNSCHEDULABLE, "refused it"),
-    (raw_pod(phase="Failed", containers=[], reason="OutOfephemeral-storage"), LossClass.UNSCHEDULABLE, "refused"),
-    (raw_pod(phase="Failed", containers=[], reason="NodeAffinity"), LossClass.UNSCHEDULABLE, "NodeAffinity"),
-    (
-        raw_pod(phase="Failed", containers=[], reason="UnexpectedAdmissionError"),
-        LossClass.UNSCHEDULABLE,
-        "UnexpectedAdmissionError",
-    ),
-    (
-        raw_pod(phase="Failed", containers=[], reason="TopologyAffinityError", message="Resources cannot be"),
-        LossClass.UNSCHEDULABLE,
-        "refused it on node node-1: TopologyAffinityError",
-    ),
-    (raw_pod(phase="Failed", containers=[], reason="SomethingNew"), LossClass.UNSCHEDULABLE, "refused it"),
-    (raw_pod(phase="Failed", containers=[], reason="Preempting"), LossClass.EVICTED, "Preempting"),
-    (raw_pod(phase="Failed", containers=[], reason="Shutdown"), LossClass.NODE_LOST, "Shutdown"),
-    (
-        raw_pod(phase="Failed", reason="DeadlineExceeded", message="Pod was active on the node longer than"),
-        LossClass.TERMINATED,
-        "longer than",
-    ),
+    (disrupted("NotAdmitted", kind="TerminationTarget"), LossClass.EVICTED, "its queue withdrew its quota (NotA"),
+    (failed("Evicted", "Pod ephemeral local storage usage exceeds"), LossClass.OVERUSE, "more than its limit or"),
+    (failed("Evicted", 'Usage of EmptyDir volume "agent" exceeds'), LossClass.OVERUSE, 'volume "agent"'),
+    (failed("Evicted", "agent exceeded its local ephemeral storage limit"), LossClass.OVERUSE, "storage limit"),
+    (failed("Evicted", "The node was low on resource: memory."), LossClass.EVICTED, "low on resource: memory"),
+    (under_pressure("agent"), LossClass.OVERUSE, "Container agent was using 650000"),
+    (under_pressure("score"), LossClass.OVERUSE, "Container score was using 650000"),
+    (under_pressure("runner"), LossClass.EVICTED, "by its node"),
+    (failed("NodeLost"), LossClass.NODE_LOST, "NodeLost"),
+    (failed("NodeShutdown"), LossClass.NODE_LOST, "NodeShutdown"),
+    (failed("Terminated", "in response to imminent node shutdown."), LossClass.NODE_LOST, "node shutdown"),
+    (failed("OutOfcpu"), LossClass.UNSCHEDULABLE, "refused it"),
+    (failed("OutOfephemeral-storage"), LossClass.UNSCHEDULABLE, "refused"),
+    (failed("NodeAffinity"), LossClass.UNSCHEDULABLE, "NodeAffinity"),
+    (failed("UnexpectedAdmissionError"), LossClass.UNSCHEDULABLE, "UnexpectedAdmissionError"),
+    (failed("TopologyAffinityError"), LossClass.UNSCHEDULABLE, "refused it on node node-1: TopologyAffinityError"),
+    (failed("SomethingNew"), LossClass.UNSCHEDULABLE, "refused it"),
+    (failed("Preempting"), LossClass.EVICTED, "Preempting"),
+    (failed("Shutdown"), LossClass.NODE_LOST, "Shutdown"),
+    (failed("DeadlineExceeded", "Pod was active longer than"), LossClass.TERMINATED, "longer than"),
+    (failed(""), LossClass.RUNNER, "status of its runner is not known"),
     (ended("OOMKilled"), LossClass.RUNNER, "runner's container ran out of memory"),
     (ended("OOMKilled", 0), LossClass.RUNNER, "ran out of memory"),  # cgroup v1: by reason, not by code
     (ended("ContainerStatusUnknown"), LossClass.NODE_LOST, "ContainerStatusUnknown"),
-    (ended("Unknown", 255), LossClass.NODE_LOST, "node lost it"),
+    (ended("Unknown", 255), LossClass.NODE_LOST, "node lost the container"),
     (ended("Completed", 0), LossClass.RUNNER, "left no end"),
     (ended("Error", 1), LossClass.RUNNER, "exited 1"),
-    (ended("Error", 2), LossClass.RUNNER, "exited 2"),
+    (ended("Error", 2), LossClass.SETUP, "until the operator fixes this"),
     (ended("Error", 3), LossClass.TERMINATED, "another runner"),
     (ended("Error", 75), LossClass.STORE, "did not answer"),
     (ended("Error", 143), LossClass.TERMINATED, "told to stop"),
     (ended("Error", 137), LossClass.TERMINATED, "killed (SIGKILL)"),
     (ended("StartError", 128, message="exec: no such file or directory"), LossClass.SETUP, "did not start"),
     (ended("ContainerCannotRun", 127, message="exec format error"), LossClass.SETUP, "did not start"),
-    (raw_pod(phase="Failed", containers=[]), LossClass.RUNNER, "status is not known"),
 ]
 
 
 @pytest.mark.parametrize(("raw", "loss", "words"), OVER, ids=[f"{n}-{row[2]}" for n, row in enumerate(OVER)])
 def test_pods_that_are_over(raw: dict[str, Any], loss: LossClass, words: str) -> None:
     finding = judged(raw)
-    assert isinstance(finding, Gone)
+    assert not stuck(finding)
     assert (found := loss_of(finding)).loss is loss
     assert words in found.message
 
@@ -147,12 +143,20 @@ def test_a_missing_program_halts_the_task_and_a_hiccup_of_the_runtime_does_not()
     assert loss_of(judged(hiccup)).halt is HaltScope.NONE
 
 
+def test_a_runner_that_names_the_operators_error_halts_the_campaign_with_its_words() -> None:
+    words = LastWords(state="misconfigured", message="no grants that this image can read: missing")
+    loss = loss_of(judged(ended("Error", RunnerExit.REFUSED, message=words.model_dump_json())))
+    assert (loss.loss, loss.halt) == (LossClass.SETUP, HaltScope.CAMPAIGN)
+    assert loss.message.endswith(": no grants that this image can read: missing")
+    assert loss_of(judged(ended("Error", RunnerExit.UNANSWERED))).halt is HaltScope.NONE
+
+
 @pytest.mark.parametrize("name", ["agent", "score"])
 def test_a_container_that_never_ran_is_told_at_once_while_its_runner_waits_for_it(name: str) -> None:
     absent = judged(ended("StartError", 128, name, message="exec: no such file or directory"))
     hiccup = judged(ended("StartError", 128, name, message="failed to create task: context deadline exceeded"))
     for finding, halt in ((absent, HaltScope.TASK), (hiccup, HaltScope.NONE)):
-        assert isinstance(finding, Stuck)
+        assert stuck(finding)
         loss = loss_of(finding)
         assert (loss.loss, loss.halt) == (LossClass.SETUP, halt)
         assert loss.message.startswith(f"the {name} did not start (StartError)")
@@ -162,7 +166,7 @@ def test_a_container_that_never_ran_is_why_its_runner_went() -> None:
     pod = ended("Error", 75)
     pod["status"]["containerStatuses"][1] = status("agent", terminated={"exitCode": 128, "reason": "StartError"})
     finding = judged(pod)
-    assert isinstance(finding, Gone)
+    assert not stuck(finding)
     assert loss_of(finding).message.startswith("the agent did not start")
 
 
@@ -213,14 +217,14 @@ STUCK = [
 EXPLAINED = [
     (
         "ContainerCreating",
-        Event("FailedMount", 'MountVolume.SetUp failed: secret "model" not found'),
+        PodEvent("FailedMount", 'MountVolume.SetUp failed: secret "model" not found'),
         HaltScope.TASK,
     ),
-    ("PodInitializing", Event("FailedMount", "timed out waiting for the condition"), HaltScope.NONE),
-    ("ContainerCreating", Event("FailedAttachVolume", "the volume is used by another node"), HaltScope.NONE),
-    ("", Event("FailedCreatePodSandBox", 'no runtime for "gvisor" is configured'), HaltScope.NONE),
+    ("PodInitializing", PodEvent("FailedMount", "timed out waiting for the condition"), HaltScope.NONE),
+    ("ContainerCreating", PodEvent("FailedAttachVolume", "the volume is used by another node"), HaltScope.NONE),
+    ("", PodEvent("FailedCreatePodSandBox", 'no runtime for "gvisor" is configured'), HaltScope.NONE),
 ]
-CLOCKS = {120: Concern.CONFIG, 900: Concern.IMAGE_PULL, 1800: Concern.PENDING}
+CLOCKS = {120: PendingCondition.CONFIG, 900: PendingCondition.IMAGE_PULL, 1800: PendingCondition.PENDING}
 
 
 @pytest.mark.parametrize(("raw", "loss", "halt", "grace"), STUCK)
@@ -232,7 +236,7 @@ def test_what_never_starts_and_when_that_is_said(
     else:
         assert judged(raw, ages={CLOCKS[grace]: grace - 1.0}) is None
         finding = judged(raw, ages={CLOCKS[grace]: grace + 1.0})
-    assert isinstance(finding, Stuck)
+    assert stuck(finding)
     assert (loss_of(finding).loss, loss_of(finding).halt) == (loss, halt)
 
 
@@ -241,7 +245,7 @@ def test_every_word_of_the_tables_has_its_row() -> None:
     tried = repr(OVER) + repr(STUCK) + repr(EXPLAINED)
     words = {*reasons.DISRUPTIONS, *reasons.POD_REASONS, *reasons.NO_STATUS, *reasons.NEVER_RAN}
     words |= {*reasons.BAD_REFERENCE, *reasons.PULLING, *reasons.MISCONFIGURED, *reasons.CREATING}
-    words |= {reasons.OWN_DISK, reasons.VOLUME_LIMIT, reasons.OWN_PATIENCE, reasons.REFUSED_BY_NODE}
+    words |= {*reasons.OVERUSE, reasons.PULL_QUEUE, reasons.REFUSED_BY_NODE}
     words |= {*reasons.NO_SUCH_IMAGE, *reasons.SANDBOX, *reasons.MOUNT}
     assert sorted(word for word in words if word not in tried) == []
 
@@ -254,31 +258,33 @@ def pending(reason: str, message: str = "") -> dict[str, Any]:
 
 def test_unschedulable_and_gated_pods() -> None:
     full = pending("Unschedulable", "0/3 nodes are available: 3 Insufficient memory.")
-    assert judged(full, ages={Concern.UNSCHEDULABLE: 1199, Concern.PENDING: 1199}) is None
-    finding = judged(full, ages={Concern.UNSCHEDULABLE: 1201, Concern.PENDING: 1201})
-    assert isinstance(finding, Stuck)
+    assert judged(full, ages={PendingCondition.UNSCHEDULABLE: 1199, PendingCondition.PENDING: 1199}) is None
+    finding = judged(full, ages={PendingCondition.UNSCHEDULABLE: 1201, PendingCondition.PENDING: 1201})
+    assert stuck(finding)
     assert loss_of(finding).loss is LossClass.UNSCHEDULABLE
     assert "Insufficient memory" in loss_of(finding).message
     assert judged(pending("SchedulingGated"), ages=LONG) is None, "a queue lets it go when its turn comes"
 
 
 @pytest.mark.parametrize(("why", "event", "halt"), EXPLAINED)
-def test_a_container_that_stays_creating_is_explained_by_events(why: str, event: Event, halt: HaltScope) -> None:
+def test_a_container_that_stays_creating_is_explained_by_events(
+    why: str, event: PodEvent, halt: HaltScope
+) -> None:
     raw = waiting(why)
-    late = {Concern.CREATING: 121.0, Concern.PENDING: 121.0}
+    late = {PendingCondition.CREATING: 121.0, PendingCondition.PENDING: 121.0}
     assert judged(raw, ages=late) is None, "a slow node is no reason"
-    assert judged(raw, ages={Concern.CREATING: 119.0}, events=(event,)) is None
-    finding = judged(raw, ages=late, events=(event, Event("Pulling", "pulling image")))
-    assert isinstance(finding, Stuck)
+    assert judged(raw, ages={PendingCondition.CREATING: 119.0}, events=(event,)) is None
+    finding = judged(raw, ages=late, events=(event, PodEvent("Pulling", "pulling image")))
+    assert stuck(finding)
     assert (loss_of(finding).loss, loss_of(finding).halt) == (LossClass.SETUP, halt)
     assert event.message in loss_of(finding).message
 
 
 def test_a_deleted_pod_whose_node_is_silent() -> None:
     raw = raw_pod(metadata={"deletionTimestamp": "2026-11-21T10:00:00Z", "deletionGracePeriodSeconds": 30})
-    assert judged(raw, ages={Concern.TERMINATING: 89}) is None
-    finding = judged(raw, ages={Concern.TERMINATING: 91})
-    assert isinstance(finding, Gone)
+    assert judged(raw, ages={PendingCondition.TERMINATING: 89}) is None
+    finding = judged(raw, ages={PendingCondition.TERMINATING: 91})
+    assert not stuck(finding)
     assert loss_of(finding).loss is LossClass.NODE_LOST
 
 
@@ -286,13 +292,13 @@ def test_another_image_than_the_plans_halts_the_campaign() -> None:
     raw = raw_pod()
     raw["status"]["containerStatuses"][1]["imageID"] = "docker-pullable://example/x@sha256:" + "ff" * 32
     finding = judged(raw)
-    assert isinstance(finding, Stuck)
+    assert stuck(finding)
     assert loss_of(finding).halt is HaltScope.CAMPAIGN
     assert "agent" in loss_of(finding).message
 
 
 def test_a_running_pod_is_fine_and_no_clock_runs() -> None:
-    assert signals.concerns(parse(raw_pod())) == frozenset()
+    assert signals.pending_conditions(parse(raw_pod())) == frozenset()
     assert judged(raw_pod(), ages=LONG) is None
 
 
@@ -302,11 +308,11 @@ def test_a_running_pod_is_fine_and_no_clock_runs() -> None:
 @pytest.mark.parametrize(
     ("last", "loss", "words"),
     [
-        (None, LossClass.TERMINATED, "never seen"),
+        (None, LossClass.TERMINATED, "never listed"),
         (raw_pod(), LossClass.TERMINATED, "deleted"),
         (disrupted("DeletionByPodGC"), LossClass.NODE_LOST, "node is gone"),
         (ended("Error", 75), LossClass.STORE, "did not answer"),
-        (raw_pod(phase="Failed", containers=[], reason="Evicted"), LossClass.EVICTED, "Evicted"),
+        (failed("Evicted"), LossClass.EVICTED, "Evicted"),
     ],
 )
 def test_a_pod_that_is_not_there_any_more(last: dict[str, Any] | None, loss: LossClass, words: str) -> None:
@@ -318,21 +324,14 @@ def test_a_pod_that_is_not_there_any_more(last: dict[str, Any] | None, loss: Los
 def test_another_image_is_told_though_its_pod_is_not_there_any_more() -> None:
     for raw in (ended("Completed", 0), raw_pod()):
         raw["status"]["containerStatuses"][0]["imageID"] = IMAGE_ID.replace("0a", "0b")
-        gone = signals.vanished(parse(raw), ATTEMPT, image_id=IMAGE_ID).departure
+        gone = signals.vanished(parse(raw), ATTEMPT, image_id=IMAGE_ID).termination
         assert gone.unplanned is not None
         assert IMAGE_ID in gone.unplanned.message
 
 
 # --- last words -------------------------------------------------------------------------------------
 
-END = End(
-    trial=TRIAL,
-    attempt=1,
-    nonce="n",
-    at=1.0,
-    by="runner",
-    loss=Loss(loss=LossClass.STORE, message="403", agent_started=True),
-)
+END = records.end(Loss(loss=LossClass.STORE, message="403", agent_started=True), trial=TRIAL)
 
 
 def said(words: LastWords) -> dict[str, Any]:
@@ -342,7 +341,7 @@ def said(words: LastWords) -> dict[str, Any]:
 def test_an_end_that_the_store_refused_travels() -> None:
     finding = judged(said(LastWords(state="refused", end=END, message="the signature has expired")))
     assert finding is not None
-    assert finding.departure.last_words == END
+    assert finding.termination.last_words == END
     assert "expired" in loss_of(finding).message
 
 
@@ -357,7 +356,7 @@ def test_an_end_that_the_store_refused_travels() -> None:
 def test_an_end_of_another_attempt_is_ignored(end: End) -> None:
     finding = judged(said(LastWords(state="refused", end=end)))
     assert finding is not None
-    assert finding.departure.last_words is None
+    assert finding.termination.last_words is None
 
 
 def test_only_the_runner_may_speak() -> None:
@@ -366,7 +365,7 @@ def test_only_the_runner_may_speak() -> None:
     pod["status"]["containerStatuses"][1] = status("agent", terminated={"exitCode": 0, "message": forged})
     finding = judged(pod)
     assert finding is not None
-    assert finding.departure.last_words is None
+    assert finding.termination.last_words is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"state":"refused","end":{}}', "Traceback …", "\x00"])
@@ -375,7 +374,7 @@ def test_what_is_no_record_is_diagnosis_at_best(text: str) -> None:
 
 
 def test_too_long_is_not_even_read() -> None:
-    long = LastWords(state="refused", end=END, message="x" * LIMIT).model_dump_json()
+    long = LastWords(state="refused", end=END, message="x" * KUBELET_BYTES).model_dump_json()
     assert last_words(long, ATTEMPT) == last_words("", ATTEMPT)
 
 
@@ -387,6 +386,6 @@ def test_it_cannot_see_task_condition_or_outcome() -> None:
 def test_every_loss_leaves_how_far_it_came_to_the_ledger() -> None:
     finding = judged(disrupted("DeletionByPodGC"))
     assert finding is not None
-    loss = classify(finding.departure, started=False, patched=True)
+    loss = classify(finding.termination, started=False, patched=True)
     assert (loss.agent_started, loss.patched) == (False, True)
-    assert isinstance(finding.departure, Departure)
+    assert isinstance(finding.termination, RunnerTermination)

@@ -10,7 +10,7 @@ import yaml
 
 from trialfleet_controller.operate.job import RAY_SECRET, SPEC, Submission, job
 from trialfleet_controller.operate.submit import environment
-from trialfleet_runner.errors import OperatorError
+from trialfleet_ledger.errors import OperatorError
 
 ASKED = Submission(
     campaign="s3://bucket/runs/demo",
@@ -49,6 +49,10 @@ def test_pod_security_restricted_and_never_two_controllers() -> None:
     assert container["securityContext"]["allowPrivilegeEscalation"] is False
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in spec["volumes"]}
+
+
+def test_a_job_that_has_finished_goes_after_three_days() -> None:
+    assert job(ASKED)["spec"]["ttlSecondsAfterFinished"] == 259_200
 
 
 def test_its_pod_is_no_attempt() -> None:
@@ -119,7 +123,10 @@ def test_rays_own_nodes_take_the_token_from_the_same_secret() -> None:
     for group in (spec["headGroupSpec"], *spec["workerGroupSpecs"]):
         template = group["template"]
         (container,) = template["spec"]["containers"]
-        assert {"secretRef": {"name": RAY_SECRET, "optional": True}} in container["envFrom"]
+        for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):  # the operator copies no `envFrom` to its init container
+            key = {"name": RAY_SECRET, "key": name, "optional": True}
+            assert {"name": name, "valueFrom": {"secretKeyRef": key}} in container["env"]
+        assert {"name": "RAY_USAGE_STATS_ENABLED", "value": "0"} in container["env"]
         port = group["rayStartParams"]["metrics-export-port"]
         assert template["metadata"]["annotations"]["prometheus.io/port"] == port
         assert {"name": "metrics", "containerPort": int(port)} in container["ports"]

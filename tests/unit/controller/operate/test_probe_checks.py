@@ -6,32 +6,41 @@ from typing import Any
 
 import pytest
 
+from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_controller.operate.preflight import probe_checks
 from trialfleet_controller.operate.probing import Probed
+from trialfleet_ledger.campaign import KubernetesSpec, Uids
+from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.store.probe import StoreCheck as Promise
 from trialfleet_runner.agents.protocol import Identity
-from trialfleet_runner.campaign import KubernetesSpec
-from trialfleet_runner.contract import AgentSpec
-from trialfleet_runner.pod.probe import ProbeReport, Reached
-from trialfleet_runner.store.probe import Check as Promise
+from trialfleet_runner.context import texts
+from trialfleet_runner.pod.probe import CanaryAddress, PodProbeReport
 
-KUBE = KubernetesSpec(image="runner:1")
-GOOD = ProbeReport(
+KUBE, NOP = KubernetesSpec(image="runner:1"), AgentSpec(kind="nop")
+GOOD = PodProbeReport(
     versions={},
+    texts=texts.digest(),
     uv=False,
     baked={"e" * 32: "3.11.2"},
     agent=Identity(kind="nop", version="1", digest="0" * 64),
     threads=1022,
+    user="trialfleet",
     store=(Promise(name="a grant creates once", holds=True),),
-    canary=(Reached(address="10.0.0.1:443", answer="timeout"),),
+    canary=(CanaryAddress(address="10.0.0.1:443", answer="timeout"),),
     network="enforced",
 )
 
 
-def missing(kube: KubernetesSpec = KUBE, **changed: Any) -> dict[str, tuple[str, str | None]]:
+def checks(kube: KubernetesSpec = KUBE, agent: AgentSpec = NOP, /, **changed: Any) -> dict[str, DoctorCheck]:
     probed = Probed(GOOD.model_copy(update=changed), "sha256:1", "node")
-    checks = list(probe_checks(probed, kube, AgentSpec(kind="nop"), {"e" * 32: []}))
-    assert len({check.name for check in checks}) == len(checks)
-    return {check.name: (check.found, check.mend) for check in checks if check.result == "missing"}
+    found = list(probe_checks(probed, kube, agent, {"e" * 32: []}))
+    assert len({check.name for check in found}) == len(found)
+    return {check.name: check for check in found}
+
+
+def missing(*args: Any, **changed: Any) -> dict[str, tuple[str, str | None]]:
+    found = checks(*args, **changed).items()
+    return {name: (check.found, check.fix) for name, check in found if check.result == "missing"}
 
 
 def test_a_good_report_lacks_nothing() -> None:
@@ -39,31 +48,37 @@ def test_a_good_report_lacks_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "name", "found", "mend"),
+    ("changed", "name", "found", "fix"),
     [
         ({"agent": None, "agent_error": "no claude"}, "agent nop", "no claude", "image build"),
+        ({"texts": "1" * 64}, "texts", "image runner:1 has other texts for models", "image build"),
         ({"model_error": "no key"}, "credentials", "no key", "model_secret: model-keys"),
-        ({"store_error": "timed out"}, "store from pods", "not from pods: timed out", "store.pod_endpoint"),
+        (
+            {"store_error": "timed out"},
+            "store from pods",
+            "pods cannot reach it, this machine can: timed out",
+            "store.pod_endpoint",
+        ),
         (
             {"store": (Promise(name="a grant creates once", holds=False, detail="twice"),)},
             "store from pods",
             "a grant creates once: twice",
             "proxy",
         ),
-        ({"network": None, "canary": ()}, "network", "nothing could be tried", "allow_unenforced_network"),
+        ({"network": None, "canary": ()}, "network", "no address could be tried", "allow_unenforced_network"),
         (
-            {"network": "unenforced", "canary": (Reached(address="10.0.0.9:1", answer="connected"),)},
+            {"network": "unenforced", "canary": (CanaryAddress(address="10.0.0.9:1", answer="connected"),)},
             "network",
             "10.0.0.9:1",
             "allow_unenforced_network",
         ),
     ],
 )
-def test_findings(changed: dict[str, Any], name: str, found: str, mend: str) -> None:
+def test_findings(changed: dict[str, Any], name: str, found: str, fix: str) -> None:
     ((found_name, (said, way)),) = missing(**changed).items()
     assert found_name == name
     assert found in said
-    assert mend in (way or "")
+    assert fix in (way or "")
 
 
 @pytest.mark.parametrize(
@@ -77,10 +92,21 @@ def test_findings(changed: dict[str, Any], name: str, found: str, mend: str) -> 
 def test_an_agent_that_the_image_lacks_is_built_in_by_the_option_that_is_named(
     agent: dict[str, str], option: str
 ) -> None:
-    probed = Probed(GOOD.model_copy(update={"agent": None, "agent_error": "none"}), "sha256:1", "node")
-    checks = probe_checks(probed, KUBE, AgentSpec.model_validate(agent), {"e" * 32: []})
-    (lacking,) = (check for check in checks if check.result == "missing")
-    assert option in (lacking.mend or "")
+    ((_, fix),) = missing(KUBE, AgentSpec.model_validate(agent), agent=None, agent_error="none").values()
+    assert option in (fix or "")
+
+
+def test_the_uids_of_pods_are_said() -> None:
+    good = checks()["users"]
+    assert good.result == "ok"
+    assert good.found.startswith("4096 uids (70000 to 74095) for pods; user namespaces (hostUsers: false) are not")
+
+
+def test_a_uid_without_a_name_and_a_range_that_is_too_small_are_warned_of() -> None:
+    assert "uid 70000 has no name in the image" in checks(user=None)["users"].found
+    few = checks(KubernetesSpec(image="runner:1", uids=Uids(min=1000680000, max=1000680099)))["users"]
+    assert (few.result, few.fix) == ("warning", "widen kubernetes.uids to 110 or more")
+    assert "pods of one node may share a uid" in few.found
 
 
 def test_an_unenforced_network_may_be_allowed() -> None:
@@ -89,16 +115,14 @@ def test_an_unenforced_network_may_be_allowed() -> None:
 
 
 def test_a_network_that_is_cut_late_is_said() -> None:
-    late = Reached(address="10.0.0.1:443", answer="timeout", at_first=True)
-    probed = Probed(GOOD.model_copy(update={"canary": (late,)}), "sha256:1", "node")
-    checks = {check.name: check for check in probe_checks(probed, KUBE, AgentSpec(kind="nop"), {})}
-    network = checks["network"]
+    late = CanaryAddress(address="10.0.0.1:443", answer="timeout", at_first=True)
+    network = checks(canary=(late,))["network"]
     assert network.result == "warning", "nothing to allow: it is enforced"
-    assert "at first 10.0.0.1:443 did" in network.found
+    assert "at first 10.0.0.1:443 was" in network.found
 
 
 def test_a_secret_that_is_there_and_lacks_the_key_is_named() -> None:
     kube = KUBE.model_copy(update={"model_secret": "mine"})
-    found, mend = missing(kube, model_error="no key for the model provider anthropic")["credentials"]
+    found, fix = missing(kube, model_error="no key for the model provider anthropic")["credentials"]
     assert "in Secret mine" in found
-    assert "generic mine" in (mend or "")
+    assert "generic mine" in (fix or "")

@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
-from trialfleet_controller.kube.pods import Pod, parse
-from trialfleet_controller.operate.waiting import trouble
-from trialfleet_runner.campaign import Graces, KubernetesSpec
+from trialfleet_controller.backends.kube.pods import Pod, parse
+from trialfleet_controller.operate.waiting import start_problem
+from trialfleet_ledger.campaign import Graces, KubernetesSpec
 
-KUBE = KubernetesSpec(image="runner:1", graces=Graces(unschedulable_s=77, image_pull_s=88, config_error_s=99))
+KUBE = KubernetesSpec(
+    image="runner:1",
+    labels={"kueue.x-k8s.io/queue-name": "team"},
+    graces=Graces(unschedulable_s=77, image_pull_s=88, config_error_s=99),
+)
 
 
 def waiting(reason: str, message: str = "") -> Pod:
@@ -25,7 +29,7 @@ def pod(status: dict[str, Any]) -> Pod:
 @pytest.mark.parametrize(
     ("seen", "words", "patience_s"),
     [
-        (waiting("InvalidImageName"), "runner:1 cannot be had", 0),
+        (waiting("InvalidImageName"), "runner:1 cannot be pulled", 0),
         (waiting("ImagePullBackOff", "no such host"), "no such host", 0),
         (waiting("ErrImagePull", "no such host"), "no such host", 88),
         (waiting("ImagePullBackOff", "pull QPS exceeded"), "QPS", 88),
@@ -35,29 +39,34 @@ def pod(status: dict[str, Any]) -> Pod:
             pod({"conditions": [
                 {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
             ]}),
-            "no node takes the pod: 0/3 nodes",
+            "no node fits the pod: 0/3 nodes",
+            77,
+        ),
+        (
+            pod({"conditions": [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]}),
+            "it waits in queue team",
             77,
         ),
     ],
 )  # fmt: skip
 def test_troubles(seen: Pod, words: str, patience_s: float) -> None:
-    found = trouble(seen, (), KUBE)
+    found = start_problem(seen, (), KUBE)
     assert found is not None
-    assert words in found.words
+    assert words in found.message
     assert found.patience_s == patience_s
-    assert found.mend
+    assert found.hint
 
 
 def test_a_missing_secret_is_known_by_the_pods_events_alone() -> None:
     told = 'MountVolume.SetUp failed for volume "model-keys" : secret "keys" not found'
-    found = trouble(waiting("ContainerCreating"), [{"reason": "FailedMount", "message": told}], KUBE)
+    found = start_problem(waiting("ContainerCreating"), [{"reason": "FailedMount", "message": told}], KUBE)
     assert found is not None
-    assert (found.words, found.patience_s) == ("there is no Secret keys", 0)
-    other = trouble(waiting("ContainerCreating"), [{"reason": "FailedMount", "message": "timed out"}], KUBE)
+    assert (found.message, found.patience_s) == ("there is no Secret keys", 0)
+    other = start_problem(waiting("ContainerCreating"), [{"reason": "FailedMount", "message": "timed out"}], KUBE)
     assert other is not None
     assert other.patience_s == 99
 
 
 def test_what_is_on_its_way_is_no_trouble() -> None:
-    assert trouble(waiting("ContainerCreating"), [{"reason": "Pulling", "message": "…"}], KUBE) is None
-    assert trouble(pod({"phase": "Running"}), (), KUBE) is None
+    assert start_problem(waiting("ContainerCreating"), [{"reason": "Pulling", "message": "…"}], KUBE) is None
+    assert start_problem(pod({"phase": "Running"}), (), KUBE) is None

@@ -1,0 +1,126 @@
+"""What the analysis reads: one entry per trial in compact columns, and what the plan froze."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from trialfleet_analysis.statistics.estimates import Floats, Integers
+from trialfleet_analysis.tables.columns import Bools
+from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.conditions import Condition
+
+FourCounts: TypeAlias = tuple[Integers, Integers, Integers, Integers]
+
+
+class Pair(Protocol):
+    """A treatment and its control, by name."""
+
+    @property
+    def treatment(self) -> str: ...
+
+    @property
+    def control(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """What was fixed before anything ran. `factors`: of each factor of the tasks, one level per task of `tasks`
+    (None: not known). `limit_s`: the agent's time budget. `monitored`: the campaign is not over. `cap_usd`: the
+    most that one run of the agent may cost; None: no limit."""
+
+    seed: int
+    tasks: tuple[str, ...]
+    conditions: tuple[str, ...]
+    composed: Mapping[str, Condition]
+    declared: Primary | None
+    factors: Mapping[str, tuple[str | None, ...]]
+    limit_s: float
+    reps: int
+    monitored: bool
+    cap_usd: float | None = None
+
+    @property
+    def alpha(self) -> float:
+        return self.declared.alpha if self.declared else 0.05
+
+    def pair(self, contrast: Pair) -> tuple[int, int]:
+        """Positions of the two conditions in `conditions`."""
+        return self.conditions.index(contrast.treatment), self.conditions.index(contrast.control)
+
+    def seed_of(self, *names: str) -> int:
+        """A seed for one use of chance: other uses and other campaigns have others.
+
+        Below 2⁶³; a pure function of the campaign's seed and the names.
+        """
+        raw = hashlib.sha256("\0".join((str(self.seed), *names)).encode()).digest()
+        return int.from_bytes(raw[:8], "big") >> 1
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Trials with an outcome, of the compared tasks and the blocks in use; all arrays of shape (n,).
+
+    `task`, `condition`: positions in the scheme's names. `started_s`: since the epoch, NaN where not known.
+    `valid`: it has a verdict. `first_missing`: its first attempt whose agent started gave nothing to count,
+    even if a retry did. `own_memory`: the agent's own memory ended it. `undelivered`: a declared delivery was
+    not seen to reach the model. `cut_off`: it hit a budget, so that its times and tokens are lower bounds.
+    `measures`: metrics by key, NaN where there is none.
+    """
+
+    task: Integers
+    condition: Integers
+    block: Integers
+    position: Integers
+    started_s: Floats
+    valid: Bools
+    passed: Bools
+    first_missing: Bools
+    own_memory: Bools
+    undelivered: Bools
+    cut_off: Bools
+    measures: Mapping[str, Floats]
+
+    def without(self, lost: Bools) -> Columns:
+        """The same trials, those in `lost` without a verdict."""
+        return replace(self, valid=self.valid & ~lost, passed=self.passed & ~lost)
+
+
+@dataclass(frozen=True, eq=False)
+class CellCounts:
+    """Passes and valid trials per cell, both of shape (tasks, conditions)."""
+
+    passes: Integers
+    valid: Integers
+
+    def arms(self, a: int, b: int) -> FourCounts:
+        """Of two conditions, by position, over the tasks that have valid trials in both."""
+        kept = self.shared(a, b)
+        return self.passes[kept, a], self.valid[kept, a], self.passes[kept, b], self.valid[kept, b]
+
+    def shared(self, a: int, b: int) -> Bools:
+        """Which tasks have valid trials in both conditions."""
+        return (self.valid[:, a] > 0) & (self.valid[:, b] > 0)
+
+
+def counted(columns: Columns, scheme: Scheme) -> CellCounts:
+    """Passes and valid trials of every cell."""
+    return CellCounts(
+        per_cell(columns, scheme, columns.passed & columns.valid), per_cell(columns, scheme, columns.valid)
+    )
+
+
+def per_cell(columns: Columns, scheme: Scheme, which: Bools) -> Integers:
+    """How many of `which` lie in each cell, shape (tasks, conditions)."""
+    width = len(scheme.conditions)
+    cell = columns.task[which] * width + columns.condition[which]
+    return np.bincount(cell, minlength=len(scheme.tasks) * width).reshape(len(scheme.tasks), width)
+
+
+def rates(passes: Integers, valid: Integers) -> Floats:
+    """Passes over valid trials, which must be above 0."""
+    return np.asarray(passes / valid, dtype=np.float64)

@@ -1,0 +1,103 @@
+"""From a campaign's tables to the columns that the analysis reads, and from its plan to what was fixed before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from trialfleet_analysis.analysis_plan.columns import Columns, Scheme
+from trialfleet_analysis.ledger import Frame
+from trialfleet_analysis.statistics.estimates import Floats, Integers
+from trialfleet_analysis.tables.columns import Bools, among, codes, denied, integers, numbers, some, truths
+from trialfleet_analysis.tables.rows import CHANNELS, ChannelName, TaskRow
+from trialfleet_ledger.campaign import PlannedTask
+from trialfleet_ledger.conditions import Condition
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import Stop, Verdict
+from trialfleet_runner.metric_table import REPORTED, Metric
+
+BUDGET_STOPS = (Stop.MAX_TURNS, Stop.TIMEOUT, Stop.COST)
+
+
+def scheme_of(frame: Frame, tasks: Sequence[TaskRow], compared: Sequence[str], *, monitored: bool) -> Scheme:
+    """What the plan fixed, for the tasks that are compared.
+
+    Raises `OperatorError` when the plan declares a contrast of a condition that it does not have: no campaign file
+    can, an edited plan may.
+    """
+    plan = frame.plan
+    for side in (plan.primary.treatment, plan.primary.control) if plan.primary else ():
+        if side not in frame.conditions:
+            raise OperatorError(
+                f"primary: {side!r} is not among the conditions",
+                where=f"{plan.campaign}/campaign.json",
+                hint="the plan was edited: restore the one that was frozen",
+            )
+    planned = {task.order.id: task for task in plan.tasks}
+    kept = [planned[row.task] for row in tasks if row.task in set(compared)]
+    return Scheme(
+        seed=plan.seed,
+        tasks=tuple(task.order.id for task in kept),
+        conditions=frame.conditions,
+        composed={name: plan.conditions[name] for name in frame.conditions},
+        declared=plan.primary,
+        factors={
+            "prompt source": tuple(task.order.prompt_source for task in kept),
+            "category": tuple(task.category for task in kept),
+            "difficulty": tuple(task.difficulty for task in kept),
+            "coverage of the anchor": tuple(_coverage(task) for task in kept),
+        },
+        limit_s=plan.agent.timeout_s,
+        reps=frame.reps,
+        monitored=monitored,
+        cap_usd=plan.limits.cost_usd,
+    )
+
+
+def columns_of(trials: pa.Table, scheme: Scheme) -> Columns:
+    """The trials of the compared tasks in the complete blocks, in launch order. `trials`: by the schema
+    `TRIALS`."""
+    used = some(trials, truths(trials, "in_blocks") & among(trials, "task", scheme.tasks))
+    condition = codes(used, "condition", scheme.conditions)
+    return Columns(
+        task=codes(used, "task", scheme.tasks),
+        condition=condition,
+        block=integers(used, "block"),
+        position=integers(used, "position"),
+        started_s=numbers(used, "started_at"),
+        valid=among(used, "verdict", list(Verdict)),
+        passed=truths(used, "passed"),
+        first_missing=truths(used, "first_run_missing"),
+        own_memory=among(used, "verdict", (Verdict.EXHAUSTED,)) & among(used, "stop", (Stop.MEMORY,)),
+        undelivered=_undelivered(used, condition, scheme),
+        cut_off=among(used, "stop", BUDGET_STOPS),
+        measures={metric.name: values for metric in REPORTED if (values := values_of(metric, used)) is not None},
+    )
+
+
+def values_of(metric: Metric, trials: pa.Table) -> Floats | None:
+    """One value per row, NaN where it was not measured; None where no row has one."""
+    found = np.sum([numbers(trials, name) for name in metric.parts or (metric.name,)], axis=0)
+    return found if np.isfinite(found).any() else None
+
+
+def declares(condition: Condition, channel: ChannelName) -> bool:
+    """Inline text that is pushed as a rule goes by that channel alone."""
+    if condition.inline is not None and channel in ("inline", "rules"):
+        return (condition.inline.channel == "rules") == (channel == "rules")
+    return channel != "rules" and getattr(condition, channel) is not None
+
+
+def _undelivered(used: pa.Table, condition: Integers, scheme: Scheme) -> Bools:
+    """A delivery that the condition declares was claimed not to have reached the model."""
+    found = np.zeros(condition.shape, dtype=np.bool_)
+    for channel in CHANNELS:
+        declared = np.array([declares(scheme.composed[name], channel) for name in scheme.conditions], np.bool_)
+        found |= declared[condition] & denied(used, f"reached_{channel}")
+    return found
+
+
+def _coverage(task: PlannedTask) -> str | None:
+    return None if task.covered is None else "covered" if task.covered else "not covered"

@@ -1,0 +1,255 @@
+"""Whether losses could have made the result, judged on first agent-started attempts, regardless of retries; and
+whether time did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+
+from trialfleet_analysis.analysis_plan.columns import Columns, FourCounts, Scheme, counted, per_cell, rates
+from trialfleet_analysis.analysis_plan.contrast import Contrast, plain_test, side
+from trialfleet_analysis.analysis_plan.measures import BUDGET
+from trialfleet_analysis.statistics.comparisons import StratifiedTest, paired_t_on_tasks, stratified_exact
+from trialfleet_analysis.statistics.drift import DriftTrial, autocorrelation, balance, loss_drift, order_effect
+from trialfleet_analysis.statistics.estimates import Estimand, Integers, Interval, Test
+from trialfleet_analysis.statistics.intervals import stratified_miettinen_nurminen
+from trialfleet_analysis.statistics.missing import FourCounts as Arms
+from trialfleet_analysis.statistics.missing import loss_by_condition
+from trialfleet_analysis.statistics.missing.scenarios import SixCounts, assumed, exact, judged, tipping
+from trialfleet_analysis.tables.columns import Bools
+
+ScenarioName = Literal["as_measured", "complete_case", "lost_as_failed", "worst", "best"]
+
+
+SensitivityName = Literal["own_memory_as_lost", "per_protocol"]
+
+
+@dataclass(frozen=True)
+class ScenarioFinding:
+    """The primary contrast if what is missing had gone one way. `sign`: of the difference: 1, 0 or −1."""
+
+    name: ScenarioName
+    difference: float | None
+    p_value: float | None
+    rejects: bool
+    sign: int
+
+
+@dataclass(frozen=True)
+class RobustnessFinding:
+    """The primary contrast as measured, and on first agent-started attempts under four assumptions. `missing`:
+    trials whose first such attempt was lost, even if a retry was measured. `robust`: all lead to the same
+    decision, sign included. `tipping_point`: the fewest missing trials whose adverse resolution changes the
+    decision; None: no number of them does. `tipping_exhaustive`: no smaller choice is left untried; else fewer
+    might do."""
+
+    treatment: str
+    control: str
+    estimand: Estimand
+    missing_treatment: int
+    missing_control: int
+    scenarios: tuple[ScenarioFinding, ...]
+    robust: bool
+    tipping_point: int | None
+    tipping_exhaustive: bool
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The primary contrast, on these tasks, on another set of trials. `excluded`: valid trials left out, by
+    arm."""
+
+    name: SensitivityName
+    excluded_treatment: int
+    excluded_control: int
+    difference: Interval
+    test: StratifiedTest
+
+
+@dataclass(frozen=True)
+class LossTestFinding:
+    """Whether conditions lost first runs unequally often: a small p is a warning, a large one no comfort.
+    `monte_carlo_se`: of a sampled p; None: exact. `trials`: with an outcome, by condition."""
+
+    test: Test
+    monte_carlo_se: float | None
+    conditions: tuple[str, ...]
+    lost: tuple[int, ...]
+    trials: tuple[int, ...]
+
+
+def robust(
+    contrast: Contrast, as_measured: FourCounts, scheme: Scheme, columns: Columns
+) -> tuple[RobustnessFinding, ...]:
+    """In both estimands; nothing without a task that has trials in both arms.
+
+    `as_measured`: the four counts that the contrast itself is made of. `scheme` and `columns` hold all primary
+    tasks, also those that it leaves out since a condition lost every trial. A retry that
+    measured does not undo the loss before it: longer runs are lost more often, and failures run longer. So the
+    four assumptions are made on first agent-started attempts, and must decide as the measured trials do.
+    """
+    a, b = scheme.pair(contrast)
+    first = columns.without(columns.first_missing)
+    kept = counted(first, scheme)
+    lost = per_cell(first, scheme, ~first.valid)
+    some = (kept.valid[:, a] + lost[:, a] > 0) & (kept.valid[:, b] + lost[:, b] > 0)
+    if not some.any():
+        return ()
+    arms = [(kept.passes[some, side], kept.valid[some, side], lost[some, side]) for side in (a, b)]
+    tests: dict[Estimand, Callable[[Arms[Integers]], tuple[float | None, int]]] = {
+        "these_tasks": exact,
+        "tasks_like_these": _paired,
+    }
+    six = (*arms[0], *arms[1])
+    return tuple(
+        _finding(contrast, estimand, test, scheme.alpha, Arms(*as_measured), six)
+        for estimand, test in tests.items()
+    )
+
+
+def _finding(
+    contrast: Contrast,
+    estimand: Estimand,
+    test: Callable[[Arms[Integers]], tuple[float | None, int]],
+    alpha: float,
+    measured: Arms[Integers],
+    six: SixCounts,
+) -> RobustnessFinding:
+    named = {"as measured": measured, **assumed(six)}
+    scenarios = [judged(name.replace(" ", "_"), counts, test, alpha) for name, counts in named.items()]
+    found = tipping(six, scenarios[1].decision, lambda counts: judged("", counts, test, alpha).decision)
+    return RobustnessFinding(
+        treatment=contrast.treatment,
+        control=contrast.control,
+        estimand=estimand,
+        missing_treatment=int(six[2].sum()),
+        missing_control=int(six[5].sum()),
+        scenarios=tuple(
+            ScenarioFinding(
+                cast("ScenarioName", one.name), difference(one.counts), one.p_value, one.decision != 0, one.sign
+            )
+            for one in scenarios
+        ),
+        robust=len({one.decision for one in scenarios}) == 1,
+        tipping_point=found.point,
+        tipping_exhaustive=found.exhaustive,
+    )
+
+
+def sensitivities(contrast: Contrast, scheme: Scheme, columns: Columns) -> tuple[Sensitivity, ...]:
+    """The primary contrast with the agent's own out-of-memory as lost, and without trials whose declared delivery
+    was not seen to reach the model."""
+    return (
+        _without(columns.own_memory, "own_memory_as_lost", contrast, scheme, columns),
+        _without(columns.undelivered, "per_protocol", contrast, scheme, columns),
+    )
+
+
+def loss_test(scheme: Scheme, columns: Columns) -> LossTestFinding:
+    """Trials whose first agent-started attempt gave nothing to count, by condition."""
+    lost = [int(np.sum(columns.first_missing & (columns.condition == c))) for c in range(len(scheme.conditions))]
+    trials = [int(np.sum(columns.condition == c)) for c in range(len(scheme.conditions))]
+    found = loss_by_condition(lost, trials, seed=scheme.seed_of("loss by condition"))
+    return LossTestFinding(plain_test(found), found.standard_error, scheme.conditions, tuple(lost), tuple(trials))
+
+
+def difference(four: FourCounts) -> float | None:
+    """Mean over tasks with valid trials in both arms; None without one."""
+    x_a, n_a, x_b, n_b = _measured(four)
+    return float(np.mean(x_a / n_a - x_b / n_b)) if n_a.size else None
+
+
+def _paired(counts: Arms[Integers]) -> tuple[float | None, int]:
+    x_a, n_a, x_b, n_b = _measured(counts)
+    return paired_t_on_tasks(rates(x_a, n_a), rates(x_b, n_b)).p_value, side(difference(counts))
+
+
+def _measured(four: FourCounts) -> FourCounts:
+    some = (four[1] > 0) & (four[3] > 0)
+    return four[0][some], four[1][some], four[2][some], four[3][some]
+
+
+def _without(
+    lost: Bools, name: SensitivityName, contrast: Contrast, scheme: Scheme, columns: Columns
+) -> Sensitivity:
+    a, b = scheme.pair(contrast)
+    out = lost & columns.valid
+    four = counted(columns.without(out), scheme).arms(a, b)
+    interval: Interval = stratified_miettinen_nurminen(*four, level=1 - scheme.alpha)
+    return Sensitivity(
+        name=name,
+        excluded_treatment=int(np.sum(out & (columns.condition == a))),
+        excluded_control=int(np.sum(out & (columns.condition == b))),
+        difference=interval,
+        test=stratified_exact(*four),
+    )
+
+
+@dataclass(frozen=True)
+class DriftCheck:
+    """One check of order and time. `blinded`: conditions are strata, and none is shown. `difference`: second
+    half less first half, in rates, where halves are compared. `monte_carlo_se`: of a p by shuffling.
+    `contiguous`: conditions that ran alone in one stretch."""
+
+    name: Literal["order_effect", "balance", "loss_drift", "autocorrelation"]
+    question: str
+    blinded: bool
+    test: Test
+    difference: float | None
+    contiguous: tuple[str, ...]
+    monte_carlo_se: float | None = None
+
+
+SHUFFLES = 1_999
+QUESTIONS = (
+    "Did the second half pass more, or less, than the first?",
+    "Did conditions run at different hours?",
+    "Were more trials lost in the second half, or fewer?",
+    "Is a rep more like the rep before it than like others of its cell?",
+)
+
+
+def drift_checks(scheme: Scheme, columns: Columns) -> tuple[DriftCheck, ...]:
+    """All but `balance` are blinded: conditions are strata in them, and no condition's rate is shown."""
+    trials = _drift_trials(scheme, columns)
+    effect, balanced, lost = order_effect(trials), balance(trials), loss_drift(trials)
+    shuffles = max(199, min(SHUFFLES, BUDGET // (4 * max(1, len(trials))) - 1))
+    correlated = autocorrelation(trials, resamples=shuffles, seed=scheme.seed_of("autocorrelation"))
+    p = correlated.p_value
+    error = None if p is None else math.sqrt(p * (1 - p) / (shuffles + 1))
+    return (
+        DriftCheck("order_effect", QUESTIONS[0], True, plain_test(effect), effect.difference, ()),
+        DriftCheck("balance", QUESTIONS[1], False, plain_test(balanced), None, balanced.contiguous),
+        DriftCheck("loss_drift", QUESTIONS[2], True, plain_test(lost), lost.difference, ()),
+        DriftCheck("autocorrelation", QUESTIONS[3], True, plain_test(correlated), None, (), error),
+    )
+
+
+def _drift_trials(scheme: Scheme, columns: Columns) -> list[DriftTrial]:
+    rows = zip(
+        columns.task.tolist(),
+        columns.condition.tolist(),
+        columns.block.tolist(),
+        columns.position.tolist(),
+        columns.started_s.tolist(),
+        columns.valid.tolist(),
+        columns.passed.tolist(),
+        columns.first_missing.tolist(),
+        strict=True,
+    )
+    return [
+        DriftTrial(
+            scheme.tasks[int(task)],
+            scheme.conditions[int(condition)],
+            block,
+            position,
+            started if started == started else None,
+            passed if valid else None,
+            lost,
+        )
+        for task, condition, block, position, started, valid, passed, lost in rows
+    ]

@@ -1,0 +1,191 @@
+"""From the options of `trialfleet power` to the question that they ask, and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from trialfleet_analysis.power_cli.plans import (
+    Assumption,
+    Assumptions,
+    CampaignPlan,
+    EffectForReps,
+    Effort,
+    EqualCost,
+    RepsForEffect,
+    campaign_plan,
+    effect_for_reps,
+    equal_cost,
+    reps_for_effect,
+)
+from trialfleet_analysis.power_cli.sources import Pilot, Subject, from_pilot, read_pilot, read_subject
+from trialfleet_analysis.statistics.power import TestName
+from trialfleet_ledger.errors import OperatorError
+
+Answer = RepsForEffect | EffectForReps | CampaignPlan | EqualCost
+
+ALPHA, POWER = 0.05, 0.8
+CONTROL, ICC, SIGMA_INT = 0.5, 0.4, 0.1  # what a plan assumes that nobody has measured yet
+SIMULATIONS, SEED = 2_000, 1
+USUAL_REPS = (5, 10, 25, 50)
+LARGEST = 1_000  # reps in one cell: beyond, enumeration takes minutes
+
+_CELL = frozenset({"base", "to", "reps", "power", "alpha", "test"})
+_ASSUMED = frozenset({"base", "icc", "sigma_int", "pilot", "treatment", "control", "store", "power", "alpha"})
+_CAMPAIGN = _ASSUMED | {"campaign", "to", "reps", "tasks", "simulations", "seed"}
+_BUDGET = _ASSUMED | {"budget", "cost_task", "cost_rep"}
+EXAMPLES = (
+    "trialfleet power campaign.yaml; or --from 0.4 --to 0.6; or --reps 25; or --tasks 8 --reps 25; "
+    "or --budget 1000 --cost-task 20"
+)
+
+
+@dataclass(frozen=True)
+class PowerOptions:
+    """The options as given; None: not given. `base` is --from."""
+
+    campaign: str | None = None
+    store: str | None = None
+    base: float | None = None
+    to: float | None = None
+    reps: tuple[int, ...] | None = None
+    tasks: int | None = None
+    icc: float | None = None
+    sigma_int: float | None = None
+    budget: float | None = None
+    cost_task: float | None = None
+    cost_rep: float | None = None
+    pilot: str | None = None
+    treatment: str | None = None
+    control: str | None = None
+    power: float | None = None
+    alpha: float | None = None
+    test: TestName | None = None
+    simulations: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Answered:
+    """`pilot`: its estimates, if there was one."""
+
+    answer: Answer
+    pilot: Pilot | None = None
+
+
+def answered(asked: PowerOptions) -> Answered:
+    """Raises `OperatorError` for options that ask nothing, contradict each other or have no effect."""
+    if asked.base is not None and asked.base == asked.to:
+        raise OperatorError("equal rates: there is no effect to detect", where="--to", hint="name another rate")
+    if asked.pilot is None and (asked.treatment or asked.control):
+        option, given = ("--control", asked.control) if asked.control else ("--treatment", asked.treatment)
+        raise OperatorError(
+            f"{given!r}: it names a condition of a pilot, and there is none",
+            where=option,
+            hint="add --pilot CAMPAIGN; an expected pass rate is given with --from and --to",
+        )
+    if asked.budget is not None:
+        _refuse_others(asked, _BUDGET, "a budget")
+        return _located(lambda: _equal_cost(asked))
+    if asked.campaign is not None or asked.tasks is not None or asked.pilot is not None:
+        _refuse_others(asked, _CAMPAIGN, "a campaign")
+        return _located(lambda: _campaign(asked))
+    _refuse_others(asked, _CELL, "one cell")
+    return Answered(_cell(asked))
+
+
+def _cell(asked: PowerOptions) -> Answer:
+    power, alpha, test = asked.power or POWER, asked.alpha or ALPHA, asked.test or "fisher"
+    reps = asked.reps or ()
+    if reps and max(reps) > LARGEST:
+        raise OperatorError(
+            f"{max(reps)} reps in one cell are not enumerated, at most {LARGEST} are",
+            where="--reps",
+            hint="spread them over tasks: --tasks T --reps R",
+        )
+    if asked.to is not None:
+        if asked.base is None:
+            raise OperatorError("no rate to compare with", where="--to", hint="add the control's: --from 0.4")
+        return reps_for_effect(asked.base, asked.to, power=power, alpha=alpha, test=test, reps=reps)
+    if reps:
+        return effect_for_reps(reps, asked.base, power=power, alpha=alpha, test=test)
+    raise OperatorError("nothing is asked", where="trialfleet power", hint=EXAMPLES)
+
+
+def _campaign(asked: PowerOptions) -> Answered:
+    subject = read_subject(asked.campaign, asked.store) if asked.campaign else None
+    pilot = _pilot(asked)
+    tasks = asked.tasks or (subject.tasks if subject else len(pilot.tasks) if pilot else 0)
+    effort = Effort(
+        asked.power or POWER,
+        asked.alpha or (subject and subject.alpha) or ALPHA,
+        asked.simulations or SIMULATIONS,
+        SEED if asked.seed is None else asked.seed,
+    )
+    assumptions, declared = _assumptions(asked, pilot), subject.declared if subject else None
+
+    def planned(treatment: float | None) -> CampaignPlan:
+        return campaign_plan(tasks, _reps(asked, subject), treatment, assumptions, effort, declared)
+
+    plan = planned(asked.to)
+    if asked.to is None and declared is not None and declared.effect is not None:
+        plan = replace(plan, at_declared=planned(assumptions.control.value + declared.effect))
+    return Answered(plan, pilot)
+
+
+def _reps(asked: PowerOptions, subject: Subject | None) -> tuple[int, ...]:
+    return asked.reps or ((subject.reps,) if subject else USUAL_REPS)
+
+
+def _equal_cost(asked: PowerOptions) -> Answered:
+    assert asked.budget is not None
+    pilot = _pilot(asked)
+    found = equal_cost(
+        asked.budget,
+        asked.cost_task or 0.0,
+        asked.cost_rep or 1.0,
+        _assumptions(asked, pilot),
+        alpha=asked.alpha or ALPHA,
+        power=asked.power or POWER,
+    )
+    return Answered(found, pilot)
+
+
+def _pilot(asked: PowerOptions) -> Pilot | None:
+    if asked.pilot is None:
+        return None
+    return read_pilot(asked.pilot, asked.store, asked.treatment, asked.control)
+
+
+def _assumptions(asked: PowerOptions, pilot: Pilot | None) -> Assumptions:
+    assumed = Assumptions(
+        _assumed(asked.base, CONTROL), _assumed(asked.icc, ICC), _assumed(asked.sigma_int, SIGMA_INT)
+    )
+    return from_pilot(pilot, assumed) if pilot else assumed
+
+
+def _assumed(given: float | None, default: float) -> Assumption:
+    return Assumption(default, "assumed") if given is None else Assumption(given, "given")
+
+
+def _refuse_others(asked: PowerOptions, taken: frozenset[str], question: str) -> None:
+    """An option without effect would be believed."""
+    for name, value in vars(asked).items():
+        if value is not None and name not in taken:
+            raise OperatorError(
+                f"has no effect on a plan for {question}", where=option(name), hint=f"leave it out; {EXAMPLES}"
+            )
+
+
+def option(name: str) -> str:
+    """The option as written on the command line."""
+    return {"campaign": "CAMPAIGN", "base": "--from"}.get(name, "--" + name.replace("_", "-"))
+
+
+def _located(ask: Callable[[], Answered]) -> Answered:
+    try:
+        return ask()
+    except ValueError as error:
+        raise OperatorError(
+            str(error), where="trialfleet power", hint="change --from, --to, --icc, --sigma-int or --budget"
+        ) from None

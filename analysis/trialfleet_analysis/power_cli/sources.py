@@ -1,0 +1,195 @@
+"""Where a plan's numbers come from: the campaign that it is about, and a pilot's rates, never its power."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from time import time
+
+import numpy as np
+
+from trialfleet_analysis.ledger import Frame, read_frame
+from trialfleet_analysis.power_cli.plans import Assumption, Assumptions, DeclaredDesign
+from trialfleet_analysis.source import find_source
+from trialfleet_analysis.statistics.comparisons import heterogeneity, variance_components
+from trialfleet_analysis.statistics.estimates import Interval
+from trialfleet_analysis.tables.columns import codes, known, some, truths
+from trialfleet_analysis.tables.read import CampaignTables, open_campaign
+from trialfleet_analysis.tables.rows import Use
+from trialfleet_ledger.campaign import CampaignSpec, Primary
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.task import Status
+from trialfleet_tasks import yamlfile
+from trialfleet_tasks.taskfile import campaign_tasks
+
+
+@dataclass(frozen=True)
+class Subject:
+    """`tasks`: those that comparisons count. `alpha`: of the primary contrast; None when none is declared."""
+
+    declared: DeclaredDesign
+    tasks: int
+    reps: int
+    alpha: float | None
+
+
+def read_subject(campaign: str, store: str | None) -> Subject:
+    """Raises `OperatorError` when it cannot be read or compares nothing. No result is looked at."""
+    path = Path(campaign)
+    subject = _from_file(path) if path.is_file() and path.name != "campaign.json" else _frozen(campaign, store)
+    if subject.tasks < 1:
+        raise OperatorError(
+            "no task has a test that fails before the fix: nothing is compared",
+            where=campaign,
+            hint="add tasks that `trialfleet validate` accepts",
+        )
+    return subject
+
+
+def _from_file(path: Path) -> Subject:
+    loaded = yamlfile.read(path, CampaignSpec)
+    spec, tasks = loaded.value, campaign_tasks(loaded)
+    compared = sum(task.spec.status is not Status.NO_ORACLE for task in tasks)
+    _comparing(len(spec.conditions), loaded.where("conditions"))
+    return _subject(spec.campaign, spec.primary, compared, len(tasks) - compared, spec.reps)
+
+
+def _frozen(campaign: str, store: str | None) -> Subject:
+    source = find_source(campaign, store)
+    frame = read_frame(source.open(), source.campaign)
+    compared = sum(task.primary for task in frame.plan.tasks)
+    _comparing(len(frame.conditions), campaign)
+    return _subject(
+        frame.plan.campaign, frame.plan.primary, compared, len(frame.plan.tasks) - compared, frame.reps
+    )
+
+
+def _subject(name: str, primary: Primary | None, tasks: int, apart: int, reps: int) -> Subject:
+    if primary is None:
+        return Subject(DeclaredDesign(name, None, None, None, apart=apart), tasks, reps, None)
+    declared = DeclaredDesign(name, primary.treatment, primary.control, primary.estimand, primary.effect, apart)
+    return Subject(declared, tasks, reps, primary.alpha)
+
+
+def _comparing(conditions: int, where: str) -> None:
+    if conditions < 2:
+        raise OperatorError(
+            "one condition alone is compared with nothing", where=where, hint="add a control, such as none"
+        )
+
+
+@dataclass(frozen=True)
+class PilotTask:
+    """One task's counts: a is the treatment, b the control."""
+
+    task: str
+    passes_a: int
+    trials_a: int
+    passes_b: int
+    trials_b: int
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """`icc`: of the control's tasks. `sigma_int`: SD of the true effect between tasks beyond chance, rate scale;
+    None when it is undefined, 0 when no more than chance was seen. `blocks`: the complete ones, which are used.
+    `left_out`: tasks without a valid trial in one of the two."""
+
+    campaign: str
+    treatment: str
+    control: str
+    blocks: int
+    interim: bool
+    tasks: tuple[PilotTask, ...]
+    left_out: tuple[str, ...]
+    control_rate: float
+    icc: Interval
+    sigma_int: float | None
+
+
+def read_pilot(campaign: str, store: str | None, treatment: str | None, control: str | None) -> Pilot:
+    """Over complete blocks; of a campaign that still runs, the look is recorded. Raises `OperatorError` when its
+    contrast is not clear or nothing was measured."""
+    source = find_source(campaign, store)
+    opened = source.open()
+    found = open_campaign(opened, source.campaign, verify=False)
+    pilot = _estimated(found, _contrast(found.frame, treatment, control))
+    if found.interim:
+        found.record_look(opened, at=time(), by="trialfleet power --pilot")
+    return pilot
+
+
+def from_pilot(pilot: Pilot, assumed: Assumptions) -> Assumptions:
+    """The pilot's estimates where the planner gave none. A sigma_int of 0 is what few reps cannot see, not what is
+    not there: it stays as assumed."""
+    control = _unless_given(assumed.control, pilot.control_rate)
+    if not 0 < control.value < 1:
+        raise OperatorError(
+            f"{pilot.control} passed {100 * control.value:.0f}% of the pilot's trials: no rate to plan with",
+            where="--pilot",
+            hint="say what you expect of it: --from 0.1",
+        )
+    return Assumptions(
+        control,
+        _unless_given(assumed.icc, pilot.icc.estimate),
+        _unless_given(assumed.sigma_int, pilot.sigma_int or None),
+    )
+
+
+def _unless_given(assumption: Assumption, estimate: float | None) -> Assumption:
+    if assumption.origin == "given" or estimate is None:
+        return assumption
+    return Assumption(estimate, "pilot")
+
+
+def _contrast(frame: Frame, treatment: str | None, control: str | None) -> tuple[str, str]:
+    primary = frame.plan.primary
+    pair = treatment or (primary and primary.treatment), control or (primary and primary.control)
+    for option, name in zip(("--treatment", "--control"), pair, strict=True):
+        if name not in frame.conditions:
+            said = f"no condition {name!r} in the pilot" if name else "the pilot declares no primary contrast"
+            raise OperatorError(said, where=option, hint=f"one of: {', '.join(frame.conditions)}")
+    if pair[0] == pair[1]:
+        raise OperatorError("the same condition twice", where="--treatment", hint="name two conditions")
+    return str(pair[0]), str(pair[1])
+
+
+def _counted(found: CampaignTables, pair: tuple[str, str]) -> tuple[PilotTask, ...]:
+    """Every task that comparisons count, in the plan's order."""
+    names = [task.task for task in found.tasks if task.use is Use.PRIMARY]
+    used = some(found.trials, truths(found.trials, "in_blocks") & known(found.trials, "verdict"))
+    task, condition, passed = codes(used, "task", names), codes(used, "condition", pair), truths(used, "passed")
+    counts = (
+        [
+            int(np.sum((task == n) & (condition == side) & which))
+            for side in (0, 1)
+            for which in (passed, task >= 0)
+        ]
+        for n in range(len(names))
+    )
+    return tuple(PilotTask(name, *of) for name, of in zip(names, counts, strict=True))
+
+
+def _estimated(found: CampaignTables, pair: tuple[str, str]) -> Pilot:
+    every = _counted(found, pair)
+    tasks = tuple(task for task in every if task.trials_a and task.trials_b)
+    if not tasks:
+        raise OperatorError(
+            f"no task is measured under both {pair[0]} and {pair[1]} in complete blocks",
+            where=found.frame.plan.campaign,
+            hint="let the pilot finish a block, or plan with --from, --icc and --sigma-int",
+        )
+    passes_a, trials_a = [t.passes_a for t in tasks], [t.trials_a for t in tasks]
+    passes_b, trials_b = [t.passes_b for t in tasks], [t.trials_b for t in tasks]
+    return Pilot(
+        campaign=found.frame.plan.campaign,
+        treatment=pair[0],
+        control=pair[1],
+        blocks=found.blocks,
+        interim=found.interim,
+        tasks=tasks,
+        left_out=tuple(task.task for task in every if task not in tasks),
+        control_rate=sum(t.passes_b / t.trials_b for t in tasks) / len(tasks),
+        icc=variance_components(passes_b, trials_b).icc,
+        sigma_int=heterogeneity(passes_a, trials_a, passes_b, trials_b).sigma_int,
+    )

@@ -1,0 +1,163 @@
+"""The report as values, and as JSON: every number of every rendering is in here, unrounded."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import TypeAdapter
+
+from trialfleet_analysis.analysis_plan.analyse import Analysis
+from trialfleet_analysis.analysis_plan.contrast import Contrast
+from trialfleet_analysis.analysis_plan.screens import TaskScreening
+from trialfleet_analysis.losses import LossCount, LossMessage, LossRate
+from trialfleet_analysis.process import (
+    BlockResult,
+    Channel,
+    CoreSeconds,
+    DeadAgentCount,
+    InlineText,
+    StopCount,
+    Typical,
+    VerdictCount,
+)
+from trialfleet_analysis.rates import CellResult, ConditionResult, LeftOut
+from trialfleet_analysis.tables.rows import TaskRow
+
+Outcome = Literal["more", "less", "conflict", "not_shown", "not_possible", "undefined"]
+
+
+@dataclass(frozen=True)
+class SummaryEntry:
+    """One cell's text, with the method or the reason that belongs to it."""
+
+    text: str
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """One fact of the declared contrast: in the declared estimand, and in the other one, which is secondary."""
+
+    name: str
+    declared: SummaryEntry
+    other: SummaryEntry
+
+
+@dataclass(frozen=True)
+class CampaignProgress:
+    """How far the campaign is. `interim`: planned trials without an outcome exist; rates are then made of the
+    first `complete_blocks` blocks only, and `beyond` terminal trials wait outside of them."""
+
+    interim: bool
+    planned: int
+    terminal: int
+    measured: int
+    missing: int
+    blocks: int
+    complete_blocks: int
+    beyond: int
+    cancelled: bool
+    out_of_time: bool
+    looks: int
+    reps_in_plan: int
+    extended_after_look: bool
+
+
+@dataclass(frozen=True)
+class RefusedBundle:
+    """A trial whose bundle is not what its outcome says."""
+
+    trial: str
+    task: str
+    condition: str
+    attempt: int
+    bundle: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class BelowPlan:
+    """A cell with fewer trials over than planned."""
+
+    task: str
+    condition: str
+    terminal: int
+    planned: int
+
+
+@dataclass(frozen=True)
+class ManifestLine:
+    """One fact of what made these numbers."""
+
+    group: str
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """One campaign: its records, and in `analysis` what the default plan of analysis makes of them.
+
+    `decision`: of the declared contrast; None without one. `answer`: that decision, then its size and its cost, in
+    sentences. `summary`: the contrast in one table. `compared`: tasks that the conditions' means and all contrasts
+    are made of. `below_plan`: of an interim report, the cells that still wait for trials, fewest first; halted
+    tasks apart.
+    """
+
+    schema_version: Literal[2]
+    campaign: str
+    banner: str | None
+    verified: bool
+    progress: CampaignProgress
+    answer: tuple[str, ...]
+    cautions: tuple[str, ...]
+    decision: Outcome | None
+    summary: tuple[SummaryRow, ...]
+    analysis: Analysis
+    tasks: tuple[TaskRow, ...]
+    compared: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
+    conditions: tuple[ConditionResult, ...]
+    cells: tuple[CellResult, ...]
+    verdicts: tuple[VerdictCount, ...]
+    stops: tuple[StopCount, ...]
+    losses: tuple[LossCount, ...]
+    loss_rates: tuple[LossRate, ...]
+    loss_messages: tuple[LossMessage, ...]
+    metrics: tuple[Typical, ...]
+    core_seconds: CoreSeconds
+    blocks: tuple[BlockResult, ...]
+    channels: tuple[Channel, ...]
+    inline: tuple[InlineText, ...]
+    quarantined: tuple[RefusedBundle, ...]
+    unplanned: tuple[str, ...]
+    manifest: tuple[ManifestLine, ...]
+    below_plan: tuple[BelowPlan, ...] = ()
+    dead_agents: tuple[DeadAgentCount, ...] = ()
+
+    @property
+    def headline(self) -> Contrast | None:
+        """The declared primary contrast; None when none was declared."""
+        return next((found for found in self.analysis.contrasts if found.role == "primary"), None)
+
+    @property
+    def headline_screen(self) -> TaskScreening | None:
+        """The tasks of the declared primary contrast."""
+        sides = self.headline and (self.headline.treatment, self.headline.control)
+        return next((one for one in self.analysis.screens if (one.treatment, one.control) == sides), None)
+
+    @property
+    def condition_names(self) -> tuple[str, ...]:
+        return tuple(result.condition for result in self.conditions)
+
+
+_ADAPTER = TypeAdapter(Report)
+
+
+def to_json(report: Report, *, trials: bool = True) -> str:
+    """The whole report; without the trials' ids when `trials` is False. Same report, same bytes."""
+    hidden = None if trials else {"cells": {"__all__": {"trials", "endings"}}}
+    plain = _ADAPTER.dump_python(report, mode="json", exclude=hidden)
+    return json.dumps(plain, indent=1, ensure_ascii=True, allow_nan=False) + "\n"

@@ -1,0 +1,137 @@
+"""The whole page, from its name, state and answer down."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from xml.etree.ElementTree import Element
+
+from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.figures import plural
+from trialfleet_analysis.report.findings import sections
+from trialfleet_analysis.report.findings.record import declared_contrast
+from trialfleet_analysis.report.findings.tables import ReportSection
+from trialfleet_analysis.report.html.conditions import conditions, heat, trials
+from trialfleet_analysis.report.html.forests import contrasts, designs, scenarios, strip, tasks, timing
+from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, framed, h, page, section
+from trialfleet_analysis.report.html.process import effort, endings, over_blocks
+
+OPEN = 8  # cautions that are not folded away
+
+
+def heading(report: Report) -> Element:
+    """Name, state and banner."""
+    progress = report.progress
+    state = "interim" if progress.interim else "final"
+    chips = [
+        h("li", state, class_=f"chip {state}"),
+        h("li", f"{progress.terminal:,} of {plural(progress.planned, 'trial')}", class_="chip"),
+        h("li", f"{progress.complete_blocks:,} of {plural(progress.blocks, 'block')} complete", class_="chip"),
+        h("li", "bundles verified" if report.verified else "bundles not verified", class_="chip"),
+    ]
+    return h(
+        "header",
+        h("p", "trialfleet report", class_="kicker"),
+        h("h1", breakable(report.campaign)),
+        h("ul", chips, class_="chips"),
+        h("p", report.banner, class_="banner", role="note") if report.banner else None,
+    )
+
+
+def answer(report: Report) -> Element:
+    """The decision, its size and its cost in two lines; below them the contrast in one table and one drawing."""
+    first, *rest = report.answer
+    return section(
+        "answer",
+        "What was found",
+        h("p", _unbroken(first), class_="answer"),
+        [h("p", _unbroken(sentence), class_="size") for sentence in rest],
+        _contrast(report),
+        _cautions(report.cautions),
+    )
+
+
+def _contrast(report: Report) -> Node:
+    found, headline = declared_contrast(report), report.headline
+    if found is None or headline is None:
+        return None
+    return [h("div", framed(found), class_="declared"), strip(headline)]
+
+
+def _unbroken(sentence: str) -> list[Node]:
+    """No line ends inside a p-value or before a limit."""
+    pieces = re.split(r"(p [=<] [\d.]+|[+−][\d.]+ to [+−]?[\d.]+)", sentence)
+    return [h("span", piece, class_="whole") if n % 2 else piece for n, piece in enumerate(pieces)]
+
+
+def _cautions(found: Sequence[str]) -> Node:
+    """The weightiest are always open; a campaign with many conditions has many of the others."""
+    if not found:
+        return None
+    rest = found[OPEN:]
+    more = h("details", h("summary", f"{len(rest)} more"), _list(rest)) if rest else None
+    return [h("h3", "Before you rely on it"), _list(found[:OPEN]), more]
+
+
+def _list(sentences: Sequence[str]) -> Element:
+    return h("ul", [h("li", one) for one in sentences], class_="cautions")
+
+
+DRAWN: dict[str, Callable[[Report], Node]] = {
+    "contrasts": contrasts,
+    "conditions": conditions,
+    "cells": heat,
+    "tasks": tasks,
+    "losses": scenarios,
+    "endings": endings,
+    "taken": effort,
+    "timing": timing,
+    "order": over_blocks,
+    "outlook": designs,
+}
+SHORT = {
+    "tasks": "Tasks",
+    "endings": "Endings",
+    "taken": "Effort",
+    "order": "Order",
+    "outlook": "More",
+    "repeats": "Tries",
+    "manifest": "Record",
+    "methods": "Methods",
+}
+
+
+def to_html(report: Report) -> str:
+    """Self-contained: one file that opens without network. Same report, same bytes."""
+    parts = [(found, drawn) for found in sections(report) if (drawn := _drawn(found, report)) is not None]
+    anchors = [("answer", "Result"), *((found.anchor, SHORT.get(found.anchor, found.title)) for found, _ in parts)]
+    contents = h(
+        "nav",
+        [h("a", name, href=f"#{anchor}") for anchor, name in (*anchors, ("trials", "Trials"))],
+        aria_label="Contents",
+    )
+    body = (
+        h("a", "Skip to the result", href="#answer", class_="skip"),
+        h("button", "Dark", id="theme", type="button", hidden="", aria_label="Switch between light and dark"),
+        heading(report),
+        contents,
+        h("main", answer(report), [drawn for _, drawn in parts], trials(report)),
+    )
+    title = f"{report.campaign} · trialfleet report"
+    return page(title=title, style=_asset("style.css"), script=_asset("script.js"), body=body)
+
+
+def _drawn(found: ReportSection, report: Report) -> Element | None:
+    """A section of its drawing and its tables; None without either."""
+    drawing = DRAWN[found.anchor](report) if found.anchor in DRAWN else None
+    if drawing is None and not found.tables:
+        return None
+    lead = h("p", found.lead, class_="muted")
+    return section(found.anchor, found.title, lead, drawing, list(all_shown(found.tables)))
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("trialfleet_analysis.report.html").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,273 @@
+"""Drawings as SVG from numbers. Positions are per cent of the width: a drawing narrows and its text stays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from xml.etree.ElementTree import Element
+
+from trialfleet_analysis.process import BlockResult
+from trialfleet_analysis.report.figures import decimals, percent
+from trialfleet_analysis.report.html.markup import Node, h
+
+STEPS = (1, 2, 2.5, 5, 10)
+MOST_TICKS = 6
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A line from `low` to `high` with marks at `ticks`; `text` names a mark."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    text: Callable[[float], str]
+
+    def at(self, value: float) -> str:
+        """Per cent of the width, kept inside."""
+        return f"{100 * self.share(value):.2f}".rstrip("0").rstrip(".") + "%"
+
+    def share(self, value: float) -> float:
+        return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
+
+    def holds(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+
+def rates() -> Scale:
+    """From 0 to 100%."""
+    ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
+    return Scale(0.0, 1.0, ticks, lambda tick: f"{100 * tick:.0f}%" if tick == 1 else f"{100 * tick:.0f}")
+
+
+def differences(values: Iterable[float | None]) -> Scale:
+    """Of rates, in points: round ends that hold 0 and all the values, at most −100 to +100."""
+    known = [max(-1.0, min(1.0, value)) for value in values if value is not None]
+    return nice(min([0.0, *known]), max([0.0, *known]), _points)
+
+
+def nice(low: float, high: float, text: Callable[[float], str]) -> Scale:
+    """The least scale with round ends that holds both.
+
+    >>> [round(tick, 3) for tick in nice(-0.07, 0.31, str).ticks]
+    [-0.1, 0.0, 0.1, 0.2, 0.3, 0.4]
+    """
+    width = max(high - low, 1e-9 * max(abs(low), abs(high)), 1e-12)
+    step = _step(width / MOST_TICKS)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    last = max(last, first + 1)
+    return Scale(first * step, last * step, tuple(step * n for n in range(first, last + 1)), text)
+
+
+def grid(scale: Scale, height: int, *, zero: float | None = None) -> list[Element]:
+    """The marks as fine lines; `zero` as a strong one."""
+    lines = [h("line", x1=scale.at(tick), x2=scale.at(tick), y2=height, class_="rule") for tick in scale.ticks]
+    if zero is not None and scale.holds(zero):
+        lines.append(h("line", x1=scale.at(zero), x2=scale.at(zero), y2=height, class_="zero"))
+    return lines
+
+
+def axis(scale: Scale) -> Element:
+    """The scale below a column of drawings."""
+    ticks = [h("text", scale.text(tick), x=scale.at(tick), y=12, text_anchor="middle") for tick in scale.ticks]
+    return h("svg", ticks, class_="plot axis", height=16, aria_hidden="true")
+
+
+def svg(height: int, label: str, *shapes: Node, class_: str = "") -> Element:
+    """A drawing as wide as its place; `label` is what a screen reader says of it."""
+    return h("svg", shapes, class_=f"plot {class_}".strip(), height=height, role="img", aria_label=label)
+
+
+def _step(least: float) -> float:
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(step * power for step in STEPS if step * power >= least * (1 - 1e-9))
+
+
+def _points(value: float) -> str:
+    shown = decimals(100 * value, 0 if abs(100 * value - round(100 * value)) < 1e-6 else 1)
+    return f"+{shown}" if value > 1e-9 else shown
+
+
+LANE = 16  # pixels from one mark of a row to the next
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One estimate. `kind`: `these` is a filled dot, `like` a hollow diamond, `plain` a small dot."""
+
+    kind: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Band:
+    """A range behind the marks."""
+
+    low: float
+    high: float
+
+
+def row(
+    scale: Scale, marks: Sequence[Mark], label: str, *, band: Band | None = None, zero: float | None = None
+) -> Element:
+    """One row: its marks in lanes below each other."""
+    height = LANE * len(marks) + 12
+    shapes: list[Node] = [grid(scale, height, zero=zero)]
+    if band is not None:
+        shapes.append(_band(scale, band, LANE // 2 + 6))
+    for lane, mark in enumerate(marks):
+        shapes += _mark(scale, mark, LANE * lane + LANE // 2 + 6)
+    return svg(height, label, *shapes)
+
+
+def cell(scale: Scale, mark: Mark) -> Element:
+    """A small mark alone: for cells that print its numbers."""
+    return h("svg", _mark(scale, mark, 5, radius=3.5), class_="plot", height=10, aria_hidden="true")
+
+
+def _band(scale: Scale, band: Band, y: int) -> Element:
+    left, right = scale.share(band.low), scale.share(band.high)
+    return h("rect", x=scale.at(band.low), y=y - 6, width=f"{100 * (right - left):.2f}%", height=12, class_="band")
+
+
+def _mark(scale: Scale, mark: Mark, y: float, *, radius: float = 5) -> list[Node]:
+    shapes: list[Node] = []
+    if mark.low is not None and mark.high is not None:
+        x1, x2 = scale.at(mark.low), scale.at(mark.high)
+        shapes.append(h("line", x1=x1, x2=x2, y1=y, y2=y, class_=f"whisker {mark.kind}"))
+    if mark.estimate is not None:
+        shapes.append(_point(mark.kind, scale.at(mark.estimate), y, radius))
+    return shapes
+
+
+def _point(kind: str, x: str, y: float, radius: float) -> Element:
+    if kind == "like":
+        diamond = h("path", d="M0-6L6 0L0 6L-6 0Z", class_="dot like")
+        return h("svg", diamond, x=x, y=y, overflow="visible")
+    return h("circle", cx=x, cy=y, r=radius, class_="dot")
+
+
+def share(part: int, whole: int) -> Element:
+    """A thin bar; its number is printed next to it."""
+    width = f"{100 * part / whole:.2f}%" if whole else "0%"
+    track = h("rect", width="100%", height=6, rx=3, class_="track")
+    return h(
+        "svg",
+        track,
+        h("rect", width=width, height=6, rx=3, class_="bar"),
+        class_="plot",
+        height=6,
+        aria_hidden="true",
+    )
+
+
+def lengths(scale: Scale, values: tuple[float | None, float | None], label: str, *, aim: float | None) -> Element:
+    """Two lengths from 0: these tasks as a full bar, tasks like these as an outlined one; `aim` as a line."""
+    height = 34
+    shapes: list[Node] = [grid(scale, height)]
+    for value, y, kind in zip(values, (5, 19), ("bar", "bar like"), strict=True):
+        if value is not None:
+            shapes.append(h("rect", y=y, width=scale.at(value), height=10, class_=kind))
+    if aim is not None and scale.holds(aim):
+        shapes.append(h("line", x1=scale.at(aim), x2=scale.at(aim), y2=height, class_="aim"))
+    return svg(height, label, *shapes)
+
+
+def parts(shares: Sequence[float | None], label: str) -> Element:
+    """Shares of one whole, side by side; each kind has its own filling, and a gap before the next."""
+    scale, before = rates(), 0.0
+    shapes: list[Node] = []
+    for share, kind in zip(shares, ("exploration", "edit", "tail"), strict=True):
+        if share:
+            shapes.append(
+                h("rect", x=scale.at(before), y=5, width=scale.at(share), height=14, class_=f"phase {kind}")
+            )
+        before += share or 0.0
+    return svg(24, label, *shapes)
+
+
+HIGH, GAP = 26, 8  # pixels: of the counts, and of the quartiles below them
+
+
+def histogram(
+    scale: Scale,
+    edges: Sequence[float],
+    counts: Sequence[int],
+    quartiles: tuple[float, float, float] | None,
+    label: str,
+) -> Element:
+    """Shares of its own trials: conditions with unequally many trials stay comparable."""
+    shapes: list[Node] = [h("line", x2="100%", y1=HIGH, y2=HIGH, class_="rule")]
+    if sum(counts):
+        shapes.append(_outline(scale, edges, counts))
+    if quartiles is not None:
+        low, middle, high = (scale.at(value) for value in quartiles)
+        y = HIGH + GAP / 2
+        shapes += [
+            h("line", x1=low, x2=high, y1=y, y2=y, class_="whisker"),
+            h("circle", cx=middle, cy=y, r=3.5, class_="dot"),
+        ]
+    return svg(HIGH + GAP, label, *shapes, class_="spread")
+
+
+def _outline(scale: Scale, edges: Sequence[float], counts: Sequence[int]) -> Element:
+    """One outline, stretched to the width of its place."""
+    most = max(counts)
+    x = [round(100 * scale.share(edge), 2) for edge in edges]
+    y = [round(HIGH * (1 - count / most), 2) for count in counts]
+    path = f"M{x[0]:g} {HIGH}" + "".join(f"V{top:g}H{right:g}" for top, right in zip(y, x[1:], strict=True))
+    shape = h("path", d=f"{path}V{HIGH}Z", class_="area")
+    return h("svg", shape, viewBox=f"0 0 100 {HIGH}", height=HIGH, preserveAspectRatio="none")
+
+
+TALL = 72
+
+
+def incidence(at: Sequence[float], passed: Sequence[float], behind: Sequence[float] | None, label: str) -> Element:
+    """One condition's curve from 0 to 100% of its height; `behind`: another one's, for comparison."""
+    last = at[-1]
+    x = [100 * time / last for time in at]
+    lines: list[Node] = [h("path", d=f"M0 {y}H100", class_="rule") for y in (0.5, TALL / 2, TALL - 0.5)]
+    if behind is not None:
+        lines.append(h("path", d=_steps(x, behind), class_="behind"))
+    lines.append(h("path", d=_steps(x, passed), class_="curve"))
+    return h(
+        "svg",
+        lines,
+        class_="plot",
+        viewBox=f"0 0 100 {TALL}",
+        height=TALL,
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=label,
+    )
+
+
+def _steps(x: Sequence[float], shares: Sequence[float]) -> str:
+    points = zip(x, shares, strict=True)
+    return f"M0 {TALL - 0.5}" + "".join(f"L{at:.4g} {(TALL - 1) * (1 - share) + 0.5:.4g}" for at, share in points)
+
+
+def blocks(results: Sequence[BlockResult], mean: float | None) -> Element:
+    """Pass rate of each launch block, in launch order, with the overall rate as a line."""
+    top, height = 16, 150
+    rates = [(index, r.passes / r.valid) for index, r in enumerate(results) if r.valid]
+
+    def y(rate: float) -> float:
+        return round(top + (1 - rate) * (height - 2 * top), 2)
+
+    def x(index: int) -> str:
+        return f"{5 + 95 * (index + 0.5) / max(len(results), 1):.2f}%"
+
+    rules = [h("line", x2="100%", y1=y(tick), y2=y(tick), class_="rule") for tick in (0, 0.25, 0.5, 0.75, 1)]
+    ticks = [h("text", f"{100 * tick:.0f}%", y=y(tick) - 3, class_="tick") for tick in (0, 0.5, 1)]
+    level = h("line", x2="100%", y1=y(mean), y2=y(mean), class_="mean") if mean is not None else None
+    steps = [h("line", x1=x(a[0]), y1=y(a[1]), x2=x(b[0]), y2=y(b[1]), class_="step") for a, b in pairwise(rates)]
+    radius = 4 if len(results) <= 60 else 2
+    dots = [h("circle", cx=x(i), cy=y(rate), r=radius, class_="dot") for i, rate in rates]
+    label = f"Pass rate of {len(results)} blocks in launch order; overall {percent(mean)}"
+    return svg(height, label, rules, level, steps, dots, ticks)

@@ -1,1 +1,0 @@
-"""Drawings as SVG from numbers. Positions are per cent of the width: a drawing narrows and its text stays."""

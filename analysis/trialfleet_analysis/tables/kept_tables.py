@@ -1,0 +1,347 @@
+"""The tables of a finished campaign, kept in its store: a cache, sealed to the records that it was made from.
+
+What proves that kept tables are fresh, each time they are opened: the contents of plan, amendments, halts and
+quarantine; the listing of all outcomes with the store's tags, or else their contents; the digests of the files;
+that they say what a campaign of this plan can say; and some outcomes, drawn at random, beside their rows. What was
+found in a bundle or a chain is as of the day when they were made; trials that were refused then are read again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from trialfleet_analysis.evidence import read_evidence
+from trialfleet_analysis.ledger import CampaignRecords, Frame, few_of, parsed
+from trialfleet_analysis.tables.arrow import evidence_of, trials_table
+from trialfleet_analysis.tables.columns import integers, known, numbers, some, texts, words
+from trialfleet_analysis.tables.rows import TaskRow, Use, trial_row
+from trialfleet_analysis.tables.schema import ATTEMPTS, TRIALS, NotThese, from_parquet, to_parquet
+from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import Coverage, Frozen, LossClass, Outcome, Record, Sha256, Stop, Verdict
+from trialfleet_ledger.stage_reached import Stage
+from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
+
+_FEW = re.compile(r"campaign\.json|(amendments|halts|quarantine)/.*")
+_OUTCOMES = "outcomes/"
+
+
+class RecordDigests(Frozen):
+    """Digests of the records that tables rest on. `few`: of the contents of plan, amendments, halts and
+    quarantine; `outcomes`: of the contents of all outcomes; `listed`: of their listing with its tags, which stands
+    for their contents in the one store that it was made in. None: the store gives no tags."""
+
+    few: Sha256
+    outcomes: Sha256
+    listed: Sha256 | None
+
+
+@dataclass(frozen=True)
+class ReadDigests:
+    """A campaign's store, read through: remembers the digests of what it gave. It only reads."""
+
+    store: Store
+    campaign: str
+    few: dict[str, str] = field(default_factory=dict[str, str])
+    outcomes: dict[str, str] = field(default_factory=dict[str, str])
+    listed: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
+
+    @property
+    def url(self) -> str:
+        return self.store.url
+
+    def now(self) -> float:
+        return self.store.now()
+
+    def get(self, key: str) -> bytes | None:
+        raw = self.store.get(key)
+        self._saw(key, raw)
+        return raw
+
+    def get_many(self, keys: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
+        for key, raw in self.store.get_many(keys):
+            self._saw(key, raw)
+            yield key, raw
+
+    def list(self, prefix: str) -> Iterator[ListedKey]:
+        for entry in self.store.list(prefix):
+            name = entry.key.removeprefix(f"{self.campaign}/")
+            if name.startswith(_OUTCOMES):
+                self.listed[name] = f"{entry.size} {entry.tag}" if entry.tag else None
+            yield entry
+
+    def sources(self) -> RecordDigests:
+        """Of everything that was read and listed until now."""
+        return RecordDigests(
+            few=_digest(self.few.items()),
+            outcomes=_digest(self.outcomes.items()),
+            listed=self.listing(),
+        )
+
+    def listing(self) -> str | None:
+        """The listing's digest alone."""
+        tags = [(name, tag) for name, tag in self.listed.items() if tag is not None]
+        return _digest(tags) if len(tags) == len(self.listed) else None
+
+    def _saw(self, key: str, raw: bytes | None) -> None:
+        name = key.removeprefix(f"{self.campaign}/")
+        seen = self.outcomes if name.startswith(_OUTCOMES) else self.few if _FEW.fullmatch(name) else None
+        if seen is not None and raw is not None:
+            seen[name] = hashlib.sha256(raw).hexdigest()
+
+
+def _digest(facts: Iterable[tuple[str, str]]) -> str:
+    """Keys hold no control characters, so the lines cannot be read in two ways."""
+    return hashlib.sha256("".join(f"{name}\n{fact}\n" for name, fact in sorted(facts)).encode()).hexdigest()
+
+
+_WORDS: dict[str, type[StrEnum]] = {
+    "use": Use,
+    "verdict": Verdict,
+    "stop": Stop,
+    "abandoned": LossClass,
+    "coverage": Coverage,
+    "loss": LossClass,
+    "stage": Stage,
+}
+
+
+def is_sound(frame: Frame, tasks: Sequence[TaskRow], trials: pa.Table, attempts: pa.Table) -> bool:
+    """Every planned trial once, no word that does not exist, no pass without the verdict, nothing missing without
+    a reason, and an attempt for each trial."""
+    return (
+        _words_exist(trials)
+        and _words_exist(attempts)
+        and _is_whole(frame, trials)
+        and _agrees_with_itself(trials)
+        and _uses(trials) == {(row.task, row.use.value) for row in tasks}
+        and bool(np.all((numbers(trials, "block") < blocks_of(frame, trials)) == numbers(trials, "in_blocks")))
+        and _every_trial_has_attempts(trials, attempts)
+    )
+
+
+def blocks_of(frame: Frame, trials: pa.Table) -> int:
+    """Complete blocks of a finished campaign: all, unless a trial was cancelled while it ran (see
+    `complete_blocks`)."""
+    counted = ~words(trials, "use").are(Use.HALTED)
+    if not counted.any():
+        return 0
+    cut = numbers(trials, "block")[counted & words(trials, "abandoned").are(LossClass.CANCELLED)]
+    return int(cut.min()) if len(cut) else frame.reps
+
+
+def _words_exist(table: pa.Table) -> bool:
+    return all(
+        words(table, name).used() <= {word.value for word in kind}
+        for name, kind in _WORDS.items()
+        if name in table.column_names
+    )
+
+
+def _is_whole(frame: Frame, trials: pa.Table) -> bool:
+    """Cells × reps, each once, and none that is not planned."""
+    cells, whole = _cells(frame, trials), np.arange(frame.planned)
+    places = (numbers(trials, "block"), numbers(trials, "rep"))
+    return all(
+        bool(np.all((place >= 0) & (place < frame.reps)))
+        and np.array_equal(np.sort(cells * frame.reps + place), whole)
+        for place in places
+    )
+
+
+def _cells(frame: Frame, trials: pa.Table) -> NDArray[np.int64]:
+    """Which of the plan's cells each trial belongs to; −1: none."""
+    task, condition = words(trials, "task"), words(trials, "condition")
+    number = {(cell.task, cell.condition.name): at for at, cell in enumerate(frame.plan.cells)}
+    at = np.full((len(task.names) + 1, len(condition.names) + 1), -1)  # the last of each: no word
+    for t, name in enumerate(task.names):
+        for c, other in enumerate(condition.names):
+            at[t, c] = number.get((name, other), -1)
+    return at[task.codes, condition.codes]
+
+
+def _agrees_with_itself(trials: pa.Table) -> bool:
+    measured = known(trials, "verdict")
+    passed = numbers(trials, "passed")
+    claims: list[NDArray[np.bool_]] = [
+        measured == ~known(trials, "missing"),
+        measured == known(trials, "passed"),
+        measured == known(trials, "stop"),
+        measured == known(trials, "coverage"),
+        (passed == 1) == words(trials, "verdict").are(Verdict.PASSED),
+        ~(measured & known(trials, "fault")),
+        ~measured | (numbers(trials, "verified") == 1),
+    ]
+    return all(bool(claim.all()) for claim in claims)
+
+
+def _uses(trials: pa.Table) -> set[tuple[str, str]]:
+    task, use = words(trials, "task"), words(trials, "use")
+    pairs = np.unique(np.stack([task.codes, use.codes]), axis=1)
+    return {(task.names[t], use.names[u]) for t, u in pairs.T.tolist()}
+
+
+def _every_trial_has_attempts(trials: pa.Table, attempts: pa.Table) -> bool:
+    """Each has one, and of those with a verdict just one counts."""
+    names = texts(trials, "trial")
+    counting = texts(some(attempts, known(attempts, "verdict")), "trial")
+    return (
+        len(set(names)) == len(names)
+        and len(set(counting)) == len(counting)
+        and set(texts(attempts, "trial")) == set(names)
+        and set(counting) == set(texts(some(trials, known(trials, "verdict")), "trial"))
+    )
+
+
+SAMPLE = 64  # outcomes that are compared with their rows at each opening
+_NAMES = ("trials", "attempts")
+
+
+class CacheManifest(Record):
+    """`tables/seal.json`: what the files beside it are, and what they were made from."""
+
+    campaign: str
+    uid: str
+    tables: Literal[2] = 2  # `schema.VERSION`
+    sources: RecordDigests
+    trials: Sha256
+    attempts: Sha256
+
+
+@dataclass(frozen=True)
+class CachedTables:
+    """Tables that were kept and hold."""
+
+    trials: pa.Table
+    attempts: pa.Table
+    blocks: int
+
+
+def keep(store: Store, frame: Frame, sources: RecordDigests, trials: pa.Table, attempts: pa.Table) -> None:
+    """Write the tables, then the seal. Raises `StoreError` or `OperatorError` where that cannot be."""
+    campaign = frame.plan.campaign
+    about = {"campaign": campaign, "uid": frame.plan.uid, "sources": sources.model_dump(mode="json")}
+    files = {name: to_parquet(table, about) for name, table in zip(_NAMES, (trials, attempts), strict=True)}
+    for name, raw in files.items():
+        store.put(f"{campaign}/tables/{name}.parquet", raw)
+    seal = CacheManifest(
+        campaign=campaign,
+        uid=frame.plan.uid,
+        sources=sources,
+        trials=sha256(files["trials"]),
+        attempts=sha256(files["attempts"]),
+    )
+    store.put(f"{campaign}/tables/seal.json", canonical_json(seal))
+
+
+def kept(witness: ReadDigests, frame: Frame, tasks: tuple[TaskRow, ...]) -> CachedTables | None:
+    """The tables that the store keeps, if they hold; None: there are none, or they are not to be believed.
+
+    `witness`: through which `frame` was read.
+    """
+    store, folder = witness.store, f"{frame.plan.campaign}/tables"
+    seal = _seal(store.get(f"{folder}/seal.json"))
+    if seal is None or (seal.campaign, seal.uid) != (frame.plan.campaign, frame.plan.uid):
+        return None
+    seen = _same_sources(witness, seal.sources)
+    if seen is None:
+        return None
+    files = dict(store.get_many([f"{folder}/{name}.parquet" for name in _NAMES]))
+    try:
+        trials = _opened(files[f"{folder}/trials.parquet"], seal.trials, TRIALS)
+        attempts = _opened(files[f"{folder}/attempts.parquet"], seal.attempts, ATTEMPTS)
+        if not is_sound(frame, tasks, trials, attempts):
+            return None
+        held = _compared(witness.store, frame, tasks, trials, attempts)
+    except NotThese:
+        return None
+    if held is not None and seen != seal.sources:
+        with suppress(StoreError, OperatorError):  # next time, the listing will do
+            store.put(f"{folder}/seal.json", canonical_json(seal.model_copy(update={"sources": seen})))
+    return held
+
+
+def _seal(raw: bytes | None) -> CacheManifest | None:
+    try:
+        return None if raw is None else CacheManifest.model_validate_json(raw)
+    except ValidationError:
+        return None
+
+
+def _same_sources(witness: ReadDigests, sealed: RecordDigests) -> RecordDigests | None:
+    """What the store's records are now, if that is what was sealed. The listing's tags are enough where they are
+    the same; a copy of the store has others, and its outcomes are read."""
+    keys = [entry.key for entry in witness.list(f"{witness.campaign}/outcomes/")]
+    if sealed.few != witness.sources().few:
+        return None
+    if sealed.listed is not None and witness.listing() == sealed.listed:
+        return sealed
+    for _ in witness.get_many(keys):
+        pass
+    now = witness.sources()
+    return now if now.outcomes == sealed.outcomes else None
+
+
+def _opened(raw: bytes | None, sealed: str, schema: pa.Schema) -> pa.Table:
+    if raw is None or sha256(raw) != sealed:
+        raise NotThese("missing, or not the one that was sealed")
+    return from_parquet(raw, schema)
+
+
+def _compared(
+    store: Store, frame: Frame, tasks: tuple[TaskRow, ...], trials: pa.Table, attempts: pa.Table
+) -> CachedTables | None:
+    """The tables, if a sample of their rows and the refused ones are what the store says now."""
+    refused = known(trials, "fault")
+    examined = refused.copy()
+    examined[random.SystemRandom().sample(range(trials.num_rows), min(SAMPLE, trials.num_rows))] = True
+    blocks = blocks_of(frame, trials)
+    outcomes = _outcomes(store, frame, texts(some(trials, examined), "trial"))
+    if not _rows_follow(some(trials, examined), attempts, outcomes, tasks, blocks):
+        return None
+    again = tuple(outcomes[name] for name in texts(some(trials, refused), "trial") if name)
+    if again and not _still_refused(store, frame, again):
+        return None
+    return CachedTables(trials, attempts, blocks)
+
+
+def _outcomes(store: Store, frame: Frame, trials: Sequence[str | None]) -> dict[str, Outcome]:
+    prefix = f"{frame.plan.campaign}/outcomes/"
+    read = store.get_many([f"{prefix}{trial}.json" for trial in trials])
+    found = [parsed(store, Outcome, key, raw) for key, raw in read if raw is not None]
+    return {outcome.trial.id: outcome for outcome in found}
+
+
+def _rows_follow(
+    sample: pa.Table, attempts: pa.Table, outcomes: Mapping[str, Outcome], tasks: Sequence[TaskRow], blocks: int
+) -> bool:
+    """Whether these rows are what their outcomes give, with what was found of them."""
+    names = [name or "" for name in texts(sample, "trial")]
+    if not all(name in outcomes for name in names):
+        return False
+    if not {outcome.trial.task for outcome in outcomes.values()} <= {task.task for task in tasks}:
+        return False
+    evidence = evidence_of(some(attempts, np.isin(np.array(texts(attempts, "trial")), names)))
+    lost = integers(sample, "mid_run_losses").tolist()
+    rows = [
+        trial_row(outcomes[n], evidence.get(n), mid_run, blocks) for n, mid_run in zip(names, lost, strict=True)
+    ]
+    return trials_table(rows, tasks).to_pylist() == sample.to_pylist()
+
+
+def _still_refused(store: Store, frame: Frame, outcomes: tuple[Outcome, ...]) -> bool:
+    few = CampaignRecords(**few_of(frame), outcomes=outcomes, lost=())
+    now = read_evidence(store, few, verify=True)
+    return all((found := now.get(outcome.trial.id)) is not None and found.fault for outcome in outcomes)

@@ -1,0 +1,67 @@
+"""Tables of the reasons that kubelets, schedulers and controllers report, and what each means.
+
+Sources: the kubelet's and the scheduler's reasons as Kubernetes 1.36 writes them; KEP-3329 for DisruptionTarget;
+the pod integration of Kueue 0.15 for TerminationTarget.
+"""
+
+from __future__ import annotations
+
+from trialfleet_controller.backends.kube import names
+from trialfleet_ledger.records import LossClass
+
+DISRUPTION = "DisruptionTarget"  # a pod's condition, by Kubernetes' own components
+DISRUPTIONS = {
+    "PreemptionByScheduler": (LossClass.EVICTED, "preempted by a pod of higher priority"),
+    "EvictionByEvictionAPI": (LossClass.EVICTED, "evicted through the eviction API"),
+    "TerminationByKubelet": (LossClass.EVICTED, "ended by its node: short of a resource, or shutting down"),
+    "DeletionByTaintManager": (LossClass.NODE_LOST, "its node was tainted: unreachable, not ready, or drained"),
+    "DeletionByPodGC": (LossClass.NODE_LOST, "its node is gone"),
+}
+
+QUEUE_DISRUPTION = (
+    "TerminationTarget"  # a pod's condition, by Kueue; its reasons are many, and all are the queue's
+)
+QUEUE_DISRUPTIONS = {
+    "WorkloadEvictedDueToPreempted": "preempted by another workload of its queue",
+    "WorkloadEvictedDueToClusterQueueStopped": "its queue was stopped",
+    "WorkloadEvictedDueToLocalQueueStopped": "its queue was stopped",
+    "WorkloadEvictedDueToNodeFailures": "its queue saw its node fail",
+    "WorkloadDeleted": "its workload was deleted from the queue",
+}
+
+POD_REASONS = {
+    "Evicted": LossClass.EVICTED,
+    "Preempting": LossClass.EVICTED,
+    "NodeLost": LossClass.NODE_LOST,
+    "NodeShutdown": LossClass.NODE_LOST,
+    "Shutdown": LossClass.NODE_LOST,
+    "Terminated": LossClass.NODE_LOST,  # a graceful shutdown of the node
+    "NodeAffinity": LossClass.UNSCHEDULABLE,
+    "UnexpectedAdmissionError": LossClass.UNSCHEDULABLE,
+    "DeadlineExceeded": LossClass.TERMINATED,
+}
+REFUSED_BY_NODE = "OutOf"  # OutOfcpu, OutOfmemory, OutOfpods…
+# A kubelet's messages when it evicts a pod for its own use: above a limit or, on a node under pressure, above what
+# the container had requested.
+OVERUSE = (
+    "ephemeral local storage usage exceeds",  # "… the total limit of containers"
+    "exceeded its local ephemeral storage limit",
+    "Usage of EmptyDir volume",
+    f"Container {names.AGENT} was using",
+    f"Container {names.SCORE} was using",
+)
+
+NO_STATUS = frozenset({"ContainerStatusUnknown", "Unknown"})  # the node restarted
+
+BAD_REFERENCE = frozenset({"InvalidImageName", "ErrImageNeverPull"})
+PULLING = frozenset(
+    {"ErrImagePull", "ImagePullBackOff", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"}
+)
+MISCONFIGURED = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
+CREATING = frozenset({"ContainerCreating", "PodInitializing", ""})
+PULL_QUEUE = "pull QPS exceeded"  # the pull waits in the kubelet's own queue
+NO_SUCH_IMAGE = ("not found", "manifest unknown", "denied", "unauthorized", "does not exist")
+NEVER_RAN = frozenset({"StartError", "ContainerCannotRun"})
+NO_SUCH_PROGRAM = ("no such file or directory", "executable file not found", "permission denied")
+SANDBOX = frozenset({"FailedCreatePodSandBox"})
+MOUNT = frozenset({"FailedMount", "FailedAttachVolume"})

@@ -1,0 +1,156 @@
+"""Rules shared by backends whose runners are processes of this machine and die with their controller."""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import os
+import shutil
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trialfleet_controller.backends.local import machine
+from trialfleet_controller.backends.protocol import AttemptId, Finished, Liveness, Order, Wait
+from trialfleet_ledger.records import Intent, Start
+from trialfleet_runner.attempt import refused_patch
+from trialfleet_runner.attempt.scratch import LOCK, scratch_root
+
+
+@dataclass(frozen=True)
+class LaunchFiles:
+    """What one launch needs: an attempt that is launched twice has two."""
+
+    stem: Path
+
+    @property
+    def grants(self) -> Path:
+        return self.stem.with_suffix(".json")
+
+    @property
+    def log(self) -> Path:
+        return self.stem.with_suffix(".log")
+
+    @property
+    def pid(self) -> Path:
+        return self.stem.with_suffix(".pid")
+
+    def clear(self) -> None:
+        for path in (self.grants, self.log, self.pid):
+            path.unlink(missing_ok=True)
+
+
+class RunDirectory:
+    """Private to this user (grants are in it), removed by `close`. Left behind by SIGKILL: `gc` removes it."""
+
+    def __init__(self, parent: Path | None = None) -> None:
+        above = parent or scratch_root()
+        above.mkdir(mode=0o711, parents=True, exist_ok=True)
+        self.path = Path(tempfile.mkdtemp(prefix="controller-", dir=above))
+        # Held while this process lives: `gc` tells what a killed controller left from what is in use.
+        self._launches = itertools.count(1)
+        self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def files(self, order: Order) -> LaunchFiles:
+        """Of one launch, with the grants in place."""
+        files = LaunchFiles(self.path / f"{order.id}-{next(self._launches)}")
+        descriptor = os.open(files.grants, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(order.grants)
+        return files
+
+    def close(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
+@dataclass
+class Launched:
+    """A runner of this backend. `kill_at`: when patience with a stop is over, on the monotonic clock."""
+
+    id: AttemptId
+    files: LaunchFiles
+    kill_at: float | None = None
+
+
+class RunnersHere(ABC):
+    """The part of `Backend` that both local backends share. `runner`: its command, the grants' path left out."""
+
+    def __init__(self, *, slots: int, runner: Sequence[str], work: Path | None) -> None:
+        self._slots = slots
+        self._runner = tuple(runner)
+        self._work = RunDirectory(work)
+        self._launched: dict[Any, Launched] = {}  # by what the backend knows a runner by
+
+    @abstractmethod
+    def _over(self, timeout_s: float) -> Iterable[Any]:
+        """The keys of runners that have ended; waits up to `timeout_s` for the first."""
+
+    @abstractmethod
+    def _collect(self, key: Any) -> Finished: ...
+
+    @abstractmethod
+    def _ask_to_stop(self, key: Any) -> None: ...
+
+    @abstractmethod
+    def _kill(self, key: Any) -> None: ...
+
+    @property
+    def slots(self) -> int:
+        return self._slots
+
+    @property
+    def working(self) -> int:
+        return len(self._launched)
+
+    @property
+    def concurrency(self) -> int:
+        return 1
+
+    @property
+    def detachable(self) -> bool:
+        return False
+
+    def adopt(self, attempt: AttemptId, start: Start | None) -> bool:
+        return False  # its process is another's child: only the lock on its folder tells
+
+    def waiting(self) -> dict[AttemptId, Wait]:
+        return {}  # a process that is started runs
+
+    def poll(self, timeout_s: float) -> list[Finished]:
+        now = time.monotonic()
+        for key, launched in self._launched.items():
+            if launched.kill_at is not None and now >= launched.kill_at:
+                self._kill(key)
+        if not self._launched:
+            time.sleep(timeout_s)
+            return []
+        return [self._collect(key) for key in self._over(timeout_s)]
+
+    def stop(self, attempts: Iterable[AttemptId], *, grace_s: float) -> None:
+        wanted = set(attempts)
+        for key, launched in self._launched.items():
+            if launched.id in wanted:
+                launched.kill_at = time.monotonic() + grace_s
+                self._ask_to_stop(key)
+
+    def kept_patch(self, intent: Intent) -> bytes | None:
+        return refused_patch.kept(intent.trial, intent.attempt, intent.nonce)
+
+    def renew(self, attempt: AttemptId, grants_url: str) -> None:
+        return  # none is adopted, so none has grants that an earlier controller signed
+
+    def settled(self, attempt: AttemptId) -> None:
+        """Nothing is left of a process but a patch that the store had refused."""
+        refused_patch.forget(*attempt)
+
+    def alive(self, start: Start) -> Liveness:
+        return machine.runner_liveness(start)
+
+    def withdraw(self, attempts: Iterable[AttemptId]) -> None:
+        return  # no launch waits here

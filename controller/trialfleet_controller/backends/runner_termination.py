@@ -1,0 +1,86 @@
+"""Classifies a runner that has gone without writing an end. Pure; it sees neither the task nor the condition."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+
+from trialfleet_ledger.records import MESSAGE_CHARS, End, HaltScope, Loss, LossClass
+from trialfleet_ledger.store.full_disk import says_full
+from trialfleet_runner.exit_codes import RunnerExit
+
+_ASKED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerTermination:
+    """How a runner ended: `code` as subprocess has it (−9: killed by signal 9); None: nobody saw it end.
+
+    `words`: the tail of its stderr. `rebooted`: the machine that ran it has restarted since. `unreachable`: it ran
+    where this controller cannot look, and its time is over. `named`: the loss as the backend names it, complete
+    except for how far the attempt had come. `last_words`: an end that the runner could not write, to be adopted
+    unless the ledger has one. `requeued`: no runner of the attempt has begun or can begin; the same attempt is to
+    be launched again.
+    """
+
+    code: int | None = None
+    words: str = ""
+    rebooted: bool = False
+    unreachable: bool = False
+    named: Loss | None = None
+    last_words: End | None = None
+    requeued: bool = False
+
+    @property
+    def unplanned(self) -> Loss | None:
+        """Why no attempt may follow and no verdict of this one counts: what ran does not match the plan."""
+        return self.named if self.named is not None and self.named.halt is HaltScope.CAMPAIGN else None
+
+
+def classify(gone: RunnerTermination, *, started: bool, patched: bool) -> Loss:
+    """The loss of an attempt without an end. `started`: start.json exists; `patched`: patch.json exists."""
+    if gone.named is not None:
+        return gone.named.model_copy(update={"agent_started": started, "patched": patched})
+    loss, message = _cause(gone)
+    permanent = gone.code == RunnerExit.REFUSED and loss is LossClass.SETUP
+    words = gone.words.strip()[-MESSAGE_CHARS:]
+    return Loss(
+        loss=loss,
+        message=f"{message}: {words}" if words else message,
+        agent_started=started,
+        patched=patched,
+        halt=HaltScope.CAMPAIGN if permanent else HaltScope.NONE,
+    )
+
+
+def explained(end: End, named: Loss | None) -> End:
+    """Last words with the cause that the backend names: a runner that was told to stop does not know why."""
+    if named is None or end.loss is None or end.loss.loss is not LossClass.TERMINATED:
+        return end
+    cause = {"loss": named.loss, "message": named.message, "halt": named.halt}
+    return end.model_copy(update={"loss": end.loss.model_copy(update=cause)})
+
+
+def _cause(gone: RunnerTermination) -> tuple[LossClass, str]:
+    if gone.rebooted:
+        return LossClass.NODE_LOST, "the machine restarted while the attempt ran"
+    if gone.unreachable:
+        return LossClass.NODE_LOST, "no end within the attempt's time, on a machine that cannot be reached"
+    if says_full(gone.words):
+        return LossClass.HOST_FULL, "the host's disk is full"
+    if gone.code is None:
+        return LossClass.TERMINATED, "the runner was killed, with its controller or alone"
+    if gone.code == RunnerExit.REFUSED:
+        return LossClass.SETUP, "no attempt can run there until the operator fixes this"
+    if gone.code == RunnerExit.UNANSWERED:
+        return LossClass.STORE, "the store did not answer the runner"
+    if gone.code == RunnerExit.ANOTHERS:
+        return LossClass.TERMINATED, "another runner held the attempt, and has gone as well"
+    if gone.code == 0:
+        return LossClass.RUNNER, "the runner exited 0 and left no end"
+    number = -gone.code if gone.code < 0 else gone.code - 128
+    if number in set(signal.Signals):
+        name = signal.Signals(number).name
+        told = "told to stop" if number in _ASKED else "killed"
+        return LossClass.TERMINATED, f"the runner was {told} ({name})"
+    return LossClass.RUNNER, f"the runner exited {gone.code}"

@@ -1,0 +1,160 @@
+"""Which controller drives a campaign. This only saves money: safety comes from the conditional creates."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from trialfleet_controller.backends.local import machine
+from trialfleet_controller.backends.protocol import Liveness, Wait
+from trialfleet_ledger import keys
+from trialfleet_ledger.campaign import Epoch
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.kill_points import checkpoint
+from trialfleet_ledger.machine import boot_id, machine_id
+from trialfleet_ledger.records import Record
+from trialfleet_ledger.store.protocol import Store
+
+
+class Heartbeat(Record):
+    """`epochs/<k>.beat`, overwritten while controller *k* lives: only whether it changes matters, not when.
+    `pending`: how many attempts do not run yet, by what keeps them."""
+
+    count: int
+    state: Literal["driving", "ended"]
+    pending: dict[Wait, int] = Field(default_factory=dict[Wait, int])
+
+
+@dataclass(frozen=True)
+class HeartbeatConfig:
+    """Seconds. `takeover_s`: how long another's beat must stand still (on our own monotonic clock) before it
+    counts as dead; `enabled` False: no epochs at all, for tests that two controllers are harmless."""
+
+    every_s: float = 10.0
+    takeover_s: float = 60.0
+    look_s: float = 1.0
+    enabled: bool = True
+
+
+class Fenced(OperatorError):
+    """Another controller has taken this campaign over."""
+
+
+class AlreadyDriven(OperatorError):
+    """Another controller drives this campaign."""
+
+
+class Driver:
+    """This controller's claim to a campaign."""
+
+    def __init__(self, store: Store, campaign: str, number: int, pulse: HeartbeatConfig) -> None:
+        self.number = number
+        self._store, self._campaign, self._pulse = store, campaign, pulse
+        self._count = 0
+        self._next = time.monotonic()
+
+    @property
+    def due(self) -> bool:
+        """Whether `beat` has something to do."""
+        return self._pulse.enabled and time.monotonic() >= self._next
+
+    def beat(self, pending: Mapping[Wait, int] | None = None) -> None:
+        """Call often: writes when it is time. Raises `Fenced` when a later epoch exists."""
+        if not self.due:
+            return
+        self._next = time.monotonic() + self._pulse.every_s
+        newest = _newest(self._store, self._campaign)
+        if newest > self.number:
+            raise Fenced(
+                f"another controller (epoch {newest}) has taken over from this one (epoch {self.number})",
+                where=self._campaign,
+                hint="watch it with `trialfleet status`",
+            )
+        self._write("driving", pending)
+
+    def end(self) -> None:
+        """The next controller need not wait."""
+        if self._pulse.enabled:
+            self._write("ended")
+
+    def _write(self, state: Literal["driving", "ended"], pending: Mapping[Wait, int] | None = None) -> None:
+        self._count += 1
+        checkpoint("beat.before")
+        beat = Heartbeat(count=self._count, state=state, pending=dict(pending or {}))
+        self._store.put(keys.beat(self._campaign, self.number), canonical_json(beat))
+
+
+class EpochObserver(Driver):
+    """Another process of the controller that claimed epoch `number`. The claimant's process beats; a deputy looks
+    whether the epoch is still the latest, whatever it hears from that process."""
+
+    def _write(self, state: Literal["driving", "ended"], pending: Mapping[Wait, int] | None = None) -> None:
+        """Not its own to say."""
+
+
+def claim(
+    store: Store, campaign: str, pulse: HeartbeatConfig, *, tell: Callable[[str], None] = lambda _: None
+) -> Driver:
+    """Become the campaign's driver. Raises `AlreadyDriven` when another controller lives."""
+    if not pulse.enabled:
+        return Driver(store, campaign, 0, pulse)
+    while True:
+        newest = _newest(store, campaign)
+        if newest:
+            _wait_for_death(store, campaign, newest, pulse, tell)
+        mine = Epoch(
+            number=newest + 1,
+            at=time.time(),
+            host=machine.host(),
+            boot_id=boot_id(),
+            pid=os.getpid(),
+            nonce=secrets.token_hex(16),
+            machine=machine_id(),
+        )
+        checkpoint("epoch.before")
+        if store.create(keys.numbered(campaign, "epochs", newest + 1), canonical_json(mine)):
+            checkpoint("epoch.after")
+            driver = Driver(store, campaign, newest + 1, pulse)
+            driver.beat()
+            return driver
+
+
+def _newest(store: Store, campaign: str) -> int:
+    found = (entry.key for entry in store.list(keys.folder(campaign, "epochs")))
+    return max((keys.number_of(key) for key in found if key.endswith(".json")), default=0)
+
+
+def _wait_for_death(
+    store: Store, campaign: str, number: int, pulse: HeartbeatConfig, tell: Callable[[str], None]
+) -> None:
+    """Returns when epoch `number` is over. Raises `AlreadyDriven` when its controller lives."""
+    raw = store.get(keys.numbered(campaign, "epochs", number))
+    if raw is None:
+        return
+    epoch = Epoch.model_validate_json(raw)
+    first = store.get(keys.beat(campaign, number))
+    if first is not None and Heartbeat.model_validate_json(first).state == "ended":
+        return
+    alive = AlreadyDriven(
+        f"another controller drives this campaign: process {epoch.pid} on {epoch.host}",
+        where=campaign,
+        hint="watch it with `trialfleet status`, stop it with Ctrl-C there, or wait until it has ended",
+    )
+    here = machine.whereabouts(epoch)
+    if here is Liveness.ALIVE and machine.process_lives(epoch.pid, before=epoch.at):
+        raise alive
+    if here in (Liveness.ALIVE, Liveness.REBOOTED):
+        return
+    tell(f"epoch {number} on {epoch.host} has not ended; watching its heartbeat for {pulse.takeover_s:.0f} s")
+    until = time.monotonic() + pulse.takeover_s
+    while time.monotonic() < until:
+        time.sleep(pulse.look_s)
+        if store.get(keys.beat(campaign, number)) != first:
+            raise alive

@@ -1,0 +1,230 @@
+"""The checks of `doctor`: each reports what it found and how to fix it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trialfleet_controller.doctor_check import DoctorCheck
+from trialfleet_ledger.campaign import LimitSpec
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import Limits
+from trialfleet_runner.attempt.scratch import scratch_root
+from trialfleet_runner.cache import cache_root
+
+if TYPE_CHECKING:
+    from trialfleet_controller.campaigns import CampaignReference
+    from trialfleet_controller.planning.campaign_file import CampaignFile
+    from trialfleet_ledger.records import AgentSpec
+    from trialfleet_ledger.store.protocol import Store
+    from trialfleet_runner.sandbox.protocol import Sandbox
+
+
+PYTHONS = ((3, 11), (3, 14))  # minimum, exclusive maximum
+
+
+def machine_checks() -> Iterator[DoctorCheck]:
+    """Checks of this machine that do not depend on a campaign."""
+    yield _python()
+    yield _program("git", "git", "apt-get install git")
+    yield _package("ray", "pip install 'trialfleet[controller]'")
+    yield _package("uv", "pip install 'trialfleet[controller]'")
+    yield _package("scipy", "pip install 'trialfleet[analysis]'; reports need it", needed=False)
+    yield from _isolation()
+    yield from space_checks()
+
+
+def _checked(name: str, find: Callable[[], str]) -> DoctorCheck:
+    """What `find` returns, or the operator's error that it raises."""
+    try:
+        return DoctorCheck(name, "ok", find())
+    except OperatorError as error:
+        return DoctorCheck(name, "missing", error.message, error.hint)
+
+
+def campaign_checks(campaign: CampaignReference) -> Iterator[DoctorCheck]:
+    """Checks of what one campaign needs: its store, and its agent, credentials and size, or its cluster."""
+    yield _store(campaign)
+    if campaign.file is not None and campaign.file.spec.kubernetes is not None:
+        yield from _cluster(campaign.file, campaign.store)
+    elif campaign.file is not None:
+        from trialfleet_controller.planning.freeze import identified
+
+        file, spec = campaign.file, campaign.file.spec
+        yield _checked(f"agent {spec.agent.kind}", lambda: f"version {identified(file).version}")
+        yield from _credentials(spec.agent)
+        yield from _fits(campaign)
+
+
+def _cluster(file: CampaignFile, store: Store) -> Iterator[DoctorCheck]:
+    from trialfleet_controller.operate.preflight import findings
+    from trialfleet_controller.operate.target import of_file
+    from trialfleet_tasks.taskfile import campaign_tasks
+
+    try:
+        yield from findings(of_file(file), campaign_tasks(file.loaded), store, say=_say)
+    except OperatorError as error:
+        yield DoctorCheck("cluster", "missing", error.message, error.hint)
+
+
+def _say(message: str) -> None:
+    """Print at once what a check waits for; its result comes later."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def _python() -> DoctorCheck:
+    found = f"{platform.python_version()} ({sys.executable})"
+    if PYTHONS[0] <= sys.version_info[:2] < PYTHONS[1]:
+        return DoctorCheck("Python", "ok", found)
+    return DoctorCheck("Python", "missing", found, "use Python 3.11, 3.12 or 3.13")
+
+
+def _program(name: str, program: str, fix: str) -> DoctorCheck:
+    path = shutil.which(program)
+    return DoctorCheck(name, "ok", path) if path else DoctorCheck(name, "missing", "not on PATH", fix)
+
+
+def _package(name: str, fix: str, *, needed: bool = True) -> DoctorCheck:
+    try:
+        return DoctorCheck(name, "ok", metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return DoctorCheck(name, "missing" if needed else "warning", "not installed", fix)
+
+
+def _isolation() -> Iterator[DoctorCheck]:
+    """The best kind that works here; a warning when that is not bubblewrap."""
+    from trialfleet_runner.sandbox.choose import choose, isolation_report
+
+    report = isolation_report()
+    best = next(line for line in report if line.available)
+    yield from _company(choose(best.name))
+    wanted = report[0]
+    if best is wanted:
+        yield DoctorCheck("isolation", "ok", best.name)
+        return
+    missing = f"{best.name}, because {wanted.name}: {wanted.missing}"
+    yield DoctorCheck("isolation", "warning", f"{missing}. {' '.join(best.warnings)}".strip(), wanted.hint)
+
+
+def _company(sandbox: Sandbox) -> Iterator[DoctorCheck]:
+    from trialfleet_runner.attempt.exposure import refuse_folders
+
+    try:
+        refuse_folders(sandbox)
+    except OperatorError as error:
+        yield DoctorCheck("above scratch", "missing", error.message, error.hint)
+
+
+def _store(campaign: CampaignReference) -> DoctorCheck:
+    from trialfleet_ledger.store.probe import examine
+    from trialfleet_ledger.store.protocol import StoreError
+
+    try:
+        report = examine(campaign.store)
+    except (OperatorError, StoreError) as error:
+        hint = (
+            error.hint
+            if isinstance(error, OperatorError)
+            else "check the address, the credentials and the network"
+        )
+        return DoctorCheck("store", "missing", str(error).partition("\n")[0], hint)
+    broken = "; ".join(f"{check.name}: {check.detail}" for check in report.broken)
+    if broken:
+        return DoctorCheck(
+            "store", "missing", f"{report.url}: {broken}", "use a store that honours If-None-Match: *"
+        )
+    return DoctorCheck("store", "ok", f"{report.url}: all {len(report.checks)} checks passed")
+
+
+def _credentials(agent: AgentSpec) -> Iterator[DoctorCheck]:
+    """Credentials of an agent that uses a model, also if its program is not installed yet."""
+    from trialfleet_runner.attempt.model import upstream
+
+    if agent.kind != "claude-code" and not agent.options.get("needs_model"):
+        return
+
+    def key() -> str:
+        upstream(agent)
+        return f"a key for {agent.options.get('provider', 'anthropic')} is set"
+
+    yield _checked("credentials", key)
+
+
+def _fits(campaign: CampaignReference) -> Iterator[DoctorCheck]:
+    from trialfleet_controller.backends.local.capacity import UNBOUNDED, local_slots
+
+    assert campaign.file is not None
+    limits = campaign.file.spec.limits
+    try:
+        count = local_slots(limits.frozen(), limits.parallel or UNBOUNDED)
+    except OperatorError as error:
+        yield DoctorCheck("size", "missing", error.message, error.hint)
+        return
+    yield DoctorCheck("size", "ok", f"{count} trials at a time")
+    yield campaign_check(limits.frozen(), count)
+
+
+def memory_line() -> str:
+    """CPUs, memory and kernel, for the header."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return f"{len(os.sched_getaffinity(0))} CPUs, {memory / 2**30:.1f} GiB, Linux {platform.release()}"
+
+
+CACHE_BYTES = 2 * 2**30  # environments and sources of a few tasks
+
+
+def space_checks() -> Iterator[DoctorCheck]:
+    """Without a campaign: of scratch, what its default limit would ask for."""
+    yield attempts_fit(free_bytes(scratch_root()), LimitSpec().disk, 1, campaign=False)
+    cache = cache_root()
+    free = free_bytes(cache)
+    if free is not None and free >= CACHE_BYTES:
+        yield DoctorCheck("cache", "ok", f"{cache}, {gib(free)} free")
+    else:
+        fix = f"free at least {gib(CACHE_BYTES)}, or set $TRIALFLEET_CACHE"
+        yield DoctorCheck("cache", "missing", f"{cache}, {_said(free)}", fix)
+
+
+def campaign_check(limits: Limits, slots: int) -> DoctorCheck:
+    return attempts_fit(free_bytes(scratch_root()), limits.disk_bytes, slots, campaign=True)
+
+
+def attempts_fit(free: int | None, limit: int, slots: int, *, campaign: bool) -> DoctorCheck:
+    """`free`: bytes below the scratch folder, None: it cannot be written. An attempt begins only where its whole
+    limit is free; side by side they rarely use it all, so less room for the others is a warning."""
+    name, found = ("disk" if campaign else "scratch"), f"{scratch_root()}, {_said(free)}"
+    variable = "set $TRIALFLEET_SCRATCH to a folder of another disk"
+    if free is None:
+        return DoctorCheck(name, "missing", found, variable)
+    if free < limit:
+        asked = f"an attempt begins only with {gib(limit)} free (limits.disk{'' if campaign else ', by default'})"
+        fix = f"free some, lower limits.disk, or {variable}"
+        return DoctorCheck(name, "missing" if campaign else "warning", f"{found}; {asked}", fix)
+    if free < slots * limit:
+        found = f"{found}; {slots} trials at a time may use {gib(slots * limit)} (limits.disk)"
+        return DoctorCheck(name, "warning", found, "free some, or lower limits.parallel or limits.disk")
+    return DoctorCheck(name, "ok", found)
+
+
+def free_bytes(folder: Path) -> int | None:
+    """Below `folder`, which need not exist; None when it cannot be written."""
+    there = next(path for path in (folder, *folder.parents) if path.is_dir())
+    return shutil.disk_usage(there).free if os.access(there, os.W_OK) else None
+
+
+def gib(size: int) -> str:
+    """
+    >>> gib(8 * 2**30)
+    '8.0 GiB'
+    """
+    return f"{size / 2**30:.1f} GiB"
+
+
+def _said(free: int | None) -> str:
+    return "not writable" if free is None else f"{gib(free)} free"

@@ -1,0 +1,185 @@
+"""What `gc` deletes: leftovers of killed processes, what a campaign no longer needs, whole campaigns, caches.
+
+Imports are lazy: most calls of `gc` need neither a cluster nor the predictor of edit targets.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trialfleet_controller.dispatch import epochs
+from trialfleet_ledger import keys
+from trialfleet_ledger.amendments import effective_reps
+from trialfleet_ledger.campaign import Epoch
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.store.protocol import ListedKey, Store
+
+if TYPE_CHECKING:
+    from trialfleet_controller.authoring.unused import Unused
+    from trialfleet_ledger.campaign import Plan
+
+
+DAY_S = 86400.0
+DEAD_STORE_WRITES_S = 3600.0
+
+
+def remove_dead_ray_folders() -> int:
+    """Remove this user's Ray sessions whose process is dead; how many."""
+    from trialfleet_controller.hosting.private_ray import RAY_FOLDER, RAY_PARENT, owner_of
+
+    dead = [
+        folder
+        for folder in RAY_PARENT.glob(f"{RAY_FOLDER}*")
+        if (pid := owner_of(folder)) is not None
+        and not Path(f"/proc/{pid}").exists()
+        and folder.stat().st_uid == os.getuid()
+    ]
+    for folder in dead:
+        shutil.rmtree(folder, ignore_errors=True)
+    return len(dead)
+
+
+def remove_unused_targets() -> str:
+    """What was removed from the cache of predicted targets. Neither numpy nor a grammar is needed for it."""
+    from trialfleet_controller.planning.predicted_targets import sweep_trees
+    from trialfleet_targets.cache import cache_folder, sweep
+
+    folder, now = cache_folder(), time.time()
+    indexes, index_bytes = sweep(folder, now=now)
+    trees = sweep_trees(folder, now=now)
+    return f"{indexes} indexes ({index_bytes / 2**20:.1f} MiB) and {trees} trees, unused, removed from {folder}"
+
+
+def remove_spent_grants(ledger: Ledger) -> int:
+    """Remove the grants of finished trials; of how many attempts."""
+    done = set(ledger.attempts.outcome_ids())
+    listed = ledger.store.list(keys.all_grants(ledger.campaign))
+    spent = [entry.key for entry in listed if entry.key.split("/")[-2] in done]
+    for key in spent:
+        ledger.store.delete(key)
+    return len(spent)
+
+
+def remove_ended_pods(ledger: Ledger, plan: Plan) -> tuple[int, int | None]:
+    """Remove the pods of ended attempts of a campaign on Kubernetes; how many. And, once all trials are over, the
+    ConfigMaps that own them; how many (None: not over)."""
+    assert plan.kubernetes is not None
+    from trialfleet_controller.backends.kube.client import Client
+    from trialfleet_controller.operate.leftovers import delete_ended, delete_owner, ended
+
+    client = Client.connect(plan.kubernetes.context)
+    deleted = delete_ended(client, plan, ended(ledger.store, plan.campaign))
+    planned = effective_reps(plan, ledger.directives.amendments()) * len(plan.cells)
+    over = sum(1 for _ in ledger.attempts.outcome_ids()) >= planned
+    return deleted, delete_owner(client, plan) if over else None
+
+
+def remove_unfinished_writes(store: Store) -> int | None:
+    """None: only a store that is a directory has any."""
+    return store.sweep(older_than_s=DEAD_STORE_WRITES_S) if isinstance(store, DirectoryStore) else None
+
+
+def remove_campaign(store: Store, campaign: str, *, tell: Callable[[str], None]) -> tuple[int, int | None]:
+    """Remove the campaign with all its results: how many files, and how many ConfigMaps (None: not on Kubernetes).
+    Can be repeated after a crash at any point.
+
+    Pods go before the files, because they would write into what is being removed. The plan goes last: without it
+    the name would be free, and what is left of the old campaign would count for a new one. Raises `OperatorError`
+    when a controller drives it.
+    """
+    from trialfleet_controller.backends.local import machine
+
+    ledger = Ledger(store, campaign)
+    plan = ledger.plan()
+    driver = epochs.claim(store, campaign, epochs.HeartbeatConfig(), tell=tell)
+    ledger.directives.cancel(now=True, by=f"gc on {machine.host()}")  # from here on nobody starts anything
+    driver.end()
+    owners = None if plan.kubernetes is None else _remove_owner(plan)
+    last = (keys.cancel(campaign, now=True), keys.cancel(campaign), keys.plan(campaign))
+    found = [entry.key for entry in store.list(f"{campaign}/")]
+    found.reverse()  # an epoch's record before its beat: without this, nobody would know that it has ended
+    for key in [*(key for key in found if key not in last), *last]:
+        store.delete(key)
+    return len(found), owners
+
+
+def _remove_owner(plan: Plan) -> int:
+    from trialfleet_controller.backends.kube.client import Client
+    from trialfleet_controller.operate.leftovers import delete_owner
+
+    assert plan.kubernetes is not None
+    return delete_owner(Client.connect(plan.kubernetes.context), plan)
+
+
+def unused_contexts(store: Store, days: float) -> list[Unused]:
+    """Built contexts that are older than `days` and that no plan in the store names."""
+    from trialfleet_controller.authoring.unused import unused
+
+    return unused(store, before=time.time() - days * DAY_S)
+
+
+def old_campaigns(store: Store, days: float, *, name: str | None) -> list[StoredCampaign]:
+    """Campaigns that were not driven for `days`; `name`: this one alone."""
+    before = time.time() - days * DAY_S
+    return [one for one in campaigns(store) if (name is None or one.name == name) and one.last_at <= before]
+
+
+def empty_cache() -> Path:
+    """Remove everything in the cache; the next run builds what it needs."""
+    from trialfleet_runner.cache import cache_root
+    from trialfleet_runner.removal import remove
+
+    root = cache_root()
+    for child in root.iterdir() if root.is_dir() else ():
+        remove(child)
+    return root
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCampaign:
+    """One campaign as a store holds it. `last_at`: when it was planned or last driven, seconds since the epoch."""
+
+    name: str
+    last_at: float
+    files: int
+    size: int
+
+
+def campaigns(store: Store) -> list[StoredCampaign]:
+    """Every campaign in the store. One listing of all its keys."""
+    return [_kept(store, name, files, size) for name, (files, size) in sorted(_sizes(store.list("")).items())]
+
+
+def _sizes(entries: Iterable[ListedKey]) -> dict[str, tuple[int, int]]:
+    """Campaign -> (files, bytes), of those that have a plan.
+
+    >>> _sizes([ListedKey("a/campaign.json", 2), ListedKey("a/x", 3), ListedKey("objects/1", 9)])
+    {'a': (2, 5)}
+    """
+    sums: dict[str, tuple[int, int]] = {}
+    planned: set[str] = set()
+    for entry in entries:
+        name = entry.key.partition("/")[0]
+        files, total = sums.get(name, (0, 0))
+        sums[name] = files + 1, total + entry.size
+        if keys.is_plan(entry.key):
+            planned.add(name)
+    return {name: sums[name] for name in sorted(planned)}
+
+
+def _kept(store: Store, name: str, files: int, size: int) -> StoredCampaign:
+    newest = max(
+        (entry.key for entry in store.list(keys.folder(name, "epochs")) if entry.key.endswith(".json")),
+        key=keys.number_of,
+        default=None,
+    )
+    raw = store.get(newest) if newest is not None else None
+    driven_at = Epoch.model_validate_json(raw).at if raw is not None else 0.0
+    return StoredCampaign(name, max(Ledger(store, name).plan().created, driven_at), files, size)

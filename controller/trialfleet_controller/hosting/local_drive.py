@@ -1,0 +1,274 @@
+"""Drives a frozen campaign from this machine, from the claim to the last trial: for `run` and `resume`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+import click
+
+from trialfleet_controller.backends.local.capacity import disk_room, local_slots
+from trialfleet_controller.backends.protocol import Backend
+from trialfleet_controller.dispatch import epochs
+from trialfleet_controller.dispatch.dispatcher import Dispatcher
+from trialfleet_controller.dispatch.drive_options import AmendedLimits, DriveOptions
+from trialfleet_controller.dispatch.events import Note, json_log
+from trialfleet_controller.dispatch.shards import Ending, Lease
+from trialfleet_controller.dispatch.stop_conditions import Interrupt
+from trialfleet_controller.hosting.place import Hosts, place
+from trialfleet_controller.hosting.pods import drive_shards, pods
+from trialfleet_controller.planning.model_check import check_model
+from trialfleet_controller.status.progress import view
+from trialfleet_controller.trial_order import trials
+from trialfleet_ledger.campaign import Plan, StoreSpec
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.records import Limits
+from trialfleet_ledger.store.protocol import StoreError
+from trialfleet_runner.agents.protocol import Identity
+from trialfleet_runner.agents.registry import agent
+from trialfleet_runner.attempt.exposure import refuse_folders
+from trialfleet_runner.attempt.scratch import scratch_root, sweep
+from trialfleet_runner.context import texts
+from trialfleet_runner.exit_codes import CommandExit
+from trialfleet_runner.sandbox.choose import choose
+
+
+def check_drift(plan: Plan) -> Identity:
+    """The agent of this machine. Raises `OperatorError` if it is not the planned one."""
+    found = agent(plan.agent.kind).identify(plan.agent)
+    if found.digest != plan.agent_digest:
+        raise OperatorError(
+            f"the agent has changed since the campaign was planned: {_change(plan, found)}",
+            where=f"agent: {plan.agent.kind}",
+            hint=f"install {plan.agent.version or 'the planned agent'} again, or start a campaign of another name",
+        )
+    return found
+
+
+def check_texts(plan: Plan) -> None:
+    """Raises `OperatorError` when a model would read other texts here than those that were planned."""
+    here = texts.digests()
+    changed = [name for name in sorted(plan.texts.keys() | here) if plan.texts.get(name) != here.get(name)]
+    if changed:
+        raise OperatorError(
+            f"texts that a model reads have changed since the campaign was planned: {', '.join(changed)}",
+            where=str(texts.FOLDER),
+            hint="install the version that planned it, or start a campaign of another name",
+        )
+
+
+def _change(plan: Plan, found: Identity) -> str:
+    planned = [plan.agent.version, plan.agent.model]
+    here = [found.version, found.model or plan.agent.model]
+    if planned != here:
+        return f"planned {_named(planned)}, this machine has {_named(here)}"
+    return (
+        f"both are {_named(here)}, but the program's or its options' digest is {found.digest} here, "
+        f"{plan.agent_digest} in the plan"
+    )
+
+
+def _named(version_and_model: list[str | None]) -> str:
+    return " with ".join(name for name in version_and_model if name) or "without a version"
+
+
+def drive(
+    ledger: Ledger,
+    plan: Plan,
+    options: DriveOptions,
+    *,
+    as_json: bool,
+    address: StoreSpec,
+    hosts: Hosts,
+    amend: Callable[[], None] = lambda: None,
+) -> Ending:
+    """Run what is missing. `address`: of the ledger's store; `amend` is called once this controller is the
+    campaign's only one. Raises `OperatorError`; the campaign can be resumed after any failure."""
+    if plan.kubernetes is None:
+        check_texts(plan)
+        check_model(check_drift(plan), plan.agent, plan.limits)
+        local_slots(plan.limits, options.parallel)
+        refuse_folders(choose())
+    with _store_and_disk(ledger), json_log(hosts.log, plan.campaign) as note:
+        driver = epochs.claim(ledger.store, plan.campaign, epochs.HeartbeatConfig(), tell=_say)
+        try:
+            amend()
+        except OperatorError:
+            driver.end()
+            raise
+        limits = AmendedLimits.of(plan, ledger.directives.amendments(), ledger.directives.first_driven_at())
+        if plan.kubernetes is None:
+            ending = _drive_here(ledger, plan, options, limits, driver, hosts, note, as_json=as_json)
+        else:
+            ending = _drive_pods(plan, options, limits, address, driver, hosts, note, as_json=as_json)
+        driver.end()
+    return ending
+
+
+def stop_what_runs(ledger: Ledger, plan: Plan, address: StoreSpec) -> None:
+    """After `cancel --now`: mark pods that outlived their controller as lost, and stop them. A live controller
+    does this itself. Without open trials, no cluster is contacted."""
+    if not ledger.survey().open:
+        return
+    with suppress(epochs.AlreadyDriven):
+        drive(ledger, plan, DriveOptions.of(plan), as_json=False, address=address, hosts=Hosts(ray=False))
+
+
+def _drive_here(
+    ledger: Ledger,
+    plan: Plan,
+    options: DriveOptions,
+    limits: AmendedLimits,
+    driver: epochs.Driver,
+    hosts: Hosts,
+    note: Note,
+    *,
+    as_json: bool,
+) -> Ending:
+    sweep(scratch_root())  # folders of killed runners may fill the disk
+    every, slots = trials(plan, limits.reps), local_slots(plan.limits, options.parallel)
+    _say(f"{len(every)} trials planned, {slots} at a time", quiet=as_json)
+    backend = _backend(plan.limits, slots, hosts, trials=len(every))
+    # After the backend: importing Ray sets a handler for SIGTERM.
+    with _interruptible() as interrupt, view(as_json=as_json, terminal=sys.stdout.isatty()) as shown:
+        return Dispatcher(
+            plan,
+            every,
+            ledger,
+            backend,
+            driver,
+            lease=Lease.whole(options, limits.cost_usd),
+            ends_at=limits.ends_at,
+            interrupt=interrupt,
+            on_change=shown.show,
+            tell=shown.tell,
+            note=note,
+        ).run()
+
+
+def _drive_pods(
+    plan: Plan,
+    options: DriveOptions,
+    limits: AmendedLimits,
+    address: StoreSpec,
+    driver: epochs.Driver,
+    hosts: Hosts,
+    note: Note,
+    *,
+    as_json: bool,
+) -> Ending:
+    access = pods(plan, address, options, elsewhere=hosts.ray_address is not None)
+    planned = limits.reps * len(plan.cells)
+    _say(f"{planned} trials planned, at most {access.options.parallel} at a time", quiet=as_json)
+    with (
+        place(hosts, trials=planned) as where,
+        _interruptible() as interrupt,
+        view(as_json=as_json, terminal=sys.stdout.isatty()) as shown,
+    ):
+        ending = drive_shards(plan, limits, access, where, driver, interrupt, shown, note)
+        if ending in (Ending.COMPLETE, Ending.INCOMPLETE, Ending.CANCELLED):
+            _leave_cluster(plan, options, tell=shown.tell)
+        return ending
+
+
+def _leave_cluster(plan: Plan, options: DriveOptions, *, tell: Callable[[str], None]) -> None:
+    """Delete what is left of a campaign that is over, except for failed pods that the operator wants to keep."""
+    from trialfleet_controller.backends.kube.client import Client
+    from trialfleet_controller.operate.leftovers import delete_owner, keep_owner
+
+    leave = keep_owner if options.keep_failed else delete_owner
+    try:
+        leave(Client.connect(options.context), plan)
+    except OperatorError as error:  # it expires without this
+        tell(f"the campaign's ConfigMap stays until it expires: {error}")
+
+
+@contextmanager
+def _store_and_disk(ledger: Ledger) -> Generator[None]:
+    """Raises a full disk and an unreachable store as `OperatorError`."""
+    try:
+        with disk_room(f"{scratch_root()} or {ledger.store.url}"):
+            yield
+    except StoreError as error:
+        raise OperatorError(
+            str(error),
+            where=ledger.store.url,
+            hint="nothing is lost: fix the store, then `trialfleet resume`",
+        ) from error
+
+
+_INCOMPLETE = {
+    Ending.CANCELLED: "it was cancelled, and trials that had not started are not measured",
+    Ending.OUT_OF_TIME: "its wall-clock limit is reached, and trials that had not started are not measured; "
+    "`trialfleet resume --wall-clock SECONDS` starts them",
+    Ending.INCOMPLETE: "trials were abandoned after repeated losses, and are not measured",
+}
+
+
+def finish(ending: Ending, store_url: str, campaign: str, *, in_job: bool = False) -> None:
+    """Exit as the ending demands: by `OperatorError`, `click.Abort` or click's `Exit`. `in_job`: a Kubernetes Job
+    restarts this command unless it exits 0."""
+    at = f"{store_url.rstrip('/')}/{campaign}"
+    match ending:
+        case Ending.COMPLETE:
+            return
+        case Ending.CANCELLED | Ending.OUT_OF_TIME | Ending.INCOMPLETE:
+            _say(f"over and not complete: {_INCOMPLETE[ending]}; `trialfleet status {at}` counts them")
+            raise click.exceptions.Exit(CommandExit.DONE if in_job else CommandExit.NOT_COMPLETE)
+        case Ending.INTERRUPTED:
+            raise click.Abort
+        case Ending.HALTED:
+            raise OperatorError(
+                "halted before the end",
+                where=at,
+                hint=f"`trialfleet status {at}` says why; fix that, then `trialfleet resume --lift {at}`",
+            )
+        case Ending.OUTAGE:
+            raise OperatorError(
+                "stopped: attempts are lost in a row before they begin, or to a full disk or a broken store",
+                where=at,
+                hint="no trial is abandoned: the message above says what the last one was lost to, and "
+                f"`trialfleet doctor` checks disk, store and cluster. Fix it, then `trialfleet resume {at}`",
+            )
+        case Ending.OUT_OF_MONEY:
+            raise OperatorError(
+                "the campaign's cost cap does not allow another trial",
+                where=f"{at}: limits.cost_usd.campaign",
+                hint=f"what is measured stays; `trialfleet resume --cost USD {at}` continues with another cap",
+            )
+
+
+def _backend(limits: Limits, slots: int, hosts: Hosts, *, trials: int) -> Backend:
+    if not hosts.through_ray(local=True, trials=trials):
+        from trialfleet_controller.backends.local.process_backend import ProcessBackend
+
+        return ProcessBackend(slots=slots)
+    from trialfleet_controller.hosting.ray_backend import RayBackend
+
+    return RayBackend(slots=slots, cpu=limits.cpu, memory_bytes=limits.memory_bytes, private=hosts.private)
+
+
+@contextmanager
+def _interruptible() -> Generator[Interrupt]:
+    """SIGINT and SIGTERM set it; the handlers are restored afterwards."""
+    interrupt = Interrupt()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        interrupt.ask()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield interrupt
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _say(message: str, *, quiet: bool = False) -> None:
+    if not quiet:
+        click.echo(message, err=True)

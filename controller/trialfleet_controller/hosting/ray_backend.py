@@ -1,0 +1,124 @@
+"""The local backend: Ray schedules attempts on this machine by CPU and memory, each a runner process.
+
+A Ray task supervises one runner: it dies with its worker (the kernel sees to that) and with the controller (the
+task watches it), so nothing survives a `kill -9` of either.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from trialfleet_controller.backends.local import processes
+from trialfleet_controller.backends.local.local_runners import Launched, RunnersHere
+from trialfleet_controller.backends.protocol import Finished, Order
+from trialfleet_controller.backends.runner_termination import RunnerTermination
+from trialfleet_controller.hosting.private_ray import PrivateRay
+
+
+def supervise(argv: Sequence[str], log: str, pid_file: str, controller: int) -> int:
+    """Run one runner to its end; its exit code. Kills it when process `controller` is gone."""
+    try:
+        controller_fd = os.pidfd_open(controller)
+    except ProcessLookupError:
+        return -signal.SIGKILL
+    process = processes.start(argv, Path(log))
+    runner_fd = os.pidfd_open(process.pid)
+    try:
+        Path(pid_file).write_text(str(process.pid))
+        while runner_fd not in (over := processes.wait_any((runner_fd, controller_fd), 3600)):
+            if controller_fd in over:
+                process.kill()
+        with suppress(FileNotFoundError):
+            Path(pid_file).unlink()  # before the process is reaped: until then the number is its own
+        return processes.end_group(process)
+    finally:
+        process.kill()
+        os.close(runner_fd)
+        os.close(controller_fd)
+
+
+def ray_for(*, slots: int, cpu: float, memory_bytes: int) -> PrivateRay:
+    """A Ray of this machine that has room for so many attempts; it starts now."""
+    return PrivateRay(cpus=math.ceil(slots * cpu), memory_bytes=slots * memory_bytes)
+
+
+class RayBackend(RunnersHere):
+    """Ray tasks with `max_retries=0`: only the ledger decides about another attempt. `private`: a Ray that was
+    started for it, and is closed with it; None: one starts now."""
+
+    def __init__(
+        self,
+        *,
+        slots: int,
+        cpu: float,
+        memory_bytes: int,
+        runner: Sequence[str] = processes.RUNNER,
+        work: Path | None = None,
+        private: PrivateRay | None = None,
+    ) -> None:
+        super().__init__(slots=slots, runner=runner, work=work)
+        self._private = private or ray_for(slots=slots, cpu=cpu, memory_bytes=memory_bytes)
+        self._ray = self._private.ray
+        task = self._ray.remote(max_retries=0)(supervise)
+        self._remote = task.options(num_cpus=cpu, memory=memory_bytes)
+
+    def launch(self, order: Order) -> None:
+        files = self._work.files(order)
+        argv = (*self._runner, str(files.grants))
+        ref = self._remote.remote(argv, str(files.log), str(files.pid), os.getpid())
+        self._launched[ref] = Launched(order.id, files)
+
+    def close(self) -> None:
+        for ref in self._launched:
+            self._kill(ref)
+        self._private.close()  # with its workers; a runner that is only now being started dies with its worker
+        self._launched.clear()
+        self._work.close()
+
+    def _over(self, timeout_s: float) -> Iterable[Any]:
+        refs = list(self._launched)
+        first, _ = self._ray.wait(refs, num_returns=1, timeout=timeout_s)
+        return self._ray.wait(refs, num_returns=len(refs), timeout=0)[0] if first else ()
+
+    def _collect(self, key: Any) -> Finished:
+        launched = self._launched.pop(key)
+        code: int | None
+        try:
+            code, words = self._ray.get(key), processes.tail(launched.files.log)
+        except self._ray.exceptions.TaskCancelledError:
+            code, words = -signal.SIGTERM, ""
+        except self._ray.exceptions.RayError as error:  # the worker died, and the runner with it
+            code, words = None, f"{processes.tail(launched.files.log)}\n{type(error).__name__}"
+        launched.files.clear()
+        return Finished(launched.id, RunnerTermination(code=code, words=words))
+
+    def _ask_to_stop(self, key: Any) -> None:
+        if not _sent(self._launched[key].files.pid, signal.SIGTERM):
+            self._ray.cancel(key)  # not placed yet
+
+    def _kill(self, key: Any) -> None:
+        _sent(self._launched[key].files.pid, signal.SIGKILL)
+
+
+def _sent(pid_file: Path, number: signal.Signals) -> bool:
+    """Whether the runner was there to get the signal."""
+    try:
+        fd = os.pidfd_open(int(pid_file.read_text()))
+    except (FileNotFoundError, ValueError, ProcessLookupError):
+        return False
+    try:
+        # Still named after we hold it: then the descriptor is of the runner, not of a reused number.
+        if pid_file.exists():
+            signal.pidfd_send_signal(fd, number)
+            return True
+    except ProcessLookupError:
+        pass
+    finally:
+        os.close(fd)
+    return False

@@ -1,0 +1,41 @@
+"""`python -m trialfleet_controller.hosting.ray_head FD OPTIONS`: a controller's Ray, in a separate process.
+
+It starts while the controller prepares, writes one JSON object to the descriptor FD (where it is, or why it did
+not start), and waits to be killed.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+from typing import Any
+
+from trialfleet_controller.hosting.private_ray import quietly
+
+
+def main() -> None:
+    answer, options = int(sys.argv[1]), json.loads(sys.argv[2])
+    os.set_inheritable(answer, False)  # the controller reads to the end: no daemon of Ray may hold it open
+    said = _started(options)
+    os.write(answer, json.dumps(said).encode())
+    os.close(answer)
+    if "address" in said:
+        signal.pause()
+
+
+def _started(options: dict[str, Any]) -> dict[str, str]:
+    ray = quietly()
+    try:
+        ray.init(
+            address="local", include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, **options
+        )
+    except Exception as error:
+        return {"error": str(error) or type(error).__name__}
+    return {"address": ray.get_runtime_context().gcs_address}
+
+
+if __name__ == "__main__":
+    main()

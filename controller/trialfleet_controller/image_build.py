@@ -1,0 +1,173 @@
+"""Builds images: the build context as values (the Dockerfile, the packages, their locks, the recipes of the tasks'
+environments), and the programs that build it (docker, podman, buildah)."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_controller.planning.campaign_file import load_campaign
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.environment import environment_ref, recipe
+from trialfleet_runner.interpreters import find_interpreter
+from trialfleet_runner.pod.bake import Recipe
+from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks, load_all, tasks_of
+
+ENVIRONMENTS = "requirements/environments.json"  # where the Dockerfile looks for it
+_FILES = (
+    "Dockerfile",
+    "pyproject.toml",
+    *(f"requirements/{lock}.txt" for lock in ("uv", "build", "runner", "controller")),
+)
+_PACKAGES = (
+    "runner_image/trialfleet_ledger",
+    "runner_image/trialfleet_runner",
+    "runner_image/trialfleet_search",
+    "tasks/trialfleet_tasks",
+    "controller/trialfleet_controller",
+)
+_WRITTEN_AT = 1577836800  # 2020-01-01: layer caches then see a change of content, not of the day
+
+
+@dataclass(frozen=True)
+class Build:
+    """Request to a builder. `base` None: the Dockerfile's default."""
+
+    tag: str
+    target: str = "runner"
+    base: str | None = None
+    agents: tuple[str, ...] = ()
+    bake_packages: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """Build arguments of the Dockerfile.
+
+        >>> Build("t", base="python:3.12-bookworm", agents=("claude-code",)).arguments
+        {'BASE': 'python:3.12-bookworm', 'AGENTS': 'claude-code'}
+        """
+        given = {
+            "BASE": self.base or "",
+            "AGENTS": " ".join(self.agents),
+            "BAKE_PACKAGES": " ".join(self.bake_packages),
+        }
+        return {name: value for name, value in given.items() if value}
+
+
+def options(build: Build) -> tuple[str, ...]:
+    """Options in the form of docker, podman and buildah.
+
+    >>> options(Build("t:1", agents=("claude-code",)))
+    ('--tag', 't:1', '--target', 'runner', '--build-arg', 'AGENTS=claude-code')
+    """
+    pairs = (("--build-arg", f"{name}={value}") for name, value in build.arguments.items())
+    return ("--tag", build.tag, "--target", build.target, *(word for pair in pairs for word in pair))
+
+
+def context(checkout: Path, recipes: Sequence[Recipe]) -> dict[str, bytes]:
+    """Path in the context -> content. Raises `OperatorError` if `checkout` is not a checkout of trialfleet."""
+    lacking = [name for name in (*_FILES, *_PACKAGES) if not (checkout / name).exists()]
+    if lacking:
+        raise OperatorError(
+            f"{checkout} is not a checkout of trialfleet: it lacks {', '.join(lacking)}",
+            where="--checkout",
+            hint="clone the repository at the installed version, and pass --checkout DIR",
+        )
+    paths = [checkout / name for name in _FILES]
+    paths += [path for package in _PACKAGES for path in (checkout / package).rglob("*") if _belongs(path)]
+    files = {str(path.relative_to(checkout)): path.read_bytes() for path in sorted(paths)}
+    return files | (
+        {ENVIRONMENTS: canonical_json([r.model_dump(mode="json") for r in recipes])} if recipes else {}
+    )
+
+
+def _belongs(path: Path) -> bool:
+    return path.is_file() and path.suffix != ".pyc" and "__pycache__" not in path.parts
+
+
+def write(files: Mapping[str, bytes], folder: Path) -> None:
+    """Write these files into `folder`. Raises `OperatorError` if it is not empty."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OperatorError(
+            f"{folder} is not an empty folder", where="--out", hint="name a new folder, or empty this one"
+        )
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        path.chmod(0o644)
+        os.utime(path, (_WRITTEN_AT, _WRITTEN_AT))
+
+
+def recipes_for(files: Iterable[Path]) -> tuple[Recipe, ...]:
+    """The recipes of the environments of these task and campaign files, each once, in an order that depends on the
+    recipes alone. Raises `OperatorError`."""
+    found = {recipe(each.environment): each for task in _tasks(files) for each in (_recipe(task),)}
+    return tuple(found[key] for key in sorted(found))
+
+
+def _recipe(task: LoadedTask) -> Recipe:
+    """With the minor Python version that planning on this machine selects, and nothing else of this machine."""
+    lock = task.lock_path.read_bytes()
+    ref = environment_ref(task.environment, lock, find_interpreter(task.environment.python))
+    return Recipe(environment=ref.model_copy(update={"digest": recipe(ref)}), lock=lock.decode())
+
+
+def _tasks(files: Iterable[Path]) -> tuple[LoadedTask, ...]:
+    every = [task for path in files for task in _tasks_of(path)]
+    return tuple({(task.file, task.index): task for task in every}.values())
+
+
+def _tasks_of(path: Path) -> tuple[LoadedTask, ...]:
+    """Tasks of a campaign file, recognised by `campaign:` at the start of a line, or of a task file."""
+    if path.is_file() and re.search(rb"^campaign\s*:", path.read_bytes(), re.MULTILINE):
+        return campaign_tasks(load_campaign(path).loaded)
+    return tasks_of(load_all((path,)))
+
+
+_BUILD = {"docker": ("build",), "podman": ("build",), "buildah": ("bud", "--layers")}
+BUILDERS = tuple(_BUILD)
+
+
+def working_builder(name: str) -> str:
+    """The builder `name`, or the first that works for "auto". Raises `OperatorError`."""
+    found = next((program for program in (BUILDERS if name == "auto" else (name,)) if _works(program)), None)
+    if found is None:
+        looked = " nor ".join(BUILDERS) if name == "auto" else name
+        raise OperatorError(
+            f"{'neither ' if name == 'auto' else ''}{looked} works here",
+            where="--builder",
+            hint="install one of them (docker also needs its daemon), or write the build context with --out DIR "
+            "for another builder of Dockerfiles",
+        )
+    return found
+
+
+def _works(program: str) -> bool:
+    if shutil.which(program) is None:
+        return False
+    asked = subprocess.run((program, "version"), capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    return asked.returncode == 0  # for docker this needs its daemon
+
+
+def run_builder(program: str, options: Sequence[str], folder: Path) -> str:
+    """Build `folder` and return the image's id. The builder's output goes to standard error. Raises
+    `OperatorError`."""
+    with tempfile.TemporaryDirectory(prefix="trialfleet-image-") as scratch:
+        said = Path(scratch) / "id"
+        argv = (program, *_BUILD[program], "--iidfile", str(said), *options, str(folder))
+        ran = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=2, check=False)
+        if ran.returncode != 0:
+            raise OperatorError(
+                f"{program} ended with exit code {ran.returncode}; its output above shows the error",
+                hint="fix that error; an environment that cannot be built may need a --base with its Python and "
+                "libraries, or compilers from --bake-packages",
+            )
+        return said.read_text().strip()

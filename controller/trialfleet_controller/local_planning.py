@@ -1,0 +1,120 @@
+"""Makes a plan on this machine with the user's cache, sandbox and mirrors, and shows progress.
+
+Tasks are always validated here. The agent is the one of the place where trials will run: this machine, or the
+campaign's image in its cluster.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+
+import click
+
+from trialfleet_controller.backends.local.capacity import disk_room
+from trialfleet_controller.planning.campaign_file import CampaignFile
+from trialfleet_controller.planning.freeze import PlanningContext, frozen_agent, identified, prepare
+from trialfleet_controller.planning.model_check import check_model, check_price
+from trialfleet_ledger.campaign import KubernetesPlan, Plan
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.store.probe import probe
+from trialfleet_ledger.store.protocol import Store
+from trialfleet_runner.agents.command import Command, options_of
+from trialfleet_runner.agents.protocol import Identity
+from trialfleet_runner.agents.scripts import workspace_scripts
+from trialfleet_runner.attempt.exposure import refuse_folders
+from trialfleet_runner.attempt.scratch import scratch_root
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.sandbox.choose import choose
+from trialfleet_runner.trees import unpack
+from trialfleet_tasks.settings import load_settings, mirror_map
+
+
+def make_plan(file: CampaignFile, store: Store | None, mirror: tuple[str, ...]) -> Plan:
+    """The plan, with its inputs uploaded if there is a store. Raises `OperatorError`, before the slow part."""
+    cache = Cache.default()
+    folders = [str(cache.objects.parent), str(scratch_root()), *([store.url] if store is not None else [])]
+    sandbox = choose()
+    refuse_folders(sandbox)
+    with disk_room(" or ".join(folders)), _progress() as say:
+        identity, kubernetes = _place(file, store, say)
+        shop = PlanningContext(
+            cache=cache,
+            objects=Objects(cache.objects, store),
+            sandbox=sandbox,
+            mirrors=mirror_map(load_settings(), mirror),
+            say=say,
+        )
+        plan = prepare(file, shop, identity, kubernetes)
+        warnings = (*identity.warnings, *_not_in_workspaces(plan, shop.objects))
+    for warning in warnings:
+        click.echo(f"warning: {warning}", err=True)
+    return plan
+
+
+def _not_in_workspaces(plan: Plan, objects: Objects) -> Iterator[str]:
+    """Warnings about scripts of the agent that are missing in the workspace of a task."""
+    if plan.agent.kind != Command.kind:
+        return
+    for name, n in workspace_scripts(options_of(plan.agent).argv).items():
+        lacking = [task.order.id for task in plan.tasks if name not in unpack(objects.get(task.order.workspace))]
+        if lacking:
+            yield (
+                f"agent.options.argv[{n}]: {name} is looked up in the workspace, and is not in that of "
+                f"{', '.join(lacking)}: give the absolute path of your script, and name its folder in "
+                "agent.options.mounts"
+            )
+
+
+def freeze(ledger: Ledger, made: Plan) -> tuple[Plan, bool]:
+    """As `Ledger.freeze`, with the plan's contexts in the store afterwards."""
+    plan, new = ledger.freeze(made)
+    if new:
+        contexts_in_place(plan, Objects(Cache.default().objects, ledger.store))
+    return plan, new
+
+
+def contexts_in_place(plan: Plan, objects: Objects) -> None:
+    """Upload the plan's contexts again: a collector of unused contexts may have removed them before the plan was
+    frozen. It keeps what a frozen plan names. `objects` must be new, because an `Objects` remembers its
+    uploads."""
+    named = {digest for cell in plan.cells for digest in (cell.condition.files, cell.condition.context) if digest}
+    objects.upload(sorted(named))
+
+
+def _place(
+    file: CampaignFile, store: Store | None, say: Callable[[str], None]
+) -> tuple[Identity, KubernetesPlan | None]:
+    """The agent where trials will run, and what is frozen of that place."""
+    limits = file.spec.limits.frozen()
+    if file.spec.kubernetes is None:
+        identity = identified(file)
+        spec = frozen_agent(file.spec.agent, identity)
+        if store is None:  # a preview needs no key
+            check_price(identity, spec, limits)
+        else:
+            check_model(identity, spec, limits)
+            probe(store)
+        return identity, None
+    from trialfleet_controller.operate.preflight import clear
+
+    if store is not None:
+        probe(store)
+    identity, kubernetes = clear(file, store, say=say)
+    check_price(identity, frozen_agent(file.spec.agent, identity), limits)
+    return identity, kubernetes
+
+
+@contextmanager
+def _progress() -> Generator[Callable[[str], None]]:
+    """A changing line on a terminal; one plain line per task elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda step: click.echo(step, err=True) if ":" not in step else None
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status("preparing") as status:
+        yield lambda step: status.update(Text(f"preparing {step}"))

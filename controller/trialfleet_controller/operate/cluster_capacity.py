@@ -1,0 +1,90 @@
+"""Compares a pod's requests with quotas and with nodes. Pure, over raw JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+Raw = Mapping[str, Any]
+
+_NODE_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
+
+
+def quantity(text: str | int | float) -> Decimal:
+    """A quantity as Kubernetes writes it.
+
+    >>> quantity("500m"), quantity("4Gi"), quantity("1e3"), quantity(2)
+    (Decimal('0.500'), Decimal('4294967296'), Decimal('1E+3'), Decimal('2'))
+    """
+    from kubernetes.utils import quantity as library  # slow to import
+
+    untyped: Any = library
+    parsed: Decimal = untyped.parse_quantity(text)
+    return parsed
+
+
+def counted_resources(pod: Raw) -> dict[str, Decimal]:
+    """What a ResourceQuota counts for a pod, by the quota's names: the sums of its containers and the pod itself.
+
+    >>> box = {"resources": {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}}
+    >>> counted = counted_resources({"spec": {"containers": [box, box]}})
+    >>> {name: int(count) for name, count in sorted(counted.items())}
+    {'count/pods': 1, 'cpu': 2, 'limits.memory': 2147483648, 'pods': 1, 'requests.cpu': 2}
+    """
+    sums: dict[str, Decimal] = {"pods": Decimal(1), "count/pods": Decimal(1)}
+    for container in pod["spec"]["containers"]:
+        resources: Raw = container.get("resources", {})
+        for kind, prefixes in (("requests", ("", "requests.")), ("limits", ("limits.",))):
+            for name, amount in resources.get(kind, {}).items():
+                for key in (prefix + name for prefix in prefixes):
+                    sums[key] = sums.get(key, Decimal(0)) + quantity(amount)
+    return sums
+
+
+def quota_capacity(quotas: Iterable[Raw], pod: Raw) -> tuple[int | None, str | None]:
+    """How many more such pods the quotas allow, and what is used up first. (None, None): no quota counts them.
+    Quotas with scopes are ignored: the pod does not say whether they count it."""
+    needed = counted_resources(pod)
+    least: tuple[int, str] | None = None
+    for quota in quotas:
+        if quota.get("spec", {}).get("scopes") or quota.get("spec", {}).get("scopeSelector"):
+            continue
+        status: Raw = quota.get("status", {})
+        for name, hard in status.get("hard", {}).items():
+            if not needed.get(name):
+                continue
+            left = quantity(hard) - quantity(status.get("used", {}).get(name, 0))
+            fits = max(0, int(left // needed[name]))
+            if least is None or fits < least[0]:
+                least = fits, f"{name} of quota {quota['metadata']['name']}"
+    return least or (None, None)
+
+
+def misfit_reason(node: Raw, pod: Raw) -> str | None:
+    """Why the pod could not run on the node even if the node were empty. None: it could."""
+    spec: Raw = pod["spec"]
+    labels: Raw = node["metadata"].get("labels", {})
+    if node.get("spec", {}).get("unschedulable"):
+        return "cordoned"
+    conditions: Sequence[Raw] = node.get("status", {}).get("conditions", ())
+    if any(told["type"] == "Ready" and told["status"] != "True" for told in conditions):
+        return "not ready"
+    if any(labels.get(key) != value for key, value in spec.get("nodeSelector", {}).items()):
+        return "node_selector does not match"
+    tolerations: Sequence[Raw] = spec.get("tolerations", ())
+    for taint in node.get("spec", {}).get("taints", ()):
+        if taint.get("effect") != "PreferNoSchedule" and not any(_tolerates(t, taint) for t in tolerations):
+            return f"taint {taint['key']} is not tolerated"
+    allocatable: Raw = node.get("status", {}).get("allocatable", {})
+    needed = counted_resources(pod)
+    short = [name for name in _NODE_RESOURCES if needed.get(name, 0) > quantity(allocatable.get(name, 0))]
+    return f"too little {' and '.join(short)}" if short else None
+
+
+def _tolerates(toleration: Raw, taint: Raw) -> bool:
+    if toleration.get("effect") not in (None, taint.get("effect")):
+        return False
+    if toleration.get("operator") == "Exists":
+        return toleration.get("key") in (None, taint["key"])
+    return toleration.get("key") == taint["key"] and (toleration.get("value") or "") == (taint.get("value") or "")

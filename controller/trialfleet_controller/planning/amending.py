@@ -1,0 +1,63 @@
+"""Amends a frozen campaign: more reps, other limits, lifted halts. Each change is a record."""
+
+from __future__ import annotations
+
+import time
+
+from trialfleet_ledger.amendments import effective_reps
+from trialfleet_ledger.campaign import Amendment
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.ledger import Ledger
+
+
+def amend(
+    ledger: Ledger,
+    *,
+    reps: int | None = None,
+    cost_usd: float | None = None,
+    wall_clock_s: float | None = None,
+    lift: bool = False,
+) -> Amendment | None:
+    """Write the requested amendment; None if nothing changes. Raises `OperatorError` if it is not possible.
+
+    A cap may also be lowered: this only stops the campaign earlier and does not depend on results.
+    """
+    plan, amendments = ledger.plan(), ledger.directives.amendments()
+    now = effective_reps(plan, amendments)
+    if reps is not None and reps <= now:
+        raise OperatorError(
+            f"the campaign has {now} reps already",
+            where="--reps",
+            hint=f"give {now + 1} or more: reps can only grow, because measured trials stay",
+        )
+    if cost_usd is not None and plan.limits.cost_usd is None:
+        raise OperatorError(
+            "the plan has no cost limit per trial, so a cost cap cannot be enforced",
+            where="--cost",
+            hint="plan a campaign with another name and limits.cost_usd.trial",
+        )
+    passed_s = time.time() - (ledger.directives.first_driven_at() or time.time())
+    if wall_clock_s is not None and wall_clock_s <= passed_s:
+        raise OperatorError(
+            f"{passed_s:.0f} s have passed since the campaign was first driven",
+            where="--wall-clock",
+            hint=f"give more than {passed_s:.0f}: the limit counts from that moment",
+        )
+    lifts = tuple(halt.number for halt in ledger.directives.halts()) if lift else ()
+    if reps is None and cost_usd is None and wall_clock_s is None and not lifts:
+        return None
+    # A finished campaign has been reported: extending it is a decision after a look, recorded or not.
+    finished = sum(1 for _ in ledger.attempts.outcome_ids()) >= now * len(plan.cells)
+    after_look = reps is not None and (finished or bool(ledger.directives.looks()))
+    return ledger.directives.amend(
+        reps=reps, cost_usd=cost_usd, wall_clock_s=wall_clock_s, after_look=after_look, lifts=lifts
+    )
+
+
+def described(amendment: Amendment) -> str:
+    """The amendment as one line for the operator."""
+    note = " (after a look: the report says so)" if amendment.after_look else ""
+    reps = [f"{amendment.reps} reps{note}"] if amendment.reps is not None else []
+    cost = [] if amendment.cost_usd_campaign is None else [f"cost cap {amendment.cost_usd_campaign:g} USD"]
+    clock = [] if amendment.wall_clock_s is None else [f"wall-clock limit {amendment.wall_clock_s:g} s"]
+    return f"amended: {', '.join([*reps, *cost, *clock, *(f'halt {n} lifted' for n in amendment.lifts)])}"

@@ -1,0 +1,126 @@
+"""Reads and checks a campaign file and resolves its names. Every error names file, line or field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_controller.planning.secret_values import suspects
+from trialfleet_ledger.campaign import CampaignSpec
+from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_tasks import yamlfile
+from trialfleet_tasks.taskfile import task_files
+
+OUR_LABELS = "trialfleet.dev"
+
+
+@dataclass(frozen=True)
+class CampaignFile:
+    """`conditions`: in the file's order, presets resolved. `task_files`: globs expanded, each file once."""
+
+    loaded: yamlfile.Loaded[CampaignSpec]
+    conditions: dict[str, Condition]
+    task_files: tuple[Path, ...]
+
+    @property
+    def spec(self) -> CampaignSpec:
+        return self.loaded.value
+
+    @property
+    def folder(self) -> Path:
+        """Base of relative paths: task files, and a store that is a directory."""
+        return self.loaded.path.parent
+
+    def where(self, *place: str | int) -> str:
+        return self.loaded.where(*place)
+
+
+def load_campaign(path: Path) -> CampaignFile:
+    """Raises `OperatorError` for anything in the file that is not valid."""
+    loaded = yamlfile.read(path, CampaignSpec)
+    conditions = _conditions(loaded)
+    _check_primary(loaded, conditions)
+    _check_money(loaded)
+    _check_place(loaded)
+    _check_secrets(loaded)
+    return CampaignFile(loaded, conditions, task_files(loaded))
+
+
+def _conditions(loaded: yamlfile.Loaded[CampaignSpec]) -> dict[str, Condition]:
+    given = loaded.value.conditions
+    if isinstance(given, dict):
+        return {name: own or _preset(loaded, name, name) for name, own in given.items()}
+    return {name: _preset(loaded, name, place) for place, name in enumerate(given)}
+
+
+def _preset(loaded: yamlfile.Loaded[CampaignSpec], name: str, place: str | int) -> Condition:
+    if name not in PRESETS:
+        raise OperatorError(
+            f"no condition is called {name!r}",
+            where=loaded.where("conditions", place),
+            hint=f"use one of {', '.join(PRESETS)}; or compose your own: conditions: {{{name}: {{files: tree}}}}",
+        )
+    return PRESETS[name]
+
+
+def _check_primary(loaded: yamlfile.Loaded[CampaignSpec], conditions: dict[str, Condition]) -> None:
+    primary = loaded.value.primary
+    for side in () if primary is None else ("treatment", "control"):
+        name = getattr(primary, side)
+        if conditions[name].ceiling:
+            raise OperatorError(
+                f"{name!r} names the files that the fix changes: it is a ceiling, not a side of a contrast",
+                where=loaded.where("primary", side),
+                hint="keep it among the conditions, where it is reported separately, and contrast two others",
+            )
+
+
+def _check_money(loaded: yamlfile.Loaded[CampaignSpec]) -> None:
+    cost = loaded.value.limits.cost_usd
+    if cost.campaign is None:
+        return
+    if cost.trial is None:
+        raise OperatorError(
+            "a cost cap needs a cost limit per trial, because each running trial reserves its limit",
+            where=loaded.where("limits", "cost_usd", "campaign"),
+            hint="set cost_usd.trial too",
+        )
+    if cost.trial > cost.campaign:
+        raise OperatorError(
+            f"one trial may cost {cost.trial:g} USD, the campaign only {cost.campaign:g}: no trial could start",
+            where=loaded.where("limits", "cost_usd", "campaign"),
+            hint="raise cost_usd.campaign or lower cost_usd.trial",
+        )
+
+
+def _check_secrets(loaded: yamlfile.Loaded[CampaignSpec]) -> None:
+    """Refuse secrets: the options become part of the plan, which every reader of the store can see."""
+    for place, reason in suspects(loaded.value.agent.options):
+        raise OperatorError(
+            f"this looks like a secret ({reason}), and the plan would hold it in plain text",
+            where=loaded.where("agent", "options", *place),
+            hint="remove it. For the model's key set needs_model: true and export the key where the runner "
+            "starts; the gateway holds it, and the agent gets a token that is valid nowhere else "
+            "(docs/how-to/bring-your-own-agent.md#secrets). If it is no secret, give it another name",
+        )
+
+
+def _check_place(loaded: yamlfile.Loaded[CampaignSpec]) -> None:
+    """Refuse what pods cannot use. The cluster checks the rest of `kubernetes:` before anything is frozen."""
+    spec = loaded.value
+    if spec.kubernetes is None:
+        return
+    if not spec.store_spec.url.startswith("s3://"):
+        raise OperatorError(
+            "pods cannot write into a directory of this machine",
+            where=loaded.where("store"),
+            hint="name a bucket on a server that pods reach: store: {url: s3://bucket/prefix, endpoint: …}",
+        )
+    for label in spec.kubernetes.labels:
+        if label.partition("/")[0] == OUR_LABELS:
+            raise OperatorError(
+                f"labels of {OUR_LABELS} are reserved: they identify attempts",
+                where=loaded.where("kubernetes", "labels", label),
+                hint="use another prefix",
+            )

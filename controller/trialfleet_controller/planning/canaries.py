@@ -1,0 +1,105 @@
+"""Selects the lines that must not reach the model under a condition: context that the condition does not
+deliver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain, islice, zip_longest
+
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.records import ConditionOrder, TaskOrder
+from trialfleet_runner.context.commands import strip_files
+from trialfleet_runner.context.delivery import NEEDLE_CHARS, Composed, compose
+from trialfleet_runner.context.markdown import LineKind, scan
+from trialfleet_runner.trees import unpack
+from trialfleet_tasks.contexts import context_tree
+from trialfleet_tasks.taskfile import LoadedTask
+
+
+def watched(
+    task: LoadedTask, order: TaskOrder, conditions: Sequence[ConditionOrder], objects: Objects
+) -> Iterator[ConditionOrder]:
+    """The task's conditions with their `forbidden` lines, from all its contexts, used by the campaign or not.
+
+    Raises `OperatorError` for a context that cannot be read or delivered.
+    """
+    contexts = {
+        name: {path: entry.data for path, entry in context_tree(task, name, objects=objects).items()}
+        for name in task.contexts
+    }
+    workspace = objects.get(order.workspace)  # an uncompressed tar: it holds every file's bytes unchanged
+
+    @cache
+    def in_workspace(line: str) -> bool:
+        return line.encode() in workspace
+
+    for condition in conditions:
+        lines = undelivered(contexts, _composed(task, order, condition, objects), in_workspace)
+        yield condition.model_copy(update={"forbidden": lines})
+
+
+def _composed(task: LoadedTask, order: TaskOrder, condition: ConditionOrder, objects: Objects) -> Composed:
+    """The prompt and files that the runner will deliver."""
+
+    def tree(digest: str | None) -> dict[str, bytes] | None:
+        return None if digest is None else {p: e.data for p, e in unpack(objects.get(digest)).items()}
+
+    try:
+        return compose(
+            condition,
+            task=objects.get(order.prompt).decode(),
+            files=tree(condition.files),
+            context=tree(condition.context),
+            anchor=order.anchor,
+            text=None if condition.text is None else objects.get(condition.text).decode(),
+        )
+    except OperatorError as error:
+        raise OperatorError(error.message, where=f"{task.where}: {error.where}", hint=error.hint) from None
+
+
+MOST = 5  # lines per context
+# A shorter sentence ("Test framework: pytest.") could be the model's own words, and its cell would be lost.
+MIN_CHARS, MIN_WORDS = 60, 8
+
+
+def undelivered(
+    contexts: Mapping[str, Mapping[str, bytes]], composed: Composed, in_workspace: Callable[[str], bool]
+) -> dict[str, tuple[str, ...]]:
+    """Context name -> at most five of its lines that stand in nothing which `composed` delivers, nor in the
+    workspace, where an agent may read them. `contexts`: path -> bytes of each of the task's trees.
+
+    A context all of whose long lines are delivered, by whatever other name, has none: there is nothing to tell
+    apart. The same contexts give the same lines.
+    """
+    said = _said(composed)
+    found = {name: _lines(tree, said, in_workspace) for name, tree in sorted(contexts.items())}
+    return {name: lines for name, lines in found.items() if lines}
+
+
+def _lines(tree: Mapping[str, bytes], said: str, in_workspace: Callable[[str], bool]) -> tuple[str, ...]:
+    files = strip_files(tree).files  # as any other condition would deliver them
+    spread = _in_turn([_sentences(files[path]) for path in sorted(files)])
+    free = (line for line in dict.fromkeys(spread) if line not in said and not in_workspace(line))
+    return tuple(islice(free, MOST))
+
+
+def _in_turn(columns: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The first of each file, then the second of each: a leak may be of one file alone."""
+    return (line for line in chain.from_iterable(zip_longest(*columns)) if line is not None)
+
+
+def _sentences(data: bytes) -> list[str]:
+    """Long lines of prose, the longest first; code is left out, for a model may write the same."""
+    lines = (line.text.strip() for line in scan(data.decode(errors="replace")) if line.kind is LineKind.PROSE)
+    telling = (line for line in lines if len(line) >= MIN_CHARS and len(line.split()) >= MIN_WORDS)
+    return sorted(
+        (line[:NEEDLE_CHARS].rstrip() for line in telling if "\ufffd" not in line), key=len, reverse=True
+    )
+
+
+def _said(composed: Composed) -> str:
+    files = (data.decode(errors="replace") for data in composed.files.values())
+    rule = composed.rule.text if composed.rule else ""
+    return "\n".join([composed.prompt, composed.system or "", rule, *files, *composed.hook_nodes.values()])

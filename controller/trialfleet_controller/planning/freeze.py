@@ -1,0 +1,257 @@
+"""Makes a frozen plan from a campaign file: agent, tasks and conditions resolved to content."""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from trialfleet_controller.backends.local.capacity import UNBOUNDED
+from trialfleet_controller.planning.campaign_file import CampaignFile
+from trialfleet_controller.planning.canaries import watched
+from trialfleet_controller.planning.predicted_targets import Predictor, order_digest, require, told
+from trialfleet_ledger.campaign import Cell, KubernetesPlan, Plan, PlannedTask
+from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.conditions import Condition
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.records import AgentSpec, ConditionOrder
+from trialfleet_runner.agents.protocol import Identity, Lack
+from trialfleet_runner.agents.registry import agent
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.context import texts, tokens
+from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_runner.task import Status
+from trialfleet_tasks.contexts import context_object
+from trialfleet_tasks.prepare import prepare_task
+from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks
+from trialfleet_tasks.validate.task import validate_task
+
+_LACKS: dict[Lack, str] = {
+    "rules": "texts that are pushed as rules (inline: {channel: rules})",
+    "fail_fast": "the fail-fast hook (fail_fast: true)",
+    "preflight": "a pre-flight (inline: {source: preflight})",
+}
+
+
+@dataclass(frozen=True)
+class PlanningContext:
+    """What preparing needs of this machine. `objects` uploads when it has a store."""
+
+    cache: Cache
+    objects: Objects
+    sandbox: Sandbox
+    mirrors: Mapping[str, Path]
+    say: Callable[[str], None] = lambda _: None
+
+
+def prepare(
+    file: CampaignFile, shop: PlanningContext, identity: Identity, kubernetes: KubernetesPlan | None = None
+) -> Plan:
+    """The plan, not yet frozen; `identity`: of the agent where trials will run. Raises `OperatorError`; what costs
+    least is checked first."""
+    tasks = campaign_tasks(file.loaded)
+    _check_statuses(file, tasks)
+    _check_block_cost(file, len(tasks))
+    check_deliveries(file, identity)
+    _check_predictor(file, tasks)
+    orders = {
+        (task.id, name): _condition_order(task, name, condition, shop.objects)
+        for task in tasks
+        for name, condition in file.conditions.items()
+    }
+    spec = file.spec
+    planned: list[PlannedTask] = []
+    cells: list[Cell] = []
+    for n, task in enumerate(tasks, 1):
+        predictor = Predictor(task, shop.cache, shop.objects, shop.mirrors) if _predicted(file, task) else None
+        made = _planned(file, task, shop, f"[{n}/{len(tasks)}]", predictor)
+        near = predictor.near if predictor else ()
+        resolved = [
+            told(
+                orders[task.id, name],
+                condition,
+                made.order,
+                made.prediction,
+                near,
+                seed=spec.seed,
+                objects=shop.objects,
+            )
+            for name, condition in file.conditions.items()
+        ]
+        planned.append(made)
+        cells += [
+            Cell(task=task.id, condition=order) for order in watched(task, made.order, resolved, shop.objects)
+        ]
+    return Plan(
+        campaign=spec.campaign,
+        uid=secrets.token_hex(16),
+        created=time.time(),
+        seed=spec.seed,
+        reps=spec.reps,
+        agent=frozen_agent(file.spec.agent, identity),
+        agent_digest=identity.digest,
+        limits=spec.limits.frozen(),
+        parallel=spec.limits.parallel or UNBOUNDED,
+        retries=spec.limits.retries,
+        blocks_ahead=spec.limits.blocks_ahead,
+        cost_usd_campaign=spec.limits.cost_usd.campaign,
+        wall_clock_s=spec.limits.wall_clock_s,
+        primary=spec.primary,
+        conditions=file.conditions,
+        tasks=tuple(planned),
+        cells=tuple(cells),
+        inputs=_inputs(file, tasks),
+        texts=texts.digests(),
+        versions=_versions(),
+        banner=identity.banner,
+        kubernetes=kubernetes,
+    )
+
+
+def identified(file: CampaignFile) -> Identity:
+    """The agent as this machine has it. Raises `OperatorError`."""
+    asked = file.spec.agent
+    try:
+        return agent(asked.kind).identify(asked)
+    except OperatorError as error:
+        field = (error.where or "").split(".")
+        place = field if field[0] == "agent" else ["agent"]
+        raise OperatorError(error.message, where=file.where(*place), hint=error.hint) from None
+
+
+def frozen_agent(asked: AgentSpec, identity: Identity) -> AgentSpec:
+    """With version and model as found."""
+    return asked.model_copy(update={"version": identity.version, "model": identity.model or asked.model})
+
+
+def _check_statuses(file: CampaignFile, tasks: Sequence[LoadedTask]) -> None:
+    waiting = [task for task in tasks if task.spec.status is Status.UNVALIDATED]
+    if waiting:
+        files = " ".join(dict.fromkeys(os.path.relpath(task.file) for task in waiting))
+        raise OperatorError(
+            f"these tasks are not validated: {', '.join(task.id for task in waiting)}",
+            where=waiting[0].where,
+            hint=f"trialfleet validate --write {files}",
+        )
+    blind = [task.id for task in tasks if task.spec.status is Status.NO_ORACLE]
+    if blind and not file.spec.allow_no_oracle:
+        raise OperatorError(
+            f"these tasks have no test that fails before the fix: {', '.join(blind)}",
+            where=file.where("tasks"),
+            hint="remove them, or set allow_no_oracle: true to run them outside of the primary results",
+        )
+
+
+def check_deliveries(file: CampaignFile, identity: Identity) -> None:
+    """Refuse deliveries that the agent, or the place where it runs, does not support."""
+    for name, condition in file.conditions.items():
+        inline, missing = condition.inline, set(identity.lacks)
+        asked: set[Lack] = set()
+        if inline is not None and inline.channel == "rules":
+            asked.add("rules")
+        if inline is not None and inline.source == "preflight":
+            asked.add("preflight")
+        if condition.fail_fast:
+            asked.add("fail_fast")
+        for lack in sorted(asked & missing):
+            raise OperatorError(
+                f"the agent {identity.kind} does not support {_LACKS[lack]}",
+                where=file.where("conditions", name),
+                hint="use agent kind claude-code, or remove the condition",
+            )
+
+
+def _predicted(file: CampaignFile, task: LoadedTask) -> bool:
+    return task.spec.anchor == "targets" or any(condition.predicted for condition in file.conditions.values())
+
+
+def _check_predictor(file: CampaignFile, tasks: Sequence[LoadedTask]) -> None:
+    asking = [task for task in tasks if _predicted(file, task)]
+    if asking:
+        by_task = asking[0].spec.anchor == "targets"
+        require(f"{asking[0].where}: anchor" if by_task else file.where("conditions"))
+
+
+def _check_block_cost(file: CampaignFile, tasks: int) -> None:
+    cost, cells = file.spec.limits.cost_usd, tasks * len(file.conditions)
+    if cost.campaign is None or cost.trial is None or cells * cost.trial <= cost.campaign:
+        return
+    raise OperatorError(
+        f"one block is {cells} trials of up to {cost.trial:g} USD, more than the campaign's {cost.campaign:g}: "
+        "the cap does not cover one rep of every cell",
+        where=file.where("limits", "cost_usd", "campaign"),
+        hint=f"raise it to at least {cells * cost.trial:g}, lower cost_usd.trial, or plan fewer cells",
+    )
+
+
+def _condition_order(task: LoadedTask, name: str, condition: Condition, objects: Objects) -> ConditionOrder:
+    """The condition with its content's digests. Raises `OperatorError` when the task lacks a context it names."""
+    source = condition.source
+    files = (
+        None
+        if condition.files is None
+        else context_object(task, condition.files, objects=objects, pulled=condition.pull)
+    )
+    context = None if source is None else context_object(task, source, objects=objects)
+    order = ConditionOrder(
+        name=name,
+        digest="0" * 64,
+        files=files,
+        context=context,
+        pull=condition.pull,
+        hook=condition.hook,
+        fail_fast=condition.fail_fast,
+        inline=condition.inline,
+    )
+    return order.model_copy(update={"digest": order_digest(order)})
+
+
+def _planned(
+    file: CampaignFile, task: LoadedTask, shop: PlanningContext, count: str, predictor: Predictor | None
+) -> PlannedTask:
+    """Validated on this machine (from the cache, or once now) and with all its objects in place."""
+    shop.say(f"{count} {task.id}")
+    validation = validate_task(
+        task,
+        repeats=1,
+        sandbox=shop.sandbox,
+        cache=shop.cache,
+        objects=shop.objects,
+        mirrors=shop.mirrors,
+        say=lambda step: shop.say(f"{count} {task.id}: {step}"),
+    )
+    planned = prepare_task(
+        task,
+        validation,
+        cache=shop.cache,
+        objects=shop.objects,
+        mirrors=shop.mirrors,
+        sandbox=shop.sandbox,
+        predict=predictor.predict if predictor else None,
+    )
+    return planned.model_copy(update={"file": _named(file, task.file)})
+
+
+def _inputs(file: CampaignFile, tasks: Sequence[LoadedTask]) -> dict[str, str]:
+    """Every file that people wrote, by its path from the campaign file."""
+    paths = {file.loaded.path, *(task.file for task in tasks), *(task.lock_path for task in tasks)}
+    return {_named(file, path): sha256(path.read_bytes()) for path in sorted(paths)}
+
+
+def _named(file: CampaignFile, path: Path) -> str:
+    """The same name wherever the checkout lies."""
+    return os.path.relpath(path.resolve(), file.folder.resolve())
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "trialfleet": version("trialfleet"),
+        "python": platform.python_version(),
+        "tokenizer": tokens.name(),
+    }

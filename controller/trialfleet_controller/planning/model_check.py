@@ -1,0 +1,38 @@
+"""Checks what an agent needs from its model provider before a plan is frozen or a trial is launched."""
+
+from __future__ import annotations
+
+import difflib
+
+from pydantic import TypeAdapter
+
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec, Limits
+from trialfleet_runner.agents.protocol import Identity
+from trialfleet_runner.attempt.model import upstream
+from trialfleet_runner.gateway.prices import PRICES, Price, price_of
+
+
+def check_model(identity: Identity, spec: AgentSpec, limits: Limits) -> None:
+    """Its key is here, and its price is known when a cap must be kept. Raises `OperatorError`."""
+    if identity.needs_model:
+        upstream(spec)
+    check_price(identity, spec, limits)
+
+
+def _alike(model: str) -> str:
+    near = difflib.get_close_matches(model, PRICES, n=2, cutoff=0.8)
+    return f"did you mean {' or '.join(near)}? Else " if near else ""
+
+
+def check_price(identity: Identity, spec: AgentSpec, limits: Limits) -> None:
+    """The model's price is known when a cap must be kept. Raises `OperatorError`."""
+    if not identity.needs_model:
+        return
+    own = TypeAdapter(dict[str, Price]).validate_python(spec.options.get("prices") or {})
+    if limits.cost_usd is not None and spec.model is not None and price_of(spec.model, own) is None:
+        raise OperatorError(
+            f"the price of {spec.model!r} is not known, so limits.cost_usd cannot be enforced",
+            where="agent: model",
+            hint=f"{_alike(spec.model)}give its price in agent.options.prices, or remove limits.cost_usd.trial",
+        )

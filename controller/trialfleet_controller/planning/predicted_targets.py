@@ -1,0 +1,217 @@
+"""Predicted edit targets, at planning time: from the source repository before the fix, as text for the plan.
+
+The predictor is an extra, imported when a campaign asks for it. It reads the tree and the history up to the commit
+before the fix and nothing later; where there is no history, the tree alone. What it was asked of is kept by digest
+among the objects, and no attempt is granted it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trialfleet_ledger.canonical import digest, sha256
+from trialfleet_ledger.conditions import Condition
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.records import ConditionOrder, PredictedTarget, Prediction, TaskOrder
+from trialfleet_runner.context import texts, tokens
+from trialfleet_runner.context.anchor import frames_as_words
+from trialfleet_runner.context.naming import fitting, globs_of, naming, neutral
+from trialfleet_runner.context_files import strip
+from trialfleet_runner.removal import remove
+from trialfleet_runner.task import GitSource
+from trialfleet_runner.trees import pack
+from trialfleet_targets.cache import UNUSED_S
+from trialfleet_tasks.sources import git
+from trialfleet_tasks.sources.materialise import materialise
+from trialfleet_tasks.taskfile import LoadedTask
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trialfleet_runner.cache import Cache
+    from trialfleet_tasks.variants import Variants
+
+METHOD = "default"
+_NEEDED = ("tree_sitter", "numpy", "scipy", "snowballstemmer")
+_MOST = 5  # files that a text names
+
+
+def require(where: str) -> None:
+    """Raises `OperatorError` when the predictor is not installed."""
+    if any(find_spec(name) is None for name in _NEEDED):
+        raise OperatorError(
+            "predicting edit targets needs the extra `targets`, which is not installed",
+            where=where,
+            hint="pip install 'trialfleet[targets]'",
+        )
+
+
+@dataclass(frozen=True)
+class TaskHistory:
+    """A git folder, the commit in it to read, and whether that commit has a past."""
+
+    folder: Path
+    commit: str | None
+    history: bool
+
+
+@dataclass
+class Predictor:
+    """Predicts the edit targets of one task. `near`: after `predict`, the files that ranked highest, best first,
+    then the files in the same folders."""
+
+    task: LoadedTask
+    cache: Cache
+    objects: Objects
+    mirrors: Mapping[str, Path]
+    near: tuple[str, ...] = ()
+
+    def predict(self, prompt: str, variants: Variants) -> Prediction:
+        """Predict from the task's text. Frames in a failing test's output count as words, not as named files. Only
+        files in the workspace are returned. Raises `OperatorError`."""
+        from trialfleet_targets.errors import TargetsError
+        from trialfleet_targets.index import index_at
+        from trialfleet_targets.methods import ranker
+        from trialfleet_targets.predict import predict
+
+        past = past_of(self.task, cache=self.cache, mirrors=self.mirrors)
+        try:
+            index = index_at(past.folder, past.commit, cache=self.cache.targets)
+            asked = frames_as_words(prompt) if self.task.spec.prompt_source == "failing_test" else prompt
+            found = predict(index, asked, method=METHOD)
+            ranked = [target.path for target in ranker(METHOD, index).rank(asked)]
+        except TargetsError as error:
+            raise OperatorError(error.message, where=self.task.where, hint=error.hint) from None
+        there = [target for target in found.targets if target.path in variants.workspace]
+        tests = {path for path, test in zip(index.paths, index.tests, strict=True) if test}
+        self.near = tuple(
+            path
+            for path in _and_beside(ranked, [path for path in index.paths if path not in tests])
+            if path in variants.workspace
+        )
+        gone = bool(found.targets) and not there
+        return Prediction(
+            method=found.method,
+            commit=found.commit if past.history else None,
+            index=self.objects.put(index.packed()),
+            history=past.history,
+            targets=tuple(
+                PredictedTarget(
+                    path=target.path,
+                    score=target.score,
+                    parts=target.parts,
+                    symbols=tuple(symbol.name for symbol in target.symbols),
+                )
+                for target in there
+            ),
+            abstained="not_in_workspace" if gone else None if found.abstained is None else found.abstained.value,
+            confidence=found.confidence,
+            why=found.why,
+            hit=bool({target.path for target in there} & set(variants.targets)) if there else None,
+        )
+
+
+def past_of(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path]) -> TaskHistory:
+    """The commit before the fix with its history if available, otherwise its tree as the only commit."""
+    source = task.source
+    if isinstance(source, GitSource):
+        found = git.with_history(source.url, source.pre_fix_commit, cache=cache, mirrors=mirrors)
+        if found is not None:
+            return TaskHistory(found, source.pre_fix_commit, history=True)
+    trees = materialise(task, cache=cache, mirrors=mirrors)
+    tree, _ = strip(trees.pre_fix, task.repo.strip_extra)
+    folder = cache.targets / "trees" / f"{sha256(pack(tree))}.git"
+    folder.parent.mkdir(exist_ok=True)
+    git.orphan(tree, folder)
+    with suppress(OSError):
+        os.utime(folder)  # marks the tree as used, so that `sweep_trees` keeps it
+    return TaskHistory(folder, None, history=False)
+
+
+def sweep_trees(targets: Path, *, now: float) -> int:
+    """Remove trees without history that were not used for 30 days, and leftovers of killed writers. `now`: Unix
+    seconds. Returns the number removed."""
+    found = [path for path in (targets / "trees").glob("*") if path.is_dir() and not path.is_symlink()]
+    old = [path for path in found if path.stat().st_mtime < now - UNUSED_S]
+    for path in old:
+        remove(path)
+    return len(old)
+
+
+def _and_beside(ranked: Sequence[str], source: Sequence[str]) -> tuple[str, ...]:
+    """`ranked`, then the other files of their folders, by rank and then by name."""
+    beside = [
+        path for best in ranked for path in sorted(source) if path.rpartition("/")[0] == best.rpartition("/")[0]
+    ]
+    return tuple(dict.fromkeys([*ranked, *beside]))
+
+
+def wrong_targets(
+    near: Sequence[str], fix: Collection[str], count: int, *, seed: int, task: str
+) -> tuple[str, ...]:
+    """`count` plausible files that the fix does not change, drawn from the nearest 2 × `count` such files. The
+    draw depends on seed and task alone; the result keeps the order of `near`.
+
+    >>> wrong_targets(["a", "b", "c", "d"], {"b"}, 1, seed=7, task="t") in (("a",), ("c",))
+    True
+    """
+    pool = [path for path in near if path not in fix][: 2 * count]
+    drawn = random.Random(digest([seed, task, "wrong targets"])).sample(range(len(pool)), min(count, len(pool)))  # noqa: S311
+    return tuple(pool[place] for place in sorted(drawn))
+
+
+def told(
+    order: ConditionOrder,
+    condition: Condition,
+    task: TaskOrder,
+    prediction: Prediction | None,
+    near: Sequence[str],
+    *,
+    seed: int,
+    objects: Objects,
+) -> ConditionOrder:
+    """The order of a condition that names files, with its text stored as an object and its digest computed again.
+    If the prediction abstains, all conditions that depend on it add nothing: they differ in what they add, never
+    in when.
+    """
+    spec = condition.inline
+    if spec is None or spec.source == "nearest":
+        return order
+    predicted = () if prediction is None else tuple(target.path for target in prediction.targets)[:_MOST]
+    predicted = fitting(predicted, max_tokens=spec.max_tokens)
+    named = predicted
+    if spec.source == "oracle_targets":
+        named = fitting(task.targets[:_MOST], max_tokens=spec.max_tokens)
+    elif spec.source == "wrong_targets":
+        named = wrong_targets(near, task.targets, len(predicted), seed=seed, task=task.id)
+    text = naming(named) if named else None
+    if spec.source == "placebo_matched" and text is not None:
+        text = neutral(tokens.count(text), language=task.language, test_framework=task.test_framework)
+    made = order.model_copy(
+        update={
+            "text": None if text is None or spec.source == "preflight" else objects.put(text.encode()),
+            "targets": () if spec.source == "placebo_matched" else named,
+            "abstained": None if named else _why(condition, prediction),
+            "globs": (spec.globs or globs_of(named)) if spec.channel == "rules" else (),
+        }
+    )
+    return made.model_copy(update={"digest": order_digest(made)})
+
+
+def _why(condition: Condition, prediction: Prediction | None) -> str:
+    if condition.ceiling or prediction is None:
+        return "no_source"
+    return prediction.abstained or "too_long"
+
+
+def order_digest(order: ConditionOrder) -> str:
+    """Digest of what is delivered, with the texts around it."""
+    return digest(order.model_dump(mode="json", exclude={"forbidden", "digest"}) | {"texts": texts.digest()})

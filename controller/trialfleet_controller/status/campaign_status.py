@@ -1,0 +1,314 @@
+"""The status of a campaign, read from the store alone. Fast: it parses plain JSON and imports nothing slow."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from pydantic_core import from_json
+
+from trialfleet_controller.backends.local import machine
+from trialfleet_controller.backends.protocol import Liveness
+from trialfleet_controller.dispatch.epochs import Heartbeat, HeartbeatConfig
+from trialfleet_ledger import keys
+from trialfleet_ledger.amendments import effective_reps, ends_at, in_force
+from trialfleet_ledger.blocks import CellName, Ended, complete_blocks
+from trialfleet_ledger.campaign import Amendment, Cancel, Epoch, Halt, Plan
+from trialfleet_ledger.dead_agent import did_nothing
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.ledger import NO_CAMPAIGN
+from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.store.clock import NEAR_S
+from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.stored_records import R, parse, readable
+
+# A second controller waits as long before it takes over; the clocks of store and machine may differ.
+SILENT_S = HeartbeatConfig().takeover_s + NEAR_S
+
+
+class State(StrEnum):
+    """Every value of `state` in `trialfleet status --json`."""
+
+    PLANNED = "planned"  # frozen, never driven
+    RUNNING = "running"  # its controller is alive
+    STALLED = "stalled"  # its controller died before the end
+    HALTED = "halted"  # a halt is in force, and no controller drives the rest
+    CANCELLED = "cancelled"
+    INCOMPLETE = "incomplete"  # trials are not measured: interrupted, out of money, or abandoned
+    COMPLETE = "complete"  # every planned trial is measured
+
+
+@dataclass(frozen=True)
+class Controller:
+    """Who claimed the campaign last. `host`, `pid`: None if its record cannot be read. `ended`: its heartbeat says
+    so. `heartbeat_age_s`: by the store's clock; None: not known."""
+
+    epoch: int
+    host: str | None
+    pid: int | None
+    ended: bool
+    heartbeat_age_s: float | None
+    alive: bool
+
+
+def _lives(epoch: Epoch | None, age_s: float | None) -> bool:
+    """A process of this machine is looked up; for another machine, only the heartbeat tells."""
+    here = Liveness.UNKNOWN if epoch is None else machine.whereabouts(epoch)
+    if epoch is not None and here is Liveness.ALIVE:
+        return machine.process_lives(epoch.pid, before=epoch.at)
+    return here is Liveness.UNKNOWN and age_s is not None and age_s <= SILENT_S
+
+
+@dataclass
+class ConditionStatus:
+    """Counts of one condition. `dead_agents`: measured trials whose agent broke and did nothing. `interim_*`:
+    within the longest prefix of complete blocks alone, because early finishers would bias a rate over everything
+    that has ended. The rate is the mean of the rates of the compared tasks' cells, not the quotient of the two
+    counts: losses are not spread evenly over tasks."""
+
+    planned: int = 0
+    measured: int = 0
+    abandoned: int = 0
+    running: int = 0
+    pending: int = 0
+    lost_attempts: int = 0
+    dead_agents: int = 0
+    interim_passed: int = 0
+    interim_measured: int = 0
+    interim_rate: float | None = None
+
+
+@dataclass
+class CampaignStatus:
+    """`running`: attempts with a start and no end; `pending`: with an intent and no start, and what keeps them,
+    from their controller's last heartbeat. `controller`: who claimed the campaign last; None: nobody.
+    `out_of_time`: trials are open, and the wall-clock limit has passed. `unreadable`: records of halts, amendments
+    and epochs that cannot be read. `bundles`: what the counts rest on, because no bundle is read here."""
+
+    campaign: str
+    state: State
+    reps: int
+    blocks: int
+    complete_blocks: int
+    conditions: dict[str, ConditionStatus]
+    losses: dict[str, int]
+    controller: Controller | None = None
+    pending: dict[str, int] = field(default_factory=dict[str, int])
+    halts: list[str] = field(default_factory=list[str])
+    unreadable: list[str] = field(default_factory=list[str])
+    amendments: int = 0
+    after_look: bool = False
+    cancelled: str | None = None
+    out_of_time: bool = False
+    quarantined: int = 0
+    bundles: str = (
+        "verified by the controller when it stored the outcomes; `trialfleet report` verifies each again"
+    )
+    banner: str | None = None
+
+    @property
+    def planned(self) -> int:
+        return sum(c.planned for c in self.conditions.values())
+
+    @property
+    def terminal(self) -> int:
+        return sum(c.measured + c.abandoned for c in self.conditions.values())
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "planned": self.planned, "terminal": self.terminal}
+
+
+def read_status(store: Store, campaign: str) -> CampaignStatus:
+    """Raises `OperatorError` when there is no such campaign."""
+    raw = store.get(keys.plan(campaign))
+    if raw is None:
+        raise OperatorError(f"no campaign {campaign!r}", where=store.url, hint=NO_CAMPAIGN)
+    plan = parse(keys.plan(campaign), raw, Plan)
+    amended, halts = readable(store, campaign, "amendments", Amendment), readable(store, campaign, "halts", Halt)
+    reps = effective_reps(plan, amended.records)
+    cells = [(cell.task, cell.condition.name) for cell in plan.cells]
+    conditions = {
+        name: ConditionStatus(planned=count * reps) for name, count in Counter(c for _, c in cells).items()
+    }
+    quarantined = _quarantined(store, campaign)
+    outcomes = [_missing(outcome, quarantined) for outcome in _outcomes(store, campaign)]
+    holding = in_force(halts.records, amended.records)
+    halted = {halt.task for halt in holding if halt.task is not None}
+    complete = complete_blocks(cells, map(_ended, outcomes), reps, halted=halted)
+    losses: Counter[str] = Counter()
+    for outcome in outcomes:
+        _count(conditions[outcome["trial"]["condition"]], outcome, losses)
+    primary = {task.order.id for task in plan.tasks if task.primary} - halted
+    _rate(conditions, primary, [outcome for outcome in outcomes if outcome["trial"]["block"] < complete])
+    status = CampaignStatus(
+        campaign=campaign,
+        state=State.PLANNED,
+        reps=reps,
+        blocks=reps,
+        complete_blocks=complete,
+        conditions=conditions,
+        losses=losses,
+        amendments=len(amended.records),
+        after_look=any(amendment.after_look for amendment in amended.records),
+        banner=plan.banner,
+        unreadable=[*amended.unreadable, *halts.unreadable],
+    )
+    if status.terminal < status.planned:
+        _count_open(store, plan, reps, {outcome["trial"]["id"] for outcome in outcomes}, status, losses)
+    status.halts = [f"{halt.task or 'the campaign'}: {halt.reason}" for halt in holding]
+    status.cancelled = _cancelled(store, status)
+    status.quarantined = len(quarantined)
+    status.losses = dict(losses.most_common())
+    claims = readable(store, campaign, "epochs", Epoch)
+    status.unreadable += claims.unreadable
+    status.controller = _controller(store, status, claims.records)
+    first_at = next((epoch.at for epoch in claims.records if epoch.number == 1), None)
+    end = ends_at(plan, amended.records, first_at) if status.terminal < status.planned else None
+    status.out_of_time = end is not None and store.now() >= end
+    status.state = _state(status)
+    return status
+
+
+def _outcomes(store: Store, campaign: str) -> list[dict[str, Any]]:
+    found = [entry.key for entry in store.list(keys.outcomes(campaign))]
+    return [from_json(raw) for _, raw in store.get_many(found) if raw is not None]
+
+
+def _quarantined(store: Store, campaign: str) -> set[tuple[str, int]]:
+    """Trial and attempt of every bundle that did not match its end."""
+    listed = (keys.parse_quarantine(campaign, entry.key) for entry in store.list(keys.quarantines(campaign)))
+    return {found for found in listed if found is not None}
+
+
+def _missing(outcome: dict[str, Any], quarantined: set[tuple[str, int]]) -> dict[str, Any]:
+    """A measurement whose bundle was quarantined at any time is missing data, as in the report."""
+    if outcome["scored"] is None or (outcome["trial"]["id"], outcome["attempts"]) not in quarantined:
+        return outcome
+    lost = LossClass.QUARANTINED.value
+    return {**outcome, "scored": None, "abandoned": lost, "losses": [*outcome["losses"], lost]}
+
+
+def _count(counts: ConditionStatus, outcome: dict[str, Any], losses: Counter[str]) -> None:
+    losses.update(outcome["losses"])
+    counts.lost_attempts += len(outcome["losses"])
+    if outcome["scored"] is None:
+        counts.abandoned += 1
+    else:
+        counts.measured += 1
+        metrics = outcome["scored"]["metrics"]
+        counts.dead_agents += did_nothing(
+            outcome["scored"]["stop"], metrics.get("turns"), metrics.get("files_changed")
+        )
+
+
+def _ended(outcome: dict[str, Any]) -> Ended:
+    trial = outcome["trial"]
+    return trial["task"], trial["condition"], trial["block"], outcome["abandoned"]
+
+
+def _rate(conditions: dict[str, ConditionStatus], primary: set[str], outcomes: list[dict[str, Any]]) -> None:
+    """Set the rates as the report computes them: the mean of a condition's cells over the `primary` tasks that
+    were measured in every condition which measured anything. `outcomes`: of complete blocks."""
+    passed: Counter[CellName] = Counter()
+    measured: Counter[CellName] = Counter()
+    for outcome in outcomes:
+        cell = outcome["trial"]["task"], outcome["trial"]["condition"]
+        if outcome["scored"] is not None and cell[0] in primary:
+            measured[cell] += 1
+            passed[cell] += outcome["scored"]["verdict"] == "passed"
+    alive = {condition for _, condition in measured}
+    compared = [task for task in primary if all(measured[task, name] for name in alive)]
+    for name in alive if compared else ():
+        condition = conditions[name]
+        condition.interim_passed = sum(passed[task, name] for task in compared)
+        condition.interim_measured = sum(measured[task, name] for task in compared)
+        condition.interim_rate = sum(passed[task, name] / measured[task, name] for task in compared) / len(
+            compared
+        )
+
+
+def _count_open(
+    store: Store, plan: Plan, reps: int, done: set[str], status: CampaignStatus, losses: Counter[str]
+) -> None:
+    """Count running attempts, and losses of trials that are not over."""
+    from trialfleet_controller.trial_order import trials
+
+    campaign = status.campaign
+    condition_of = {trial.id: trial.condition for trial in trials(plan, reps)}
+    begun: dict[tuple[str, int], set[str]] = {}
+    for entry in store.list(keys.attempts(campaign)):
+        key = keys.parse_attempt(campaign, entry.key)
+        if key is not None and key.trial not in done and key.trial in condition_of:
+            begun.setdefault((key.trial, key.attempt), set()).add(key.name)
+    ended: dict[str, str] = {}
+    for (trial, n), names in begun.items():
+        if "end.json" in names:
+            ended[keys.attempt_file(campaign, trial, n, "end.json")] = trial
+        elif "start.json" in names:
+            status.conditions[condition_of[trial]].running += 1
+        elif "intent.json" in names:
+            status.conditions[condition_of[trial]].pending += 1
+    for end, raw in store.get_many(list(ended)):
+        loss = json.loads(raw)["loss"] if raw is not None else None
+        if loss is not None:
+            losses[loss["loss"]] += 1
+            status.conditions[condition_of[ended[end]]].lost_attempts += 1
+
+
+def _cancelled(store: Store, status: CampaignStatus) -> str | None:
+    """Who cancelled it. A record that cannot be read is named in `unreadable`."""
+    for key in (keys.cancel(status.campaign, now=True), keys.cancel(status.campaign)):
+        found = _read_record(store.get(key), key, Cancel, status)
+        if found is not None:
+            return found.by
+    return None
+
+
+def _controller(store: Store, status: CampaignStatus, claims: Sequence[Epoch]) -> Controller | None:
+    """Of the newest epoch. Epochs count up, and a heartbeat lies next to its epoch's record."""
+    campaign = status.campaign
+    written = {entry.key: entry.at for entry in store.list(keys.folder(campaign, "epochs"))}
+    number = max(map(keys.number_of, written), default=0)
+    if not number:
+        return None
+    key = keys.beat(campaign, number)
+    beat = _read_record(store.get(key), key, Heartbeat, status)
+    if beat is not None and beat.state == "driving":
+        status.pending = {wait.value: count for wait, count in beat.pending.items()}
+    at = written.get(key, written.get(keys.numbered(campaign, "epochs", number)))
+    age_s = None if at is None else max(0.0, store.now() - at)
+    epoch = next((epoch for epoch in claims if epoch.number == number), None)
+    ended = beat is not None and beat.state == "ended"
+    host, pid = (None, None) if epoch is None else (epoch.host, epoch.pid)
+    return Controller(number, host, pid, ended, age_s, alive=not ended and _lives(epoch, age_s))
+
+
+def _read_record(raw: bytes | None, key: str, model: type[R], status: CampaignStatus) -> R | None:
+    try:
+        return None if raw is None else parse(key, raw, model)
+    except OperatorError as error:
+        status.unreadable.append(f"{error.where}: {error.message}")
+        return None
+
+
+def _state(status: CampaignStatus) -> State:
+    """The first that holds. `cancel --now` ends trials that ran, so a campaign that it cut is not complete."""
+    last, cancelled = status.controller, status.cancelled is not None
+    measured = sum(c.measured for c in status.conditions.values())
+    if measured >= status.planned and not (cancelled and LossClass.CANCELLED in status.losses):
+        return State.COMPLETE
+    if cancelled:
+        return State.CANCELLED
+    if status.terminal >= status.planned:
+        return State.INCOMPLETE
+    if last is not None and last.alive:
+        return State.RUNNING
+    if last is not None and not last.ended:
+        return State.STALLED
+    if status.halts:
+        return State.HALTED
+    return State.PLANNED if last is None and status.terminal == 0 else State.INCOMPLETE

@@ -1,0 +1,222 @@
+"""Shows a campaign while it runs: a live table for people, plain lines for logs, JSON lines for programs.
+
+Passes are not shown: watching them would be a look at results before all are in.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import click
+
+from trialfleet_controller.backends.protocol import Wait
+from trialfleet_controller.dispatch.tally import CampaignTally, ConditionCounts
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.table import Table
+
+
+class View(ABC):
+    """A context manager that is shown the tally often and messages rarely. It draws the tally at intervals, and
+    once more at the end."""
+
+    every_s: float
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._began, self._next = clock, clock(), clock()
+        self._tally: CampaignTally | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._tally is not None:
+            self._draw(self._tally, self._clock() - self._began)
+
+    def show(self, tally: CampaignTally) -> None:
+        self._tally = tally
+        if self._clock() >= self._next:
+            self._next = self._clock() + self.every_s
+            self._draw(tally, self._clock() - self._began)
+
+    @abstractmethod
+    def tell(self, message: str) -> None: ...
+
+    @abstractmethod
+    def _draw(self, tally: CampaignTally, elapsed_s: float) -> None: ...
+
+
+def view(*, as_json: bool, terminal: bool, clock: Callable[[], float] = time.monotonic) -> View:
+    """The view that suits standard output."""
+    if as_json:
+        return JsonLinesProgress(clock)
+    return LiveTable(clock) if terminal else PlainLines(clock)
+
+
+def rate_per_s(tally: CampaignTally, elapsed_s: float) -> float | None:
+    """Trials this controller brings to an end per second; None before the first."""
+    mine = tally.total().terminal - tally.before
+    return mine / elapsed_s if mine > 0 and elapsed_s > 0 else None
+
+
+def left_s(tally: CampaignTally, elapsed_s: float) -> float | None:
+    """Seconds until all are terminal, at the rate so far; None when there is no rate."""
+    rate, total = rate_per_s(tally, elapsed_s), tally.total()
+    return None if rate is None else (total.planned - total.terminal) / rate
+
+
+def duration(seconds: float | None) -> str:
+    """For people.
+
+    >>> duration(3725), duration(42), duration(None)
+    ('1:02:05', '0:42', '–')
+    """
+    if seconds is None:
+        return "–"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def line(tally: CampaignTally, elapsed_s: float) -> str:
+    """The campaign in one line."""
+    total = tally.total()
+    rate = rate_per_s(tally, elapsed_s)
+    parts = [
+        f"{total.terminal}/{total.planned} trials",
+        f"{total.running} running",
+        *([f"{total.pending} pending ({waits(tally.pending)})"] if total.pending else []),
+        f"{total.lost_attempts} attempts lost",
+        *([f"{total.abandoned} abandoned"] if total.abandoned else []),
+        f"{rate * 60:.1f}/min" if rate is not None else "no rate yet",
+        f"{duration(left_s(tally, elapsed_s))} left",
+    ]
+    return ", ".join(parts)
+
+
+_WAITS = {
+    Wait.QUEUED: "in a queue",
+    Wait.UNSCHEDULABLE: "no node takes them",
+    Wait.IMAGE_PULL: "image",
+    Wait.STARTING: "starting",
+}
+
+
+def waits(pending: Mapping[Wait, int]) -> str:
+    """What pending attempts wait for.
+
+    >>> waits({Wait.STARTING: 1, Wait.QUEUED: 4})
+    '4 in a queue, 1 starting'
+    """
+    return ", ".join(f"{pending[wait]} {words}" for wait, words in _WAITS.items() if pending.get(wait))
+
+
+class _Lines(View):
+    """A line each time the tally has changed."""
+
+    _last = ""
+
+    def _draw(self, tally: CampaignTally, elapsed_s: float) -> None:
+        state = f"{tally.conditions} {tally.losses} {tally.pending}"
+        if state != self._last:
+            self._last = state
+            click.echo(self._line(tally, elapsed_s))
+
+    @abstractmethod
+    def _line(self, tally: CampaignTally, elapsed_s: float) -> str: ...
+
+
+class PlainLines(_Lines):
+    """A line at most every ten seconds."""
+
+    every_s = 10.0
+
+    def tell(self, message: str) -> None:
+        click.echo(message)
+
+    def _line(self, tally: CampaignTally, elapsed_s: float) -> str:
+        return line(tally, elapsed_s)
+
+
+class JsonLinesProgress(_Lines):
+    """One object per change, at most one a second."""
+
+    every_s = 1.0
+
+    def tell(self, message: str) -> None:
+        click.echo(json.dumps({"event": "message", "message": message}))
+
+    def _line(self, tally: CampaignTally, elapsed_s: float) -> str:
+        event = {
+            "event": "progress",
+            "conditions": {name: _plain(counts) for name, counts in sorted(tally.conditions.items())},
+            "total": _plain(tally.total()),
+            "losses": {loss.value: count for loss, count in sorted(tally.losses.items())},
+            "pending": {wait.value: count for wait, count in sorted(tally.pending.items())},
+            "elapsed_s": elapsed_s,
+            "left_s": left_s(tally, elapsed_s),
+        }
+        return json.dumps(event)
+
+
+def _plain(counts: ConditionCounts) -> dict[str, int]:
+    return {name: count for name, count in asdict(counts).items() if name != "passed"}
+
+
+class LiveTable(View):
+    """Counts per condition, redrawn four times a second."""
+
+    every_s = 0.25
+    _live: Live | None = None
+
+    def __enter__(self) -> Self:
+        from rich.live import Live
+
+        self._live = Live(auto_refresh=False)
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        if self._live is not None:
+            self._live.stop()
+
+    def _draw(self, tally: CampaignTally, elapsed_s: float) -> None:
+        if self._live is not None:
+            self._live.update(_table(tally, elapsed_s), refresh=True)
+
+    def tell(self, message: str) -> None:
+        from rich.text import Text
+
+        if self._live is not None:
+            self._live.console.print(Text(message))
+
+
+def _table(tally: CampaignTally, elapsed_s: float) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, caption=_caption(tally, elapsed_s), caption_justify="left")
+    table.add_column("condition")
+    for name in ("done", "of", "running", "pending", "attempts lost", "abandoned"):
+        table.add_column(name, justify="right")
+    for condition, counts in tally.conditions.items():
+        numbers = (counts.terminal, counts.planned, counts.running, counts.pending, counts.lost_attempts)
+        table.add_row(condition, *map(str, (*numbers, counts.abandoned)))
+    return table
+
+
+def _caption(tally: CampaignTally, elapsed_s: float) -> str:
+    losses = ", ".join(f"{loss.value} {count}" for loss, count in tally.losses.most_common())
+    return line(tally, elapsed_s) + (f"\nlost: {losses}" if losses else "")

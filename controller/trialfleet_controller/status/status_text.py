@@ -1,0 +1,104 @@
+"""The status of a campaign as lines of text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trialfleet_controller.status.campaign_status import CampaignStatus, Controller, State
+from trialfleet_ledger.dead_agent import WORDS, mostly
+from trialfleet_ledger.records import MESSAGE_CHARS
+from trialfleet_runner.untrusted import plain
+
+
+def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
+    """The report for people."""
+    return [
+        f"{status.campaign}: {status.state}; {status.terminal} of {status.planned} trials",
+        *_of_state(status),
+        *([status.banner] if status.banner else []),
+        *([f"cancelled by {plain(status.cancelled)}"] if status.cancelled else []),
+        *(f"halted: {plain(halt, MESSAGE_CHARS)}" for halt in status.halts),
+        *(f"cannot be read: {plain(record)}" for record in status.unreadable),
+        *_of_agents(status),
+        *(["extended after a look"] if status.after_look else []),
+        "",
+        *_table(status, rates=rates),
+        "",
+        *(_of_rates(status) if rates else ()),
+        *([f"pending: {_counts(status.pending)}"] if status.pending else []),
+        *([f"attempts lost: {_counts(status.losses)}"] if status.losses else ["no attempt was lost"]),
+        *([f"quarantined bundles: {status.quarantined}"] if status.quarantined else []),
+    ]
+
+
+def _of_agents(status: CampaignStatus) -> list[str]:
+    """Conditions whose numbers are those of a broken agent."""
+    return [
+        f"{plain(name)}: in {c.dead_agents} of {c.measured} measured trials the agent {WORDS}; "
+        "`trialfleet logs` shows what it printed"
+        for name, c in status.conditions.items()
+        if mostly(c.dead_agents, c.measured)
+    ]
+
+
+def _of_state(status: CampaignStatus) -> list[str]:
+    """Who drives the campaign, and what to do next."""
+    match status.state:
+        case State.PLANNED:
+            return ["nothing has started: `trialfleet run` or `trialfleet submit` drives it"]
+        case State.RUNNING | State.CANCELLED if status.controller is not None and status.controller.alive:
+            return [f"its controller is alive: {_named(status.controller)}"]
+        case State.STALLED if status.controller is not None:
+            gone = _named(status.controller)
+            return [f"its controller has gone: {gone}; pods may still run; `trialfleet resume` continues"]
+        case State.HALTED:
+            return ["no controller drives it; fix what halted it, then `trialfleet resume --lift`"]
+        case State.INCOMPLETE if status.terminal < status.planned:
+            open_trials = status.planned - status.terminal
+            if status.out_of_time:
+                way_out = "`trialfleet resume --wall-clock SECONDS` starts them"
+                return [f"the wall-clock limit is reached; {open_trials} trials are open: {way_out}"]
+            return [f"{open_trials} trials are open, and no controller drives them: `trialfleet resume` continues"]
+        case State.INCOMPLETE:
+            return ["every trial has ended; trials abandoned after repeated losses have no measurement"]
+        case _:
+            return []
+
+
+def _named(controller: Controller) -> str:
+    age = controller.heartbeat_age_s
+    last = "" if age is None else f", heartbeat {age:.0f} s ago"
+    where = (
+        f"process {controller.pid} on {plain(controller.host)}" if controller.host else "its record is unreadable"
+    )
+    return f"{where} (epoch {controller.epoch}{last})"
+
+
+def _of_rates(status: CampaignStatus) -> list[str]:
+    return [
+        f"pass rates: {status.complete_blocks} of {status.blocks} blocks are complete; only they are used,",
+        "and each rate is the mean of its tasks' rates, as in the report",
+    ]
+
+
+def _table(status: CampaignStatus, *, rates: bool) -> list[str]:
+    rows: list[tuple[str, ...]] = [
+        ("condition", "planned", "measured", "running", "pending", "abandoned", "attempts lost", "passed")
+    ]
+    for name, c in status.conditions.items():
+        rate = c.interim_rate
+        passed = "–" if rate is None else f"{rate:.3f} ({c.interim_passed}/{c.interim_measured})"
+        counts = (c.planned, c.measured, c.running, c.pending, c.abandoned, c.lost_attempts)
+        rows.append((name, *map(str, counts), passed))
+    rows = rows if rates else [row[:-1] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [_row(row, widths) for row in rows]
+
+
+def _row(cells: Sequence[str], widths: list[int]) -> str:
+    first, *rest = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+    return "  ".join((first.strip().ljust(widths[0]), *rest))
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())

@@ -1,0 +1,76 @@
+"""`trialfleet status --watch`: shows the status repeatedly, from the store alone."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import click
+
+from trialfleet_controller.status.campaign_status import CampaignStatus, read_status
+from trialfleet_controller.status.status_text import lines
+from trialfleet_ledger.store.protocol import Store, StoreError
+
+HOME_AND_CLEAR = "\x1b[H\x1b[J"
+RESULTS = ("interim_passed", "interim_measured", "interim_rate")
+
+
+@dataclass(frozen=True)
+class StatusScreen:
+    """`redraws`: on a terminal, each status replaces the one before."""
+
+    as_json: bool
+    redraws: bool
+
+    @staticmethod
+    def here(*, as_json: bool) -> StatusScreen:
+        return StatusScreen(as_json, redraws=not as_json and sys.stdout.isatty())
+
+    def show(self, status: CampaignStatus) -> None:
+        if self.as_json:
+            return click.echo(json.dumps(counts(status)))
+        at = time.strftime("%H:%M:%S")
+        return self.say("\n".join((at, *lines(status, rates=False))))
+
+    def say(self, text: str) -> None:
+        click.echo(HOME_AND_CLEAR + text if self.redraws else text, color=self.redraws)
+
+
+def watch_status(
+    store: Store,
+    campaign: str,
+    screen: StatusScreen,
+    *,
+    every_s: float,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Show the status until every trial is over, or the campaign is cancelled and nothing runs. A store that does
+    not answer is asked again. Raises `OperatorError` if there is no such campaign."""
+    while True:
+        try:
+            status = read_status(store, campaign)
+        except StoreError as error:
+            click.echo(f"the store does not answer, trying again: {error}", err=True)
+        else:
+            screen.show(status)
+            if over(status):
+                return
+        sleep(every_s)
+
+
+def over(status: CampaignStatus) -> bool:
+    running = sum(condition.running + condition.pending for condition in status.conditions.values())
+    return status.terminal >= status.planned or (status.cancelled is not None and running == 0)
+
+
+def counts(status: CampaignStatus) -> dict[str, object]:
+    """Without rates, which would be a look at the results."""
+    found = status.as_json()
+    conditions = {
+        name: {key: value for key, value in condition.items() if key not in RESULTS}
+        for name, condition in found["conditions"].items()
+    }
+    return {**found, "conditions": conditions}

@@ -1,0 +1,36 @@
+"""What amendments make of a frozen plan: its reps, its cost cap, the halts that hold. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trialfleet_ledger.campaign import Amendment, Halt, Plan
+
+
+def effective_reps(plan: Plan, amendments: Sequence[Amendment]) -> int:
+    """The plan's reps, or the largest number that an amendment sets."""
+    return max([plan.reps, *(a.reps for a in amendments if a.reps is not None)])
+
+
+def effective_cost(plan: Plan, amendments: Sequence[Amendment]) -> float | None:
+    """The campaign's cost cap in US dollars: the latest amendment's, else the plan's. None: there is none."""
+    amended = (a.cost_usd_campaign for a in reversed(amendments) if a.cost_usd_campaign is not None)
+    return next(amended, plan.cost_usd_campaign)
+
+
+def in_force(halts: Sequence[Halt], amendments: Sequence[Amendment]) -> tuple[Halt, ...]:
+    """The halts that no amendment has lifted."""
+    lifted = {number for amendment in amendments for number in amendment.lifts}
+    return tuple(halt for halt in halts if halt.number not in lifted)
+
+
+def wall_clock_s(plan: Plan, amendments: Sequence[Amendment]) -> float | None:
+    """The limit in force: the latest amendment's, else the plan's. None: there is none."""
+    return next((a.wall_clock_s for a in reversed(amendments) if a.wall_clock_s is not None), plan.wall_clock_s)
+
+
+def ends_at(plan: Plan, amendments: Sequence[Amendment], first_at: float | None) -> float | None:
+    """When the wall-clock limit is reached, in seconds since 1970. `first_at`: of the first epoch; None: there is
+    none yet."""
+    limit_s = wall_clock_s(plan, amendments)
+    return None if limit_s is None or first_at is None else first_at + limit_s

@@ -1,0 +1,202 @@
+"""Records of attempts and outcomes. Each step is a conditional create: one controller wins, others read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from pydantic import ValidationError
+
+from trialfleet_ledger import keys
+from trialfleet_ledger.campaign import Quarantine
+from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.fold import Intend, StoredAttempt
+from trialfleet_ledger.records import End, Grants, Intent, Loss, Outcome, Patch, Start
+from trialfleet_ledger.stored_records import RecordStore, parse
+
+
+class Attempts:
+    """Every step may be repeated after a crash at any point."""
+
+    def __init__(self, records: RecordStore) -> None:
+        self._records, self._store, self._campaign = records, records.store, records.campaign
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    def outcome_ids(self) -> Iterator[str]:
+        for entry in self._store.list(keys.outcomes(self._campaign)):
+            yield entry.key.rpartition("/")[2].removesuffix(".json")
+
+    def outcomes(self, trials: Sequence[str]) -> Iterator[Outcome]:
+        for key, raw in self._store.get_many([keys.outcome(self._campaign, trial) for trial in trials]):
+            if raw is not None:
+                yield parse(key, raw, Outcome)
+
+    def outcome(self, trial: str) -> Outcome | None:
+        return self._records.read(keys.outcome(self._campaign, trial), Outcome)
+
+    def chain(self, trial: str) -> tuple[StoredAttempt, ...]:
+        """All attempts of a trial, in order. One listing says which records there are to read. It is no moment: an
+        attempt that another follows has its end, listed or not."""
+        listed = (entry.key for entry in self._store.list(keys.attempts(self._campaign, trial)))
+        there = {(key.attempt, key.name) for key in map(self._parsed, listed) if key is not None}
+        chain: list[StoredAttempt] = []
+        while (n := len(chain) + 1, "intent.json") in there:
+            intent = self._records.read(self._key(trial, n, "intent.json"), Intent)
+            if intent is None:
+                break
+            if chain and not intent.score_only:
+                chain[-1] = replace(chain[-1], patched=False)  # what has come since then is too late to be scored
+            names = {name for number, name in there if number == n}
+            followed = (n + 1, "intent.json") in there
+            chain.append(self._listed(StoredAttempt(intent), names, ended=followed or "end.json" in names))
+        return tuple(chain)
+
+    def _parsed(self, key: str) -> keys.AttemptKey | None:
+        return keys.parse_attempt(self._campaign, key)
+
+    def _listed(self, attempt: StoredAttempt, names: set[str], *, ended: bool) -> StoredAttempt:
+        if not ended:
+            start = self._start(attempt) if "start.json" in names else None
+            return replace(attempt, start=start, patched="patch.json" in names)
+        found = self.refresh(attempt)
+        verdict = found.end is not None and found.end.scored is not None
+        return replace(found, quarantined=verdict and self._quarantined(attempt.intent))
+
+    def attempt(self, trial: str, n: int) -> StoredAttempt | None:
+        intent = self._records.read(self._key(trial, n, "intent.json"), Intent)
+        return None if intent is None else self.refresh(StoredAttempt(intent))
+
+    def refresh(self, attempt: StoredAttempt) -> StoredAttempt:
+        """The attempt as the store has it now. Reads the end first: what it says is final. Whether a verdict's
+        bundle matches, `verify` tells."""
+        intent = attempt.intent
+        raw = self._store.get(self._key(intent.trial, intent.attempt, "end.json"))
+        if raw is None:
+            return replace(attempt, start=self._start(attempt), patched=self._patched(intent))
+        end = parse(self._key(intent.trial, intent.attempt, "end.json"), raw, End)
+        return self._ended(attempt, end, raw)
+
+    def _ended(self, attempt: StoredAttempt, end: End, raw: bytes) -> StoredAttempt:
+        """A patch that is there counts beside the runner's own loss alone, which comes after it."""
+        intent, bundle = attempt.intent, end.bundle is not None
+        by_runner = end.loss is not None and end.by == "runner"
+        return replace(
+            attempt,
+            end=end,
+            end_sha256=sha256(raw),
+            patched=by_runner and self._patched(intent),
+            bundle=keys.below(intent.trial, intent.attempt, "bundle.tar.zst") if bundle else None,
+        )
+
+    def _start(self, attempt: StoredAttempt) -> Start | None:
+        return self._records.read(self._key(attempt.intent.trial, attempt.intent.attempt, "start.json"), Start)
+
+    def _patched(self, intent: Intent) -> bool:
+        """A listing: the patch itself may be long."""
+        key = self._key(intent.trial, intent.attempt, "patch.json")
+        return any(entry.key == key for entry in self._store.list(key))
+
+    def _quarantined(self, intent: Intent) -> bool:
+        return self._store.get(keys.quarantine(self._campaign, intent.trial, intent.attempt)) is not None
+
+    # --- the steps ----------------------------------------------------------------------------------
+
+    def intend(self, trial: str, step: Intend, *, epoch: int) -> StoredAttempt | None:
+        """Commit the intent. None: another controller committed one; read the chain again."""
+        intent = Intent(
+            trial=trial,
+            attempt=step.n,
+            nonce=self._records.nonce(),
+            epoch=epoch,
+            at=self._records.clock(),
+            previous_end=step.previous_end,
+            score_only=step.score_from is not None,
+        )
+        created = self._records.create("intent", self._key(trial, step.n, "intent.json"), intent)
+        return StoredAttempt(intent) if created else None
+
+    def grant(self, grants: Grants) -> str:
+        """Keep what the runner may do; its key. At a relaunch the first launch's are there and may have expired:
+        the new ones lie beside them."""
+        key = keys.grants(self._campaign, grants.trial.id, grants.attempt)
+        while not self._records.create("grants", key, grants):
+            key = keys.grants(self._campaign, grants.trial.id, grants.attempt, self._records.nonce()[:8])
+        return key
+
+    def store_patch(self, attempt: StoredAttempt, raw: bytes) -> StoredAttempt:
+        """In place of its runner, which was refused. What is not this attempt's patch is left."""
+        intent, key = attempt.intent, self._key(attempt.intent.trial, attempt.intent.attempt, "patch.json")
+        try:
+            patch = Patch.model_validate_json(raw)
+        except ValidationError:
+            return attempt
+        if (patch.trial, patch.attempt, patch.nonce) != (intent.trial, intent.attempt, intent.nonce):
+            return attempt
+        return replace(attempt, patched=self._store.create(key, canonical_json(patch)))
+
+    def lose(self, attempt: StoredAttempt, loss: Loss) -> StoredAttempt:
+        """Offer the controller's loss as the attempt's end. An end that is there already stands and is read."""
+        intent = attempt.intent
+        end = End(
+            trial=intent.trial,
+            attempt=intent.attempt,
+            nonce=intent.nonce,
+            at=self._records.clock(),
+            by="controller",
+            loss=loss,
+        )
+        return self._offer(attempt, end)
+
+    def adopt(self, attempt: StoredAttempt, end: End) -> StoredAttempt:
+        """Offer the end that its runner could not write. Raises `ValueError` when it is not this attempt's."""
+        intent = attempt.intent
+        if (end.trial, end.attempt, end.nonce) != (intent.trial, intent.attempt, intent.nonce):
+            raise ValueError(f"this end belongs to another intent than {intent.trial}-{intent.attempt}")
+        return self._offer(attempt, end)
+
+    def _offer(self, attempt: StoredAttempt, end: End) -> StoredAttempt:
+        if self._records.create("end", self._key(end.trial, end.attempt, "end.json"), end):
+            return self._ended(attempt, end, canonical_json(end))
+        return self.refresh(attempt)
+
+    def verify(self, attempt: StoredAttempt) -> StoredAttempt:
+        """Compare a verdict's bundle with what its end says; quarantine it when they differ."""
+        end = attempt.end
+        if end is None or end.bundle is None or end.scored is None or attempt.quarantined:
+            return attempt
+        raw = self._store.get(self._key(end.trial, end.attempt, "bundle.tar.zst"))
+        found = None if raw is None else sha256(raw)
+        if found == end.bundle:
+            return attempt
+        reason = "the bundle is missing" if found is None else "the bundle is not what its end names"
+        return self._quarantine(attempt, end.bundle, found, reason)
+
+    def distrust(self, attempt: StoredAttempt, reason: str) -> StoredAttempt:
+        """Quarantine a verdict, though its bundle is what its end says."""
+        end = attempt.end
+        if end is None or end.bundle is None or end.scored is None or attempt.quarantined:
+            return attempt
+        return self._quarantine(attempt, end.bundle, end.bundle, reason)
+
+    def _quarantine(self, attempt: StoredAttempt, expected: str, found: str | None, reason: str) -> StoredAttempt:
+        trial, n = attempt.intent.trial, attempt.intent.attempt
+        record = Quarantine(
+            trial=trial, attempt=n, at=self._records.clock(), expected=expected, found=found, reason=reason
+        )
+        self._records.create("quarantine", keys.quarantine(self._campaign, trial, n), record)
+        return replace(attempt, quarantined=True)
+
+    def conclude(self, outcome: Outcome) -> Outcome:
+        """Keep the fold; what another controller kept first stands."""
+        key = keys.outcome(self._campaign, outcome.trial.id)
+        if self._records.create("outcome", key, outcome):
+            return outcome
+        kept = self._records.read(key, Outcome)
+        if kept is None:
+            raise OperatorError("an outcome vanished: somebody deletes from the ledger", where=key)
+        return kept
+
+    def _key(self, trial: str, n: int, name: keys.AttemptFile) -> str:
+        return keys.attempt_file(self._campaign, trial, n, name)

@@ -1,0 +1,390 @@
+"""The campaign file, and the frozen plan that is made from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.errors import FieldError
+from trialfleet_ledger.records import (
+    AgentSpec,
+    AttemptTimes,
+    ConditionOrder,
+    Frozen,
+    Limits,
+    Name,
+    Prediction,
+    Record,
+    Sha256,
+    TaskOrder,
+)
+
+_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+
+
+def parse_bytes(value: Any) -> Any:
+    """Kubernetes-style quantity to bytes.
+
+    >>> parse_bytes("4Gi"), parse_bytes("500M"), parse_bytes(1024)
+    (4294967296, 500000000, 1024)
+    """
+    if isinstance(value, str):
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)(|k|M|G|Ki|Mi|Gi)", value.strip())
+        if match is None:
+            raise FieldError(
+                f"{value!r} is not a size",
+                hint=f"write 4Gi, 500Mi or a number of bytes; the units are {', '.join(filter(None, _UNITS))}",
+            )
+        return int(float(match[1]) * _UNITS[match[2]])
+    return value
+
+
+Size = Annotated[int, BeforeValidator(parse_bytes), Field(gt=0)]
+
+
+def _at_least(least: int) -> Callable[[int], int]:
+    """What no agent can work with is a missing unit."""
+
+    def check(size: int) -> int:
+        if size < least:
+            mebibytes = f"{least // 2**20}Mi"
+            raise FieldError(
+                f"{size} bytes are too few for any agent: the least is {mebibytes}",
+                hint=f"write a unit, as in {size}Mi or 4Gi" if size >= 16 else f"write {mebibytes} or more",
+            )
+        return size
+
+    return check
+
+
+class CostSpec(Frozen):
+    """Money, US dollars."""
+
+    trial: Annotated[float, Field(gt=0)] | None = None
+    campaign: Annotated[float, Field(gt=0)] | None = None
+
+
+class RetrySpec(Frozen):
+    """How often a lost trial is tried again, by what the loss can have depended on. `disruptions`: evictions and
+    lost nodes after the agent began, which spend neither `mid_run` nor `scoring`."""
+
+    before_agent: Annotated[int, Field(ge=0, le=10)] = 10
+    mid_run: Annotated[int, Field(ge=0)] = 2
+    scoring: Annotated[int, Field(ge=0)] = 3
+    disruptions: Annotated[int, Field(ge=0)] = 20
+
+
+class LimitSpec(AttemptTimes):
+    """`limits:` of the campaign file."""
+
+    parallel: Annotated[int, Field(ge=1)] | None = None  # None: as many as the CPUs allow
+    memory: Annotated[Size, AfterValidator(_at_least(16 * 2**20))] = 4 * 2**30
+    disk: Annotated[Size, AfterValidator(_at_least(2**20))] = 8 * 2**30
+    cost_usd: CostSpec = CostSpec()
+    retries: RetrySpec = RetrySpec()
+    blocks_ahead: Annotated[int, Field(ge=1)] = 4  # blocks past the oldest incomplete one that may start
+    wall_clock_s: Annotated[float, Field(gt=0)] | None = None  # of the whole campaign, since it was first driven
+
+    def frozen(self) -> Limits:
+        """The part that every attempt obeys."""
+        own = {"memory_bytes": self.memory, "disk_bytes": self.disk, "cost_usd": self.cost_usd.trial}
+        return Limits.model_validate(self.model_dump(include=set(AttemptTimes.model_fields)) | own)
+
+
+class StoreSpec(Frozen):
+    """`store:` with an explicit address. `pod_endpoint`: the address of the same server from pods."""
+
+    url: str
+    endpoint: str | None = None
+    pod_endpoint: str | None = None
+    path_style: bool | None = None
+
+
+class Graces(Frozen):
+    """How long a pod may stay in a state before its attempt counts as lost. Seconds."""
+
+    config_error_s: Annotated[float, Field(gt=0)] = 120  # CreateContainerConfigError, FailedMount, sandbox
+    image_pull_s: Annotated[float, Field(gt=0)] = 900
+    unschedulable_s: Annotated[float, Field(gt=0)] = 1200
+    pending_s: Annotated[float, Field(gt=0)] = 1800  # any other reason: signatures are made to live as long
+    queued_s: Annotated[float, Field(gt=0)] = (
+        10_800  # behind a queue's gate: then it is created again with new grants
+    )
+    terminating_s: Annotated[float, Field(gt=0)] = 60  # beyond the pod's own grace: its node is lost
+    unseen_s: Annotated[float, Field(gt=0)] = 60  # created, and in no listing
+    termination_s: Annotated[int, Field(ge=1)] = 60  # terminationGracePeriodSeconds
+    unreachable_s: Annotated[int, Field(ge=0)] = 60  # toleration of an unreachable node
+
+
+class Uids(Frozen):
+    """User ids for pods, both ends included. By default those that the image has names for."""
+
+    min: Annotated[int, Field(ge=1, lt=2**31)] = 70000
+    max: Annotated[int, Field(ge=1, lt=2**31)] = 74095
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Uids:
+        if self.max < self.min:
+            raise FieldError(
+                f"uids: max {self.max} is below min {self.min}", hint="uids: {min: 70000, max: 74095}"
+            )
+        return self
+
+    def __len__(self) -> int:
+        return self.max - self.min + 1
+
+    def at(self, place: int) -> int:
+        """The uid of the pod at `place`: neighbours differ.
+
+        >>> [Uids(min=70000, max=70002).at(place) for place in range(4)]
+        [70000, 70001, 70002, 70000]
+        """
+        return self.min + place % len(self)
+
+
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+
+
+class Toleration(Frozen):
+    """As in a pod's spec."""
+
+    key: str | None = None
+    operator: Literal["Exists", "Equal", "Lt", "Gt"] | None = None
+    value: str | None = None
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
+    tolerationSeconds: int | None = None  # noqa: N815 - Kubernetes' own name
+
+
+class KubernetesSpec(Frozen):
+    """`kubernetes:` of the campaign file. One namespace is one shard, and one trust domain."""
+
+    image: str
+    context: str | None = None  # of the kubeconfig; None: its current one, or the pod's own service account
+    namespaces: Annotated[tuple[Name, ...], Field(min_length=1)] = ("trialfleet",)
+    model_secret: Name | None = None  # a Secret that the user made; keys are named as the variables would be
+    model_base_url: str | None = None  # a gateway of the user's own, as pods see it
+    runtime_class: str | None = None
+    node_selector: dict[str, str] = Field(default_factory=dict)
+    tolerations: tuple[Toleration, ...] = ()
+    priority_class: str | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    image_pull_secrets: tuple[Name, ...] = ()
+    max_pending: Annotated[int, Field(ge=1)] = 100
+    creates_per_s: Annotated[float, Field(gt=0)] = 10
+    creates_burst: Annotated[int, Field(ge=1)] = 20
+    allow_unenforced_network: bool = False
+    graces: Graces = Graces()
+    uids: Uids = Uids()
+
+    @property
+    def reference(self) -> str:
+        """The image as pods name it."""
+        return self.image
+
+    @property
+    def queue(self) -> str | None:
+        """The Kueue queue that its pods name."""
+        return self.labels.get(QUEUE_LABEL)
+
+
+class KubernetesPlan(KubernetesSpec):
+    """`kubernetes:` as frozen in the plan. `image_id`: the id that the kubelet reported; another id halts the
+    campaign. `by_digest`: the image as pods name it; None: no registry knows its digest, and pods use the name in
+    the file. `network`: the canary's result. `pod_endpoint`: from `store:`, for commands that name the campaign by
+    URL."""
+
+    pod_endpoint: str | None = None
+    image_id: str
+    by_digest: str | None = None
+    network: Literal["enforced", "unenforced"]
+
+    @property
+    def reference(self) -> str:
+        return self.by_digest or self.image
+
+
+class Primary(Frozen):
+    """The one declared contrast. `margin`: a difference of pass rates too small to matter, either way; declared,
+    it is tested for. `effect`: the difference that the campaign was planned to see; its power is reported."""
+
+    treatment: Name
+    control: Name
+    estimand: Literal["these_tasks", "tasks_like_these"] = "these_tasks"
+    alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    margin: Annotated[float, Field(gt=0, lt=1)] | None = None
+    effect: Annotated[float, Field(gt=0, lt=1)] | None = None
+
+
+class CampaignSpec(Frozen):
+    """The campaign file. Conditions are preset names, or a mapping of names to compositions (null: the preset)."""
+
+    campaign: Name
+    seed: Annotated[int, Field(ge=0, lt=2**63)]
+    tasks: Annotated[tuple[str, ...], Field(min_length=1)]  # files or globs, relative to the campaign file
+    only: tuple[Name, ...] = ()  # ids of tasks in these files; none: all of them
+    conditions: Annotated[tuple[Name, ...], Field(min_length=1)] | dict[Name, Condition | None]
+    reps: Annotated[int, Field(ge=1)]
+    agent: AgentSpec
+    limits: LimitSpec = LimitSpec()
+    primary: Primary | None = None
+    store: str | StoreSpec
+    backend: Literal["local", "kubernetes"] = "local"
+    kubernetes: KubernetesSpec | None = None
+    allow_no_oracle: bool = False  # run tasks without a fail-to-pass oracle, apart from primary results
+
+    @property
+    def store_spec(self) -> StoreSpec:
+        return self.store if isinstance(self.store, StoreSpec) else StoreSpec(url=self.store)
+
+    @model_validator(mode="after")
+    def _place(self) -> CampaignSpec:
+        if (self.backend == "kubernetes") != (self.kubernetes is not None):
+            raise FieldError(
+                "backend: kubernetes and the section `kubernetes:` belong together",
+                hint="write both backend: kubernetes and kubernetes: {image: …}, or remove both",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _contrast(self) -> CampaignSpec:
+        names = list(self.conditions)
+        if len(set(names)) != len(names):
+            raise FieldError("conditions: a name is used twice", hint="keep one of the two, or rename it")
+        if self.primary is not None and not self._misspelt():
+            for side in (self.primary.treatment, self.primary.control):
+                if side not in names:
+                    raise FieldError(
+                        f"primary: {side!r} is not among the conditions",
+                        hint=f"choose one of {', '.join(names)}, or add {side} to the conditions",
+                    )
+            if self.primary.treatment == self.primary.control:
+                raise FieldError(
+                    "primary: treatment and control are the same condition",
+                    hint="name two conditions, or remove `primary`",
+                )
+        return self
+
+    def _misspelt(self) -> bool:
+        """Whether a condition is neither composed nor a preset. The code that resolves presets reports it with its
+        line, so other checks wait."""
+        given = self.conditions
+        bare = [name for name, own in given.items() if own is None] if isinstance(given, dict) else given
+        return any(name not in PRESETS for name in bare)
+
+
+class Cell(Frozen):
+    """Task × condition, with the condition resolved to content."""
+
+    task: Name
+    condition: ConditionOrder
+
+
+class PlannedTask(Frozen):
+    """A task of the plan: the order for its runners and what reports need."""
+
+    order: TaskOrder
+    primary: bool  # False: kept out of primary results
+    apart: str | None = None  # why it is not primary
+    file: str
+    covered: bool | None = None  # a non-root node covers the anchor
+    prediction: Prediction | None = None  # None: no condition of the campaign asks for one
+    category: str | None = None  # as the task file says
+    difficulty: str | None = None
+
+
+class Plan(Record):
+    """`campaign.json`: frozen before anything runs. The trials follow from it by
+    `trialfleet_controller.trial_order`."""
+
+    campaign: Name
+    uid: str  # random, once: two campaigns of one name never mix
+    created: float
+    seed: int
+    reps: int
+    agent: AgentSpec
+    agent_digest: Sha256  # of the agent's program and resolved model: drift halts
+    limits: Limits
+    parallel: int
+    retries: RetrySpec
+    blocks_ahead: int
+    cost_usd_campaign: float | None = None
+    wall_clock_s: float | None = None
+    primary: Primary | None = None
+    conditions: dict[Name, Condition]
+    tasks: tuple[PlannedTask, ...]
+    cells: tuple[Cell, ...]
+    inputs: dict[str, Sha256]  # file -> digest of every file read
+    texts: dict[Name, Sha256]  # `context.texts.digests()`: what models read. Other texts are another experiment
+    versions: dict[str, str]
+    banner: str | None = None  # said on top of every report
+    kubernetes: KubernetesPlan | None = None  # None: the local backend
+
+
+class Amendment(Record):
+    """`amendments/<k>.json`: more reps, another cost cap or wall-clock limit (the latest holds), or a halt lifted.
+    `epoch`: of the controller that wrote it."""
+
+    number: int
+    at: float
+    reps: int | None = None
+    cost_usd_campaign: Annotated[float, Field(gt=0)] | None = None
+    wall_clock_s: Annotated[float, Field(gt=0)] | None = None
+    after_look: bool = False
+    lifts: tuple[int, ...] = ()  # numbers of halts
+    epoch: Annotated[int, Field(ge=0)] = 0
+
+
+class Halt(Record):
+    """`halts/<k>.json`: why nothing more of that scope starts."""
+
+    number: int
+    at: float
+    task: Name | None = None  # None: the whole campaign
+    reason: str
+
+
+class Cancel(Record):
+    """`cancel.json`."""
+
+    at: float
+    now: bool  # True: running attempts are stopped and marked as losses
+    by: str
+
+
+class Quarantine(Record):
+    """`quarantine/<trial>/<n>.json`."""
+
+    trial: str
+    attempt: int
+    at: float
+    expected: Sha256
+    found: Sha256 | None
+    reason: str
+
+
+class Look(Record):
+    """`looks/<k>.json`: results were shown before all trials had ended. Counts are of that moment; the numbers
+    used `complete_blocks` blocks. An extension after a look is labelled."""
+
+    number: int
+    at: float
+    planned: int
+    terminal: int
+    complete_blocks: int
+    by: str  # what showed the results
+
+
+class Epoch(Record):
+    """`epochs/<k>.json`: the controller that drives the campaign."""
+
+    number: int
+    at: float
+    host: str
+    boot_id: str
+    pid: int
+    nonce: str
+    machine: str | None = None  # `machine_id`; None: it has none

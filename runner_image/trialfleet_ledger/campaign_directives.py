@@ -1,0 +1,109 @@
+"""Records that operators write about a campaign: amendments, halts, cancellation, and looks at interim results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trialfleet_ledger import keys
+from trialfleet_ledger.amendments import ends_at, in_force, wall_clock_s
+from trialfleet_ledger.campaign import Amendment, Cancel, Epoch, Halt, Look, Plan
+from trialfleet_ledger.stored_records import RecordStore
+
+
+class Directives:
+    """The numbered records of one campaign, and its `cancel.json`."""
+
+    def __init__(self, records: RecordStore) -> None:
+        self._records, self._campaign = records, records.campaign
+
+    def amendments(self) -> tuple[Amendment, ...]:
+        return self._records.all("amendments", Amendment)
+
+    def amend(
+        self,
+        *,
+        reps: int | None,
+        after_look: bool,
+        lifts: tuple[int, ...],
+        cost_usd: float | None = None,
+        wall_clock_s: float | None = None,
+    ) -> Amendment:
+        amendment = Amendment(
+            number=0,
+            at=self._records.clock(),
+            reps=reps,
+            cost_usd_campaign=cost_usd,
+            wall_clock_s=wall_clock_s,
+            after_look=after_look,
+            lifts=lifts,
+            epoch=max(map(keys.number_of, self._records.numbers("epochs")), default=0),
+        )
+        return self._records.append("amendments", "amendment", amendment)
+
+    def first_driven_at(self) -> float | None:
+        """When the first controller claimed the campaign, in seconds since 1970 on its clock."""
+        first = self._records.read(keys.numbered(self._campaign, "epochs", 1), Epoch)
+        return None if first is None else first.at
+
+    def out_of_time(self, plan: Plan, amendments: Sequence[Amendment]) -> bool:
+        """Whether the wall-clock limit, amendments included, is reached by the store's clock."""
+        if wall_clock_s(plan, amendments) is None:
+            return False
+        end = ends_at(plan, amendments, self.first_driven_at())
+        return end is not None and self._records.store.now() >= end
+
+    def looks(self) -> tuple[Look, ...]:
+        return self._records.all("looks", Look)
+
+    def look(
+        self,
+        *,
+        planned: int,
+        terminal: int,
+        complete_blocks: int,
+        by: str,
+        known: Sequence[Look] | None = None,
+    ) -> Look:
+        """Record that somebody saw results before all were in. Seeing the numbers of the newest look again is the
+        same look. `known`: the looks that the caller had read when it saw the results; None: the store's."""
+        newest = (self.looks() if known is None else known)[-1:]
+        if [(look.terminal, look.complete_blocks) for look in newest] == [(terminal, complete_blocks)]:
+            return newest[0]
+
+        at = self._records.clock()
+        look = Look(number=0, at=at, planned=planned, terminal=terminal, complete_blocks=complete_blocks, by=by)
+        return self._records.append("looks", "look", look)
+
+    def halts(self) -> tuple[Halt, ...]:
+        """Those in force: a lifted one is history."""
+        return in_force(self._records.all("halts", Halt), self.amendments())
+
+    def halt_known(self, task: str | None, *, epoch: int) -> bool:
+        """Whether a halt of this scope is in force, or one was lifted by a later controller than that of `epoch`.
+        Clocks of controllers and runners do not agree, so no times are compared."""
+        lifted = {number: amendment.epoch for amendment in self.amendments() for number in amendment.lifts}
+        return any(
+            halt.number not in lifted or lifted[halt.number] > epoch
+            for halt in self._records.all("halts", Halt)
+            if halt.task == task
+        )
+
+    def halted_before(self, reason: str) -> bool:
+        """Whether there is a halt with this reason, in force or lifted."""
+        return any(halt.reason == reason for halt in self._records.all("halts", Halt))
+
+    def halt(self, task: str | None, reason: str) -> Halt:
+        halt = Halt(number=0, at=self._records.clock(), task=task, reason=reason)
+        return self._records.append("halts", "halt", halt)
+
+    def cancelled(self) -> Cancel | None:
+        now = self._records.read(keys.cancel(self._campaign, now=True), Cancel)
+        return now or self._records.read(keys.cancel(self._campaign), Cancel)
+
+    def cancel(self, *, now: bool, by: str) -> Cancel:
+        wanted = Cancel(at=self._records.clock(), now=now, by=by)
+        if not self._records.create("cancel", keys.cancel(self._campaign), wanted) and now:
+            there = self._records.read(keys.cancel(self._campaign), Cancel)
+            if there is not None and not there.now:
+                self._records.create("cancel", keys.cancel(self._campaign, now=True), wanted)
+        return self.cancelled() or wanted

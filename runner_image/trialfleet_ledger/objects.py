@@ -1,0 +1,125 @@
+"""Content-addressed inputs: a local copy, and the store that every runner reads from.
+
+An object is named by the SHA-256 of its uncompressed bytes. The store holds it zstd-compressed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import zstandard
+
+from trialfleet_ledger.atomic_file import write_whole
+from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.store.protocol import Store
+
+MAX_BYTES = 2 * 2**30
+
+
+class ObjectError(Exception):
+    """An object is missing, or is not what its name says."""
+
+
+def object_key(digest: str) -> str:
+    """Key in the store.
+
+    >>> object_key("ab")
+    'objects/ab'
+    """
+    return f"objects/{digest}"
+
+
+def compress(data: bytes) -> bytes:
+    """As stored: the same bytes on every machine with the same zstd, so that a second upload is identical."""
+    return zstandard.ZstdCompressor(level=6).compress(data)
+
+
+def decompress(digest: str, stored: bytes) -> bytes:
+    """The object's bytes, verified. Raises `ObjectError`; never inflates beyond `MAX_BYTES`."""
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(stored) as reader:
+            while size <= MAX_BYTES and (chunk := reader.read(2**20)):
+                chunks.append(chunk)
+                size += len(chunk)
+    except zstandard.ZstdError as error:
+        raise ObjectError(f"object {digest}: not zstd ({error})") from None
+    data = b"".join(chunks)
+    if size > MAX_BYTES or sha256(data) != digest:
+        raise ObjectError(f"object {digest}: the content is not what the name says")
+    return data
+
+
+@dataclass(frozen=True)
+class Objects:
+    """A folder `<sha256>` → bytes, in front of an optional store. Safe for many processes at once."""
+
+    folder: Path
+    store: Store | None = None
+    _uploaded: set[str] = field(default_factory=set[str], compare=False, repr=False)
+
+    def put(self, data: bytes) -> str:
+        """Keep the bytes here, and in the store when there is one. Returns their SHA-256."""
+        digest = sha256(data)
+        if not self._path(digest).exists():
+            write_whole(self._path(digest), data)
+        if self.store is not None:
+            self._upload(digest, data)
+        return digest
+
+    def upload(self, digests: Iterable[str]) -> None:
+        """Bring objects that are kept here to the store."""
+        for digest in digests:
+            if self.store is not None and digest not in self._uploaded:
+                self._upload(digest, self.get(digest))
+
+    def get(self, digest: str) -> bytes:
+        """The bytes, verified, from here or from the store. Raises `ObjectError` when neither has them."""
+        path = self._path(digest)
+        if path.exists():
+            data = path.read_bytes()
+            if sha256(data) == digest:
+                return data
+            path.unlink(missing_ok=True)  # a torn disk or an edit: what the store has is asked again
+        stored = self.store.get(object_key(digest)) if self.store is not None else None
+        if stored is None:
+            raise ObjectError(f"object {digest}: neither in {self.folder} nor in the store")
+        return self.adopt(digest, stored)
+
+    def adopt(self, digest: str, stored: bytes) -> bytes:
+        """Keep what was read from the store (by a grant, too). Returns the verified bytes."""
+        data = decompress(digest, stored)
+        write_whole(self._path(digest), data)
+        return data
+
+    def fetch(self, digest: str, read: Callable[[], bytes]) -> bytes:
+        """Like `get`, asking `read` (a grant) for the stored form when it is not here."""
+        if self.has(digest):
+            return self.get(digest)
+        return self.adopt(digest, read())
+
+    def has(self, digest: str) -> bool:
+        """Whether a local copy exists (unverified)."""
+        return self._path(digest).exists()
+
+    def path(self, digest: str) -> Path:
+        """The local file, verified."""
+        self.get(digest)
+        return self._path(digest)
+
+    def _path(self, digest: str) -> Path:
+        if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+            raise ObjectError(f"{digest!r} is not a SHA-256")
+        return self.folder / digest
+
+    def _upload(self, digest: str, data: bytes) -> None:
+        if self.store is None or digest in self._uploaded:
+            return
+        key = object_key(digest)
+        if not self.store.create(key, compress(data)):
+            # Another zstd release may write other bytes for the same object: what counts is what comes out.
+            decompress(digest, self.store.get(key) or b"")
+        self._uploaded.add(digest)

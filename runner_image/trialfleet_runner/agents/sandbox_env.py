@@ -1,0 +1,82 @@
+"""What every agent finds around it: where host paths appear, and an allow-listed environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec, Frozen, Stop
+from trialfleet_runner.agents.protocol import Setup
+from trialfleet_runner.sandbox.interpreter import base_variables
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
+
+
+def with_mount(mounts: tuple[Mount, ...], path: Path, *, writable: bool = False) -> tuple[Mount, ...]:
+    """`mounts`, and `path` at its own host path unless one of them already shows it.
+
+    The host path as target is right with and without a mount namespace.
+    """
+    if any(path.is_relative_to(mount.source) for mount in mounts):
+        return mounts
+    return (*mounts, Mount(path, str(path), writable))
+
+
+def environment(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, str]:
+    """The allow-listed environment: nothing of the runner's own environment gets in.
+
+    The task's interpreter comes first on PATH.
+    """
+    home, workspace = inside(setup.home, mounts), inside(setup.workspace, mounts)
+    prefix = inside(setup.environment, mounts)
+    found = base_variables(prefix, home) | {"SHELL": "/bin/bash", "GIT_TERMINAL_PROMPT": "0"}
+    if setup.pythonpath:
+        found["PYTHONPATH"] = ":".join(str(PurePosixPath(workspace) / entry) for entry in setup.pythonpath)
+    return found
+
+
+def stop_of(ended: Exit | None) -> Stop | None:
+    """What the sandbox alone says about why the agent stopped; None: nothing ran, or the runner was stopped."""
+    if ended is None or ended.cause == "stopped":
+        return None
+    if ended.cause == "itself":
+        return Stop.FINISHED if ended.code == 0 else Stop.CRASHED
+    return {"timeout": Stop.TIMEOUT, "memory": Stop.MEMORY, "disk": Stop.DISK}[ended.cause]
+
+
+def job_of(
+    setup: Setup,
+    mounts: tuple[Mount, ...],
+    argv: tuple[str, ...],
+    *,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes | None = None,
+) -> Job:
+    """The agent's program in its workspace, its output in the record; `env` is added to the `environment`."""
+    return Job(
+        argv=argv,
+        env=environment(setup, mounts) | dict(env or {}),
+        cwd=inside(setup.workspace, mounts),
+        mounts=mounts,
+        stdout=setup.record / "stdout",
+        stderr=setup.record / "stderr",
+        timeout_s=setup.spec.timeout_s,
+        stdin=stdin,
+    )
+
+
+OptionsModel = TypeVar("OptionsModel", bound=Frozen)
+
+
+def checked_options(model: type[OptionsModel], spec: AgentSpec, *, hint: str) -> OptionsModel:
+    """`agent.options` as this kind of agent has them. Raises `OperatorError` naming the field."""
+    try:
+        return model.model_validate(spec.options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        said = "is required and not given" if first["type"] == "missing" else str(first["msg"])
+        where = ".".join(str(part) for part in ("agent", "options", *first["loc"]))
+        raise OperatorError(said, where=where, hint=hint) from error

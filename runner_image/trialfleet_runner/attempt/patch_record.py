@@ -1,0 +1,177 @@
+"""From what the agent left to `patch.json`: the diff that travels, and what was measured on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from trialfleet_ledger.bundle import redacted
+from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.records import TOKEN_KINDS, Channel, Delivery, Grants, HaltScope, LossClass, Metrics, Patch
+from trialfleet_runner import metrics
+from trialfleet_runner.agents.protocol import Parsed, Step
+from trialfleet_runner.attempt.agent_run import FAIL_FAST_LOG, HOOK_LOG, AgentRun
+from trialfleet_runner.attempt.loss import Lost, storable
+from trialfleet_runner.attempt.preflight_run import PreflightRun
+from trialfleet_runner.attempt.prepared_inputs import Ready
+from trialfleet_runner.attempt.scratch import Scratch
+from trialfleet_runner.context.hook_log import HookLog, denials, read_hook_log
+from trialfleet_runner.patch import WorkspacePatch, diff
+
+if TYPE_CHECKING:
+    from trialfleet_runner.gateway import GatewayReport
+
+TRAJECTORY_CAP = 4 * 2**20
+
+
+def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun, *, secrets: Collection[str]) -> Patch:
+    """Raises `Lost(contaminated)` when a declared delivery did not arrive, or an undeclared one did. An agent may
+    have written the `secrets` that it was given into its files or its talk: they do not travel."""
+    left = diff(scratch.workspace, ready.given, ready.exclusions, secrets=secrets)
+    hook = read_hook_log(scratch.home / HOOK_LOG)
+    denied = denials(scratch.home / FAIL_FAST_LOG) if grants.condition.fail_fast else None
+    insisted = frozenset({"inline", "files"} if run.identity.loads_files else {"inline"})
+    inline = grants.condition.inline
+    delivery = delivered(
+        ready.composed.delivery,
+        hook,
+        run.gateway,
+        insisted=insisted,
+        channel=None if inline is None else inline.channel,
+    )
+    whole, left_out = jsonl(run.parsed.steps)
+    trajectory = without(secrets, whole)
+    return Patch(
+        trial=grants.trial.id,
+        attempt=grants.attempt,
+        nonce=grants.intent_nonce,
+        at=time.time(),
+        diff=without(secrets, left.diff),
+        excluded=tuple(sorted(without(secrets, storable(path)) for path in {*left.excluded, *left.odd})),
+        stop=run.stop,
+        throttled_s=run.gateway.throttled_s if run.gateway else 0.0,
+        metrics=measured(grants, run, left, hook, denied),
+        delivery=delivery,
+        trajectory=sha256(trajectory.encode()),
+        trajectory_jsonl=trajectory,
+        trajectory_left_out=left_out,
+    )
+
+
+def without(secrets: Collection[str], text: str) -> str:
+    """`text` with every secret masked; a diff keeps its lines, so it still applies."""
+    return redacted(text.encode(), secrets).decode()
+
+
+def delivered(
+    planned: Delivery,
+    hook: HookLog,
+    report: GatewayReport | None,
+    *,
+    insisted: frozenset[str],
+    channel: Channel | None = None,
+) -> Delivery:
+    """The delivery with its claims: which parts reached the model. Without a model the claims stay None.
+
+    If the model got no request, no claim is made. Parts that are `insisted` on must have reached a model that took
+    a turn. No claim is made for a part without a distinctive line (no root file, or all its lines are in the
+    prompt). The hook is checked for the nodes and the rule that it logged as pushed. Its last push may follow the
+    last request, so it is recorded and not insisted on.
+    """
+    parts = _parts(planned, hook, channel)
+    if report is None or report.answered == 0:
+        return planned.model_copy(update={"reached_model": dict.fromkeys(parts)})
+    if report.undeclared:
+        seen = ", ".join(report.undeclared)
+        raise Lost(LossClass.CONTAMINATED, f"reached the model undeclared: {seen}", halt=HaltScope.CAMPAIGN)
+    claims = {part: _reached(names, report) for part, names in parts.items()}
+    absent = sorted(part for part in insisted if report.turns > 0 and claims.get(part) is False)
+    if absent:
+        message = f"declared, but did not reach the model: {', '.join(absent)}"
+        raise Lost(LossClass.CONTAMINATED, message, halt=HaltScope.CAMPAIGN)
+    return planned.model_copy(update={"reached_model": claims})
+
+
+def _parts(planned: Delivery, hook: HookLog, channel: Channel | None) -> dict[str, list[str]]:
+    parts: dict[str, list[str]] = {}
+    if planned.files:
+        parts["files"] = ["files"]
+    if planned.inline_tokens and channel != "rules":
+        parts["inline"] = ["inline"]
+    pushed = sorted({f"hook:{firing.node}" for firing in hook.emitted if firing.node})
+    if pushed:
+        parts["hook"] = pushed
+    if hook.rules:
+        parts["rules"] = ["rules"]
+    return parts
+
+
+def _reached(names: list[str], report: GatewayReport) -> bool | None:
+    """None: no text was declared that could prove any of them. An agent can forge the names of hook nodes."""
+    provable = [report.reached[name] for name in names if name in report.reached]
+    return all(provable) if provable else None
+
+
+def jsonl(steps: tuple[Step, ...]) -> tuple[str, int]:
+    """The trajectory, one step a line, and the bytes left out: it is cut at a whole line when it is longer than
+    4 MiB."""
+    lines: list[bytes] = []
+    size = left_out = 0
+    for step in steps:
+        line = canonical_json(step)
+        if left_out or size + len(line) > TRAJECTORY_CAP:
+            left_out += len(line)
+        else:
+            lines.append(line)
+            size += len(line)
+    return b"".join(lines).decode(), left_out
+
+
+def measured(grants: Grants, run: AgentRun, left: WorkspacePatch, hook: HookLog, denied: int | None) -> Metrics:
+    """Metrics of the agent's run; scoring adds others."""
+    parsed, report = run.parsed, run.gateway
+    turns = report.turns if report else parsed.turns
+    phases = metrics.phases(parsed.steps, turns)
+    size = metrics.diff_size(left.diff)
+    counted = _tokens(parsed, report)
+    return Metrics(
+        turns=turns,
+        tool_calls=parsed.tool_calls,
+        **counted,
+        cost_usd=report.cost_usd if report else parsed.cost_usd,
+        agent_s=round(run.exit.wall_s, 3) if run.exit else None,
+        throttled_s=report.throttled_s if report else None,
+        agent_core_s=run.exit.core_s if run.exit else None,
+        **phases._asdict(),
+        context_files_read=metrics.context_files_read(parsed.steps) if parsed.steps else None,
+        hook_firings=len(hook.emitted) if grants.condition.hook else None,
+        target_hit=metrics.target_hit(size.files, grants.task.targets),
+        lines_added=size.added,
+        lines_removed=size.removed,
+        files_changed=len(size.files),
+        rule_firings=len(hook.rules) if run.composed.rule else None,
+        fail_fast_denials=denied,
+        predicted_hit=grants.prediction.hit if grants.prediction else None,
+        **(_looked(run.look, grants) if run.look else {}),
+    )
+
+
+def _looked(look: PreflightRun, grants: Grants) -> dict[str, Any]:  # Any: counts, dollars and a claim
+    """What the pre-flight took and whether it pointed at the fix; all but the claim is in the totals, too."""
+    report, parsed = look.report, look.parsed
+    files = [found.file for found in look.preflight.findings]
+    return {
+        "preflight_hit": metrics.target_hit(files, grants.task.targets),
+        "preflight_turns": look.turns,
+        "preflight_tool_calls": parsed.tool_calls or 0,
+        **{f"preflight_{kind}": value for kind, value in _tokens(parsed, report).items()},
+        "preflight_cost_usd": report.cost_usd if report else parsed.cost_usd,
+        "preflight_s": round(look.exit.wall_s, 3) if look.exit else 0.0,
+    }
+
+
+def _tokens(parsed: Parsed, report: GatewayReport | None) -> dict[str, int | None]:
+    """By kind: as the gateway counted them, else as the agent says."""
+    source: GatewayReport | Parsed = report or parsed
+    return {kind: getattr(source, kind) for kind in TOKEN_KINDS}

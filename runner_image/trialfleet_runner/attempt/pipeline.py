@@ -1,0 +1,258 @@
+"""One attempt from claim to commit: the order of things, and what becomes of each failure."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.records import End, Grants, Loss, LossClass, Patch, Scored, Stop
+from trialfleet_ledger.store import grants as store
+from trialfleet_ledger.store.grants import GrantRefused
+from trialfleet_ledger.store.protocol import StoreError
+from trialfleet_runner import environment
+from trialfleet_runner.attempt import agent_run, commit, patch_record, preflight_run, refused_patch, score_run
+from trialfleet_runner.attempt.bundle_builder import Members
+from trialfleet_runner.attempt.deadline import Clock, longest_s, within
+from trialfleet_runner.attempt.exposure import exposed
+from trialfleet_runner.attempt.live_log import LIVE_PATIENCE, live_log
+from trialfleet_runner.attempt.loss import from_exception
+from trialfleet_runner.attempt.mounts import place_of
+from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, lay_out, prepare, shows_context
+from trialfleet_runner.attempt.refused_patch import Renewal
+from trialfleet_runner.attempt.score_run import ScoreRun
+from trialfleet_runner.attempt.scratch import Scratch, emptied, refuse_full
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.metrics import agrees, all_passed, verdict
+from trialfleet_runner.sandbox.protocol import Exit, Sandbox
+
+LAST_WORDS_S = 60.0  # of an attempt's time, reserved for the last words if nothing can be stored
+
+
+@dataclass
+class Attempt:
+    """The state of one attempt. `sandbox` is the agent's, `scorer` the tests'. `stop` is set by SIGTERM.
+
+    `end`: the result, once it is known; `bundle_stored` and `committed`: what the store has. `unsaved`: the agent
+    has ended, and the store refuses its patch; `renewal`: the source of fresh grants; `keeps_here`: a refused
+    patch is kept on this machine for the next controller. `stop_explained`: the controller watches the pod, knows
+    why it stops, and writes that as the end.
+    """
+
+    grants: Grants
+    scratch: Scratch
+    sandbox: Sandbox
+    scorer: Sandbox
+    cache: Cache
+    stop: threading.Event
+    stop_explained: bool = False
+    renewal: Renewal | None = None
+    keeps_here: bool = False
+    clock: Clock = field(default_factory=Clock)
+    members: Members = field(default_factory=Members)
+    agent_started: bool = False
+    patched: bool = False
+    unsaved: bool = False
+    end: End | None = None
+    bundle_stored: bool = False
+    committed: bool = False
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        return Inputs(self.grants, self.cache)
+
+    def run(self) -> Scored | Loss:
+        """Verdict or loss, committed unless the attempt has an end already. Raises `StoreError` if the store does
+        not answer: nothing is committed then, and the controller decides."""
+        result = self._result()
+        self.clock.lap("bundle")
+        self.members.add("timing.json", self.clock.json())
+        self.members.add_value("loss.json" if isinstance(result, Loss) else "scored.json", result)
+        packed = self.members.pack(self.grants, self.sandbox.name)
+        self.end = commit.end_of(self.grants, result, packed)
+        self.bundle_stored = commit.leave_bundle(self.grants, packed)
+        self.committed = self.bundle_stored and not self.left and commit.commit(self.grants, self.end)
+        return result
+
+    @property
+    def left(self) -> bool:
+        """Whether the end is left to the controller, which knows why the pod was stopped."""
+        loss = None if self.end is None else self.end.loss
+        return self.stop_explained and loss is not None and loss.loss is LossClass.TERMINATED
+
+    def _result(self) -> Scored | Loss:
+        self.members.warnings += (*self.sandbox.warnings, *self.scorer.warnings)
+        self.members.warnings += exposed(self.grants, self.sandbox)
+        try:
+            return self._measure()
+        except StoreError:
+            raise
+        except Exception as error:
+            loss = from_exception(error, agent_started=self.agent_started)
+            self._gather_logs()
+            return loss.model_copy(update={"patched": self.patched})
+
+    def _measure(self) -> Scored:
+        with within(self.grants.limits.setup_timeout_s, self.stop):
+            prior = self._earlier_patch()
+            chosen = agent_run.identified(self.grants) if prior is None else None
+            self.clock.lap("inputs")
+            ready = self._ready()
+            if chosen is not None:
+                lay_out(ready, self.scratch)
+        refuse_full(self.scratch.agent, self.grants.limits.disk_bytes)
+        self._gather_words(ready)
+        if self.grants.prediction is not None:
+            self.members.add_value("targets.json", self.grants.prediction)
+        if prior is not None:
+            patch = prior
+        else:
+            assert chosen is not None
+            ready, patch = self._fresh_patch(ready, chosen)
+        self.members.add("patch.diff", patch.diff)
+        left_out = patch.trajectory_left_out
+        self.members.add("trajectory.jsonl", patch.trajectory_jsonl, left_out=left_out)
+        return self._scored(ready, patch)
+
+    def _ready(self) -> Ready:
+        return prepare(self.grants, self.inputs, self.sandbox)
+
+    def _earlier_patch(self) -> Patch | None:
+        """The patch of a lost attempt whose agent had ended. Only scoring runs: the agent does not run again and
+        need not be installed."""
+        if self.grants.prior_patch is None:
+            return None
+        self.agent_started = self.patched = True
+        return Patch.model_validate_json(store.read(self.grants.prior_patch))
+
+    def _fresh_patch(self, ready: Ready, chosen: agent_run.Chosen) -> tuple[Ready, Patch]:
+        """What the agent leaves, in the store; with an environment that is as it was built."""
+        place = place_of(self.scratch, ready.environment, self.sandbox, hook=shows_context(self.grants, ready))
+        fix = self.inputs.get(self.grants.task.fix) if self.grants.agent.kind == "oracle" else None
+        self.clock.lap("workspace")
+        log, secrets = self.scratch.record / "stdout", self.members.secrets
+        with live_log(log, self._send_live, interval_s=self.grants.limits.live_interval_s, secrets=secrets):
+            run = agent_run.run_agent(
+                self.grants,
+                ready,
+                place,
+                chosen=chosen,
+                fix=fix,
+                stop=self.stop,
+                secrets=secrets,
+                begun=self._begun,
+            )
+        self.clock.lap("agent", _given(self.sandbox, run.exit))
+        if run.look is not None:
+            ready = replace(ready, composed=run.composed)
+            self._gather_words(ready)
+            self.members.add("preflight/prompt.txt", run.look.prompt)
+            self.members.add("preflight/answer.txt", run.look.parsed.answer or "")
+            self.members.add("preflight/result.json", canonical_json(asdict(run.look.preflight)))
+        if run.stop is Stop.DISK:  # a volume that stays full has its pod evicted
+            self.scratch.free(keep=("workspace", "home"))
+        else:
+            refuse_full(self.scratch.agent)
+        self._gather_logs()
+        if not environment.unchanged(ready.environment):
+            self.members.warnings.append("the agent changed its environment, which was thrown away")
+            environment.retire(ready.environment)
+            ready = replace(ready, environment=self._ready().environment)
+        patch = patch_record.patch_of(self.grants, ready, self.scratch, run, secrets=secrets)
+        patch = patch.model_copy(update={"metrics": patch.metrics.model_copy(update=self._own_costs())})
+        self._save(patch)
+        if run.stop is Stop.DISK:  # scoring needs the room
+            self.scratch.free()
+        self.clock.lap("patch")
+        return ready, patch
+
+    def _save(self, patch: Patch) -> None:
+        """Store the agent's patch. If the grants are refused, keep it until fresh grants arrive. Raises
+        `GrantRefused` if none arrive within the attempt's time."""
+        while not self.patched:
+            try:
+                commit.leave_patch(self.grants, patch)
+            except GrantRefused as refused:
+                self.unsaved = True
+                print(f"trialfleet runner: keeping the patch, {refused}", file=sys.stderr, flush=True)
+                if self.keeps_here:
+                    refused_patch.keep(patch)
+                if (fresh := self._fresh_grants()) is None:
+                    raise
+                self.grants = fresh
+            else:
+                self.unsaved, self.patched = False, True
+
+    def _fresh_grants(self) -> Grants | None:
+        if self.renewal is None:
+            return None
+        return self.renewal.of(self.grants, left_s=self._left_s, stop=self.stop)
+
+    def _left_s(self) -> float:
+        """Of the attempt's time, without what its last words take."""
+        return longest_s(self.grants.agent, self.grants.limits) - LAST_WORDS_S - self.clock.wall_s()
+
+    def _scored(self, ready: Ready, patch: Patch) -> Scored:
+        folder = emptied(self.scratch.score)
+        scored = score_run.score(
+            self.grants, ready, patch.diff, folder, self.scorer, record=self.scratch.tests, stop=self.stop
+        )
+        self.clock.lap("tests", _given(self.scorer, scored.run.exit))
+        self._gather_tests(scored, folder)
+        passed = all_passed(scored.results) and agrees(scored.run)
+        tests = {"tests_s": round(scored.run.exit.wall_s, 3), "tests_core_s": scored.run.exit.core_s}
+        earlier = None if self.grants.prior_patch is None else patch
+        return Scored(
+            verdict=verdict(patch.stop, passed=passed, tests_timed_out=scored.timed_out),
+            stop=patch.stop,
+            tests_passed=passed,
+            metrics=patch.metrics.model_copy(update={**tests, **self._own_costs(earlier)}),
+            delivery=patch.delivery,
+        )
+
+    def _own_costs(self, earlier: Patch | None = None) -> dict[str, float]:
+        """Wall clock and the harness's core time so far, with those of the attempt that left the patch."""
+        before = earlier.metrics if earlier else None
+        return {
+            "wall_s": round(self.clock.wall_s() + ((before and before.wall_s) or 0.0), 3),
+            "overhead_core_s": round(self.clock.own_core_s() + ((before and before.overhead_core_s) or 0.0), 3),
+        }
+
+    def _begun(self, started: bool) -> None:
+        self.agent_started = started
+
+    def _send_live(self, data: bytes) -> None:
+        store.overwrite(self.grants.live, data, patience=LIVE_PATIENCE)
+
+    def _gather_words(self, ready: Ready) -> None:
+        self.members.add("prompt.txt", ready.composed.prompt)
+        self.members.add("system.txt", ready.composed.system or "")
+        self.members.add("context/stripped.diff", ready.composed.stripped)
+
+    def _gather_logs(self) -> None:
+        record = self.scratch.record
+        for name, path in (
+            ("preflight/stdout.log", record / preflight_run.FOLDER / "stdout"),
+            ("preflight/stderr.log", record / preflight_run.FOLDER / "stderr"),
+            ("agent/stdout.log", record / "stdout"),
+            ("agent/stderr.log", record / "stderr"),
+            ("gateway/model.jsonl", record / "model.jsonl"),
+            ("gateway/answers.jsonl", record / "answers.jsonl"),
+            ("gateway/report.json", record / agent_run.REPORT),
+            ("hook.jsonl", self.scratch.home / agent_run.HOOK_LOG),
+            ("fail_fast.jsonl", self.scratch.home / agent_run.FAIL_FAST_LOG),
+        ):
+            self.members.add_file(name, path)
+
+    def _gather_tests(self, scored: ScoreRun, folder: Path) -> None:
+        self.members.add("tests/output.log", scored.run.output, left_out=scored.run.left_out)
+        self.members.add_file("tests/junit.xml", folder / "home" / "junit.xml")
+        self.members.add_value("tests/results.json", [result.model_dump(mode="json") for result in scored.results])
+
+
+def _given(sandbox: Sandbox, ended: Exit | None) -> float | None:
+    """Core seconds of a program that ended below us; those of another container are not in our account."""
+    return None if ended is None or sandbox.capabilities.separate_container else ended.core_s

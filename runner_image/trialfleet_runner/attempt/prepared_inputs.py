@@ -1,0 +1,139 @@
+"""Everything an attempt needs before its agent starts, from its grants."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import ObjectError, Objects
+from trialfleet_ledger.records import Grants, HaltScope, LossClass
+from trialfleet_ledger.store import grants as store
+from trialfleet_runner import environment, trees, workspace
+from trialfleet_runner.attempt.loss import Lost
+from trialfleet_runner.attempt.scratch import Scratch
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.context.delivery import Composed, compose
+from trialfleet_runner.excluded_paths import Exclusions
+from trialfleet_runner.hooks.push_on_read import RULES
+from trialfleet_runner.provided import provided
+from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_runner.trees import Tree, TreeEntry
+from trialfleet_runner.workspace import Template
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Reads by digest: from this machine's cache, else by grant."""
+
+    grants: Grants
+    cache: Cache
+
+    def get(self, digest: str) -> bytes:
+        """The object's verified bytes. Raises `Lost` when it is not what its name says, `StoreError` when the
+        store does not answer."""
+        grant = self.grants.objects.get(digest)
+        if grant is None:
+            raise Lost(LossClass.RUNNER, f"object {digest} was not granted", halt=HaltScope.CAMPAIGN)
+        try:
+            return Objects(self.cache.objects).fetch(digest, lambda: store.read(grant))
+        except ObjectError as error:
+            raise Lost(LossClass.SETUP, str(error), halt=HaltScope.TASK) from error
+
+    def text(self, digest: str) -> str:
+        return self.get(digest).decode()
+
+    def tree(self, digest: str | None) -> dict[str, TreeEntry]:
+        """A granted tar as a tree; {} for None."""
+        return {} if digest is None else trees.unpack(self.get(digest))
+
+    def template(self, tree: str, files: Mapping[str, bytes] | None = None) -> Template:
+        """The template of a granted tree with a condition's files over it, built unless it is there."""
+        added: Tree = {path: TreeEntry(data) for path, data in sorted((files or {}).items())}
+        files_digest = sha256(trees.pack(added)) if added else None
+        folder = workspace.template_of(tree, files_digest, cache=self.cache)
+        return workspace.ready(folder) or workspace.build_template(folder, self.tree(tree), added)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """`task`: its frozen words. `given`: what the agent gets (baseline of its patch); `pristine`: what is
+    scored."""
+
+    task: str
+    composed: Composed
+    environment: Path
+    given: Template
+    pristine: Template
+    exclusions: Exclusions
+
+
+def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox) -> Ready:
+    """Raises `Lost(setup)` when the order cannot be met; it halts the task when no other attempt could either.
+    `sandbox`: the agent's."""
+    try:
+        task, condition = grants.task, grants.condition
+        words = inputs.text(task.prompt)
+        composed = compose(
+            condition,
+            task=words,
+            files=_bytes(inputs.tree(condition.files)),
+            context=_bytes(inputs.tree(condition.context)),
+            anchor=task.anchor,
+            text=None if condition.text is None else inputs.text(condition.text),
+        )
+        built = _environment(grants, inputs, sandbox)
+        given = inputs.template(task.workspace, composed.files)
+        pristine = inputs.template(task.pristine)
+    except (OperatorError, ValueError) as error:
+        raise Lost(LossClass.SETUP, str(error), halt=HaltScope.TASK) from error
+    exclusions = Exclusions(
+        given.manifest, task.test_files, task.pythonpath, task.travelling_tests, lambda: provided(built)
+    )
+    return Ready(words, composed, built, given, pristine, exclusions)
+
+
+def lay_out(ready: Ready, scratch: Scratch) -> None:
+    """Give the agent its own copy of the workspace, an empty HOME and the hook's nodes."""
+    workspace.clone(ready.given, scratch.workspace)
+    (scratch.home / "tmp").mkdir(parents=True)
+    for path, text in ready.composed.hook_nodes.items():
+        target = scratch.context / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+    write_rule(ready.composed, scratch)
+
+
+def write_rule(composed: Composed, scratch: Scratch) -> None:
+    """Where the on-read hook looks for it."""
+    if composed.rule is not None:
+        scratch.context.mkdir(parents=True, exist_ok=True)
+        rule = {"globs": composed.rule.globs, "text": composed.rule.text}
+        (scratch.context / RULES).write_text(json.dumps([rule]))
+
+
+def shows_context(grants: Grants, ready: Ready) -> bool:
+    """Whether the agent's hook will have a folder to read from."""
+    inline = grants.condition.inline
+    return ready.composed.hooked or (inline is not None and inline.channel == "rules")
+
+
+def _environment(grants: Grants, inputs: Inputs, sandbox: Sandbox) -> Path:
+    """The attempt's environment. A changed environment is built again, so that no agent leaves anything for the
+    next. Another container sees only the image's environments, not those built here."""
+    ref = grants.task.environment
+    if sandbox.capabilities.separate_container:
+        return environment.baked(ref)
+    lock, for_other_uid = inputs.get(ref.lock), sandbox.capabilities.other_uid
+    built = environment.build(ref, lock, cache=inputs.cache, for_other_uid=for_other_uid)
+    if environment.unchanged(built):
+        return built
+    environment.retire(built)
+    return environment.build(ref, lock, cache=inputs.cache, for_other_uid=for_other_uid)
+
+
+def _bytes(tree: Mapping[str, TreeEntry]) -> dict[str, bytes] | None:
+    return {path: entry.data for path, entry in tree.items()} or None

@@ -1,0 +1,87 @@
+"""A patch that the store refuses: kept on this machine until a controller stores it, or stored with fresh grants.
+
+A controller with other credentials writes fresh grants to the store, and their address to a file.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.records import GetGrant, Grants, Patch
+from trialfleet_ledger.store import files
+from trialfleet_ledger.store import grants as store
+from trialfleet_ledger.store.protocol import StoreError
+from trialfleet_ledger.store.retry_policy import Patience
+from trialfleet_runner.attempt.scratch import scratch_root
+
+LOOK_S = 1.0
+_READ = Patience(total_s=30)
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """`address`: the file with the address of the newest grants, empty or absent while there are none. `parse`
+    raises `OperatorError` for what is no grants record of this version."""
+
+    address: Path
+    parse: Callable[[bytes], Grants]
+
+    def of(self, refused: Grants, *, left_s: Callable[[], float], stop: threading.Event) -> Grants | None:
+        """Wait for other grants of the same attempt. None: `stop` was set, or `left_s` reached zero."""
+        tried = ""
+        while left_s() > 0 and not stop.is_set():
+            url = self._newest()
+            if url not in ("", tried) and (fresh := self._read(url)) is not None and _same(fresh, refused):
+                return fresh
+            tried = url
+            stop.wait(LOOK_S)
+        return None
+
+    def _newest(self) -> str:
+        try:
+            return self.address.read_text().strip()
+        except OSError:
+            return ""
+
+    def _read(self, url: str) -> Grants | None:
+        """None: these do not hold either."""
+        try:
+            return self.parse(store.read(GetGrant(url=url), patience=_READ))
+        except StoreError:
+            return None
+
+
+def _same(fresh: Grants, refused: Grants) -> bool:
+    def named(grants: Grants) -> tuple[str, int, str]:
+        return grants.trial.id, grants.attempt, grants.intent_nonce
+
+    return named(fresh) == named(refused) and fresh.patch != refused.patch
+
+
+def keep(patch: Patch) -> None:
+    """Keep the patch; durable on return. It is a file, so that no sweep mistakes it for the folder of a dead
+    runner."""
+    path = _path(patch.trial, patch.attempt, patch.nonce)
+    files.create(path.parent, (path.name,), canonical_json(patch))
+
+
+def kept(trial: str, attempt: int, nonce: str) -> bytes | None:
+    """The patch of the attempt with this intent, if its runner left one here."""
+    try:
+        return _path(trial, attempt, nonce).read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def forget(trial: str, attempt: int) -> None:
+    """The ledger has the attempt's end."""
+    for path in scratch_root().glob(_path(trial, attempt, "*").name):
+        path.unlink(missing_ok=True)
+
+
+def _path(trial: str, attempt: int, nonce: str) -> Path:
+    return scratch_root() / f"{trial}-{attempt}-{nonce}.patch.json"

@@ -1,0 +1,193 @@
+"""What a trial may spend and has spent. A request is admitted only if its worst case still fits."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from trialfleet_ledger.records import Stop
+from trialfleet_runner.gateway.prices import Price, price_of
+from trialfleet_runner.gateway.usage import TokenUsage
+
+_TOKENS_PER_BYTE = 1 / 3  # of a request's JSON, until an answer has shown better; text has about 1/4
+_MARGIN = 1.1
+_UNSTATED_CAP = 32_768  # output tokens of a request that states no limit, where a budget needs one
+_USEFUL_OUTPUT = 256  # a request cut below this is refused instead
+
+
+@dataclass(frozen=True)
+class TrialBudget:
+    """Limits of one trial; None: no limit.
+
+    Turns end at exactly `max_turns`. Money is hard: before a request is forwarded its worst case
+    (all of it written to the cache, all of its allowed output) is set aside; where that does not fit, its
+    output limit is lowered, and where that is not possible it is refused.
+    """
+
+    max_turns: int | None = None
+    max_cost_usd: float | None = None
+
+
+@dataclass(frozen=True)
+class RequestCost:
+    """A request, as far as the budget cares. `output_cap`: None when the request states none."""
+
+    model: str
+    main: bool  # asks the main model
+    tools: bool  # carries tools
+    bytes: int
+    output_cap: int | None
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Go ahead, with this output limit (None: as the request says). Must be settled exactly once."""
+
+    asked: RequestCost
+    turn: bool
+    output_cap: int | None
+    usd: float
+
+
+@dataclass(frozen=True)
+class RequestRefused:
+    """No: the budget of that kind is spent, or the request cannot be held to it."""
+
+    kind: Literal["max_turns", "cost", "unpriced", "closed"]
+    message: str
+
+    @property
+    def stop(self) -> Stop | None:
+        return {"max_turns": Stop.MAX_TURNS, "cost": Stop.COST}.get(self.kind)
+
+
+_CLOSED = RequestRefused("closed", "the attempt is over")
+
+
+@dataclass
+class Spent:
+    """What a trial has spent, and what requests in flight hold."""
+
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    estimated: int = 0  # output tokens of interrupted answers that no count came for
+    usd: float = 0.0
+    unpriced: bool = False
+    turns: int = 0
+    held_turns: int = 0
+    tools_seen: bool = False
+    held_usd: float = 0.0
+    in_flight: int = 0
+
+    @property
+    def cost_usd(self) -> float | None:
+        """None as soon as one answer came from a model without a known price."""
+        return None if self.unpriced else self.usd
+
+
+class BudgetLedger:
+    """Thread-safe. `admit` may wait while other requests hold what this one needs."""
+
+    def __init__(self, budget: TrialBudget, prices: Mapping[str, Price]) -> None:
+        self._budget, self._prices = budget, prices
+        self._spent = Spent()
+        self._tokens_per_byte = _TOKENS_PER_BYTE
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def close(self) -> None:
+        """Admit nothing from now on, and refuse requests that wait."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def admit(self, asked: RequestCost) -> Reservation | RequestRefused:
+        price = price_of(asked.model, self._prices)
+        if self._budget.max_cost_usd is not None and price is None:
+            return RequestRefused(
+                "unpriced", f"the trial has a money budget and {asked.model!r} has no known price"
+            )
+        with self._changed:
+            self._tools(asked)
+            while True:
+                answer = _CLOSED if self._closed else self._judge(asked, price)
+                if answer is not None:
+                    return self._hold(answer)
+                self._changed.wait()
+
+    def _tools(self, asked: RequestCost) -> None:
+        """With the first tools, earlier requests without any turn out to have been probes, not turns."""
+        if asked.main and asked.tools and not self._spent.tools_seen:
+            self._spent.tools_seen = True
+            self._spent.turns = 0
+            self._changed.notify_all()
+
+    def _is_turn(self, asked: RequestCost) -> bool:
+        return asked.main and (asked.tools or not self._spent.tools_seen)
+
+    def _judge(self, asked: RequestCost, price: Price | None) -> Reservation | RequestRefused | None:
+        """None: wait until a request in flight is settled and its unused part is free again."""
+        budget, spent = self._budget, self._spent
+        limit = budget.max_turns
+        turn = self._is_turn(asked)
+        if limit is not None and turn and spent.turns + spent.held_turns >= limit:
+            if spent.turns < limit:
+                return None
+            return RequestRefused("max_turns", f"the trial's {limit} turns are spent")
+        if budget.max_cost_usd is None or price is None:
+            return Reservation(asked, turn, None, 0.0)
+        sent = int(asked.bytes * self._tokens_per_byte * _MARGIN) + 1
+        wanted = asked.output_cap or _UNSTATED_CAP
+        room = self._room(budget.max_cost_usd, sent, price)
+        if room < wanted and spent.in_flight:
+            return None
+        if room < min(wanted, _USEFUL_OUTPUT):
+            return RequestRefused("cost", "the trial's money is spent")
+        cap = min(wanted, room)
+        usd = price.usd(TokenUsage(cache_write=sent, output=cap))
+        return Reservation(asked, turn, None if cap == asked.output_cap else cap, usd)
+
+    def _room(self, limit_usd: float, sent: int, price: Price) -> int:
+        """Output tokens that the money would still pay for."""
+        left = limit_usd - self._spent.usd - self._spent.held_usd - price.usd(TokenUsage(cache_write=sent))
+        return int(left / price.usd(TokenUsage(output=1))) if price.output else 2**62
+
+    def _hold(self, answer: Reservation | RequestRefused) -> Reservation | RequestRefused:
+        if isinstance(answer, Reservation):
+            self._spent.held_turns += answer.turn
+            self._spent.held_usd += answer.usd
+            self._spent.in_flight += 1
+        return answer
+
+    def settle(
+        self, admitted: Reservation, usage: TokenUsage | None, *, estimated: int = 0, answered: bool
+    ) -> int | None:
+        """What it really was; returns the number of its turn, from 1, when it was one. `usage` None with
+        `estimated` output tokens: cut before counts came."""
+        asked = admitted.asked
+        price = price_of(asked.model, self._prices)
+        with self._changed:
+            spent = self._spent
+            spent.held_turns -= admitted.turn
+            spent.held_usd -= admitted.usd
+            spent.in_flight -= 1
+            turn = answered and self._is_turn(asked)
+            spent.turns += turn
+            spent.estimated += estimated
+            charged = (usage or TokenUsage()) + TokenUsage(output=estimated)
+            if usage is not None:
+                spent.usage += usage
+                if asked.bytes and usage.read:
+                    self._tokens_per_byte = max(0.05, usage.read / asked.bytes)
+            if price is not None:
+                spent.usd += price.usd(charged)
+            elif charged.total:
+                spent.unpriced = True
+            self._changed.notify_all()
+            return spent.turns if turn else None
+
+    @property
+    def spent(self) -> Spent:
+        with self._changed:
+            return replace(self._spent)

@@ -1,0 +1,111 @@
+"""One request of the agent, its connection, and what the requests of one attempt share."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from trialfleet_runner.gateway.answers import Fault
+from trialfleet_runner.gateway.budget import BudgetLedger
+from trialfleet_runner.gateway.canary import Canaries
+from trialfleet_runner.gateway.dialects import Dialect
+from trialfleet_runner.gateway.listener import Room
+from trialfleet_runner.gateway.record import JsonLinesFile
+from trialfleet_runner.gateway.tally import RequestTally
+from trialfleet_runner.gateway.upstream import UpstreamConnections
+
+
+@dataclass
+class GatewayContext:
+    """Everything that requests of one attempt share. `canaries`: what is declared may grow while it serves."""
+
+    line: UpstreamConnections
+    account: BudgetLedger
+    tally: RequestTally
+    canaries: Canaries
+    bodies: JsonLinesFile
+    answers: JsonLinesFile
+    room: Room = field(default_factory=Room)
+    opened: float = field(default_factory=time.monotonic)
+
+    def clock(self) -> float:
+        """Seconds since the gateway opened."""
+        return time.monotonic() - self.opened
+
+    def halt(self, reason: str) -> None:
+        """Record that no trial of this campaign can succeed."""
+        now = self.clock()
+        self.tally.failed(now, chain="", started=now, main=False, status=None, fault=Fault.FATAL, message=reason)
+
+
+class ClientGone(Exception):
+    """The agent hung up."""
+
+
+class AgentConnection:
+    """The agent's side of the connection. Every method but `abort` raises `ClientGone` when it has hung up."""
+
+    def __init__(self, handler: BaseHTTPRequestHandler) -> None:
+        self._handler = handler
+        self._chunked = False
+
+    def start(self, status: int, headers: dict[str, str], length: int | None) -> None:
+        """Status and headers; `length` None: a stream of chunks follows."""
+        handler, self._chunked = self._handler, length is None
+        handler.send_response_only(status)
+        framing = ("transfer-encoding", "chunked") if length is None else ("content-length", str(length))
+        closing = [("connection", "close")] if handler.close_connection else []
+        for name, value in (*headers.items(), framing, *closing):
+            handler.send_header(name, value)
+        self._act(handler.end_headers)
+
+    def send(self, data: bytes) -> None:
+        if data:
+            framed = b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data
+            self._act(lambda: self._handler.wfile.write(framed))
+
+    def finish(self) -> None:
+        if self._chunked:
+            self._act(lambda: self._handler.wfile.write(b"0\r\n\r\n"))
+
+    def whole(self, status: int, headers: dict[str, str], data: bytes) -> None:
+        self.start(status, headers, len(data))
+        self.send(data)
+
+    def abort(self) -> None:
+        """Cut the connection, so that a broken answer looks broken."""
+        self._handler.close_connection = True
+        with suppress(OSError):
+            self._handler.connection.shutdown(socket.SHUT_RDWR)
+
+    def _act(self, act: Callable[[], object]) -> None:
+        try:
+            act()
+        except OSError as error:
+            self._handler.close_connection = True
+            raise ClientGone from error
+
+
+@dataclass(frozen=True)
+class AgentRequest:
+    """A request of the agent. `query` starts with "?" or is empty; header names are lower case."""
+
+    dialect: Dialect
+    query: str
+    headers: dict[str, str]
+    data: bytes
+    body: dict[str, Any]
+
+    @property
+    def model(self) -> str:
+        return str(self.body.get("model", ""))
+
+    @property
+    def chain(self) -> str:
+        """What a retry of this request would have in common with it."""
+        return f"{self.dialect.path} {self.model}"

@@ -1,0 +1,295 @@
+"""One request for a model: admitted or refused, forwarded, watched while it streams back, and accounted for."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import math
+import re
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from trialfleet_ledger.records import TOKEN_KINDS
+from trialfleet_runner.gateway.answers import Fault, ModelAnswer, error_text, fault
+from trialfleet_runner.gateway.budget import RequestCost, RequestRefused, Reservation
+from trialfleet_runner.gateway.canary import Sighting, look
+from trialfleet_runner.gateway.gateway_context import AgentConnection, AgentRequest, ClientGone, GatewayContext
+from trialfleet_runner.gateway.record import capped
+from trialfleet_runner.gateway.upstream import passed_back
+from trialfleet_runner.gateway.usage import TokenUsage
+from trialfleet_runner.untrusted import mapping, objects
+
+_CHUNK = 2**16
+_WHOLE_BYTES = 64 * 2**20
+_CHARS_PER_TOKEN = 4  # of generated text, for answers that were cut before the provider counted
+
+
+class ProxiedRequest:
+    """One admitted request. It is settled exactly once, on every path."""
+
+    def __init__(
+        self, of: GatewayContext, call: AgentRequest, data: bytes, admitted: Reservation, reply: AgentConnection
+    ) -> None:
+        self.of, self.call, self.data, self.admitted, self.reply = of, call, data, admitted, reply
+        self.started = of.clock()
+        self.usage: TokenUsage | None = None
+        self.estimated = 0
+        self.answered = self.settled = False
+
+    def run(self) -> None:
+        sighting = look(self.call.body, self.of.canaries)
+        self.of.tally.sent(self.started, sighting)
+        upstream = self.of.line.upstream
+        streamed = self.call.body.get("stream") is True
+        idle_s = upstream.idle_timeout_s if streamed else upstream.whole_timeout_s
+        target = self.call.dialect.path + self.call.query
+        try:
+            with self.of.line.open("POST", target, self.call.headers, self.data, idle_s) as response:
+                self._answer(response, sighting)
+        except (OSError, http.client.HTTPException) as error:
+            self._unreachable(error)
+        finally:
+            self._settle()
+
+    def _settle(self) -> int | None:
+        """Once, and before the agent sees the end of its answer: what it asks next is judged by true sums.
+        Returns the number of the turn, if it was one."""
+        if self.settled:
+            return None
+        self.settled = True
+        return self.of.account.settle(self.admitted, self.usage, estimated=self.estimated, answered=self.answered)
+
+    def _answer(self, response: http.client.HTTPResponse, sighting: Sighting) -> None:
+        if not 200 <= response.status < 300:
+            self._error(response)
+            return
+        self.of.tally.began(sighting)
+        if response.headers.get_content_type() == "text/event-stream":
+            self._stream(response)
+        else:
+            self._whole(response)
+
+    def _stream(self, response: http.client.HTTPResponse) -> None:
+        assembler = self.call.dialect.assembler()
+        broken: str | None = None
+        try:
+            self.reply.start(response.status, passed_back(response.getheaders()), None)
+            while True:
+                try:
+                    chunk = response.read1(_CHUNK)
+                except (OSError, http.client.HTTPException) as error:
+                    broken = f"the stream broke: {_text(error)}"
+                    break
+                if not chunk:
+                    break
+                assembler.feed(chunk)
+                self.reply.send(chunk)
+        except ClientGone:
+            self._interrupted(assembler.answer())
+            return
+        answer = assembler.answer()
+        if self.of.line.closed and not answer.complete:
+            self._interrupted(answer)
+        elif answer.complete:
+            self._complete(answer, response.status)
+            self._quietly(self.reply.finish)
+            return
+        else:
+            message = answer.error or broken or "the stream ended before the answer did"
+            self._failed(response.status, Fault.TRANSIENT, message, answer)
+            if answer.error is not None and broken is None:
+                self._quietly(self.reply.finish)
+                return
+        self.reply.abort()
+
+    def _whole(self, response: http.client.HTTPResponse) -> None:
+        data = _read(response)
+        body = _json(data)
+        answer = self.call.dialect.whole(body)
+        if answer.complete:
+            self._complete(answer, response.status)
+        else:
+            self._failed(response.status, Fault.TRANSIENT, error_text(body), answer)
+        self._pass(response, data)
+
+    def _error(self, response: http.client.HTTPResponse) -> None:
+        data = _read(response)
+        body = _json(data)
+        found = fault(response.status, body)
+        self._failed(response.status, found, f"{response.status} {error_text(body)}", None)
+        if 300 <= response.status < 400:
+            self._local_error(502, f"the provider redirects ({response.status}), which is not followed")
+        else:
+            self._pass(response, data)
+
+    def _unreachable(self, error: Exception) -> None:
+        """No answer, or a whole one that broke off before anything of it was passed on."""
+        if self.of.line.closed:
+            self.of.tally.hung_up()
+            self.reply.abort()
+            return
+        self._failed(None, Fault.TRANSIENT, f"no answer: {_text(error)}", None)
+        self._local_error(502, "the model provider does not answer")
+
+    def _complete(self, answer: ModelAnswer, status: int) -> None:
+        self.usage, self.answered = answer.usage, True
+        self.of.tally.succeeded(
+            self.of.clock(),
+            chain=self.call.chain,
+            started=self.started,
+            main=self.admitted.asked.main,
+            answer=answer,
+        )
+        turn = self._settle()
+        self._note(answer, turn)
+        self._record(status, answer, turn, None)
+
+    def _interrupted(self, answer: ModelAnswer) -> None:
+        self._charge(answer)
+        self._settle()
+        self.of.tally.hung_up()
+        self._record(None, answer, None, "interrupted")
+
+    def _failed(self, status: int | None, found: Fault, message: str, answer: ModelAnswer | None) -> None:
+        message = self.of.bodies.redact(message)
+        if answer is not None:
+            self._charge(answer)
+        self._settle()
+        if found is Fault.REQUEST:
+            self.of.tally.declined(chain=self.call.chain, started=self.started, main=self.admitted.asked.main)
+        self.of.tally.failed(
+            self.of.clock(),
+            chain=self.call.chain,
+            started=self.started,
+            main=self.admitted.asked.main,
+            status=status,
+            fault=found,
+            message=message,
+        )
+        self._record(status, answer, None, message)
+
+    def _charge(self, answer: ModelAnswer) -> None:
+        """A cut answer: what was counted, and an estimate of the output that was not."""
+        self.usage = answer.usage
+        counted = answer.usage.output if answer.usage else 0
+        self.estimated = max(0, math.ceil(answer.streamed_chars / _CHARS_PER_TOKEN) - counted)
+
+    def _note(self, answer: ModelAnswer, turn: int | None) -> None:
+        """One line per complete answer, which joins an agent's output with measured counts and times."""
+        self.of.answers.write(
+            {
+                "id": answer.id,
+                "turn": turn,
+                "at_s": round(self.of.clock(), 3),
+                "model": answer.model,
+                **(answer.usage.by_kind() if answer.usage else dict.fromkeys(TOKEN_KINDS)),
+                "tools": [block.get("name") for block in objects(answer.body.get("content")) if "name" in block],
+            }
+        )
+
+    def _record(self, status: int | None, answer: ModelAnswer | None, turn: int | None, error: str | None) -> None:
+        self.of.bodies.write(
+            {
+                "at_s": round(self.started, 3),
+                "path": self.call.dialect.path,
+                "turn": turn,
+                "status": status,
+                "error": error,
+                "output_cap": self.admitted.output_cap,
+                "request": capped(self.call.body, len(self.data)),
+                "response": None if answer is None else answer.body,
+            }
+        )
+
+    def _pass(self, response: http.client.HTTPResponse, data: bytes) -> None:
+        safe = self.of.bodies.redact(data.decode(errors="replace")).encode()
+        self._quietly(lambda: self.reply.whole(response.status, passed_back(response.getheaders()), safe))
+
+    def _local_error(self, status: int, message: str) -> None:
+        body = self.call.dialect.refusal(f"trialfleet: {message}", "api_error")
+        data = json.dumps(body).encode()
+        self._quietly(lambda: self.reply.whole(status, {"content-type": "application/json"}, data))
+
+    def _quietly(self, act: Callable[[], None]) -> None:
+        """The answer is already accounted for: an agent that hangs up now changes nothing."""
+        with suppress(ClientGone):
+            act()
+
+
+def _read(response: http.client.HTTPResponse) -> bytes:
+    """The whole body; `OSError` when it is larger than any answer of a model."""
+    data = response.read(_WHOLE_BYTES + 1)
+    if len(data) > _WHOLE_BYTES:
+        raise OSError("the provider's answer is too large")
+    encoding = response.headers.get("content-encoding", "identity")
+    if encoding == "gzip":  # asked for identity; some gateways compress errors all the same
+        try:
+            return gzip.decompress(data)
+        except (EOFError, zlib.error) as error:
+            raise OSError("the provider's answer is broken gzip") from error
+    if encoding != "identity":
+        raise OSError(f"the provider's answer is {encoding}-encoded")
+    return data
+
+
+def _json(data: bytes) -> dict[str, Any]:
+    try:
+        return mapping(json.loads(data))
+    except (ValueError, RecursionError):
+        return {"message": re.sub(r"\s+", " ", data[:300].decode(errors="replace"))}
+
+
+def _text(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:300]
+
+
+def serve(shared: GatewayContext, call: AgentRequest, reply: AgentConnection) -> None:
+    """Answer one model request: by the provider, or by saying why not. Raises `ClientGone`."""
+    remote = call.dialect.remote(call.body)
+    if remote is not None:
+        _refuse(shared, call, reply, f"{remote} would reach the network from the provider's side", None)
+        return
+    asked = RequestCost(
+        model=call.model,
+        main=shared.tally.is_main(call.model),
+        tools=bool(call.body.get("tools")),
+        bytes=len(call.data),
+        output_cap=call.dialect.output_cap(call.body),
+    )
+    admitted = shared.account.admit(asked)
+    if isinstance(admitted, Reservation):
+        prepared = _prepared(call, admitted)
+        if prepared is not None:
+            ProxiedRequest(shared, call, prepared, admitted, reply).run()
+            return
+        shared.account.settle(admitted, None, answered=False)
+        admitted = RequestRefused("cost", "the trial's budget is nearly spent and the request cannot be cut to it")
+    if admitted.kind == "unpriced" and asked.main:
+        shared.halt(admitted.message)
+    _refuse(shared, call, reply, admitted.message, admitted)
+
+
+def _prepared(call: AgentRequest, admitted: Reservation) -> bytes | None:
+    """The bytes to send: the agent's own unless something had to change; None: it cannot be cut."""
+    body = call.dialect.prepared(call.body)
+    if admitted.output_cap is not None:
+        cut = call.dialect.with_cap(body, admitted.output_cap)
+        if cut is None:
+            return None
+        body = cut
+    try:
+        return call.data if body is call.body else json.dumps(body).encode()
+    except RecursionError:
+        return None
+
+
+def _refuse(
+    shared: GatewayContext, call: AgentRequest, reply: AgentConnection, reason: str, refused: RequestRefused | None
+) -> None:
+    shared.tally.refuse(reason, refused.stop if refused else None)
+    body = call.dialect.refusal(f"trialfleet: {reason}", "invalid_request_error")
+    data = json.dumps(body).encode()
+    reply.whole(400, {"content-type": "application/json", "x-should-retry": "false"}, data)

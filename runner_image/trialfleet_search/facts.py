@@ -1,0 +1,108 @@
+"""Facts about the failure. Operators see these and the file, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import cast
+
+Kinds = dict[tuple[str, int], dict[str, frozenset[str]]]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`pairs` are (got, expected) where the two sides of an assertion differ. `kinds`: observed types of variables
+    by (path, first line of the function), with `None` and `empty:<type>` as separate kinds. `relations`: how to
+    get from got to expected (see `relations()`)."""
+
+    exceptions: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+    expected_raises: tuple[str, ...] = ()
+    pairs: tuple[tuple[object, object], ...] = ()
+    strings: tuple[str, ...] = ()
+    numbers: tuple[float, ...] = ()
+    keywords: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    relations: frozenset[str] = frozenset()
+    kinds: Kinds = field(default_factory=Kinds)
+
+    def observed_kinds(self, path: str, line: int, name: str) -> frozenset[str]:
+        """Observed kinds of a variable of the function that starts at `line`; empty when it was not observed."""
+        return self.kinds.get((path, line), {}).get(name, frozenset())
+
+    def raised(self, *names: str) -> bool:
+        return any(name in self.exceptions for name in names)
+
+
+def differing(left: object, right: object, depth: int = 0) -> Iterator[tuple[object, object]]:
+    """The leaves where two values differ, at most eight levels deep.
+
+    >>> list(differing({"a": ["x", 1]}, {"a": ["y", 1]}))
+    [('x', 'y')]
+    """
+    if (left == right and type(left) is type(right)) or depth > 8:
+        return
+    if isinstance(left, dict) and isinstance(right, dict):
+        yield from _in_mappings(cast("dict[str, object]", left), cast("dict[str, object]", right), depth)
+        return
+    if isinstance(left, list) and isinstance(right, list):
+        ours, theirs = cast("list[object]", left), cast("list[object]", right)
+        if len(ours) == len(theirs):
+            for one, other in zip(ours, theirs, strict=True):
+                yield from differing(one, other, depth + 1)
+            return
+    yield left, right
+
+
+def _in_mappings(left: dict[str, object], right: dict[str, object], depth: int) -> Iterator[tuple[object, object]]:
+    """Differences under shared keys, then keys that only one side has, paired in order."""
+    for key in left:
+        if key in right:
+            yield from differing(left[key], right[key], depth + 1)
+    lost, gained = [k for k in left if k not in right], [k for k in right if k not in left]
+    for at in range(max(len(lost), len(gained))):
+        yield lost[at] if at < len(lost) else None, gained[at] if at < len(gained) else None
+
+
+def middle(got: str, expected: str) -> tuple[str, str, str, str]:
+    """(shared prefix, part of `got`, part of `expected`, shared suffix).
+
+    >>> middle("a-b.txt", "a_b.txt")
+    ('a', '-', '_', 'b.txt')
+    """
+    at = 0
+    while at < min(len(got), len(expected)) and got[at] == expected[at]:
+        at += 1
+    end = 0
+    while end < min(len(got), len(expected)) - at and got[-1 - end] == expected[-1 - end]:
+        end += 1
+    return got[:at], got[at : len(got) - end], expected[at : len(expected) - end], got[len(got) - end :]
+
+
+_OF_LIST: dict[str, Callable[[list[object]], object]] = {
+    "reversed": lambda items: items[::-1],
+    "first": lambda items: items[0] if items else None,
+    "last": lambda items: items[-1] if items else None,
+}
+
+
+def relations(got: object, expected: object) -> Iterator[str]:
+    """Names of simple functions from `got` to `expected`, and of kinds of difference.
+
+    >>> sorted(relations([1, 2], [2, 1])), sorted(relations(3, 4))
+    (['reversed'], ['one_off'])
+    """
+    if got is None or expected is None:
+        yield "from_none" if got is None else "to_none"
+    elif isinstance(got, bool) and isinstance(expected, bool):
+        yield "negated"
+    elif isinstance(got, (int, float)) and isinstance(expected, (int, float)):
+        if abs(got - expected) == 1:
+            yield "one_off"
+        if got == -expected:
+            yield "minus"
+    elif type(got) is not type(expected):
+        yield "type"
+    if isinstance(got, list):
+        items = cast("list[object]", got)
+        yield from (name for name, make in _OF_LIST.items() if make(items) == expected)

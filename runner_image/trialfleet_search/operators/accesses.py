@@ -1,0 +1,124 @@
+"""Subscripts, attributes and values: defaults, guards, conversions, copies."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..edit import ProposedEdit
+from .registry import EditSite, operator
+
+_DEFAULTS = ('""', "[]", "{}", "()", "0")
+
+
+def loaded(node: ast.expr) -> bool:
+    return isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+
+
+def is_callee(site: EditSite[ast.AST], node: ast.expr) -> bool:
+    parent = site.source.parent(node)
+    return isinstance(parent, ast.Call) and parent.func is node
+
+
+def annotates(site: EditSite[ast.AST], node: ast.AST) -> bool:
+    """Whether a node belongs to an annotation, a decorator, a base class or an import."""
+    child: ast.AST = node
+    parent = site.source.parent(child)
+    while parent is not None and not isinstance(child, ast.stmt):
+        if isinstance(parent, ast.arg) or (isinstance(parent, ast.AnnAssign) and child is parent.annotation):
+            return True
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)) and child is parent.returns:
+            return True
+        child, parent = parent, site.source.parent(parent)
+    return False
+
+
+@operator("subscript_get", ast.Subscript, prior=1.2)
+def subscript_get(site: EditSite[ast.Subscript]) -> Iterator[ProposedEdit]:
+    node = site.node
+    if (
+        not isinstance(node.ctx, ast.Load)
+        or isinstance(node.slice, (ast.Slice, ast.Tuple))
+        or annotates(site, node)
+    ):
+        return
+    if isinstance(node.slice, (ast.UnaryOp, ast.BinOp)) or (
+        isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int)
+    ):
+        return
+    value, key = site.text(node.value), site.text(node.slice)
+    boost = 2.0 if site.facts.raised("KeyError") else 0.7
+    yield site.swap(node, f"{value}.get({key})", boost)
+    for default in ("0", '""', "[]", "{}", "False", key):
+        yield site.swap(node, f"{value}.get({key}, {default})", boost * 0.6)
+
+
+@operator("subscript_get", ast.Call, prior=1.1)
+def get_default(site: EditSite[ast.Call]) -> Iterator[ProposedEdit]:
+    node = site.node
+    if not isinstance(node.func, ast.Attribute) or node.keywords or not node.args:
+        return
+    owner, key = site.text(node.func.value), site.text(node.args[0])
+    if node.func.attr == "get" and len(node.args) == 1:
+        for default in ('""', "[]", "{}", "0", "False", "True"):
+            yield site.swap(node, f"{owner}.get({key}, {default})", 0.8)
+        for default in ('""', "[]", "{}"):
+            yield site.swap(node, f"({owner}.get({key}) or {default})", 0.8)
+        yield site.swap(node, f"{owner}[{key}]", 0.5)
+    elif node.func.attr == "get" and len(node.args) == 2:
+        yield site.swap(node, f"({owner}.get({key}) or {site.text(node.args[1])})", 1.5)
+        yield site.swap(node, f"{owner}.get({key})", 0.6)
+    elif node.func.attr == "pop" and len(node.args) == 1:
+        yield site.swap(node, f"{owner}.pop({key}, None)", 1.5)
+    elif node.func.attr == "remove":
+        yield site.swap(node, f"{owner}.discard({key})", 0.8)
+
+
+@operator("or_default", ast.Name, ast.Attribute, ast.Call, ast.Subscript, prior=1.0)
+def or_default(site: EditSite[ast.expr]) -> Iterator[ProposedEdit]:
+    node = site.node
+    if not _value_place(site):
+        return
+    held = site.observed_kinds(node.id) if isinstance(node, ast.Name) else frozenset[str]()
+    if held and not held & {"None"} and not any(kind.startswith("empty") for kind in held):
+        return
+    boost = (1.6 if "None" in held else 1.0) * (1.3 if site.facts.raised("TypeError", "AttributeError") else 0.8)
+    likely = {'""': "str", "[]": "list", "{}": "dict", "()": "tuple", "0": "int"}
+    for default in _DEFAULTS:
+        yield site.swap(
+            node, f"({site.text(node)} or {default})", boost * (1.5 if likely.get(default) in held else 0.8)
+        )
+
+
+_USES = (
+    *(ast.Call, ast.keyword, ast.Attribute, ast.For, ast.comprehension, ast.Return, ast.Assign, ast.BinOp),
+    *(ast.Starred, ast.Subscript, ast.Dict, ast.Compare, ast.AsyncFor, ast.Yield, ast.YieldFrom, ast.List),
+)
+
+
+def _value_place(site: EditSite[ast.expr]) -> bool:
+    """Where a value is used: an argument, a receiver, iterated, returned, assigned, an operand."""
+    node = site.node
+    parent = site.source.parent(node)
+    if not loaded(node) or is_callee(site, node) or annotates(site, node) or not site.source.editable(node):
+        return False
+    if isinstance(node, ast.Name) and node.id in ("self", "cls", *site.scope.imported):
+        return False
+    return isinstance(parent, _USES)
+
+
+@operator("index", ast.Subscript, prior=0.7)
+def index(site: EditSite[ast.Subscript]) -> Iterator[ProposedEdit]:
+    node = site.node
+    if annotates(site, node) or isinstance(node.slice, ast.Slice):
+        return
+    text = site.text(node.slice)
+    if text in ("0", "-1"):
+        yield site.swap(node.slice, "-1" if text == "0" else "0", 1.2)
+        yield site.swap(node, site.text(node.value), 0.5)
+    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int):
+        yield site.swap(node.slice, f"{text}:", 0.5)
+        yield site.swap(node.slice, f":{text}", 0.4)
+    elif isinstance(node.slice, ast.Name) and "int" in site.observed_kinds(node.slice.id):
+        yield site.swap(node.slice, f"{text} + 1", 0.8)
+        yield site.swap(node.slice, f"{text} - 1", 0.8)

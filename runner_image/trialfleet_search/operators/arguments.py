@@ -1,0 +1,121 @@
+"""Arguments: swapped, dropped, added by habit of the file, replaced."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..edit import Edit, ProposedEdit
+from ..scope import BUILTIN_NAMES, callee_name, parameters
+from .registry import EditSite, operator
+
+
+def add_argument(site: EditSite[ast.Call], text: str, weight: float) -> ProposedEdit | None:
+    """`text` as the last argument. None when the call's end cannot be told."""
+    node, source = site.node, site.source
+    _, end = source.span(node)
+    if source.data[end - 1 : end] != b")" or not source.editable(node):
+        return None
+    if not node.args and not node.keywords:
+        return ProposedEdit((Edit(end - 1, end - 1, text.encode()),), weight)
+    lasts: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
+    _, last = max(source.span(item) for item in lasts)
+    if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp) and not node.keywords:
+        return None
+    while last < end - 1 and source.data[last : last + 1] == b")":
+        last += 1  # an argument in its own parentheses
+    return site.insert(last, f", {text}", weight)
+
+
+def _positional_ok(node: ast.Call) -> bool:
+    return not node.keywords and not any(isinstance(a, ast.Starred) for a in node.args)
+
+
+@operator("argument_swap", ast.Call, prior=0.6)
+def swap_arguments(site: EditSite[ast.Call]) -> Iterator[ProposedEdit]:
+    for one, other in zip(site.node.args, site.node.args[1:], strict=False):
+        yield ProposedEdit((site.source.put(one, site.text(other)), site.source.put(other, site.text(one))))
+
+
+@operator("argument_add", ast.Call, prior=1.2)
+def add_by_habit(site: EditSite[ast.Call]) -> Iterator[ProposedEdit]:
+    """What the enclosing function was given, what sibling calls pass, what the callee's signature takes."""
+    node, scope = site.node, site.scope
+    name = callee_name(node)
+    if name is None:
+        return
+    passed = {k.arg for k in node.keywords} | {a.id for a in node.args if isinstance(a, ast.Name)}
+    usable = [n for n in scope.bound_before(node) if n not in passed]
+    accepted = _accepted(site, name)
+    known = 1.0 if _of_the_project(site, node.func) else 0.3
+    for keyword in accepted if accepted is not None else ():
+        if keyword not in passed:
+            if keyword in usable:
+                yield from _maybe(add_argument(site, f"{keyword}={keyword}", 2.2))
+            if keyword in scope.self_attributes(node):
+                yield from _maybe(add_argument(site, f"{keyword}=self.{keyword}", 1.4))
+            for value, weight in (("True", 0.8), ("False", 0.6), ("None", 0.4)):
+                yield from _maybe(add_argument(site, f"{keyword}={value}", weight))
+    for text in _habits(site, name):
+        yield from _maybe(add_argument(site, text, 1.3))
+    if accepted is None:
+        around = site.source.function(node)
+        given = parameters(around) if around is not None else []
+        for own in [n for n in usable if n in given][:6]:
+            yield from _maybe(add_argument(site, f"{own}={own}", 0.7 * known))
+    if _positional_ok(node):
+        for own in usable[:8]:
+            yield from _maybe(add_argument(site, own, 0.4 * known))
+
+
+def _maybe(change: ProposedEdit | None) -> list[ProposedEdit]:
+    return [change] if change is not None else []
+
+
+def _of_the_project(site: EditSite[ast.Call], func: ast.expr) -> bool:
+    """Whether the callee is likely no method of a built-in type."""
+    root = func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    name = root.id if isinstance(root, ast.Name) else ""
+    return name in ("self", "cls", "super", *site.scope.module_names) and name not in BUILTIN_NAMES
+
+
+def _accepted(site: EditSite[ast.Call], name: str) -> list[str] | None:
+    """Keywords that the callee takes, when the file or the failure shows its signature."""
+    missing = [n for m in site.facts.messages if "missing" in m for n in re.findall(r"'(\w+)'", m)]
+    function = site.scope.functions.get(name)
+    klass = site.scope.classes.get(name)
+    if function is None and klass is not None:
+        inits = [s for s in klass.body if isinstance(s, ast.FunctionDef) and s.name == "__init__"]
+        function = inits[0] if inits else None
+        if function is None:
+            return [
+                s.target.id for s in klass.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+            ]
+    if function is not None:
+        return parameters(function)
+    return missing or None
+
+
+def _habits(site: EditSite[ast.Call], name: str) -> list[str]:
+    """Keywords that other calls of the same name pass, as they are written there."""
+    mine = {k.arg for k in site.node.keywords}
+    local = {*site.scope.bound_before(site.node), *site.scope.module_names, "self", "cls"}
+    found: dict[str, None] = {}
+    for call in site.scope.calls.get(name, []):
+        for keyword in call.keywords if call is not site.node else ():
+            names = {n.id for n in ast.walk(keyword.value) if isinstance(n, ast.Name)}
+            if keyword.arg not in mine and keyword.arg and names <= local:
+                found[site.text(keyword)] = None
+    return list(found)
+
+
+@operator("argument_add", ast.Call, prior=0.5)
+def add_test_keyword(site: EditSite[ast.Call]) -> Iterator[ProposedEdit]:
+    """Keywords that the failing test uses and this file knows as names."""
+    mine = {k.arg for k in site.node.keywords}
+    usable = site.scope.bound_before(site.node)
+    for keyword in [k for k in site.facts.keywords if k in usable and k not in mine][:4]:
+        yield from _maybe(add_argument(site, f"{keyword}={keyword}", 1.0))

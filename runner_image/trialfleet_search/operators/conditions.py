@@ -1,0 +1,247 @@
+"""Conditions: relational, membership, None against truth, logical connectors, refinement."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..edit import ProposedEdit
+from ..source import FunctionNode
+from .registry import EditSite, operator
+
+_TEXT: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+}
+_RELATIONAL: dict[str, tuple[tuple[str, float], ...]] = {
+    "<": (("<=", 1.5), (">", 0.6), (">=", 0.8), ("!=", 0.4)),
+    "<=": (("<", 1.5), (">=", 0.6), (">", 0.8), ("==", 0.4)),
+    ">": ((">=", 1.5), ("<", 0.6), ("<=", 0.8), ("!=", 0.4)),
+    ">=": ((">", 1.5), ("<=", 0.6), ("<", 0.8), ("==", 0.4)),
+    "==": (("!=", 1.0), (">=", 0.6), ("<=", 0.6)),
+    "!=": (("==", 1.0), (">", 0.5), ("<", 0.5)),
+}
+
+
+def is_condition(site: EditSite[ast.expr], node: ast.expr) -> bool:
+    """Whether an expression stands where only its truth matters."""
+    parent = site.source.parent(node)
+    if isinstance(parent, (ast.If, ast.While, ast.IfExp)):
+        return node is parent.test
+    if isinstance(parent, ast.comprehension):
+        return any(node is item for item in parent.ifs)
+    if isinstance(parent, ast.UnaryOp):
+        return isinstance(parent.op, ast.Not)
+    return isinstance(parent, ast.BoolOp) and is_condition(site, parent)
+
+
+def _replaced(
+    site: EditSite[ast.Compare], table: dict[str, tuple[tuple[str, float], ...]]
+) -> Iterator[ProposedEdit]:
+    node = site.node
+    sides = [site.text(node.left), *(site.text(c) for c in node.comparators)]
+    signs = [_TEXT[type(op)] for op in node.ops]
+    for at, sign in enumerate(signs):
+        for other, weight in table.get(sign, ()):
+            changed = [*signs[:at], other, *signs[at + 1 :]]
+            tail = "".join(f" {s} {side}" for s, side in zip(changed, sides[1:], strict=True))
+            yield site.swap(node, sides[0] + tail, weight)
+
+
+@operator("relational", ast.Compare, prior=1.0)
+def relational(site: EditSite[ast.Compare]) -> Iterator[ProposedEdit]:
+    yield from _replaced(site, _RELATIONAL)
+
+
+@operator("relational", ast.Compare, prior=0.6)
+def boundary(site: EditSite[ast.Compare]) -> Iterator[ProposedEdit]:
+    """Off by one on one side of an order comparison."""
+    if isinstance(site.node.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
+        for side in site.node.comparators:
+            text = site.text(side)
+            yield site.swap(side, f"{text} + 1", 0.8)
+            yield site.swap(side, f"{text} - 1", 0.8)
+
+
+@operator("none_truth", ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.NamedExpr, prior=2.0)
+def truth_to_none(site: EditSite[ast.expr]) -> Iterator[ProposedEdit]:
+    node = site.node
+    if isinstance(node, ast.Call) and _says_bool(node):
+        return
+    if is_condition(site, node):
+        text = site.text(node) if not isinstance(node, ast.NamedExpr) else f"({site.text(node)})"
+        parent = site.source.parent(node)
+        if isinstance(parent, ast.UnaryOp):
+            yield site.swap(parent, f"{text} is None", 1.2)
+        else:
+            yield site.swap(node, f"{text} is not None", 1.2)
+
+
+def _says_bool(node: ast.Call) -> bool:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return name in ("isinstance", "hasattr", "callable", "any", "all", "bool", "issubclass") or name.startswith(
+        ("is_", "has_", "startswith", "endswith", "isdigit", "exists")
+    )
+
+
+@operator("none_truth", ast.Compare, prior=1.3)
+def none_to_truth(site: EditSite[ast.Compare]) -> Iterator[ProposedEdit]:
+    node = site.node
+    if len(node.ops) == 1 and isinstance(right := node.comparators[0], ast.Constant):
+        text = site.text(node.left)
+        if right.value is None and isinstance(node.ops[0], (ast.Is, ast.Eq)):
+            yield site.swap(node, f"not {text}")
+        elif right.value is None or right.value == "":
+            yield site.swap(node, text)
+        if right.value is not None and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+            sign = "is" if isinstance(node.ops[0], ast.Eq) else "is not"
+            yield site.swap(node, f"{text} {sign} None", 0.5)
+
+
+@operator("none_truth", ast.BoolOp, prior=1.6)
+def or_to_none(site: EditSite[ast.BoolOp]) -> Iterator[ProposedEdit]:
+    """`x or d` becomes `x if x is not None else d`: a falsy value is a value."""
+    if isinstance(site.node.op, ast.Or) and len(site.node.values) == 2:
+        first, second = (site.text(v) for v in site.node.values)
+        yield site.swap(site.node, f"{first} if {first} is not None else {second}")
+        yield site.swap(site.node, f"{second} if {first} is None else {first}", 0.01)
+
+
+@operator("logical", ast.BoolOp, prior=1.0)
+def logical(site: EditSite[ast.BoolOp]) -> Iterator[ProposedEdit]:
+    node = site.node
+    texts = [site.source.safe(v, site.text(v)) if isinstance(v, ast.IfExp) else site.text(v) for v in node.values]
+    texts = [f"({t})" if isinstance(v, ast.BoolOp) else t for t, v in zip(texts, node.values, strict=True)]
+    sign, other = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
+    for at in range(1, len(texts)):
+        before, after = f" {sign} ".join(texts[:at]), f" {sign} ".join(texts[at:])
+        left = f"({before})" if at > 1 else before
+        right = f"({after})" if len(texts) - at > 1 else after
+        yield site.swap(node, f"{left} {other} {right}")
+    if isinstance(node.op, ast.Or):
+        yield from _regrouped(site)
+
+
+def _regrouped(site: EditSite[ast.BoolOp]) -> Iterator[ProposedEdit]:
+    *front, last = site.node.values
+    if isinstance(last, ast.BoolOp) and isinstance(last.op, ast.And):
+        head = " or ".join([*(site.text(v) for v in front), site.text(last.values[0])])
+        yield site.swap(site.node, " and ".join([f"({head})", *(site.text(v) for v in last.values[1:])]))
+
+
+@operator("negate", ast.If, ast.While, ast.IfExp, prior=0.9)
+def negate_test(site: EditSite[ast.If | ast.While | ast.IfExp]) -> Iterator[ProposedEdit]:
+    yield negated(site, site.node.test)
+
+
+@operator("negate", ast.BoolOp, prior=0.6)
+def negate_operand(site: EditSite[ast.BoolOp]) -> Iterator[ProposedEdit]:
+    for value in site.node.values:
+        yield negated(site, value)
+
+
+@operator("negate", ast.UnaryOp, prior=0.8)
+def drop_not(site: EditSite[ast.UnaryOp]) -> Iterator[ProposedEdit]:
+    if isinstance(site.node.op, ast.Not):
+        yield site.swap(site.node, site.text(site.node.operand))
+
+
+def negated(site: EditSite[ast.AST], node: ast.expr) -> ProposedEdit:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return site.swap(node, site.text(node.operand))
+    text = site.text(node)
+    plain = isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
+    return site.swap(node, f"not {text}" if plain else f"not ({text})")
+
+
+@operator("operand_drop", ast.BoolOp, prior=1.1)
+def drop_condition(site: EditSite[ast.BoolOp]) -> Iterator[ProposedEdit]:
+    sign = "and" if isinstance(site.node.op, ast.And) else "or"
+    for at in range(len(site.node.values)):
+        rest = [site.text(v) for i, v in enumerate(site.node.values) if i != at]
+        yield site.swap(site.node, f" {sign} ".join(rest), 1.0)
+
+
+@operator("operand_drop", ast.Compare, prior=0.4)
+def drop_link(site: EditSite[ast.Compare]) -> Iterator[ProposedEdit]:
+    node = site.node
+    if len(node.ops) > 1:
+        yield site.put(node, _chain(site, node.left, node.ops[:-1], node.comparators[:-1]))
+        yield ProposedEdit(
+            (site.source.put(node, _chain(site, node.comparators[0], node.ops[1:], node.comparators[1:])),)
+        )
+
+
+def _chain(site: EditSite[ast.Compare], left: ast.expr, ops: list[ast.cmpop], right: list[ast.expr]) -> str:
+    return site.text(left) + "".join(f" {_TEXT[type(o)]} {site.text(r)}" for o, r in zip(ops, right, strict=True))
+
+
+@operator("condition_refine", ast.If, ast.While, ast.IfExp, prior=1.2)
+def refine(site: EditSite[ast.If | ast.While | ast.IfExp]) -> Iterator[ProposedEdit]:
+    test = site.node.test
+    text = site.text(test)
+    plain = isinstance(test, (ast.Name, ast.Attribute))  # `x and x is not None` says no more than `x`
+    tight = f"({text})" if isinstance(test, (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr)) else text
+    for condition, weight in conditions_for(site, test):
+        if condition not in text and not (plain and text in condition):
+            yield site.put(test, f"{tight} and {condition}", weight)
+            yield site.put(test, f"{tight} or {condition}", weight * 0.8)
+
+
+def conditions_for(site: EditSite[ast.AST], at: ast.AST) -> Iterator[tuple[str, float]]:
+    """Conditions that may be asked at a place: checks of its own names, of the function's, those of the file."""
+    scope, source = site.scope, site.source
+    function = source.function(at)
+    said = [n.id for n in ast.walk(at) if isinstance(n, ast.Name)]
+    usable = scope.bound_before(at)
+    near = [name for name in dict.fromkeys(said) if name in usable]
+    rest = [name for name in usable if name not in near]
+    seen: set[str] = set()
+    for condition, weight in (
+        *((c, w) for name in near for c, w in _checks(site, name, 1.0)),
+        *_asked(site, usable, function),
+        *((c, w) for name in rest[:8] for c, w in _checks(site, name, 0.6)),
+        *((f"self.{a}", 0.4) for a in scope.self_attributes(at)[:6]),
+        *((f"not self.{a}", 0.4) for a in scope.self_attributes(at)[:6]),
+    ):
+        if condition not in seen:
+            seen.add(condition)
+            yield condition, weight
+
+
+_PLAIN = frozenset(("str", "list", "dict", "int", "bytes", "tuple", "set", "float", "bool", "frozenset"))
+
+
+def _checks(site: EditSite[ast.AST], name: str, weight: float) -> Iterator[tuple[str, float]]:
+    """Checks of one variable; where its kinds were observed, only those that tell the observed cases apart."""
+    held = site.observed_kinds(name)
+    kinds = {kind.removeprefix("empty:") for kind in held} - {"None"}
+    if "None" in held or not held:
+        yield f"{name} is not None", weight * (1.5 if held else 0.7)
+        yield f"{name} is None", weight * (1.2 if held else 0.5)
+    falsy = "None" in held or any(kind.startswith("empty:") for kind in held)
+    if falsy or not held or not kinds <= _PLAIN:
+        yield name, weight * (1.1 if falsy else 0.5)
+        yield f"not {name}", weight * (0.9 if falsy else 0.5)
+    for kind in sorted(kinds & _PLAIN) if len(kinds) > 1 else ():
+        yield f"isinstance({name}, {kind})", weight * 0.8
+        yield f"not isinstance({name}, {kind})", weight * 0.7
+
+
+def _asked(
+    site: EditSite[ast.AST], usable: list[str], function: FunctionNode | None
+) -> Iterator[tuple[str, float]]:
+    """Conditions that the file asks and that can be asked here: the function's own first."""
+    free = {*usable, *site.scope.anywhere}
+    fitting = [f for f in site.scope.conditions if f.reads <= free and f.mentions]
+    own = [f.text for f in fitting if f.function is function]
+    yield from ((text, 0.9) for text in dict.fromkeys(own))
+    yield from ((text, 0.4) for text in list(dict.fromkeys(f.text for f in fitting))[:16])

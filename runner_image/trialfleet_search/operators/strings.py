@@ -1,0 +1,98 @@
+"""String literals: rewritten towards what the assertion expected, blanks, affixes, formats."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from ..edit import ProposedEdit
+from ..facts import middle
+from ..source import string_literal
+from .registry import EditSite, operator
+
+
+def _value(site: EditSite[ast.Constant]) -> str | None:
+    """The text of a literal that may be edited: no docstring, nothing inside an f-string."""
+    node = site.node
+    parent = site.source.parent(node)
+    docstring = isinstance(parent, ast.Expr)
+    if isinstance(node.value, str) and site.source.editable(node) and not docstring and len(node.value) <= 400:
+        return node.value
+    return None
+
+
+def _put(site: EditSite[ast.Constant], value: str, weight: float) -> ProposedEdit:
+    return site.swap(site.node, string_literal(value, site.text(site.node)), weight)
+
+
+@operator("string_repair", ast.Constant, prior=2.5)
+def repair(site: EditSite[ast.Constant]) -> Iterator[ProposedEdit]:
+    """The literal rewritten as the assertion's two sides differ."""
+    value = _value(site)
+    if value is None:
+        return
+    for repaired, weight in repaired_texts(site, value):
+        yield _put(site, repaired, weight)
+
+
+def repaired_texts(site: EditSite[ast.AST], value: str) -> Iterator[tuple[str, float]]:
+    for got, expected in site.facts.pairs:
+        if not isinstance(got, str) or not isinstance(expected, str):
+            continue
+        if value == got:
+            yield expected, 2.0
+            continue
+        prefix, lost, gained, suffix = middle(got, expected)
+        if lost and len(lost) > 1 and lost in value:
+            yield value.replace(lost, gained), 1.5
+        if lost and value and value in lost:
+            yield gained.strip() or gained, 0.6
+        if not lost and prefix and value and prefix.endswith(value[-12:]):
+            yield value + gained, 1.2
+        if not lost and suffix and value and suffix.startswith(value[:12]):
+            yield gained + value, 1.2
+        if lost == value[-1:] and len(lost) == 1:
+            yield value[:-1] + gained, 0.9
+        if lost == value[:1] and len(lost) == 1:
+            yield gained + value[1:], 0.9
+        word_got, word_expected = _words_around(prefix, lost, suffix), _words_around(prefix, gained, suffix)
+        if word_got and word_got in value:
+            yield value.replace(word_got, word_expected), 1.3
+
+
+def _words_around(prefix: str, inner: str, suffix: str) -> str:
+    before = re.search(r"\w*$", prefix)
+    after = re.match(r"\w*", suffix)
+    return (before.group() if before else "") + inner + (after.group() if after else "")
+
+
+@operator("string_repair", ast.JoinedStr, prior=2.0)
+def repair_fstring(site: EditSite[ast.JoinedStr]) -> Iterator[ProposedEdit]:
+    """The fixed parts of an f-string, rewritten in its text."""
+    if not site.source.editable(site.node):
+        return
+    text = site.text(site.node)
+    for part in site.node.values:
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and text.count(part.value) == 1:
+            for repaired, weight in repaired_texts(site, part.value):
+                if "\n" not in repaired and '"' not in repaired and "'" not in repaired:
+                    escaped = repaired.replace("{", "{{").replace("}", "}}")
+                    yield site.swap(site.node, text.replace(part.value, escaped), weight)
+
+
+@lru_cache(maxsize=50_000)
+def likeness(one: str, other: str) -> float:
+    """Shared character pairs (Dice), 0 to 1: cheap and good enough to order.
+
+    >>> likeness("night", "nacht")
+    0.25
+    """
+    a, b = _pairs(one), _pairs(other)
+    return 2 * len(a & b) / (len(a) + len(b)) if a and b else 0.0
+
+
+@lru_cache(maxsize=5_000)
+def _pairs(text: str) -> frozenset[str]:
+    return frozenset(text[i : i + 2] for i in range(len(text) - 1))

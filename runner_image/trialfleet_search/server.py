@@ -1,0 +1,135 @@
+"""Runs pytest for the search: once in a fresh process, or repeatedly in forks of a warm one.
+
+`python server.py from-cwd|not-from-cwd once <request.json>` or `… serve` (one JSON request per line on stdin, one
+answer per line on the original stdout). A warm process holds pytest and the dependencies, never a module of the
+workspace, so each fork imports the project again. Standard library and pytest only; runs as a standalone script.
+"""
+
+# this process is forked often, so it imports as little as possible
+# ruff: noqa: PTH100, PTH109, PTH118, PTH120, PTH123
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import importlib.util
+import json
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from typing import IO, Any
+
+
+def load_probe() -> Any:
+    """Load `probe.py` from this folder under a module name that no project uses."""
+    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "probe.py")
+    spec = importlib.util.spec_from_file_location("_trialfleet_search_probe", here)
+    if spec is None or spec.loader is None:
+        raise ImportError(here)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run_pytest(request: dict[str, Any], *, leave: bool = False) -> int:
+    """Run pytest in this process and return its exit code. `leave`: end the process when the session is over."""
+    import pytest  # third-party: of the task's environment
+
+    probe = load_probe().Probe(request)
+    sys.argv = [os.path.join(os.path.dirname(pytest.__file__), "__main__.py"), *request["args"]]
+    if request.get("pycache"):
+        sys.pycache_prefix, sys.dont_write_bytecode = request["pycache"], False
+    probe.leave = leave
+    return int(pytest.main(list(request["args"]), plugins=[probe]))
+
+
+def in_fork(request: dict[str, Any]) -> int | None:
+    """Run in a child with its own process group. None: it was killed after `timeout`."""
+    gc.collect()
+    gc.freeze()  # the child's garbage collections ignore and share these objects
+    pid = os.fork()
+    if pid == 0:
+        code = 70
+        try:
+            os.setsid()
+            redirect(request["output"])
+            code = run_pytest(request, leave=True)
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except SystemExit as error:
+            code = error.code if isinstance(error.code, int) else 70
+        finally:
+            os._exit(code)
+    return waited(pid, float(request["timeout"]))
+
+
+def redirect(output: str) -> None:
+    file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    null = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((null, 0), (file, 1), (file, 2)):
+        os.dup2(source, target)
+
+
+def waited(pid: int, timeout_s: float) -> int | None:
+    """The exit code of child `pid`, None after a time-out. Its whole process group is killed."""
+    watch = os.pidfd_open(pid)
+    try:
+        ready, _, _ = select.select([watch], [], [], timeout_s)
+    finally:
+        os.close(watch)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status) if ready else None
+
+
+def warm(modules: list[str], workspace: str) -> bool:
+    """Import dependencies. False when that imported a module of the workspace or started a thread."""
+    for name in modules:
+        if name in sys.modules:
+            continue
+        try:
+            importlib.import_module(name)
+        except BaseException:  # noqa: S112  # a module that fails here is imported by the tests, or not at all
+            continue
+    root = workspace.rstrip("/") + "/"
+    if threading.active_count() > 1:
+        return False
+    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    return not any(isinstance(f, str) and f.startswith(root) and "/site-packages/" not in f for f in files)
+
+
+def serve(answers: IO[str]) -> None:
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["op"] == "warm":
+            answer: dict[str, Any] = {"clean": warm(request["modules"], request["workspace"])}
+        else:
+            began = time.monotonic()
+            answer = {"code": in_fork(request), "seconds": time.monotonic() - began}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+def main(argv: list[str]) -> int:
+    own = os.path.dirname(os.path.abspath(__file__))
+    if sys.path and os.path.abspath(sys.path[0]) == own:
+        sys.path[:1] = [os.getcwd()] if argv[:1] == ["from-cwd"] else []
+    sys.dont_write_bytecode = True
+    if argv[1] == "once":
+        with open(argv[2], encoding="utf-8") as file:
+            return run_pytest(json.load(file))
+    answers = os.fdopen(os.dup(1), "w")
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    importlib.import_module("pytest")  # the first warm import
+
+    serve(answers)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

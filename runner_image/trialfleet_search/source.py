@@ -1,0 +1,218 @@
+"""One Python file: its bytes, its syntax tree, and the byte range of each node."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cached_property
+from typing import TypeVar
+
+from .edit import Edit, ProposedEdit
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+N = TypeVar("N", bound=ast.AST)
+
+_TIGHT = (ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Attribute, ast.Await, ast.IfExp, ast.Starred)
+_ATOMS = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Dict, ast.Set)
+
+
+class ParsedSource:
+    """A parsed file. Raises `SyntaxError` or `ValueError` (NUL bytes, bad encoding) when it is not Python."""
+
+    def __init__(self, path: str, data: bytes) -> None:
+        self.path, self.data = path, data
+        data.decode("utf-8")
+        self.tree = ast.parse(data, filename=path)
+        self.starts = [0, *(found.end() for found in re.finditer(rb"\r\n|\r|\n", data))]
+        if data.startswith(b"\xef\xbb\xbf"):
+            self.starts[0] = 3  # columns of the first line do not count the byte order mark
+        self.newline = "\r\n" if b"\r\n" in data else "\n"
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    @cached_property
+    def meaning(self) -> str:
+        """The syntax tree without positions, as text."""
+        return ast.dump(self.tree)
+
+    @cached_property
+    def inside_fstring(self) -> set[ast.AST]:
+        """Nodes inside f-strings: their positions are unreliable before Python 3.12, and their quotes may
+        clash."""
+        joined = (node for node in ast.walk(self.tree) if isinstance(node, ast.JoinedStr))
+        return {inner for node in joined for inner in ast.walk(node) if inner is not node}
+
+    @cached_property
+    def lines(self) -> list[bytes]:
+        ends = [*self.starts[1:], len(self.data)]
+        return [self.data[start:end] for start, end in zip(self.starts, ends, strict=True)]
+
+    # --- where ---
+
+    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword | ast.ExceptHandler) -> tuple[int, int]:
+        """First byte and the byte after the last."""
+        last = node.end_lineno or node.lineno
+        start = self.starts[node.lineno - 1] + node.col_offset
+        return start, self.starts[last - 1] + (node.end_col_offset or 0)
+
+    def text(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> str:
+        start, end = self.span(node)
+        return self.data[start:end].decode("utf-8")
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        return self.parents.get(node)
+
+    def statement(self, node: ast.AST) -> ast.stmt | None:
+        return self._nearest(node, ast.stmt)
+
+    def function(self, node: ast.AST) -> FunctionNode | None:
+        """The innermost function around `node` (not `node` itself)."""
+        at = self.parents.get(node)
+        while at is not None and not isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            at = self.parents.get(at)
+        return at
+
+    def _nearest(self, at: ast.AST | None, kind: type[N]) -> N | None:
+        while at is not None and not isinstance(at, kind):
+            at = self.parents.get(at)
+        return at
+
+    def klass(self, node: ast.AST) -> ast.ClassDef | None:
+        return self._nearest(self.parents.get(node), ast.ClassDef)
+
+    def block(self, statement: ast.stmt) -> tuple[list[ast.stmt], int] | None:
+        """The list of statements that contains this one, and its index."""
+        holder = self.parents.get(statement)
+        for name in ("body", "orelse", "finalbody") if not isinstance(holder, (ast.IfExp, ast.Lambda)) else ():
+            found: list[ast.stmt] = getattr(holder, name, None) or []
+            at = next((i for i, item in enumerate(found) if item is statement), None)
+            if at is not None:
+                return found, at
+        return None
+
+    def is_elif(self, statement: ast.stmt) -> bool:
+        start, _ = self.span(statement)
+        return self.data[start : start + 4] == b"elif"
+
+    # --- edits ---
+
+    def put(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword, text: str) -> Edit:
+        start, end = self.span(node)
+        return Edit(start, end, text.encode("utf-8"))
+
+    def swap(self, node: ast.expr, text: str, weight: float = 1.0) -> ProposedEdit:
+        """Replace `node` by the expression `text`, in parentheses where precedence requires them."""
+        return ProposedEdit((self.put(node, self.safe(node, text)),), weight)
+
+    def safe(self, node: ast.expr, text: str) -> str:
+        return f"({text})" if self._binds_tightly(node) and not is_atom(text) else text
+
+    def _binds_tightly(self, node: ast.expr) -> bool:
+        parent = self.parents.get(node)
+        if isinstance(parent, (ast.Subscript, ast.Call)):
+            return node is (parent.value if isinstance(parent, ast.Subscript) else parent.func)
+        if isinstance(parent, ast.comprehension):
+            return node is not parent.target
+        return isinstance(parent, _TIGHT)
+
+    def editable(self, node: ast.AST) -> bool:
+        """Whether a node's position and quotes are reliable."""
+        return node not in self.inside_fstring
+
+    # --- statements ---
+
+    def owns_lines(self, statement: ast.stmt) -> bool:
+        """Whether the statement shares its first and last line with no other code."""
+        start, end = self.span(statement)
+        before = self.data[self.starts[statement.lineno - 1] : start]
+        after = self.data[end : self.line_end(statement)].strip()
+        return not before.strip() and (not after or after.startswith(b"#"))
+
+    def line_start(self, statement: ast.stmt) -> int:
+        decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+        first = min([statement.lineno, *(d.lineno for d in decorators)])
+        return self.starts[first - 1]
+
+    def line_end(self, statement: ast.stmt) -> int:
+        """The byte after the last line's newline."""
+        last = statement.end_lineno or statement.lineno
+        return self.starts[last] if last < len(self.starts) else len(self.data)
+
+    def indent(self, statement: ast.stmt) -> str:
+        start = self.starts[statement.lineno - 1]
+        return self.data[start : start + statement.col_offset].decode("utf-8")
+
+    def rows(self, statement: ast.stmt) -> str:
+        """The statement's whole lines, newline at the end."""
+        text = self.data[self.line_start(statement) : self.line_end(statement)].decode("utf-8")
+        return text if text.endswith(("\n", "\r")) else text + self.newline
+
+    def insert_before(self, statement: ast.stmt, *lines: str) -> Edit:
+        return self._insert(self.line_start(statement), self.indent(statement), lines)
+
+    def insert_after(self, statement: ast.stmt, *lines: str) -> Edit:
+        end = self.line_end(statement)
+        edit = self._insert(end, self.indent(statement), lines)
+        closed = self.data[:end].endswith((b"\n", b"\r"))
+        return edit if closed else Edit(end, end, self.newline.encode() + edit.text)
+
+    def _insert(self, at: int, indent: str, lines: tuple[str, ...]) -> Edit:
+        text = "".join(f"{indent}{line}{self.newline}" for line in lines)
+        return Edit(at, at, text.encode("utf-8"))
+
+    def cut(self, statement: ast.stmt) -> Edit:
+        """Remove the statement's lines; `pass` replaces the only statement of a block."""
+        found = self.block(statement)
+        alone = found is not None and len(found[0]) == 1
+        text = f"{self.indent(statement)}pass{self.newline}" if alone else ""
+        return Edit(self.line_start(statement), self.line_end(statement), text.encode("utf-8"))
+
+    def under(self, statement: ast.stmt, header: str) -> Edit:
+        """Indent the statement below `header`."""
+        head = f"{self.indent(statement)}{header}{self.newline}"
+        body = "".join(f"    {row}" if row.strip() else row for row in self.rows(statement).splitlines(True))
+        return Edit(self.line_start(statement), self.line_end(statement), (head + body).encode("utf-8"))
+
+    def may_be_indented(self, statement: ast.stmt) -> bool:
+        """Whether no string in it spans lines: indentation would change its content."""
+        strings = (n for n in ast.walk(statement) if isinstance(n, (ast.Constant, ast.JoinedStr)))
+        return all(n.lineno == n.end_lineno for n in strings)
+
+
+def is_atom(text: str) -> bool:
+    """Whether an expression's text needs no parentheses.
+
+    >>> [is_atom(t) for t in ("a.b(c)", "a or b", "(a or b)", "-1")]
+    [True, False, False, False]
+    """
+    try:
+        node = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return False
+    return isinstance(node, _ATOMS) and not (isinstance(node, ast.Constant) and isinstance(node.value, int))
+
+
+def string_literal(value: str, like: str) -> str:
+    """`value` as a literal, with the prefix and quotes of `like` where possible.
+
+    >>> string_literal("a'b", '"x"'), string_literal(r"\\d", 'r"x"')
+    ('"a\\'b"', 'r"\\\\d"')
+    """
+    match = re.match(r"([rRuU]?)('''|\"\"\"|'|\")", like)
+    prefix, quotes = (match.group(1), match.group(2)) if match else ("", '"')
+    if len(quotes) == 1:
+        escaped = value if prefix in "rR" and prefix else _escaped(value, quotes)
+        text = f"{prefix}{quotes}{escaped}{quotes}"
+        try:
+            if ast.literal_eval(text) == value:
+                return text
+        except (SyntaxError, ValueError):
+            pass
+    return repr(value)
+
+
+def _escaped(value: str, quote: str) -> str:
+    body = repr(value + "'\"")[1:-1].replace("\\'", "'")[:-2]
+    return body.replace(quote, "\\" + quote)

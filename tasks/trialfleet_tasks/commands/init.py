@@ -1,0 +1,137 @@
+"""`trialfleet init`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from trialfleet_ledger.atomic_file import write_whole
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_runner.git import git
+from trialfleet_runner.trees import Tree
+from trialfleet_runner.untrusted import plain
+from trialfleet_tasks.mining.history import open_repository, resolve
+from trialfleet_tasks.mining.survey import RepositorySurvey, survey
+
+FOLDER = "trialfleet"
+OWN = "own"
+SHOWN = 5  # of a list, on a terminal
+CAMPAIGN = """\
+# Do this repository's own context files help a coding agent, and by how much?
+# Written by `trialfleet init`; yours to change before the first run. A run freezes it.
+
+campaign: {name}            # the campaign's name in its store
+seed: 1                     # decides the order of trials; any number
+tasks: [tasks/mined.yaml]   # bugs of this repository: `trialfleet tasks mine` writes the file
+
+conditions:
+  none: null                # no context files
+  own: {{files: own}}         # contexts/own: the repository's files, as of commit {commit}
+
+# The comparison that is tested; the report answers it first. These tasks are the population: the answer is about
+# them. With many tasks, `tasks_like_these` asks about others like them.
+primary: {{treatment: own, control: none, estimand: these_tasks, alpha: 0.05}}
+
+reps: 5                     # of each task under each condition: `trialfleet power` says what they can detect
+
+# Another agent: {{kind: command, ...}}. A dry run without a model: {{kind: search}}.
+agent: {{kind: claude-code, model: claude-sonnet-4-6, max_turns: 50, timeout_s: 1800}}
+limits: {{cost_usd: {{trial: 2, campaign: 500}}}}   # a trial is stopped at its limit
+
+store: runs                 # a folder beside this file, or s3://bucket/prefix
+backend: local              # or kubernetes
+"""
+IGNORED = "runs/\ntasks/.mining/\n"
+
+
+@click.command("init")
+@click.argument("repository", type=click.Path(path_type=Path, exists=True, file_okay=False), default=".")
+@click.option("--commits", default=3000, show_default=True, type=click.IntRange(1), help="How far back to look.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found and written as JSON.")
+def init(repository: Path, commits: int, as_json: bool) -> None:
+    """Look at REPOSITORY and write a campaign that compares its own context files with none.
+
+    Everything goes to REPOSITORY/trialfleet. Nothing is overwritten.
+    """
+    git_dir = open_repository(repository)
+    commit = resolve(git_dir, "HEAD")
+    found, context = survey(git_dir, commit, commits=commits)
+    folder = _checkout(repository) / FOLDER
+    texts = dict(_files(found, context, folder.parent.name))
+    written = [name for name, data in texts.items() if _write(folder / name, data)]
+    kept = [name for name in texts if name not in written]
+    if as_json:
+        facts = found.model_dump(mode="json") | {"folder": str(folder), "written": written, "kept": kept}
+        click.echo(canonical_json(facts), nl=False)
+        return
+    for line in _said(found, folder, written, kept):
+        click.echo(line)
+
+
+def _checkout(repository: Path) -> Path:
+    """The root of the work tree; of a bare clone, the folder that was named."""
+    inside = git(("-C", str(repository.absolute()), "rev-parse", "--is-inside-work-tree")).decode().strip()
+    if inside != "true":
+        return repository.absolute()
+    return Path(git(("-C", str(repository.absolute()), "rev-parse", "--show-toplevel")).decode().strip())
+
+
+def _files(found: RepositorySurvey, context: Tree, name: str) -> Iterator[tuple[str, bytes]]:
+    """(Path below the folder, content)."""
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._") or "repository"
+    yield "campaign.yaml", CAMPAIGN.format(name=f"{safe[:80]}-context", commit=found.commit[:12]).encode()
+    yield ".gitignore", IGNORED.encode()
+    for path, entry in context.items():
+        yield f"contexts/{OWN}/{path}", entry.data
+
+
+def _write(path: Path, data: bytes) -> bool:
+    """Whether it was written: what is there already stays, also a link."""
+    if path.exists() or path.is_symlink():
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, data, mode=0o644)
+    return True
+
+
+def _said(found: RepositorySurvey, folder: Path, written: list[str], kept: list[str]) -> Iterator[str]:
+    languages = ", ".join(f"{name} {number}" for name, number in found.languages.items())
+    yield f"files          {found.files}: {languages or 'no known language'}"
+    rows = (
+        ("packages", found.packages),
+        ("locks", found.locks),
+        ("test runners", found.test_runners),
+        ("CI tests with", found.ci_test_commands),
+        ("context files", found.context_files),
+        ("read by others", found.other_instructions),
+    )
+    for title, values in rows:
+        yield f"{title:<15}{_listed(values)}"
+    span = f", {found.first} to {found.last}" if found.first else ""
+    yield f"history        {found.commits} commits{span}; {found.candidates} change Python source and tests"
+    yield ""
+    yield f"wrote          {_listed(tuple(written))} in {plain(str(folder))}"
+    if kept:
+        yield f"left as it is  {_listed(tuple(kept))}"
+    yield ""
+    yield from _next_steps(found, folder)
+
+
+def _next_steps(found: RepositorySurvey, folder: Path) -> Iterator[str]:
+    if not found.context_files:
+        yield f"No context file was found: put the one to test into {folder / 'contexts' / OWN}."
+    if not found.candidates:
+        yield "No commit changes Python source and tests, so tasks have to be written: trialfleet validate --help"
+    else:
+        yield "Next:"
+        yield "  trialfleet tasks mine --want 30"
+    yield f"  trialfleet power {FOLDER}/campaign.yaml"
+    yield f"  trialfleet run {FOLDER}/campaign.yaml"
+
+
+def _listed(values: tuple[str, ...]) -> str:
+    more = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
+    return ", ".join(plain(value, 80) for value in values[:SHOWN]) + more if values else "none"

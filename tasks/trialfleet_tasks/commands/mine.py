@@ -1,0 +1,224 @@
+"""`trialfleet tasks mine`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from trialfleet_ledger.atomic_file import write_whole
+from trialfleet_ledger.canonical import canonical_json, digest
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import Objects
+from trialfleet_runner.attempt.exposure import refuse_folders
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.sandbox.choose import choose
+from trialfleet_runner.untrusted import plain
+from trialfleet_tasks.commands.init import OWN
+from trialfleet_tasks.mining import yield_table
+from trialfleet_tasks.mining.examine import Miner, PromptSource
+from trialfleet_tasks.mining.history import CandidateRules, open_repository, read_commits
+from trialfleet_tasks.mining.languages import PYTHON
+from trialfleet_tasks.mining.mine import CandidateCommits, MiningLimits, MiningProgress, candidates, run
+from trialfleet_tasks.mining.python_environment import PythonEnvironments
+from trialfleet_tasks.mining.state import MiningState
+from trialfleet_tasks.mining.task_file import task_file
+
+NAME = "mined.yaml"
+LOCKS = "locks"
+STATE = ".mining"
+
+
+@click.group("tasks")
+def tasks() -> None:
+    """Make tasks of a repository's own history."""
+
+
+@tasks.command("mine")
+@click.argument("repository", type=click.Path(path_type=Path, exists=True, file_okay=False), default=".")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the task file, the locks and what is known so far.  [default: REPOSITORY/trialfleet/tasks]",
+)
+@click.option("--want", default=30, show_default=True, type=click.IntRange(1), help="Stop when so many are kept.")
+@click.option(
+    "--minutes", type=click.FloatRange(0, min_open=True), help="Start no further commit after that time."
+)
+@click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Commits examined at once.")
+@click.option("--since", metavar="DATE", help="Only commits since then, as git reads dates.")
+@click.option("--until", metavar="DATE", help="Only commits until then.")
+@click.option("--head", default="HEAD", show_default=True, metavar="COMMIT", help="The history to read.")
+@click.option("--commits", default=3000, show_default=True, type=click.IntRange(1), help="How far back to read.")
+@click.option("--paths", multiple=True, metavar="PATH", help="Only commits with source below PATH. Repeatable.")
+@click.option("--grep", metavar="REGEX", help="Only commits whose message matches, in any letter case.")
+@click.option("--source-files", default=5, show_default=True, help="Most source files that a commit may change.")
+@click.option("--source-lines", default=200, show_default=True, help="Most source lines that it may change.")
+@click.option(
+    "--prompt",
+    "prompt_source",
+    type=click.Choice(["failing_test", "commit_message", "issue"]),
+    default="failing_test",
+    show_default=True,
+    help="What the tasks' prompts are made of.",
+)
+@click.option(
+    "--issues",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Issues as `gh issue list --json number,title,body` prints them, for --prompt issue.",
+)
+@click.option("--repeats", default=3, show_default=True, type=click.IntRange(1), help="Test runs per tree.")
+@click.option("--timeout", "timeout_s", default=60.0, show_default=True, metavar="S", help="Limit of a test run.")
+@click.option("--build", is_flag=True, help="Permit building packages that have no wheel. This runs their code.")
+@click.option("--no-sandbox", is_flag=True, help="Run the repository's tests where no sandbox isolates them.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **given: Any) -> None:
+    """Make tasks of commits of REPOSITORY: their tests fail before the commit and pass after it.
+
+    Commits that are known already are not examined again: call it again to go on.
+    """
+    started = time.monotonic()
+    git_dir = open_repository(repository)
+    folder = (out or repository / "trialfleet" / "tasks").absolute()
+    commits = read_commits(
+        git_dir, head=given["head"], since=given["since"], until=given["until"], limit=given["commits"]
+    )
+    rules = CandidateRules(given["source_files"], given["source_lines"], given["paths"], given["grep"])
+    found = candidates(commits, PYTHON, rules, git_dir)
+    miner = _mine(repository, git_dir, folder, given, no_sandbox=no_sandbox)
+    state = MiningState.load(folder / STATE / "findings.jsonl", _setting(given))
+    (folder / STATE).mkdir(parents=True, exist_ok=True)
+    (folder / STATE / ".gitignore").write_text("*\n")
+    order = [candidate.commit.sha for candidate in found.chosen]
+    with _progress(state, order, given["want"]) as progress:
+        try:
+            run(miner, found.chosen, state, MiningLimits(given["want"], given["jobs"], given["minutes"]), progress)
+        finally:
+            _write(miner, state, order)
+    examined = state.findings(order)
+    minutes = (time.monotonic() - started) / 60
+    if as_json:
+        rows = {"stages": dict(yield_table.stages(found, examined)), "minutes": round(minutes, 1)}
+        findings = [finding.model_dump(mode="json") for finding in examined]
+        click.echo(canonical_json({**rows, "findings": findings}), nl=False)
+        return
+    _print(found, state, order, miner, minutes)
+
+
+def _mine(repo: Path, git_dir: Path, folder: Path, given: dict[str, Any], *, no_sandbox: bool) -> Miner:
+    sandbox = choose()
+    if not sandbox.capabilities.maps_paths and not no_sandbox:
+        raise OperatorError(
+            "mining runs the repository's tests, and nothing here isolates them",
+            where=sandbox.name,
+            hint="install bubblewrap (apt-get install bubblewrap), or pass --no-sandbox for code that you trust",
+        )
+    refuse_folders(sandbox)
+    cache = Cache.default()
+    return Miner(
+        git_dir=git_dir,
+        url=os.path.relpath(repo.absolute(), folder) if _holds(repo, folder) else str(repo.absolute()),
+        file=folder / NAME,
+        environments=PythonEnvironments(folder / LOCKS, build=given["build"]),
+        prompt_source=cast("PromptSource", given["prompt_source"]),
+        issues=_issues(given["issues"], given["prompt_source"]),
+        logs=folder / STATE / "logs",
+        cache=cache,
+        objects=Objects(cache.objects),
+        sandbox=sandbox,
+        repeats=given["repeats"],
+        timeout_s=given["timeout_s"],
+    )
+
+
+def _holds(repo: Path, folder: Path) -> bool:
+    return folder.is_relative_to(repo.absolute())
+
+
+def _setting(given: dict[str, Any]) -> str:
+    """What a finding depends on besides the commit itself."""
+    facts = {name: given[name] for name in ("prompt_source", "repeats", "timeout_s", "build")}
+    issues = given["issues"]
+    return digest({**facts, "issues": None if issues is None else issues.read_text()})
+
+
+def _issues(file: Path | None, prompt_source: str) -> dict[int, str]:
+    if prompt_source != "issue":
+        return {}
+    if file is None:
+        raise OperatorError(
+            "--prompt issue needs the issues",
+            where="--issues",
+            hint="gh issue list --state all --json number,title,body",
+        )
+    try:
+        rows = json.loads(file.read_text())
+        return {int(row["number"]): f"{row['title']}\n\n{row.get('body') or ''}".strip() for row in rows}
+    except (ValueError, KeyError, TypeError) as error:
+        raise OperatorError(
+            f"this is not a list of issues: {error}",
+            where=str(file),
+            hint="gh issue list --json number,title,body",
+        ) from None
+
+
+def _write(miner: Miner, state: MiningState, order: list[str]) -> None:
+    kept = state.tasks(order)
+    if kept:
+        own = miner.file.parent.parent / "contexts" / OWN  # `trialfleet init` writes it
+        contexts = {OWN: f"../contexts/{OWN}"} if own.is_dir() else {}
+        write_whole(miner.file, task_file(miner.url, kept, contexts).encode(), mode=0o644)
+
+
+@contextmanager
+def _progress(state: MiningState, order: list[str], want: int) -> Generator[MiningProgress]:
+    """A live line on a terminal; otherwise a line for each commit that has been examined."""
+    console = Console(stderr=True)
+    known = {finding.commit for finding in state.findings(order)}
+
+    def numbers() -> str:
+        findings = state.findings(order)
+        kept = sum(finding.kept for finding in findings)
+        return f"{kept} of {want} kept, {len(findings)} of {len(order)} candidates examined"
+
+    def tell() -> None:
+        for finding in state.findings(order):
+            if finding.commit not in known:
+                known.add(finding.commit)
+                why = f": {plain(finding.detail)}" if finding.detail else ""
+                click.echo(f"{finding.commit[:12]} {finding.outcome}{why}", err=True)
+
+    if not console.is_terminal:
+        yield lambda _: tell()
+        tell()
+        return
+    with console.status(numbers()) as status:
+        yield lambda doing: status.update(
+            Text(numbers() + "; " + ", ".join(f"{commit[:8]} {step}" for commit, step in doing.items()))
+        )
+
+
+def _print(found: CandidateCommits, state: MiningState, order: list[str], miner: Miner, minutes: float) -> None:
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 180)
+    examined = state.findings(order)
+    for table in yield_table.tables(found, examined, miner.logs):
+        console.print(table)
+        console.print()
+    each = sum(finding.seconds for finding in examined) / 60
+    console.print(
+        f"{minutes:.1f} minutes now; {each:.1f} minutes for all {len(examined)} candidates examined so far"
+    )
+    kept = sum(finding.kept for finding in examined)
+    if kept:
+        console.print(Text(f"{kept} tasks are in {miner.file}"))
+    else:
+        console.print(Text("no task was kept: the logs above say why"))

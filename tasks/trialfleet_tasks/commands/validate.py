@@ -1,0 +1,186 @@
+"""`trialfleet validate`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from trialfleet_ledger.atomic_file import write_whole
+from trialfleet_ledger.campaign import CampaignSpec
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import Objects
+from trialfleet_runner.attempt.exposure import refuse_folders
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.exit_codes import CommandExit
+from trialfleet_runner.sandbox.choose import choose
+from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_runner.task import Status
+from trialfleet_tasks import yamlfile
+from trialfleet_tasks.commands.validation_results import print_results
+from trialfleet_tasks.settings import load_settings, mirror_map
+from trialfleet_tasks.taskfile import (
+    LoadedTask,
+    campaign_tasks,
+    chosen,
+    load_all,
+    load_task_file,
+    task_files,
+    tasks_of,
+)
+from trialfleet_tasks.validate.inputs import prepare_inputs
+from trialfleet_tasks.validate.record import Validation
+from trialfleet_tasks.validate.steps import Say
+from trialfleet_tasks.validate.task import TIMEOUT_S, save, validate_task
+from trialfleet_tasks.validate.write import filled_in
+
+
+@click.command("validate")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--campaign",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Validate the tasks of this campaign file. Repeatable.",
+)
+@click.option(
+    "--repeats", default=3, show_default=True, type=click.IntRange(1), help="Test runs per tree (pre-fix, fixed)."
+)
+@click.option("--write", is_flag=True, help="Write the test ids and the status into the task files.")
+@click.option(
+    "--mirror",
+    multiple=True,
+    metavar="URL=DIR",
+    help="Read the repository URL from the local clone DIR. Repeatable.",
+)
+@click.option("--only", multiple=True, metavar="ID", help="Validate only the task with this id. Repeatable.")
+@click.option("--fresh", is_flag=True, help="Ignore cached results and run everything again.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    default=TIMEOUT_S,
+    show_default=True,
+    metavar="S",
+    help="Time limit of a test run, in seconds.",
+)
+@click.option("--verbose", is_flag=True, help="Print every warning, not one line for each cause.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+def validate(
+    files: tuple[Path, ...],
+    campaign: tuple[Path, ...],
+    repeats: int,
+    write: bool,
+    mirror: tuple[str, ...],
+    only: tuple[str, ...],
+    fresh: bool,
+    timeout_s: float,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Prove that the tasks of FILES are valid: their tests fail before the fix and pass after it.
+
+    FILES are task files or folders of task files. Exits 2 if a task is not valid.
+    """
+    if not files and not campaign:
+        raise click.UsageError("no task file is given: name task files, or pass --campaign FILE")
+    tasks = chosen(_tasks(files, campaign), only, where="--only")
+    mirrors = mirror_map(load_settings(), mirror)
+    cache = Cache.default()
+    objects = Objects(cache.objects)
+    sandbox = choose()
+    refuse_folders(sandbox)
+    console = Console(stderr=True)
+    found: list[tuple[LoadedTask, Validation]] = []
+    interrupted = False
+    try:
+        for number, task in enumerate(tasks, start=1):
+            with _progress(console, f"[{number}/{len(tasks)}] {task.id}") as say:
+                result = validate_task(
+                    task,
+                    repeats=repeats,
+                    sandbox=sandbox,
+                    cache=cache,
+                    objects=objects,
+                    mirrors=mirrors,
+                    timeout_s=timeout_s,
+                    fresh=fresh,
+                    say=say,
+                )
+            found.append((task, result))
+            if write:
+                _write(task, result, cache=cache, mirrors=mirrors, sandbox=sandbox)
+    except KeyboardInterrupt:
+        interrupted = True
+    if as_json:
+        click.echo(canonical_json([result.model_dump(mode="json") for _, result in found]), nl=False)
+    elif found:
+        print_results(found, sandbox, logs=cache.validations / "logs", verbose=verbose)
+    if interrupted:
+        left = len(tasks) - len(found)
+        click.echo(
+            f"trialfleet: interrupted; {left} of {len(tasks)} tasks are left: the same command goes on", err=True
+        )
+        raise click.exceptions.Exit(CommandExit.INTERRUPTED)
+    if any(not result.holds for _, result in found):
+        raise click.exceptions.Exit(CommandExit.OPERATOR)
+
+
+def _task_files(paths: Iterable[Path]) -> list[Path]:
+    """The given files; a folder stands for the YAML files below it."""
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(path.rglob("*.yaml")) if path.is_dir() else [path]
+        if not inside:
+            raise OperatorError("the folder holds no .yaml file", where=str(path), hint="name task files")
+        found += inside
+    return found
+
+
+def _tasks(files: tuple[Path, ...], campaigns: tuple[Path, ...]) -> tuple[LoadedTask, ...]:
+    """Each named task once. Raises `OperatorError` if two files define the same id."""
+    specs = [yamlfile.read(path, CampaignSpec) for path in campaigns]
+    paths = _task_files(files)
+    named = [*tasks_of(load_all(paths)), *(task for spec in specs for task in campaign_tasks(spec))]
+    load_all([*paths, *(path for spec in specs for path in task_files(spec))])
+    return tuple({task.id: task for task in named}.values())
+
+
+@contextmanager
+def _progress(console: Console, title: str) -> Generator[Say]:
+    """Show a live line on a terminal, otherwise print one plain line per task."""
+    if not console.is_terminal:
+        click.echo(title, err=True)
+        yield lambda _: None
+        return
+    with console.status(title) as status:
+        yield lambda step: status.update(Text(f"{title}: {step}"))
+
+
+def _write(
+    task: LoadedTask, result: Validation, *, cache: Cache, mirrors: Mapping[str, Path], sandbox: Sandbox
+) -> None:
+    """Write the ids into the task file. A task that is not valid becomes unvalidated and keeps its ids. The result
+    is also saved under the new task's digest, so that it is not validated again."""
+    text = task.file.read_bytes().decode()
+    ids = result if result.holds else task.spec
+    try:
+        new = filled_in(
+            text,
+            task.index,
+            status=result.status if result.holds else Status.UNVALIDATED,
+            fail_to_pass=ids.fail_to_pass,
+            pass_to_pass=ids.pass_to_pass,
+        )
+    except OperatorError as error:
+        raise OperatorError(error.message, where=f"{task.file}: {error.where}", hint=error.hint) from None
+    if new != text:
+        write_whole(task.file, new.encode(), mode=task.file.stat().st_mode & 0o777)
+    if result.holds:
+        again = load_task_file(task.file).tasks[task.index]
+        key = prepare_inputs(again, cache=cache, mirrors=mirrors, sandbox=sandbox).digest
+        save(result.model_copy(update={"digest": key}), cache=cache)

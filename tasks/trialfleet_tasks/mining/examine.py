@@ -1,0 +1,241 @@
+"""Examines one candidate: its environment, its tests at both trees, and the task that it gives."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import Objects
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.git import GitError, git, read_blobs
+from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_runner.task import AnchorPath, Environment, GitSource, Repo, Status, TaskSpec
+from trialfleet_runner.trees import MAX_BYTES, Tree, TreeEntry
+from trialfleet_tasks.mining.added_names import added_names, using_tests
+from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason, reason_of
+from trialfleet_tasks.mining.history import CandidateCommit
+from trialfleet_tasks.mining.python_environment import PythonEnvironments, is_metadata
+from trialfleet_tasks.settings import plain_url
+from trialfleet_tasks.sources.materialise import materialise
+from trialfleet_tasks.taskfile import LoadedTask
+from trialfleet_tasks.validate.inputs import prepare_inputs
+from trialfleet_tasks.validate.record import Validation
+from trialfleet_tasks.validate.task import save, validate_task
+from trialfleet_tasks.variants import variants
+
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)*)")
+PromptSource = Literal["failing_test", "issue", "commit_message"]
+TELLING_CHARS = 24  # a line of the fix this long does not stand in a message by chance
+
+
+@dataclass(frozen=True)
+class Miner:
+    """One repository that is mined. `file`: the task file to be, which paths are relative to. `issues`: text by
+    number. `logs`: where outputs go. Threads may share it."""
+
+    git_dir: Path
+    url: str
+    file: Path
+    environments: PythonEnvironments
+    prompt_source: PromptSource
+    issues: Mapping[int, str]
+    logs: Path
+    cache: Cache
+    objects: Objects
+    sandbox: Sandbox
+    repeats: int
+    timeout_s: float
+
+    @property
+    def mirrors(self) -> dict[str, Path]:
+        return {plain_url(self.url): self.git_dir}
+
+    def examine(
+        self, candidate: CandidateCommit, say: Callable[[str], None]
+    ) -> tuple[MiningFinding, TaskSpec | None]:
+        """The finding, and the task when it is kept. Only what concerns the machine as a whole raises."""
+        started = time.monotonic()
+        say("environment")
+        finding, spec = self._examined(candidate, say)
+        return finding.model_copy(update={"seconds": round(time.monotonic() - started, 1)}), spec
+
+    def _examined(
+        self, candidate: CandidateCommit, say: Callable[[str], None]
+    ) -> tuple[MiningFinding, TaskSpec | None]:
+        commit = candidate.commit
+        try:
+            environment = self.environments.of(
+                self._metadata(commit.parent), commit.committed, self._version(commit.sha)
+            )
+        except OperatorError as error:
+            return self._rejected(
+                candidate, RejectionReason.ENVIRONMENT_FAILED, error.message, hint=error.hint
+            ), None
+        task = self._task(candidate, environment)
+        if isinstance(task, MiningFinding):
+            return task, None
+        validation = self._validate(task, say)
+        if validation.problems:
+            return self._refused(candidate, validation), None
+        if validation.status is not Status.VALIDATED:
+            return self._rejected(
+                candidate, RejectionReason.ALREADY_GREEN, "; ".join(validation.warnings[-2:])
+            ), None
+        return self._kept(candidate, task, validation, say)
+
+    def _kept(
+        self, candidate: CandidateCommit, task: LoadedTask, validation: Validation, say: Callable[[str], None]
+    ) -> tuple[MiningFinding, TaskSpec | None]:
+        say("reading the tests")
+        trees = materialise(task, cache=self.cache, mirrors=self.mirrors)
+        found = variants(task, trees)
+        telling = using_tests(added_names(trees.pre_fix, found.fix), validation.fail_to_pass, trees.fixed)
+        fails = tuple(test for test in validation.fail_to_pass if test not in telling)
+        if not fails:
+            test, name = next(iter(telling.items()))
+            return self._rejected(
+                candidate, RejectionReason.NAMES_WHAT_ONLY_THE_FIX_ADDS, f"{test} uses {name}"
+            ), None
+        anchor = task.spec.anchor
+        if validation.anchor is None:
+            anchor = AnchorPath(path=found.targets[0].rpartition("/")[0] or found.targets[0])
+        facts = {"fail_to_pass": fails, "pass_to_pass": validation.pass_to_pass, "status": Status.VALIDATED}
+        spec = task.spec.model_copy(update={**facts, "anchor": anchor})
+        final = replace(task, spec=spec)
+        if telling:
+            again = self._validate(final, say)
+            if again.problems:
+                return self._refused(candidate, again), None
+        else:
+            key = prepare_inputs(final, cache=self.cache, mirrors=self.mirrors, sandbox=self.sandbox).digest
+            save(validation.model_copy(update={"digest": key}), cache=self.cache)
+        finding = MiningFinding(commit=candidate.commit.sha, outcome="kept", environment=_environment(validation))
+        return finding, spec
+
+    def _validate(self, task: LoadedTask, say: Callable[[str], None]) -> Validation:
+        return validate_task(
+            task,
+            repeats=self.repeats,
+            sandbox=self.sandbox,
+            cache=self.cache,
+            objects=self.objects,
+            mirrors=self.mirrors,
+            timeout_s=self.timeout_s,
+            say=say,
+        )
+
+    def _task(self, candidate: CandidateCommit, environment: Environment) -> LoadedTask | MiningFinding:
+        """The task before its tests are known, or why its prompt cannot be had."""
+        commit, text = candidate.commit, None
+        if self.prompt_source == "issue":
+            numbers = [int(number) for number in re.findall(r"#(\d+)", commit.message)]
+            text = next((self.issues[number] for number in numbers if number in self.issues), None)
+            if not text:
+                return self._rejected(
+                    candidate, RejectionReason.NO_MESSAGE, "no issue that --issues has is named by it"
+                )
+        if self.prompt_source == "commit_message":
+            text = commit.message
+        telling = self._telling_line(candidate, text or "")
+        if telling is not None:
+            return self._rejected(
+                candidate, RejectionReason.TELLS_THE_FIX, f"it holds this line of the fix: {telling}"
+            )
+        tests = (*candidate.tests, *candidate.support)
+        present = self._present(commit.sha, tests)
+        modules = [path for path in candidate.tests if path in present]
+        if not modules:
+            return self._rejected(
+                candidate, RejectionReason.CHANGES_ONLY_TESTS, "the commit removes its test files"
+            )
+        source = GitSource(url=self.url, pre_fix_commit=commit.parent, fix_commit=commit.sha)
+        spec = TaskSpec(
+            id=task_id(candidate),
+            source=source,
+            test_file=modules[0],
+            test_files=tuple(path for path in tests if path in present and path != modules[0]),
+            prompt_source=self.prompt_source,
+            issue=text if self.prompt_source == "issue" else None,
+            environment=environment,
+        )
+        return LoadedTask(spec, Repo(url=self.url), source, environment, {}, self.file, 0)
+
+    def _telling_line(self, candidate: CandidateCommit, text: str) -> str | None:
+        """A line that the fix adds and the text holds."""
+        if not text:
+            return None
+        diff = git(
+            ("diff-tree", "-p", "--no-color", "--no-ext-diff", candidate.commit.parent, candidate.commit.sha, "--",
+             *candidate.source), git_dir=self.git_dir,
+        ).decode(errors="replace")  # fmt: skip
+        added = (
+            line[1:].strip() for line in diff.splitlines() if line.startswith("+") and not line.startswith("+++")
+        )
+        return next((line for line in added if len(line) >= TELLING_CHARS and line in text), None)
+
+    def _present(self, commit: str, paths: tuple[str, ...]) -> frozenset[str]:
+        listed = git(("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit), git_dir=self.git_dir)
+        return frozenset(paths) & frozenset(listed.decode("utf-8", "surrogateescape").split("\0"))
+
+    def _metadata(self, commit: str) -> Tree:
+        """All paths of the commit; content of those files only that describe the project."""
+        try:
+            listing = git(("ls-tree", "-r", "-z", "--full-tree", commit), git_dir=self.git_dir)
+            blobs: dict[str, bytes] = {}
+            for row in listing.split(b"\0")[:-1]:
+                facts, _, name = row.partition(b"\t")
+                mode, kind, blob = facts.split(b" ")
+                if kind == b"blob" and mode != b"120000":
+                    blobs[name.decode("utf-8", "surrogateescape")] = blob
+            content = read_blobs(
+                self.git_dir, {b for path, b in blobs.items() if is_metadata(path)}, limit=MAX_BYTES
+            )
+        except GitError as error:
+            raise OperatorError(f"commit {commit[:12]} cannot be read: {error}", hint="use a full clone") from None
+        return {path: TreeEntry(content.get(blob, b"")) for path, blob in blobs.items()}
+
+    def _version(self, commit: str) -> str:
+        """Of the newest tag before the commit, for what asks `importlib.metadata`."""
+        try:
+            tag = git(("describe", "--tags", "--abbrev=0", commit), git_dir=self.git_dir).decode().strip()
+        except GitError:
+            tag = ""
+        found = _VERSION.search(tag)
+        return found[1] if found else "0.0.0"
+
+    def _refused(self, candidate: CandidateCommit, validation: Validation) -> MiningFinding:
+        first = validation.problems[0]
+        reason = reason_of(validation.problems)
+        finding = self._rejected(candidate, reason, first.message, hint=first.hint, output=first.output)
+        return finding.model_copy(update={"environment": _environment(validation)})
+
+    def _rejected(
+        self,
+        candidate: CandidateCommit,
+        reason: RejectionReason,
+        detail: str,
+        *,
+        hint: str | None = None,
+        output: str = "",
+    ) -> MiningFinding:
+        sha = candidate.commit.sha
+        log = self.logs / f"{sha[:12]}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(f"{sha}\n{reason.value}: {detail}\n\n{output}", errors="replace")
+        short = detail.strip().replace("\n", " ")[:300]
+        return MiningFinding(commit=sha, outcome=reason, detail=short, hint=hint, log=log.name)
+
+
+def task_id(candidate: CandidateCommit) -> str:
+    """A name that says where the bug was: the file's stem and the beginning of the fix's digest."""
+    stem = re.sub(r"[^a-z0-9]+", "-", candidate.source[0].rpartition("/")[2].partition(".")[0].lower()).strip("-")
+    return f"{stem or 'task'}-{candidate.commit.sha[:8]}"
+
+
+def _environment(validation: Validation) -> str | None:
+    return validation.environment.digest if validation.environment else None

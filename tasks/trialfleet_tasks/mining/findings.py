@@ -1,0 +1,113 @@
+"""What came out of a candidate: a task, or the reason why it is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Literal
+
+from trialfleet_ledger.records import Frozen
+from trialfleet_tasks.validate.record import Problem, ProblemKind
+
+
+class RejectionReason(StrEnum):
+    """Why a commit gives no task. The first group is decided by names and numbers alone, the second by running."""
+
+    NO_SOURCE = "no_source"
+    NO_TESTS = "no_tests"
+    TOO_LARGE = "too_large"
+    UNUSUAL_PATHS = "unusual_paths"
+    OTHER_PATHS = "other_paths"
+    OTHER_MESSAGE = "other_message"
+    UNDONE = "undone"
+    DUPLICATE = "duplicate"
+
+    UNREADABLE = "unreadable"
+    CHANGES_ONLY_TESTS = "changes_only_tests"
+    TELLS_THE_FIX = "tells_the_fix"
+    NO_MESSAGE = "no_message"
+    ENVIRONMENT_FAILED = "environment_failed"
+    ALREADY_GREEN = "already_green"
+    CANNOT_RUN_BEFORE = "cannot_run_before"
+    CANNOT_RUN_AT_FIX = "cannot_run_at_fix"
+    FAILS_AT_FIX = "fails_at_fix"
+    FLAKY = "flaky"
+    TOO_SLOW = "too_slow"
+    TOO_BIG = "too_big"
+    NEEDS_NETWORK = "needs_network"
+    NAMES_WHAT_ONLY_THE_FIX_ADDS = "names_what_only_the_fix_adds"
+
+
+MEANING: Mapping[RejectionReason, str] = {
+    RejectionReason.NO_SOURCE: "changes no source file",
+    RejectionReason.NO_TESTS: "changes no test file",
+    RejectionReason.TOO_LARGE: "changes more source than the limits allow",
+    RejectionReason.UNUSUAL_PATHS: "has paths that are not printable UTF-8",
+    RejectionReason.OTHER_PATHS: "changes nothing below --paths",
+    RejectionReason.OTHER_MESSAGE: "its message does not match --grep",
+    RejectionReason.UNDONE: "was reverted, or reverts another",
+    RejectionReason.DUPLICATE: "is the same change as a newer commit",
+    RejectionReason.UNREADABLE: "its trees cannot be read",
+    RejectionReason.CHANGES_ONLY_TESTS: "changes nothing that an agent could change",
+    RejectionReason.TELLS_THE_FIX: "its text holds lines of the fix",
+    RejectionReason.NO_MESSAGE: "it has no text for the prompt",
+    RejectionReason.ENVIRONMENT_FAILED: "its environment could not be built",
+    RejectionReason.ALREADY_GREEN: "its tests pass before the fix",
+    RejectionReason.CANNOT_RUN_BEFORE: "its tests cannot run before the fix",
+    RejectionReason.CANNOT_RUN_AT_FIX: "its tests cannot run at the fix either",
+    RejectionReason.FAILS_AT_FIX: "its tests fail at the fix",
+    RejectionReason.FLAKY: "its tests give different results in repeated runs",
+    RejectionReason.TOO_SLOW: "its tests take longer than the limit",
+    RejectionReason.TOO_BIG: "its tests need more memory or disk than the limit",
+    RejectionReason.NEEDS_NETWORK: "its tests need a network",
+    RejectionReason.NAMES_WHAT_ONLY_THE_FIX_ADDS: "its tests use a name that only the fix adds",
+}
+
+
+class MiningFinding(Frozen):
+    """One examined commit. `log`: file with the output that shows why, relative to the folder of the state."""
+
+    commit: str
+    outcome: Literal["kept"] | RejectionReason
+    detail: str = ""
+    hint: str | None = None
+    log: str | None = None
+    environment: str | None = None  # digest: it was built
+    seconds: float = 0.0
+
+    @property
+    def kept(self) -> bool:
+        return self.outcome == "kept"
+
+
+_BY_KIND: Mapping[ProblemKind, RejectionReason] = {
+    ProblemKind.SOURCE: RejectionReason.UNREADABLE,
+    ProblemKind.FACTS: RejectionReason.UNREADABLE,
+    ProblemKind.WRONG_PATH: RejectionReason.UNREADABLE,
+    ProblemKind.TEST_FILE_IS_DIRECTORY: RejectionReason.UNREADABLE,
+    ProblemKind.ENVIRONMENT: RejectionReason.ENVIRONMENT_FAILED,
+    ProblemKind.MISSING_INTERPRETER: RejectionReason.ENVIRONMENT_FAILED,
+    ProblemKind.NOT_EXECUTABLE: RejectionReason.ENVIRONMENT_FAILED,
+    ProblemKind.OUTSIDE_WORKSPACE: RejectionReason.ENVIRONMENT_FAILED,
+    ProblemKind.NO_JUNIT: RejectionReason.ENVIRONMENT_FAILED,
+    ProblemKind.ALREADY_PASSES: RejectionReason.ALREADY_GREEN,
+    ProblemKind.FAILS_AT_FIX: RejectionReason.FAILS_AT_FIX,
+    ProblemKind.SWAPPED: RejectionReason.FAILS_AT_FIX,
+    ProblemKind.NEEDS_NETWORK: RejectionReason.NEEDS_NETWORK,
+    ProblemKind.FLAKY: RejectionReason.FLAKY,
+    ProblemKind.MISSING_TEST: RejectionReason.FLAKY,
+    ProblemKind.NOT_AS_TEST: RejectionReason.CANNOT_RUN_BEFORE,
+    ProblemKind.NO_FAIL_TO_PASS: RejectionReason.CANNOT_RUN_BEFORE,
+    ProblemKind.TIMEOUT: RejectionReason.TOO_SLOW,
+    ProblemKind.RESOURCES: RejectionReason.TOO_BIG,
+    ProblemKind.CHANGES_ONLY_TESTS: RejectionReason.CHANGES_ONLY_TESTS,
+}
+
+
+def reason_of(problems: Iterable[Problem]) -> RejectionReason:
+    """The reason that a validation's first problem stands for."""
+    first = next(iter(problems))
+    known = _BY_KIND.get(first.kind)
+    if known is not None:
+        return known
+    return RejectionReason.CANNOT_RUN_AT_FIX if first.tree == "fixed" else RejectionReason.CANNOT_RUN_BEFORE

@@ -1,0 +1,196 @@
+"""Commits of a repository, read with git, and the rule that makes some of them candidates for tasks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.git import GitError, git
+from trialfleet_tasks.mining.findings import RejectionReason
+from trialfleet_tasks.mining.languages import MinedLanguage, is_foreign
+
+_HEAD = "\x01"  # no row of numbers begins with it
+_REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,40})", re.MULTILINE)
+_LINES_OF_BINARY = 10**6  # a changed binary file is never a small change
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """One file of a commit. `lines`: added and removed."""
+
+    path: str
+    lines: int
+
+
+@dataclass(frozen=True)
+class HistoryCommit:
+    """A commit with one parent. `committed`: when."""
+
+    sha: str
+    parent: str
+    committed: datetime
+    message: str
+    changes: tuple[FileChange, ...]
+
+    @property
+    def subject(self) -> str:
+        return self.message.partition("\n")[0]
+
+
+@dataclass(frozen=True)
+class CandidateRules:
+    """Which commits may become tasks. `paths`: folders or files, one of which a source file must be or lie in."""
+
+    source_files: int = 5
+    source_lines: int = 200
+    paths: tuple[str, ...] = ()
+    grep: str | None = None
+
+
+@dataclass(frozen=True)
+class CandidateCommit:
+    """A commit that changes source and tests. `support`: further files of the tests, such as data."""
+
+    commit: HistoryCommit
+    source: tuple[str, ...]
+    tests: tuple[str, ...]
+    support: tuple[str, ...]
+
+    @property
+    def area(self) -> str:
+        """The folder of its first source file, at most three levels deep.
+
+        >>> change = FileChange("src/shop/cart/total.py", 3)
+        >>> commit = HistoryCommit("a", "b", datetime(2025, 1, 1), "", (change,))
+        >>> CandidateCommit(commit, (change.path,), (), ()).area
+        'src/shop/cart'
+        """
+        return "/".join(PurePosixPath(self.source[0]).parts[:-1][:3]) or "."
+
+
+def open_repository(folder: Path) -> Path:
+    """The git folder of a work tree or of a bare clone. Raises `OperatorError` where there is no whole history."""
+    try:
+        git_dir = Path(git(("-C", str(folder.absolute()), "rev-parse", "--git-common-dir")).decode().strip())
+    except GitError:
+        raise OperatorError(
+            "this is not a git repository", where=str(folder), hint="name a clone of the repository"
+        ) from None
+    git_dir = (folder.absolute() / git_dir).resolve()
+    if (git_dir / "shallow").exists():
+        raise OperatorError(
+            "this is a shallow clone: most of its history is missing",
+            where=str(folder),
+            hint=f"deepen it: git -C {folder} fetch --unshallow",
+        )
+    return git_dir
+
+
+def resolve(git_dir: Path, name: str) -> str:
+    """The commit of a branch, tag or `HEAD`. Raises `OperatorError` when there is none."""
+    try:
+        wanted = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return git(wanted, git_dir=git_dir).decode().split()[-1]
+    except GitError:
+        raise OperatorError(
+            f"there is no commit {name!r}", where=str(git_dir), hint="name a branch, a tag or a commit"
+        ) from None
+
+
+def read_commits(
+    git_dir: Path, *, head: str = "HEAD", since: str | None = None, until: str | None = None, limit: int = 3000
+) -> tuple[HistoryCommit, ...]:
+    """The newest commits, merges left out, newest first. `since`, `until`: dates as git reads them.
+
+    Raises `OperatorError` when there is no such commit.
+    """
+    args = ["log", "--no-merges", "--no-renames", "-z", f"--max-count={limit}"]
+    args += [f"--{name}={value}" for name, value in (("since", since), ("until", until)) if value]
+    end = ("--end-of-options", head, "--")
+    try:
+        facts = git((*args, "--numstat", "--format=%x01%H %P %cI", *end), git_dir=git_dir)
+        messages = git((*args, "--format=%H %B", *end), git_dir=git_dir)
+    except GitError as error:
+        raise OperatorError(
+            f"the history cannot be read: {error}", where=f"{git_dir}: {head}", hint="name a branch or commit"
+        ) from None
+    texts = dict(row.split(" ", 1) for row in _rows(messages) if " " in row)
+    return tuple(_commits(_rows(facts), texts))
+
+
+def _rows(output: bytes) -> list[str]:
+    """What git separates by NUL, which neither a message nor a path can hold."""
+    return output.decode("utf-8", "surrogateescape").split("\0")
+
+
+def _commits(rows: Iterable[str], texts: Mapping[str, str]) -> Iterator[HistoryCommit]:
+    found: list[tuple[list[str], list[FileChange]]] = []
+    for row in rows:
+        if row.startswith(_HEAD):
+            found.append((row.removeprefix(_HEAD).split(" "), []))
+            continue
+        added, _, rest = row.strip("\n").partition("\t")
+        removed, tab, path = rest.partition("\t")
+        if tab and found:
+            lines = int(added) + int(removed) if added.isdigit() and removed.isdigit() else _LINES_OF_BINARY
+            found[-1][1].append(FileChange(path, lines))
+    for facts, changes in found:
+        if len(facts) == 3 and facts[1]:  # exactly one parent
+            sha, parent, committed = facts
+            at = datetime.fromisoformat(committed)
+            yield HistoryCommit(sha, parent, at, texts.get(sha, "").strip(), tuple(changes))
+
+
+def judge(
+    commit: HistoryCommit, language: MinedLanguage, rules: CandidateRules
+) -> CandidateCommit | RejectionReason:
+    """The candidate that the commit is, or why it is none. Pure: by names and numbers of lines."""
+    source = [change for change in commit.changes if language.is_source(change.path)]
+    tests = [change.path for change in commit.changes if language.is_test(change.path)]
+    if not source:
+        return RejectionReason.NO_SOURCE
+    if not tests:
+        return RejectionReason.NO_TESTS
+    if any("\ufffd" in path or not path.isprintable() for path in (c.path for c in commit.changes)):
+        return RejectionReason.UNUSUAL_PATHS
+    if len(source) > rules.source_files or sum(change.lines for change in source) > rules.source_lines:
+        return RejectionReason.TOO_LARGE
+    if rules.paths and not any(_below(change.path, rules.paths) for change in source):
+        return RejectionReason.OTHER_PATHS
+    if rules.grep and not re.search(rules.grep, commit.message, re.IGNORECASE):
+        return RejectionReason.OTHER_MESSAGE
+    support = [
+        c.path
+        for c in commit.changes
+        if language.belongs_to_tests(c.path) and c.path not in tests and not is_foreign(c.path)
+    ]
+    largest = sorted(source, key=lambda change: -change.lines)
+    return CandidateCommit(commit, tuple(c.path for c in largest), tuple(tests), tuple(support))
+
+
+def _below(path: str, folders: Iterable[str]) -> bool:
+    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def undone(commits: Iterable[HistoryCommit]) -> frozenset[str]:
+    """Commits that a later one reverts, and those that revert one."""
+    found: set[str] = set()
+    known = {commit.sha: commit for commit in commits}
+    for commit in known.values():
+        for short in _REVERTS.findall(commit.message):
+            found.add(commit.sha)
+            found |= {sha for sha in known if sha.startswith(short)}
+    return frozenset(found)
+
+
+def spread(candidates: Iterable[CandidateCommit]) -> list[CandidateCommit]:
+    """The candidates in the order in which they are examined: the newest of each area, then the next of each."""
+    areas: dict[str, list[CandidateCommit]] = {}
+    for candidate in candidates:
+        areas.setdefault(candidate.area, []).append(candidate)
+    rows = [(place, number, c) for number, area in enumerate(areas.values()) for place, c in enumerate(area)]
+    return [candidate for _, _, candidate in sorted(rows, key=lambda row: row[:2])]

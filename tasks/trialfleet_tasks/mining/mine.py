@@ -1,0 +1,120 @@
+"""Mines a repository: candidates from its history, each examined by running, until there are enough tasks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_runner.git import git
+from trialfleet_tasks.mining.examine import Miner
+from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason
+from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, HistoryCommit, judge, spread, undone
+from trialfleet_tasks.mining.languages import MinedLanguage
+from trialfleet_tasks.mining.state import MiningState
+
+
+@dataclass(frozen=True)
+class CandidateCommits:
+    """`chosen`: in the order in which they are examined. `rejected`: the other commits, which are not run."""
+
+    commits: int
+    chosen: tuple[CandidateCommit, ...]
+    rejected: tuple[MiningFinding, ...]
+
+
+def candidates(
+    commits: Sequence[HistoryCommit], language: MinedLanguage, rules: CandidateRules, git_dir: Path
+) -> CandidateCommits:
+    """By names and numbers of lines, without those that were undone or stand twice in the history."""
+    gone = undone(commits)
+    found: list[CandidateCommit] = []
+    rejected: list[MiningFinding] = []
+    for commit in commits:
+        judged = RejectionReason.UNDONE if commit.sha in gone else judge(commit, language, rules)
+        if isinstance(judged, RejectionReason):
+            rejected.append(MiningFinding(commit=commit.sha, outcome=judged))
+        else:
+            found.append(judged)
+    chosen: list[CandidateCommit] = []
+    seen: set[str] = set()
+    for candidate in found:
+        patch = _patch_id(git_dir, candidate.commit)
+        if patch in seen:
+            rejected.append(MiningFinding(commit=candidate.commit.sha, outcome=RejectionReason.DUPLICATE))
+        else:
+            seen.add(patch)
+            chosen.append(candidate)
+    return CandidateCommits(len(commits), tuple(spread(chosen)), tuple(rejected))
+
+
+def _patch_id(git_dir: Path, commit: HistoryCommit) -> str:
+    """git's digest of the change without its place."""
+    diff = git(("diff-tree", "-p", "--no-color", "--no-ext-diff", commit.parent, commit.sha), git_dir=git_dir)
+    return git(("patch-id", "--stable"), git_dir=git_dir, stdin=diff).decode().partition(" ")[0] or commit.sha
+
+
+@dataclass(frozen=True)
+class MiningLimits:
+    """When mining stops. `minutes` None: no limit."""
+
+    want: int
+    jobs: int
+    minutes: float | None
+
+
+MiningProgress = Callable[[dict[str, str]], None]  # commit -> what is done with it now
+
+
+def run(
+    mine: Miner,
+    chosen: Sequence[CandidateCommit],
+    state: MiningState,
+    limits: MiningLimits,
+    progress: MiningProgress,
+) -> None:
+    """Examine candidates until `limits.want` of them are kept, the time is over or none is left; each finding is
+    in `state` as soon as it is known. Candidates that are being examined when that happens are finished."""
+    until = None if limits.minutes is None else time.monotonic() + limits.minutes * 60
+    todo = iter([candidate for candidate in chosen if not state.knows(candidate.commit.sha)])
+    order = [candidate.commit.sha for candidate in chosen]
+    doing: dict[str, str] = {}
+    turn = threading.Lock()
+
+    @contextmanager
+    def shown(commit: str) -> Generator[Callable[[str], None]]:
+        def say(step: str) -> None:
+            with turn:
+                doing[commit] = step
+                progress(dict(doing))
+
+        yield say
+        with turn:
+            doing.pop(commit, None)
+            progress(dict(doing))
+
+    def examine(candidate: CandidateCommit) -> None:
+        with shown(candidate.commit.sha) as say:
+            state.add(*mine.examine(candidate, say))
+
+    def enough() -> bool:
+        return sum(finding.kept for finding in state.findings(order)) >= limits.want
+
+    with ThreadPoolExecutor(limits.jobs, thread_name_prefix="mine") as pool:
+        running: set[Future[None]] = set()
+        while True:
+            late = until is not None and time.monotonic() >= until
+            while not late and len(running) < limits.jobs and not enough():
+                candidate = next(todo, None)
+                if candidate is None:
+                    break
+                running.add(pool.submit(examine, candidate))
+            if not running:
+                return
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in ended:
+                future.result()

@@ -1,0 +1,263 @@
+"""What a Python repository says about itself, read from its files: no code of it runs."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from trialfleet_runner.trees import Tree
+from trialfleet_runner.untrusted import mapping
+
+_FOR_TESTS = re.compile(r"^(?:tests?|testing|unit-?tests?|pytest|ci)$", re.IGNORECASE)
+_FOR_DEVELOPMENT = re.compile(r"^(?:dev|develop|development|all)$", re.IGNORECASE)
+_REQUIREMENTS = re.compile(
+    r"^(?:requirements/)?[\w.-]*requirements[\w.-]*\.(?:txt|in)$|^requirements/[\w.-]+\.(?:txt|in)$"
+)
+_TEST_FILE = re.compile(r"test|dev", re.IGNORECASE)
+_LOCKS = ("uv.lock", "pdm.lock", "poetry.lock", "pylock.toml")
+
+
+@dataclass(frozen=True)
+class PythonProject:
+    """Metadata of the project, as far as its files hold it. Requirements are those of PEP 508.
+
+    `groups`: optional dependencies and dependency groups, by name; those for tests, and those for development.
+    `pins`: `name==version` of a lock that lies in the tree. `entry_points`: text of an entry_points.txt.
+    """
+
+    name: str | None = None
+    requires_python: str | None = None
+    dependencies: tuple[str, ...] = ()
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    pins: tuple[str, ...] = ()
+    entry_points: str | None = None
+
+    def requirements(self, *, development: bool) -> tuple[str, ...]:
+        """Everything that tests need, each once, without the project itself. `development`: with the groups that
+        are for more than tests; without groups for tests they are taken in any case.
+
+        >>> groups = {"test": ("pytest", "shop[fast]"), "fast": ("numpy",), "docs": ("mkdocs",)}
+        >>> PythonProject("shop", dependencies=("click>8",), groups=groups).requirements(development=False)
+        ('click>8', 'pytest', 'numpy')
+        """
+        tests = [name for name in self.groups if _FOR_TESTS.match(name)]
+        more = [name for name in self.groups if _FOR_DEVELOPMENT.match(name)]
+        chosen = [*tests, *(more if development or not tests else ())]
+        wanted = [*self.dependencies, *(line for name in chosen for line in self.groups[name])]
+        found = dict.fromkeys(self._expanded(wanted, frozenset(chosen)))
+        names = {canonicalize_name(Requirement(line).name) for line in found}
+        return (*found, *(() if "pytest" in names else ("pytest",)))
+
+    def _expanded(self, lines: Iterable[str], seen: frozenset[str]) -> Iterator[str]:
+        """With the project's own extras in the place of `project[extra]`; without what is no requirement."""
+        for line in lines:
+            try:
+                wanted = Requirement(line)
+            except InvalidRequirement:
+                continue  # a path, an option or a URL without a name
+            if self.name is None or canonicalize_name(wanted.name) != canonicalize_name(self.name):
+                if wanted.url is None:
+                    yield str(wanted)
+                continue
+            for extra in sorted(wanted.extras - seen):
+                yield from self._expanded(self.groups.get(extra, ()), seen | {extra})
+
+
+def read_project(tree: Tree) -> PythonProject:
+    """By pyproject.toml, setup.cfg, setup.py (literals only), requirements files and locks, in this order."""
+    toml = _toml(tree, "pyproject.toml")
+    tool = mapping(toml.get("tool"))
+    project, poetry = mapping(toml.get("project")), mapping(tool.get("poetry"))
+    setup = _setup_cfg(tree) | _setup_py(tree)
+    groups = {
+        **_lines_of(setup.get("extras_require")),
+        **_poetry_groups(poetry),
+        **_lines_of(project.get("optional-dependencies")),
+        **_dependency_groups(mapping(toml.get("dependency-groups"))),
+        **_lines_of(mapping(tool.get("pdm")).get("dev-dependencies")),
+    }
+    plain, for_tests = _requirements_files(tree)
+    if for_tests:
+        groups["test"] = (*groups.get("test", ()), *for_tests)
+    own = (
+        _strings(project.get("dependencies"))
+        or _poetry(poetry.get("dependencies"))
+        or setup.get("install_requires")
+    )
+    return PythonProject(
+        name=_text(project.get("name") or poetry.get("name") or setup.get("name")),
+        requires_python=project.get("requires-python")
+        or _caret(mapping(poetry.get("dependencies")).get("python"))
+        or setup.get("python_requires"),
+        dependencies=tuple(own or ()) or plain,
+        groups=groups,
+        pins=_pins(tree),
+        entry_points=_entry_points(project, poetry),
+    )
+
+
+def _toml(tree: Tree, path: str) -> dict[str, Any]:
+    if path not in tree:
+        return {}
+    try:
+        return tomllib.loads(tree[path].data.decode())
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _strings(value: Any) -> tuple[str, ...]:
+    return tuple(item for item in _list(value) if isinstance(item, str))
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return cast("Sequence[Any]", value) if isinstance(value, list) else ()
+
+
+def _lines_of(groups: Any) -> dict[str, tuple[str, ...]]:
+    return {name: _strings(lines) for name, lines in mapping(groups).items()}
+
+
+def _dependency_groups(groups: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """PEP 735: a group may include others."""
+
+    def lines(name: str, seen: frozenset[str]) -> Iterator[str]:
+        for item in _list(groups.get(name)):
+            included = str(mapping(item).get("include-group"))
+            if isinstance(item, str):
+                yield item
+            elif included not in seen:
+                yield from lines(included, seen | {included})
+
+    return {name: tuple(lines(name, frozenset({name}))) for name in groups}
+
+
+def _poetry_groups(poetry: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    groups = {
+        name: _poetry(mapping(group).get("dependencies")) for name, group in mapping(poetry.get("group")).items()
+    }
+    old = poetry.get("dev-dependencies")
+    return groups | ({"dev": _poetry(old)} if old else {})
+
+
+def _poetry(table: Any) -> tuple[str, ...]:
+    """Poetry's table of dependencies as requirements; optional ones too, for tests may need them."""
+    found: list[str] = []
+    for name, value in mapping(table).items():
+        facts = mapping(value) or {"version": value}
+        if name.lower() != "python" and isinstance(facts.get("version"), str):
+            extras = ",".join(_strings(facts.get("extras")))
+            found.append(f"{name}{f'[{extras}]' if extras else ''}{_caret(facts['version']) or ''}")
+    return tuple(found)
+
+
+def _caret(version: Any) -> str | None:
+    """A constraint of Poetry as PEP 440 writes it.
+
+    >>> _caret("^1.2"), _caret("~3.4.1"), _caret("2.0"), _caret("*"), _caret(">=3.8,<4.0")
+    ('>=1.2,<2', '>=3.4.1,<3.5', '==2.0', None, '>=3.8,<4.0')
+    """
+    if not isinstance(version, str) or version.strip() in ("", "*"):
+        return None
+    parts: list[str] = []
+    for part in map(str.strip, version.split("||")[0].split(",")):
+        match = re.fullmatch(r"([\^~])\s*(\d+(?:\.\d+)*)\S*", part)
+        if match is None:
+            parts.append(part if part[:1] in "<>=!~" else f"=={part}")
+            continue
+        numbers = [int(number) for number in match[2].split(".")]
+        place = min(1, len(numbers) - 1)
+        if match[1] == "^":
+            place = next((n for n, number in enumerate(numbers) if number), len(numbers) - 1)
+        above = [*numbers[:place], numbers[place] + 1]
+        parts.append(f">={match[2]},<{'.'.join(map(str, above))}")
+    return ",".join(parts)
+
+
+def _setup_cfg(tree: Tree) -> dict[str, Any]:
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read_string(tree["setup.cfg"].data.decode() if "setup.cfg" in tree else "")
+    except (configparser.Error, UnicodeDecodeError):
+        return {}
+    found: dict[str, Any] = {"name": parser.get("metadata", "name", fallback=None)}
+    if parser.has_section("options"):
+        found["python_requires"] = parser.get("options", "python_requires", fallback=None)
+        found["install_requires"] = _text_lines(parser.get("options", "install_requires", fallback=""))
+    if parser.has_section("options.extras_require"):
+        found["extras_require"] = {n: _text_lines(v) for n, v in parser.items("options.extras_require")}
+    return {name: value for name, value in found.items() if value}
+
+
+def _setup_py(tree: Tree) -> dict[str, Any]:
+    """Arguments of `setup()` that are literals."""
+    try:
+        module = ast.parse(tree["setup.py"].data) if "setup.py" in tree else ast.Module([], [])
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    found: dict[str, Any] = {}
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "setup":
+            for keyword in node.keywords:
+                if keyword.arg in ("name", "python_requires", "install_requires", "extras_require"):
+                    try:
+                        found[keyword.arg] = ast.literal_eval(keyword.value)
+                    except ValueError:
+                        continue
+    return found
+
+
+def _text_lines(text: str) -> list[str]:
+    lines = (re.sub(r"(?:^|\s)#.*", "", line).strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("-")]
+
+
+def _requirements_files(tree: Tree) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(Of the project, of its tests): requirement lines of files near the root."""
+    plain: list[str] = []
+    for_tests: list[str] = []
+    for path in sorted(filter(_REQUIREMENTS.match, tree)):
+        if "doc" not in path:
+            lines = (
+                line.split(" --hash")[0].rstrip("\\ ")
+                for line in tree[path].data.decode(errors="replace").splitlines()
+            )
+            (for_tests if _TEST_FILE.search(path) else plain).extend(_text_lines("\n".join(lines)))
+    return tuple(plain), tuple(for_tests)
+
+
+def _pins(tree: Tree) -> tuple[str, ...]:
+    """`name==version` of every package of the first lock that is there, unless it has several versions."""
+    for path in _LOCKS:
+        toml = _toml(tree, path)
+        found: dict[str, set[str]] = {}
+        for package in map(mapping, _list(toml.get("package")) or _list(toml.get("packages"))):
+            name, version = _text(package.get("name")), _text(package.get("version"))
+            if name and version:
+                found.setdefault(name, set()).add(version)
+        if found:
+            return tuple(f"{name}=={next(iter(v))}" for name, v in sorted(found.items()) if len(v) == 1)
+    return ()
+
+
+def _entry_points(project: Mapping[str, Any], poetry: Mapping[str, Any]) -> str | None:
+    groups = {
+        "console_scripts": project.get("scripts") or poetry.get("scripts"),
+        **mapping(project.get("entry-points") or poetry.get("plugins")),
+    }
+    text = ""
+    for group, rows in groups.items():
+        lines = [f"{name} = {target}" for name, target in mapping(rows).items() if isinstance(target, str)]
+        text += "\n".join([f"[{group}]", *lines]) + "\n" if lines else ""
+    return text or None

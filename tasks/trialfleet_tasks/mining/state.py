@@ -1,0 +1,76 @@
+"""What mining has found so far, kept on disk after every commit, so that it can go on where it was interrupted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.records import Frozen
+from trialfleet_runner.task import TaskSpec
+from trialfleet_tasks.mining.findings import MiningFinding
+
+METHOD = 1  # of mining: raise it when older findings say something else
+
+
+class ExaminedCommit(Frozen):
+    """One line of the file. `setting`: digest of what the finding depends on besides the commit."""
+
+    method: int
+    setting: str
+    finding: MiningFinding
+    task: TaskSpec | None = None
+
+
+@dataclass
+class MiningState:
+    """`findings.jsonl` of one setting. Threads may share it."""
+
+    path: Path
+    setting: str
+    _found: dict[str, ExaminedCommit] = field(default_factory=dict[str, ExaminedCommit])
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def load(cls, path: Path, setting: str) -> MiningState:
+        """The findings of this setting and method; a line that was cut off is left out."""
+        state = cls(path, setting)
+        for line in path.read_bytes().splitlines() if path.exists() else ():
+            try:
+                examined = ExaminedCommit.model_validate_json(line)
+            except ValueError:
+                continue
+            if (examined.method, examined.setting) == (METHOD, setting):
+                state._found[examined.finding.commit] = examined
+        return state
+
+    def add(self, finding: MiningFinding, task: TaskSpec | None) -> None:
+        """Keep one more, on disk first."""
+        examined = ExaminedCommit(method=METHOD, setting=self.setting, finding=finding, task=task)
+        with self._turn:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab") as file:
+                if file.tell() and not self._ends_whole():
+                    file.write(b"\n")
+                file.write(canonical_json(examined).strip() + b"\n")
+            self._found[finding.commit] = examined
+
+    def _ends_whole(self) -> bool:
+        with self.path.open("rb") as file:
+            file.seek(-1, 2)
+            return file.read() == b"\n"
+
+    def knows(self, commit: str) -> bool:
+        """Whether the commit has been examined."""
+        return commit in self._found
+
+    def findings(self, commits: Iterable[str]) -> list[MiningFinding]:
+        """Of those commits, in their order."""
+        return [self._found[commit].finding for commit in commits if commit in self._found]
+
+    def tasks(self, commits: Iterable[str]) -> list[TaskSpec]:
+        """The tasks that those commits gave, in their order."""
+        found = (self._found[commit].task for commit in commits if commit in self._found)
+        return [task for task in found if task is not None]

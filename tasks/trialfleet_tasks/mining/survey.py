@@ -1,0 +1,188 @@
+"""What a repository is made of, as far as a campaign on it needs to know: read from one commit, nothing runs."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path, PurePosixPath
+from typing import cast
+
+import yaml
+
+from trialfleet_ledger.records import Frozen
+from trialfleet_runner.context.anchor import is_test_path
+from trialfleet_runner.context_files import is_context_file, leftovers
+from trialfleet_runner.trees import EntryKind, Tree, TreeEntry
+from trialfleet_runner.untrusted import json_object, mapping
+from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, judge, read_commits
+from trialfleet_tasks.mining.languages import PYTHON, is_foreign
+from trialfleet_tasks.sources.git import read_tree
+
+_LANGUAGES = {
+    ".py": "Python", ".ts": "TypeScript", ".tsx": "TypeScript", ".js": "JavaScript", ".jsx": "JavaScript",
+    ".mjs": "JavaScript", ".go": "Go", ".rs": "Rust", ".java": "Java", ".kt": "Kotlin", ".c": "C", ".cpp": "C++",
+    ".cs": "C#", ".rb": "Ruby", ".php": "PHP", ".swift": "Swift",
+}  # fmt: skip
+_MANIFESTS = {
+    "pyproject.toml", "setup.py", "setup.cfg", "package.json", "go.mod", "Cargo.toml", "pom.xml", "build.gradle",
+    "build.gradle.kts",
+}  # fmt: skip
+_LOCKS = {
+    "uv.lock", "pdm.lock", "poetry.lock", "pylock.toml", "Pipfile.lock", "package-lock.json", "pnpm-lock.yaml",
+    "yarn.lock", "bun.lock", "bun.lockb", "go.sum", "Cargo.lock", "gradle.lockfile",
+}  # fmt: skip
+_RUNNERS = {"vitest": "vitest", "jest": "jest", "mocha": "mocha"}
+_TEST_COMMAND = re.compile(
+    r"\b(?:pytest|tox|nox|unittest|(?:npm|pnpm|yarn|bun)(?: run)? test|vitest|jest|(?:go|cargo) test|mvn|gradle)\b"
+)
+MANY = 200  # of anything that is listed
+
+
+class RepositorySurvey(Frozen):
+    """`languages`: files by language, most first. `candidates`: commits that mining would examine. `first`,
+    `last`: dates of the oldest and the newest commit that was read."""
+
+    commit: str
+    files: int
+    languages: dict[str, int]
+    packages: tuple[str, ...]
+    locks: tuple[str, ...]
+    test_runners: tuple[str, ...]
+    ci_test_commands: tuple[str, ...]
+    context_files: tuple[str, ...]
+    other_instructions: tuple[str, ...]
+    commits: int
+    candidates: int
+    first: date | None
+    last: date | None
+
+
+def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurvey, Tree]:
+    """The survey, and the context files with links resolved. `commits`: how far back the history is read.
+
+    Raises `OperatorError` when the commit is incomplete.
+    """
+    tree = read_tree(git_dir, commit, where=str(git_dir))
+    history = read_commits(git_dir, head=commit, limit=commits)
+    found = [judge(each, PYTHON, CandidateRules()) for each in history]
+    dates = sorted(each.committed.date() for each in history)
+    context = context_files(tree)
+    languages = Counter(
+        _LANGUAGES[suffix]
+        for path in tree
+        if (suffix := PurePosixPath(path).suffix) in _LANGUAGES and not is_foreign(path)
+    )
+    survey = RepositorySurvey(
+        commit=commit,
+        files=len(tree),
+        languages=dict(languages.most_common()),
+        packages=_named(tree, _MANIFESTS),
+        locks=_named(tree, _LOCKS),
+        test_runners=tuple(sorted(_test_runners(tree))),
+        ci_test_commands=_ci_test_commands(tree),
+        context_files=tuple(sorted(context))[:MANY],
+        other_instructions=tuple(path for path in leftovers(tree) if path not in context)[:MANY],
+        commits=len(history),
+        candidates=sum(isinstance(each, CandidateCommit) for each in found),
+        first=dates[0] if dates else None,
+        last=dates[-1] if dates else None,
+    )
+    return survey, context
+
+
+def context_files(tree: Tree) -> dict[str, TreeEntry]:
+    """Files that agents read as instructions. A link becomes a copy of what it points to in the tree.
+
+    >>> tree = {"AGENTS.md": TreeEntry(b"hi"), "CLAUDE.md": TreeEntry(b"AGENTS.md", EntryKind.LINK)}
+    >>> context_files(tree)["CLAUDE.md"].data
+    b'hi'
+    """
+    found: dict[str, TreeEntry] = {}
+    for path, _entry in tree.items():
+        if is_context_file(path):
+            target = _resolved(tree, path)
+            if target is not None:
+                found[path] = TreeEntry(tree[target].data)
+    return found
+
+
+def _resolved(tree: Tree, path: str) -> str | None:
+    for _ in range(8):
+        entry = tree.get(path)
+        if entry is None or entry.kind is not EntryKind.LINK:
+            return None if entry is None else path
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(path), entry.data.decode(errors="replace")))
+    return None
+
+
+def _is_aside(path: str) -> bool:
+    """Whether it is no part of the project itself: vendored, generated, or data of tests."""
+    return is_foreign(path) or is_test_path(path)
+
+
+def _named(tree: Tree, names: set[str]) -> tuple[str, ...]:
+    paths = (path for path in tree if path.rpartition("/")[2] in names and not _is_aside(path))
+    return tuple(sorted(paths, key=lambda path: (path.count("/"), path)))[:MANY]
+
+
+def _test_runners(tree: Tree) -> set[str]:
+    found: set[str] = set()
+    for path, entry in tree.items():
+        name = path.rpartition("/")[2]
+        if _is_aside(path) and name != "conftest.py":
+            continue
+        if name in ("pytest.ini", "conftest.py") or (name == "pyproject.toml" and b"pytest" in entry.data):
+            found.add("pytest")
+        elif name in ("tox.ini", "noxfile.py"):
+            found.add(name.removesuffix(".ini").removesuffix("file.py"))
+        elif name == "package.json":
+            found |= {runner for word, runner in _RUNNERS.items() if word in _scripts_and_dependencies(entry.data)}
+        elif name in ("go.mod", "Cargo.toml", "pom.xml"):
+            found.add({"go.mod": "go test", "Cargo.toml": "cargo test", "pom.xml": "maven"}[name])
+    return found
+
+
+def _scripts_and_dependencies(package: bytes) -> str:
+    facts = json_object(package)
+    return json.dumps([facts.get(key) for key in ("scripts", "devDependencies", "dependencies")])
+
+
+def _ci_test_commands(tree: Tree) -> tuple[str, ...]:
+    """Lines of CI's files that run tests, each once."""
+    found: dict[str, None] = {}
+    for path, entry in sorted(tree.items()):
+        if (
+            path.startswith(".github/workflows/") and path.endswith((".yml", ".yaml"))
+        ) or path == ".gitlab-ci.yml":
+            try:
+                lines = _commands(yaml.safe_load(entry.data))
+            except (yaml.YAMLError, ValueError, RecursionError):
+                continue
+            found |= dict.fromkeys(line for line in lines if _TEST_COMMAND.search(line))
+    return tuple(found)[:MANY]
+
+
+def _commands(root: object) -> list[str]:
+    """Lines of every `run` and `script`. A part that aliases repeat is looked at once."""
+    found: list[str] = []
+    seen: set[int] = set()
+    todo: list[object] = [root]
+    while todo:
+        node = todo.pop(0)
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        table = mapping(node)
+        for value in (table.get("run"), table.get("script")):
+            texts = [text for text in (value, *_items(value)) if isinstance(text, str)]
+            found += [line.strip() for text in texts for line in text.splitlines() if line.strip()]
+        todo += [child for child in (*table.values(), *_items(node)) if isinstance(child, dict | list)]
+    return found
+
+
+def _items(value: object) -> Sequence[object]:
+    return cast("Sequence[object]", value) if isinstance(value, list) else ()

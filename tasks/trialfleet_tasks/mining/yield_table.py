@@ -1,0 +1,73 @@
+"""The yield table: from commits to tasks, and what became of the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from trialfleet_runner.untrusted import plain
+from trialfleet_tasks.mining.findings import MEANING, MiningFinding, RejectionReason
+from trialfleet_tasks.mining.mine import CandidateCommits
+
+# Where a candidate stopped: everything that comes later had been reached.
+_STAGES: tuple[tuple[str, frozenset[RejectionReason]], ...] = (
+    (
+        "text for the prompt",
+        frozenset({RejectionReason.TELLS_THE_FIX, RejectionReason.NO_MESSAGE, RejectionReason.UNREADABLE}),
+    ),
+    ("environment built", frozenset({RejectionReason.ENVIRONMENT_FAILED})),
+    (
+        "passes at the fix",
+        frozenset(
+            {
+                RejectionReason.CANNOT_RUN_AT_FIX,
+                RejectionReason.FAILS_AT_FIX,
+                RejectionReason.NEEDS_NETWORK,
+                RejectionReason.TOO_SLOW,
+                RejectionReason.TOO_BIG,
+                RejectionReason.CHANGES_ONLY_TESTS,
+            }
+        ),
+    ),
+    ("fails as a test before", frozenset({RejectionReason.ALREADY_GREEN, RejectionReason.CANNOT_RUN_BEFORE})),
+    ("same in every run", frozenset({RejectionReason.FLAKY})),
+    ("kept", frozenset({RejectionReason.NAMES_WHAT_ONLY_THE_FIX_ADDS})),
+)
+
+
+def stages(found: CandidateCommits, examined: Sequence[MiningFinding]) -> list[tuple[str, int]]:
+    """(Stage, commits that reached it), from all commits to the tasks that were kept."""
+    rows = [("commits", found.commits), ("candidates", len(found.chosen)), ("examined", len(examined))]
+    left = list(examined)
+    for name, stops in _STAGES:
+        left = [finding for finding in left if finding.outcome not in stops]
+        rows.append((name, len(left)))
+    return rows
+
+
+def reasons(findings: Sequence[MiningFinding]) -> list[tuple[RejectionReason, int, MiningFinding]]:
+    """(Reason, how often, the first finding with it), the most frequent first."""
+    rejected = [(finding.outcome, finding) for finding in findings if isinstance(finding.outcome, RejectionReason)]
+    counts = Counter(reason for reason, _ in rejected)
+    first = dict(reversed(rejected))
+    return [(reason, number, first[reason]) for reason, number in counts.most_common()]
+
+
+def tables(found: CandidateCommits, examined: Sequence[MiningFinding], logs: Path) -> tuple[Table, Table]:
+    """Both as a terminal shows them."""
+    funnel = Table(box=None, header_style="bold", pad_edge=False)
+    funnel.add_column("yield")
+    funnel.add_column("commits", justify="right")
+    for name, number in stages(found, examined):
+        funnel.add_row(name, str(number))
+    why = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("rejected because", "commits", "for example"):
+        why.add_column(title, justify="right" if title == "commits" else "left", overflow="fold")
+    for reason, number, finding in reasons((*examined, *found.rejected)):
+        example = str(logs / finding.log) if finding.log else finding.commit[:12]
+        why.add_row(f"{reason.value}: {MEANING[reason]}", str(number), Text(plain(example)))
+    return funnel, why

@@ -1,0 +1,153 @@
+"""A validated task becomes an order: every input an object, every fact in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from trialfleet_ledger.campaign import PlannedTask
+from trialfleet_ledger.canonical import digest, sha256
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.records import Prediction, TaskOrder
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.context.anchor import anchor_for
+from trialfleet_runner.context.nodes import covering_node
+from trialfleet_runner.patch import between
+from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_runner.task import Status
+from trialfleet_runner.trees import pack
+from trialfleet_runner.workspace import build_template, template_of
+from trialfleet_tasks import prompts
+from trialfleet_tasks.contexts import context_tree
+from trialfleet_tasks.taskfile import LoadedTask
+from trialfleet_tasks.validate.inputs import Prepared, prepare_inputs
+from trialfleet_tasks.validate.record import Validation
+from trialfleet_tasks.variants import Variants
+
+Predict = Callable[[str, Variants], Prediction]  # of the task's text, for the tree that the agent gets
+
+
+def prepare_task(
+    task: LoadedTask,
+    validation: Validation,
+    *,
+    cache: Cache,
+    objects: Objects,
+    mirrors: Mapping[str, Path],
+    sandbox: Sandbox,
+    predict: Predict | None = None,
+) -> PlannedTask:
+    """The task as the plan freezes it. Its trees, fix, prompt and lock are put among the objects.
+    `predict` is asked once, when it is given.
+
+    Raises `OperatorError` when the validation does not hold, or is of other content than the task has now.
+    """
+    _check_holds(task, validation)
+    prepared = prepare_inputs(task, cache=cache, mirrors=mirrors, sandbox=sandbox)
+    if prepared.digest != validation.digest:
+        raise OperatorError(
+            "the task has changed since it was validated",
+            where=task.where,
+            hint="run `trialfleet validate` again",
+        )
+    variants = prepared.variants
+    template = build_template(template_of(sha256(prepared.pristine), None, cache=cache), variants.pristine)
+    output = _frozen_output(validation, objects)
+    prompt = _prompt(task, prepared, output)
+    prediction = None if predict is None else predict(prompt, variants)
+    anchor = anchor_for(
+        task.spec.anchor,
+        prompt_source=task.spec.prompt_source,
+        paths=variants.workspace,
+        failure_output=output,
+        test_file=task.spec.test_file,
+        targets=variants.targets,
+        predicted=prediction.targets[0].path if prediction is not None and prediction.targets else None,
+    )
+    order = TaskOrder(
+        id=task.id,
+        digest="0" * 64,
+        environment=prepared.environment.model_copy(update={"lock": objects.put(prepared.lock)}),
+        workspace=objects.put(pack(variants.workspace)),
+        pristine=objects.put(prepared.pristine),
+        fix=objects.put(between(template, variants.fix).encode()),
+        test_command=task.environment.test_command,
+        pythonpath=task.environment.pythonpath,
+        fail_to_pass=validation.fail_to_pass,
+        pass_to_pass=validation.pass_to_pass,
+        test_files=variants.test_files,
+        travelling_tests=variants.travelling_tests,
+        import_name=task.environment.import_name,
+        prompt_source=task.spec.prompt_source,
+        prompt=objects.put(prompt.encode()),
+        anchor=anchor,
+        language=task.repo.language,
+        test_framework=task.repo.test_framework,
+        targets=variants.targets,
+    )
+    apart = _apart(task, validation)
+    return PlannedTask(
+        order=order.model_copy(update={"digest": digest(order)}),
+        primary=apart is None,
+        apart=apart,
+        file=str(task.file),
+        covered=_covered(task, anchor, objects),
+        prediction=prediction,
+        category=task.spec.category,
+        difficulty=task.spec.difficulty,
+    )
+
+
+def _apart(task: LoadedTask, validation: Validation) -> str | None:
+    """Why the task's results are no primary ones."""
+    if validation.status is not Status.VALIDATED:
+        return "no fail-to-pass test exists"
+    if task.spec.anchor == "oracle":
+        return "anchor: oracle looks for context at the file that the fix changes"
+    return None
+
+
+def _frozen_output(validation: Validation, objects: Objects) -> str | None:
+    """The failing test's output, which from now on the store has, too."""
+    if validation.output is None:
+        return None
+    objects.upload([validation.output])
+    return objects.get(validation.output).decode()
+
+
+def _check_holds(task: LoadedTask, validation: Validation) -> None:
+    if not validation.holds:
+        first = validation.problems[0]
+        raise OperatorError(
+            f"the task is not valid: {first.message}", where=task.where, hint=first.hint or "fix the task"
+        )
+    if validation.task != task.id:
+        raise OperatorError(
+            f"this is the validation of {validation.task!r}", where=task.where, hint="validate this task"
+        )
+
+
+def _prompt(task: LoadedTask, prepared: Prepared, output: str | None) -> str:
+    match task.spec.prompt_source:
+        case "failing_test":
+            assert output is not None, "a failing_test task that holds has its output"
+            return prompts.failing_test(output)
+        case "issue":
+            assert task.spec.issue is not None, "the task file's schema requires it"
+            return prompts.issue(task.spec.issue)
+        case "commit_message":
+            if not (prepared.commit_message or "").strip():
+                raise OperatorError(
+                    "the task has no commit message",
+                    where=f"{task.where}: commit_message",
+                    hint="write it into the task",
+                )
+            return prompts.commit_message(prepared.commit_message or "")
+
+
+def _covered(task: LoadedTask, anchor: str | None, objects: Objects) -> bool | None:
+    """Whether a node of the task's `tree` covers the anchor; None when it has no such context."""
+    if "tree" not in task.contexts:
+        return None
+    return covering_node(set(context_tree(task, "tree", objects=objects)), anchor) is not None

@@ -1,0 +1,179 @@
+"""Exact trees of a git repository: read as objects, so no hook, filter or attribute has a say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.cache import Cache, built_once, locked
+from trialfleet_runner.context_files import named
+from trialfleet_runner.git import GitError, git, read_blobs
+from trialfleet_runner.trees import (
+    MAX_BYTES,
+    EntryKind,
+    Tree,
+    TreeEntry,
+    TreeError,
+    check,
+    check_path,
+    without_leaving_links,
+)
+from trialfleet_runner.workspace import fast_import, init_bare
+from trialfleet_tasks.settings import mirror_of, plain_url
+
+_URL = re.compile(r"(https?|ssh|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+|/[^\s]*")
+_KINDS = {
+    b"100644": EntryKind.FILE,
+    b"100664": EntryKind.FILE,
+    b"100755": EntryKind.EXEC,
+    b"120000": EntryKind.LINK,
+}
+
+
+def repository(url: str, commits: tuple[str, ...], *, cache: Cache, mirrors: Mapping[str, Path]) -> Path:
+    """A git folder that has the commits: the user's mirror of `url`, or a clone in the cache.
+
+    Raises `OperatorError` naming the url and the way out.
+    """
+    mirror = mirror_of(url, mirrors)
+    if mirror is not None:
+        return _mirror(mirror, url, commits)
+    if not _URL.fullmatch(url):
+        raise OperatorError(
+            f"{url!r} is not a URL that can be cloned",
+            where="repo.url",
+            hint="use https://, ssh://, file:// or an absolute path",
+        )
+    folder = cache.git / f"{sha256(plain_url(url).encode())[:32]}.git"
+    with locked(folder):
+        if not (folder / "HEAD").exists():
+            git(("init", "--bare", "--quiet", "--template=", str(folder)))
+        missing = [commit for commit in commits if not has_commit(folder, commit)]
+        if missing:
+            _fetch(folder, url, missing)
+    return folder
+
+
+def with_history(url: str, commit: str, *, cache: Cache, mirrors: Mapping[str, Path]) -> Path | None:
+    """A git folder with the commit and its history: the user's mirror, or a clone in the cache; None if neither is
+    available. The clone gets nothing later than `commit`."""
+    mirror = mirror_of(url, mirrors)
+    if mirror is not None:
+        folder = _mirror(mirror, url, (commit,))
+        return None if (folder / "shallow").exists() else folder
+    folder = cache.git / f"{sha256(plain_url(url).encode())[:32]}-history.git"
+    with locked(folder):
+        if not (folder / "HEAD").exists():
+            git(("init", "--bare", "--quiet", "--template=", str(folder)))
+        if not has_commit(folder, commit):
+            whole = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", url, commit)
+            try:
+                git(whole, git_dir=folder, protocols="https:http:ssh:file", timeout_s=3600)
+            except GitError:
+                return None
+    return folder
+
+
+def orphan(tree: Tree, folder: Path) -> Path:
+    """A git folder at `folder` whose only commit is the tree, built unless it is there."""
+    with built_once(folder) as fresh:
+        if fresh is not None:
+            init_bare(fresh)
+            git(
+                ("-c", "fastimport.unpackLimit=1", "fast-import", "--quiet"),
+                git_dir=fresh,
+                stdin=fast_import(tree),
+            )
+    return folder
+
+
+def has_commit(folder: Path, commit: str) -> bool:
+    """Whether the commit is there."""
+    try:
+        return git(("cat-file", "-t", commit), git_dir=folder).strip() == b"commit"
+    except GitError:
+        return False
+
+
+def read_tree(folder: Path, commit: str, *, where: str, unread: Iterable[str] = ()) -> dict[str, TreeEntry]:
+    """Every file and link of a commit; submodules are left out, links that leave the tree too.
+
+    What `unread` names (patterns as in `strip_extra`) is listed as empty files: it is removed anyway, and large
+    data is what clones lack most often.
+    Raises `OperatorError` when an object is missing (a shallow or filtered clone) or the tree is hostile.
+    """
+    listing = git(("ls-tree", "-r", "-z", "--full-tree", commit), git_dir=folder)
+    rows: list[tuple[str, EntryKind, bytes]] = []
+    for row in listing.split(b"\0")[:-1]:
+        facts, _, name = row.partition(b"\t")
+        mode, _, blob = facts.split(b" ")
+        if mode in _KINDS:
+            rows.append((name.decode("utf-8", "surrogateescape"), _KINDS[mode], blob))
+    try:
+        for path, _, _ in rows:
+            check_path(path)
+        empty = set(named((path for path, _, _ in rows), unread))
+        blobs = read_blobs(folder, {blob for path, _, blob in rows if path not in empty}, limit=MAX_BYTES)
+        tree = {p: TreeEntry(blobs[blob], kind) for p, kind, blob in rows if p not in empty}
+        return dict(check(without_leaving_links({**tree, **dict.fromkeys(empty, TreeEntry(b""))})))
+    except TreeError as error:
+        raise OperatorError(f"commit {commit[:12]}: {error}", where=where) from None
+    except (GitError, KeyError) as error:
+        raise OperatorError(
+            f"commit {commit[:12]} is incomplete in {folder}: {error}",
+            where=where,
+            hint=f"use a full clone, or complete it: git -C {folder} fetch --unshallow --refetch --no-filter",
+        ) from None
+
+
+def message(folder: Path, commit: str) -> str:
+    """The commit's message."""
+    raw = git(("cat-file", "commit", commit), git_dir=folder)
+    return raw.partition(b"\n\n")[2].decode("utf-8", "replace").strip()
+
+
+def _mirror(mirror: Path, url: str, commits: tuple[str, ...]) -> Path:
+    folder = mirror / ".git" if (mirror / ".git").is_dir() else mirror
+    if not (folder / "objects").is_dir():
+        raise OperatorError(
+            f"{mirror} is not a git clone", where=f"mirror of {url}", hint="create it with `git clone --bare`"
+        )
+    missing = [commit for commit in commits if not has_commit(folder, commit)]
+    if missing:
+        shallow = (folder / "shallow").exists()
+        raise OperatorError(
+            f"{mirror} {'is a shallow clone and ' if shallow else ''}lacks commit {missing[0]}",
+            where=f"mirror of {url}",
+            hint=f"deepen it: git -C {mirror} fetch --unshallow"
+            if shallow
+            else f"update it: git -C {mirror} fetch --all",
+        )
+    return folder
+
+
+def _fetch(folder: Path, url: str, commits: list[str]) -> None:
+    """Fetch the commits alone, or everything if the server does not serve single commits."""
+    protocols = "https:http:ssh:file"
+    shallow = ("fetch", "--quiet", "--no-tags", "--depth=1", "--no-write-fetch-head", "--", url, *commits)
+    whole = ("fetch", "--quiet", "--no-write-fetch-head", "--", url, "+refs/*:refs/fetched/*")
+    try:
+        git(shallow, git_dir=folder, protocols=protocols, timeout_s=1800)
+    except GitError:
+        try:
+            git(whole, git_dir=folder, protocols=protocols, timeout_s=3600)
+        except GitError as error:
+            raise OperatorError(
+                f"the repository cannot be cloned: {error}",
+                where=url,
+                hint="check the address and the network, or name a local clone: --mirror URL=DIR",
+            ) from None
+    missing = [commit for commit in commits if not has_commit(folder, commit)]
+    if missing:
+        raise OperatorError(
+            f"the repository has no commit {missing[0]}",
+            where=url,
+            hint="check the SHA; was the branch rewritten?",
+        )

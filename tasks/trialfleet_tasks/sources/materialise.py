@@ -1,0 +1,42 @@
+"""A task's facts become its two trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.task import GitSource, PathSource, SdistSource
+from trialfleet_runner.trees import Tree
+from trialfleet_tasks.sources import git, path, sdist
+from trialfleet_tasks.taskfile import LoadedTask
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Before and after the fix, as the source has them: nothing stripped, nothing injected."""
+
+    pre_fix: Tree
+    fixed: Tree
+    commit_message: str | None
+
+
+def materialise(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path]) -> Trees:
+    """Both trees. Raises `OperatorError` naming the task file, the field and the way out."""
+    match task.source:
+        case GitSource() as source:
+            commits = (source.pre_fix_commit, source.fix_commit)
+            folder = git.repository(source.url, commits, cache=cache, mirrors=mirrors)
+            unread = task.repo.strip_extra
+            pre_fix, fixed = (git.read_tree(folder, c, where=task.where, unread=unread) for c in commits)
+            return Trees(pre_fix, fixed, task.spec.commit_message or git.message(folder, source.fix_commit))
+        case SdistSource() as source:
+            pre_fix, fixed = sdist.read(source, cache=cache, where=task.where)
+            return Trees(pre_fix, fixed, task.spec.commit_message)
+        case PathSource() as source:
+            return Trees(
+                path.read(task.folder / source.pre_fix, where=f"{task.where}: source.pre_fix"),
+                path.read(task.folder / source.fixed, where=f"{task.where}: source.fixed"),
+                task.spec.commit_message,
+            )

@@ -1,0 +1,202 @@
+"""Task files as read from disk: defaults of the repository resolved into each task, every refusal located."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_ledger.campaign import CampaignSpec
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.task import Environment, GitSource, Repo, Source, TaskFile, TaskSpec
+from trialfleet_tasks import yamlfile
+
+
+@dataclass(frozen=True)
+class LoadedTask:
+    """One task with everything resolved. `contexts`: the repository's, then the task's own."""
+
+    spec: TaskSpec
+    repo: Repo
+    source: Source
+    environment: Environment
+    contexts: dict[str, str]
+    file: Path
+    index: int  # position in the file's `tasks`
+
+    @property
+    def id(self) -> str:
+        return self.spec.id
+
+    @property
+    def folder(self) -> Path:
+        """What relative paths of the task start from."""
+        return self.file.parent
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}: {self.spec.id}"
+
+    @property
+    def lock_path(self) -> Path:
+        return self.folder / self.environment.lock
+
+    @property
+    def test_files(self) -> tuple[str, ...]:
+        """`test_file`, then `test_files`, each once."""
+        first = (self.spec.test_file,) if self.spec.test_file else ()
+        return tuple(dict.fromkeys((*first, *self.spec.test_files)))
+
+
+@dataclass(frozen=True)
+class LoadedFile:
+    """A task file, its SHA-256, and its tasks."""
+
+    path: Path
+    value: TaskFile
+    sha256: str
+    tasks: tuple[LoadedTask, ...]
+
+
+def load_task_file(path: Path) -> LoadedFile:
+    """Read, check and resolve one file. Raises `OperatorError` naming file, line and field."""
+    loaded = yamlfile.read(path, TaskFile)
+    tasks = tuple(_resolve(loaded, index) for index in range(len(loaded.value.tasks)))
+    first: dict[str, int] = {}
+    for task in tasks:
+        if task.id in first:
+            raise OperatorError(
+                f"the task id {task.id!r} is used twice",
+                where=loaded.where("tasks", task.index, "id"),
+                hint=f"it is also tasks[{first[task.id]}]: rename one",
+            )
+        first[task.id] = task.index
+    return LoadedFile(path, loaded.value, loaded.sha256, tasks)
+
+
+def load_all(paths: Iterable[Path]) -> tuple[LoadedFile, ...]:
+    """Several files. A task id that stands in two of them is refused."""
+    files: list[LoadedFile] = []
+    owners: dict[str, Path] = {}
+    for path in dict.fromkeys(path.resolve() for path in paths):
+        file = load_task_file(path)
+        for task in file.tasks:
+            if task.id in owners:
+                raise OperatorError(
+                    f"the task id {task.id!r} is already used in {owners[task.id]}",
+                    where=f"{path}: tasks[{task.index}].id",
+                    hint="rename one of the two",
+                )
+            owners[task.id] = path
+        files.append(file)
+    return tuple(files)
+
+
+def task_files(loaded: yamlfile.Loaded[CampaignSpec]) -> tuple[Path, ...]:
+    """The files of a campaign's `tasks`: globs expanded, each file once. Raises `OperatorError`."""
+    found: dict[Path, None] = {}
+    for place, pattern in enumerate(loaded.value.tasks):
+        for path in _matches(loaded, place, pattern):
+            found.setdefault(path)
+    return tuple(found)
+
+
+def _matches(loaded: yamlfile.Loaded[CampaignSpec], place: int, pattern: str) -> list[Path]:
+    folder, wanted = loaded.path.parent, Path(pattern)
+    if any(character in pattern for character in "*?["):
+        root = Path(wanted.anchor) if wanted.is_absolute() else folder
+        relative = wanted.relative_to(wanted.anchor) if wanted.is_absolute() else wanted
+        matches = sorted(path for path in root.glob(str(relative)) if path.is_file())
+    else:
+        matches = [path for path in (folder / wanted,) if path.is_file()]
+    if matches:
+        return matches
+    is_folder = (folder / wanted).is_dir()
+    raise OperatorError(
+        "is a directory" if is_folder else "no such file",
+        where=f"{loaded.where('tasks', place)}: {pattern}",
+        hint=f"to take all of its files: {pattern.rstrip('/')}/*.yaml"
+        if is_folder
+        else "paths are relative to the campaign file",
+    )
+
+
+def chosen(tasks: Iterable[LoadedTask], only: Iterable[str], *, where: str) -> tuple[LoadedTask, ...]:
+    """The tasks with these ids, in their own order; all of them when no id is given. Raises `OperatorError` for
+    an id that no task has."""
+    known, wanted = {task.id: task for task in tasks}, set(only)
+    for name in sorted(wanted - set(known)):
+        raise OperatorError(
+            f"no task {name!r} in these files", where=where, hint=f"use one of: {', '.join(sorted(known))}"
+        )
+    return tuple(task for task in known.values() if not wanted or task.id in wanted)
+
+
+def campaign_tasks(loaded: yamlfile.Loaded[CampaignSpec]) -> tuple[LoadedTask, ...]:
+    """The tasks of a campaign file: those of its `tasks`, or the ones among them that `only` names."""
+    return chosen(tasks_of(load_all(task_files(loaded))), loaded.value.only, where=loaded.where("only"))
+
+
+def tasks_of(files: Iterable[LoadedFile]) -> tuple[LoadedTask, ...]:
+    """Every task of every file, in order."""
+    return tuple(task for file in files for task in file.tasks)
+
+
+def _resolve(loaded: yamlfile.Loaded[TaskFile], index: int) -> LoadedTask:
+    repo, spec = loaded.value.repo, loaded.value.tasks[index]
+    environment = spec.environment or repo.environment
+    if environment is None:
+        raise OperatorError(
+            "the task has no environment",
+            where=loaded.where("tasks", index),
+            hint="add `environment:` with a `lock:` to the task or to `repo:`",
+        )
+    owner = ("tasks", index, "environment") if spec.environment else ("repo", "environment")
+    if not (loaded.path.parent / environment.lock).is_file():
+        raise OperatorError(
+            f"no such file: {loaded.path.parent / environment.lock}",
+            where=loaded.where(*owner, "lock"),
+            hint="create it with `uv pip compile --generate-hashes`",
+        )
+    _check_contexts(loaded, ("repo", "contexts"), repo.contexts)
+    _check_contexts(loaded, ("tasks", index, "contexts"), spec.contexts)
+    return LoadedTask(
+        spec=spec,
+        repo=repo,
+        source=_source(loaded, index),
+        environment=environment,
+        contexts={**repo.contexts, **spec.contexts},
+        file=loaded.path,
+        index=index,
+    )
+
+
+def _source(loaded: yamlfile.Loaded[TaskFile], index: int) -> Source:
+    spec = loaded.value.tasks[index]
+    if spec.source is not None:
+        return spec.source
+    if loaded.value.repo.url is None:
+        raise OperatorError(
+            "pre_fix_commit and fix_commit need the repository's url",
+            where=loaded.where("tasks", index, "pre_fix_commit"),
+            hint="add `url:` to `repo:`",
+        )
+    assert spec.pre_fix_commit is not None
+    assert spec.fix_commit is not None
+    url = loaded.value.repo.url
+    if url.startswith(("./", "../")) or url in (".", ".."):
+        url = str((loaded.path.parent / url).resolve())
+    return GitSource(url=url, pre_fix_commit=spec.pre_fix_commit, fix_commit=spec.fix_commit)
+
+
+def _check_contexts(
+    loaded: yamlfile.Loaded[TaskFile], place: tuple[str | int, ...], contexts: dict[str, str]
+) -> None:
+    for name, content in contexts.items():
+        if content.startswith("sha256:"):
+            continue
+        path = loaded.path.parent / content
+        if not path.exists():
+            raise OperatorError(
+                f"no such file or folder: {path}", where=loaded.where(*place, name), hint="check the path"
+            )

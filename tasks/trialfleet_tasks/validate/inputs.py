@@ -1,0 +1,87 @@
+"""The inputs of a task's validation, and their digest. Nothing runs here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from trialfleet_ledger.canonical import digest, sha256
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import EnvironmentRef
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.context.nodes import inside
+from trialfleet_runner.context.texts import render
+from trialfleet_runner.environment import environment_ref
+from trialfleet_runner.interpreters import find_interpreter
+from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_runner.task import AnchorPath
+from trialfleet_runner.trees import pack
+from trialfleet_tasks.sources.materialise import materialise
+from trialfleet_tasks.taskfile import LoadedTask
+from trialfleet_tasks.variants import Variants, variants
+
+METHOD = 2  # of validation itself: raise it when older results say less
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A task's trees, environment and pristine tree's tar, and the digest of all that decides its validation."""
+
+    variants: Variants
+    commit_message: str | None
+    environment: EnvironmentRef
+    lock: bytes
+    pristine: bytes
+    digest: str
+
+
+def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path], sandbox: Sandbox) -> Prepared:
+    """Trees and environment by the task's facts; nothing is run. Raises `OperatorError`."""
+    trees = materialise(task, cache=cache, mirrors=mirrors)
+    found = variants(task, trees)
+    _check_anchor(task, found.workspace)
+    lock = task.lock_path.read_bytes()
+    python = find_interpreter(task.environment.python, for_other_uid=sandbox.capabilities.other_uid)
+    ref = environment_ref(task.environment, lock, python)
+    pristine = pack(found.pristine)
+    facts = {
+        "method": METHOD,
+        "harness": _version(),
+        "note": render("test_output_cut"),  # part of the output that is kept
+        "task": task.spec.model_dump(mode="json", exclude={"status", "contexts", "environment"}),
+        "command": task.environment.test_command,
+        "pythonpath": task.environment.pythonpath,
+        "import_name": task.environment.import_name,
+        "environment": ref.digest,
+        "pristine": sha256(pristine),
+        "fix": [[path, sha256(entry.data) if entry else None] for path, entry in sorted(found.fix.items())],
+        "isolation": sandbox.name,
+    }
+    return Prepared(found, trees.commit_message, ref, lock, pristine, digest(facts))
+
+
+def _check_anchor(task: LoadedTask, paths: Collection[str]) -> None:
+    """Check that a fixed anchor is in the agent's tree: another node, or none, would cover a misspelt anchor
+    without an error."""
+    if not isinstance(task.spec.anchor, AnchorPath):
+        return
+    path = inside(task.spec.anchor.path)
+    if path is None or not (path in paths or any(other.startswith(f"{path}/") for other in paths)):
+        last = task.spec.anchor.path.rpartition("/")[2]
+        same = sorted(other for other in paths if other.rpartition("/")[2] == last)[:3]
+        raise OperatorError(
+            f"the tree before the fix has neither a file nor a folder {task.spec.anchor.path!r}",
+            where=f"{task.where}: anchor.path",
+            hint=f"did you mean {' or '.join(same)}?"
+            if same
+            else "name a path of the repository before the fix, or remove `anchor` to use the traceback's",
+        )
+
+
+def _version() -> str:
+    try:
+        return version("trialfleet")
+    except PackageNotFoundError:
+        return "source"

@@ -1,0 +1,212 @@
+"""Judges a task from test runs on both trees. Pure: outcomes in, problems out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from trialfleet_runner import testrun
+from trialfleet_runner.junit import collection_failures
+from trialfleet_runner.testrun import TestRun
+from trialfleet_tasks.validate.record import OUTPUT_CHARS, Problem, ProblemKind, TreeName
+
+_ERROR = re.compile(r"(?:E\s+|ERROR:?\s+)?[\w.]*(?:Error|Exception|ERROR)\b")
+_NETWORK = re.compile(
+    r"name resolution|Name or service not known|Network is unreachable|No address associated with hostname|"
+    r"Failed to establish a new connection|All connection attempts failed|getaddrinfo",
+    re.IGNORECASE,
+)
+_NO_PYTEST = re.compile(r"No module named '?pytest'?\s*$", re.MULTILINE)
+Outcomes = Mapping[str, str]  # test id -> outcome of one run; absent: missing
+
+_HINTS: Mapping[str, str] = {
+    "collection_error": "a test that cannot be collected fails for every agent: choose tests that can be imported "
+    "at the pre-fix tree, or add what is missing to the lock",
+    "no_tests_collected": "check test_file, test_pattern and the pytest options of the repository",
+    "usage_error": "check the test ids, test_file and test_command",
+    "internal_error": "run the command by hand; a plugin may be missing from the lock",
+    "interrupted": "run the command by hand",
+    "timeout": "raise the time limit of the tests, or choose fewer tests",
+    "resources": "raise the memory limit",
+    "missing_interpreter": "check the first word of test_command",
+    "not_executable": "check the first word of test_command",
+    "signal": "the interpreter crashed: check the lock",
+    "no_junit": "test_command must write JUnit XML to {junit}",
+}
+_SAID = {
+    "collection_error": "the tests cannot be collected",
+    "no_tests_collected": "no test was collected",
+    "usage_error": "pytest refused its arguments (a wrong path or option)",
+    "internal_error": "pytest failed with an internal error",
+    "interrupted": "the tests were interrupted",
+    "timeout": "the tests took too long",
+    "resources": "the tests ran out of memory or disk",
+    "missing_interpreter": "the program of test_command does not exist",
+    "not_executable": "the program of test_command cannot be executed",
+    "signal": "the tests were killed by a signal",
+    "no_junit": "no JUnit XML was written",
+}
+
+
+def words(tree: TreeName) -> str:
+    """As sentences name it."""
+    return "fixed tree" if tree == "fixed" else "pre-fix tree"
+
+
+def not_a_run(run: TestRun, tree: TreeName) -> Problem | None:
+    """The reason why this run has no test results."""
+    found = testrun.trouble(run)
+    if found is None:
+        return None
+    if found == "no_junit" and _NO_PYTEST.search(run.output):
+        return Problem(
+            kind=ProblemKind.NO_JUNIT,
+            message=f"at the {words(tree)}: the task's environment has no pytest",
+            hint="add pytest to environment.lock; `uv pip compile --generate-hashes` writes it",
+            tree=tree,
+        )
+    return Problem(
+        kind=ProblemKind(found),
+        message=f"at the {words(tree)}: {_SAID[found]} (exit {run.exit.code}){_detail(run)}",
+        hint=_HINTS[found],
+        tree=tree,
+        output=run.output[-OUTPUT_CHARS:],
+    )
+
+
+def _detail(run: TestRun) -> str:
+    """The line that names an error, otherwise the last lines."""
+    failures = collection_failures(run.cases or ())
+    text = failures[0].text if failures else run.output
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    named = [line for line in lines if _ERROR.match(line)]
+    return ": " + " | ".join(named[-1:] or lines[-3:])[:400] if lines else ""
+
+
+def needs_network(run: TestRun) -> bool:
+    """Whether every test that failed says that it could not reach a network.
+
+    Tests run without one: what they print is the resolver's or the kernel's own message.
+    """
+    failed = [case for case in run.cases or () if case.outcome in ("failed", "error")]
+    return bool(failed) and all(_NETWORK.search(f"{case.message}\n{case.text}") for case in failed)
+
+
+@dataclass(frozen=True)
+class DiscoveredTests:
+    """Ids that a discovery found, and its warnings."""
+
+    fail_to_pass: tuple[str, ...]
+    pass_to_pass: tuple[str, ...]
+    warnings: tuple[str, ...] = field(default=())
+    problems: tuple[Problem, ...] = field(default=())
+
+
+def discover(before: Outcomes, after: Outcomes, *, places: Iterable[str] = ()) -> DiscoveredTests:
+    """Fail-to-pass: fails as a test before and passes after. Pass-to-pass: passes both times.
+
+    An id that holds one of `places` (paths that are others on other machines, as in a test's parameters) is left
+    out: elsewhere no test has it.
+    """
+    bound = tuple(i for i in after if any(place in i for place in places))
+    before, after = ({i: said for i, said in run.items() if i not in bound} for run in (before, after))
+    fail = tuple(i for i in after if after[i] == "passed" and before.get(i) == "failed")
+    keep = tuple(i for i in after if after[i] == "passed" and before.get(i) == "passed")
+    local = tuple(f"{i}: excluded, because it names a path of this machine" for i in bound)
+    warnings = local + tuple(
+        f"{i}: {before[i]} before and {after.get(i, 'missing')} after the fix"
+        for i in before
+        if before[i] in ("failed", "error") and i not in fail
+    )
+    if fail:
+        return DiscoveredTests(fail, keep, warnings)
+    backwards = tuple(i for i in before if before[i] == "passed" and after.get(i) == "failed")
+    if backwards:
+        return DiscoveredTests((), keep, warnings, (_swapped(backwards),))
+    if any(outcome in ("failed", "error") for outcome in before.values()):
+        broken = any(after.get(i) in ("failed", "error") for i, said in before.items() if said != "passed")
+        problem = Problem(
+            kind=ProblemKind.FAILS_AT_FIX if broken else ProblemKind.NO_FAIL_TO_PASS,
+            message="no test that fails at the pre-fix tree passes at the fixed one: " + "; ".join(warnings[:3]),
+            hint="check the two trees and the lock",
+        )
+    else:
+        problem = Problem(
+            kind=ProblemKind.ALREADY_PASSES,
+            message="every test passes at the pre-fix tree already",
+            hint="choose the tests that show the bug",
+        )
+    return DiscoveredTests((), keep, warnings, (problem,))
+
+
+def steady(found: DiscoveredTests, before: Sequence[Outcomes], after: Sequence[Outcomes]) -> DiscoveredTests:
+    """The ids whose outcome is the same in all repeated runs; flaky ids are dropped and named."""
+    fail = tuple(i for i in found.fail_to_pass if _always(i, before, "failed") and _always(i, after, "passed"))
+    keep = tuple(i for i in found.pass_to_pass if _always(i, (*before, *after), "passed"))
+    lost = [i for i in (*found.fail_to_pass, *found.pass_to_pass) if i not in {*fail, *keep}]
+    warnings = (*found.warnings, *(f"{i}: dropped, because its outcome is not stable" for i in lost))
+    if fail or found.problems:
+        return DiscoveredTests(fail, keep, warnings, found.problems)
+    problem = Problem(
+        kind=ProblemKind.FLAKY,
+        message="no fail-to-pass test is stable: " + "; ".join(lost[:3]),
+        hint="choose tests that do not depend on time, order or network",
+    )
+    return DiscoveredTests((), keep, warnings, (problem,))
+
+
+def check(
+    fail: Iterable[str], keep: Iterable[str], before: Sequence[Outcomes], after: Sequence[Outcomes]
+) -> tuple[Problem, ...]:
+    """Problems of ids that the task file names: every fail-to-pass fails as a test before, all pass after."""
+    fail, keep = tuple(fail), tuple(keep)
+    if fail and all(_always(i, before, "passed") and _always(i, after, "failed") for i in fail):
+        return (_swapped(fail),)
+    found = [_judged(i, [run.get(i, "missing") for run in before], "failed", "pre-fix tree") for i in fail]
+    found += [_judged(i, [run.get(i, "missing") for run in after], "passed", "fixed tree") for i in (*fail, *keep)]
+    return tuple(problem for problem in found if problem is not None)
+
+
+def _swapped(tests: Sequence[str]) -> Problem:
+    return Problem(
+        kind=ProblemKind.SWAPPED,
+        message=f"passes at the pre-fix tree and fails at the fixed tree: {', '.join(tests[:3])}",
+        hint="the two trees look swapped: exchange pre_fix and fixed, or pre_fix_commit and fix_commit",
+    )
+
+
+def _always(test: str, runs: Sequence[Outcomes], wanted: str) -> bool:
+    return all(run.get(test) == wanted for run in runs)
+
+
+def _judged(test: str, seen: Sequence[str], wanted: str, tree: str) -> Problem | None:
+    if all(outcome == wanted for outcome in seen):
+        return None
+    if wanted in seen:
+        said = ", ".join(seen)
+        return Problem(
+            kind=ProblemKind.FLAKY,
+            message=f"{test}: at the {tree}: {said}",
+            hint="choose tests that do not depend on time, order or network",
+        )
+    outcome = seen[0]
+    if outcome == "missing":
+        return Problem(
+            kind=ProblemKind.MISSING_TEST,
+            message=f"{test}: was not run at the {tree}",
+            hint="check the id; with an empty list `validate --write` fills in the ids",
+        )
+    if wanted == "failed":
+        if outcome == "passed":
+            return Problem(kind=ProblemKind.ALREADY_PASSES, message=f"{test}: passes at the {tree} already")
+        return Problem(
+            kind=ProblemKind.NOT_AS_TEST,
+            message=f"{test}: {outcome} at the {tree}; it must fail as a test",
+            hint="choose tests that fail because of the bug: an error in a fixture or a skip does not show it",
+        )
+    return Problem(
+        kind=ProblemKind.FAILS_AT_FIX,
+        message=f"{test}: {outcome} at the {tree}",
+        hint="check the lock: newer packages may break old tests",
+    )

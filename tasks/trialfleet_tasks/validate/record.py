@@ -1,0 +1,94 @@
+"""What a validation found: kept in the cache by content digest."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from trialfleet_ledger.records import EnvironmentRef, Frozen, Name, Record, Sha256
+from trialfleet_runner.task import Status
+
+
+class ProblemKind(StrEnum):
+    """Why a task is not valid. Each kind has a different fix."""
+
+    FACTS = "facts"  # the task file names something that the trees do not have
+    SOURCE = "source"  # the trees could not be fetched
+    CHANGES_ONLY_TESTS = "changes_only_tests"  # nothing that an agent could change
+    ENVIRONMENT = "environment"  # the environment could not be built
+    TEST_FILE_IS_DIRECTORY = "test_file_is_directory"
+    WRONG_PATH = "wrong_path"
+    ALREADY_PASSES = "already_passes"
+    FAILS_AT_FIX = "fails_at_fix"
+    SWAPPED = "swapped"  # passes before and fails after
+    NEEDS_NETWORK = "needs_network"
+    FLAKY = "flaky"
+    NOT_AS_TEST = "not_as_test"  # error in a fixture, skipped
+    MISSING_TEST = "missing_test"
+    COLLECTION_ERROR = "collection_error"
+    NO_TESTS_COLLECTED = "no_tests_collected"
+    USAGE_ERROR = "usage_error"
+    INTERNAL_ERROR = "internal_error"
+    INTERRUPTED = "interrupted"
+    TIMEOUT = "timeout"
+    RESOURCES = "resources"
+    MISSING_INTERPRETER = "missing_interpreter"
+    NOT_EXECUTABLE = "not_executable"
+    SIGNAL = "signal"
+    NO_JUNIT = "no_junit"
+    OUTSIDE_WORKSPACE = "outside_workspace"  # the imported module is not the workspace's
+    NO_FAIL_TO_PASS = "no_fail_to_pass"  # noqa: S105 - not a password
+
+
+TreeName = Literal["pre_fix", "fixed"]
+OUTPUT_CHARS = 16_000
+
+
+class Problem(Frozen):
+    """One reason as text, with its fix. `tree`: whose tests showed it. `output`: the end of what they printed, at
+    most `OUTPUT_CHARS` characters."""
+
+    kind: ProblemKind
+    message: str
+    hint: str | None = None
+    tree: TreeName | None = None
+    output: str = ""
+
+
+class NodeCoverage(Frozen):
+    """The node of a context tree that covers a file of the fix; None: only the root's node does."""
+
+    context: Name
+    path: str
+    node: str | None
+
+
+class Validation(Record):
+    """`validations/<digest>.json`. `output`: the frozen failure output, an object; `anchor`: the deepest frame of
+    the repository outside its tests in it."""
+
+    task: Name
+    digest: Sha256
+    status: Status
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[str, ...] = ()
+    repeats: Annotated[int, Field(ge=1)]
+    fail_to_pass: tuple[str, ...] = ()
+    pass_to_pass: tuple[str, ...] = ()
+    output: Sha256 | None = None
+    anchor: str | None = None
+    targets: tuple[str, ...] = ()
+    test_files: tuple[str, ...] = ()
+    coverage: tuple[NodeCoverage, ...] = ()
+    imported: str | None = None
+    environment: EnvironmentRef | None = None
+    isolation: str
+    at: float
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the task may be run (a task without an oracle: apart from primary results)."""
+        return not self.problems

@@ -1,0 +1,111 @@
+"""Runs of a task's tests at its two trees. Each run has a fresh copy of the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_runner.removal import remove
+from trialfleet_runner.sandbox.protocol import Job, Sandbox, inside
+from trialfleet_runner.testrun import Suite, TestRun, mounts_of, run_tests, variables
+from trialfleet_runner.trees import write_changes
+from trialfleet_runner.workspace import Template, clone
+from trialfleet_runner.workspace_scan import Changes
+
+_MARK = "trialfleet-file:"
+_IMPORT = (
+    "import importlib, os, sys\n"
+    "module = importlib.import_module(sys.argv[1])\n"
+    "found = getattr(module, '__file__', None) or next(iter(getattr(module, '__path__', [])), '')\n"
+    f"print('\\n{_MARK}' + os.path.realpath(found))\n"
+)
+
+
+@dataclass(frozen=True)
+class TaskRunner:
+    """Runs a task's tests. `scratch`: an empty folder of the runner."""
+
+    suite: Suite
+    template: Template  # the pristine tree
+    fix: Changes
+    sandbox: Sandbox
+    scratch: Path
+
+    @property
+    def workspace(self) -> Path:
+        return self.scratch / "workspace"
+
+    def place(self, *, fixed: bool) -> None:
+        """A fresh copy of the pre-fix or fixed tree."""
+        remove(self.workspace)
+        clone(self.template, self.workspace)
+        if fixed:
+            write_changes(self.fix, self.workspace)
+
+    def run(self, tests: Sequence[str], *, fixed: bool, extra: Sequence[str] = (), seed: int = 0) -> TestRun:
+        """One run of the tests, from a fresh copy."""
+        self.place(fixed=fixed)
+        return run_tests(
+            self.suite,
+            workspace=self.workspace,
+            scratch=self.scratch,
+            tests=tests,
+            sandbox=self.sandbox,
+            extra=extra,
+            seed=seed,
+        )
+
+    def own_paths(self) -> tuple[str, ...]:
+        """Workspace and HOME as the tests see them: they depend on the sandbox."""
+        named = ("/workspace", "/home/agent")
+        return tuple(path for path, name in self.places().items() if name in named)
+
+    def places(self) -> dict[str, str]:
+        """Paths as the tests see them -> names that are the same everywhere."""
+        home = self.scratch / "home"
+        environment = self.suite.environment
+        mounts = mounts_of(environment, self.workspace, home, self.sandbox)
+        real = (environment / "bin" / "python").resolve()
+        return {
+            inside(self.workspace, mounts) + "/": "",
+            inside(self.workspace, mounts): "/workspace",
+            inside(home, mounts): "/home/agent",
+            str(environment): "/environment",
+            str(real.parent.parent / "lib"): "/python/lib",
+        }
+
+    def import_path(self, module: str) -> str | None:
+        """Where `module` is imported from, relative to the workspace; None when that is outside of it, and the
+        words of the failure after "!" when it cannot be imported."""
+        self.place(fixed=False)
+        home = self.scratch / "home"
+        mounts = mounts_of(self.suite.environment, self.workspace, home, self.sandbox)
+        workspace = inside(self.workspace, mounts)
+        record = self.scratch / "import"
+        remove(record)
+        record.mkdir()
+        (home / "tmp").mkdir(parents=True, exist_ok=True)
+        ended = self.sandbox.run(
+            Job(
+                argv=(f"{inside(self.suite.environment, mounts)}/bin/python", "-c", _IMPORT, module),
+                env=variables(
+                    environment=inside(self.suite.environment, mounts),
+                    home=inside(home, mounts),
+                    workspace=workspace,
+                    pythonpath=self.suite.pythonpath,
+                ),
+                cwd=workspace,
+                mounts=mounts,
+                stdout=record / "stdout",
+                stderr=record / "stderr",
+                timeout_s=self.suite.timeout_s,
+            )
+        )
+        said = (record / "stdout").read_text(errors="replace") if (record / "stdout").exists() else ""
+        lines = [line for line in said.split("\n") if line.startswith(_MARK)]
+        if not lines:
+            words = (record / "stderr").read_text(errors="replace").strip() if ended.code else "no answer"
+            return "!" + words.rpartition("\n")[2][-300:]
+        path = lines[-1].removeprefix(_MARK)
+        return path.removeprefix(workspace + "/") if path.startswith(workspace + "/") else None

@@ -1,0 +1,147 @@
+"""Validates a task: its fail-to-pass tests fail as tests before the fix, and all its tests pass after it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from trialfleet_ledger.atomic_file import write_whole
+from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import Objects
+from trialfleet_runner.attempt.scratch import locked, scratch_root
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.context.nodes import child_nodes
+from trialfleet_runner.environment import build
+from trialfleet_runner.provided import provided
+from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_runner.task import Status
+from trialfleet_runner.testrun import Suite
+from trialfleet_runner.workspace import build_template, template_of
+from trialfleet_tasks.contexts import context_tree, coverage
+from trialfleet_tasks.taskfile import LoadedTask
+from trialfleet_tasks.validate.inputs import prepare_inputs
+from trialfleet_tasks.validate.record import NodeCoverage, Problem, ProblemKind, Validation
+from trialfleet_tasks.validate.runs import TaskRunner
+from trialfleet_tasks.validate.steps import Say, ValidationSteps
+from trialfleet_tasks.variants import NothingToFix
+
+TIMEOUT_S = 300.0
+# What a busy machine may be to blame for is asked again next time.
+_TRANSIENT = {ProblemKind.TIMEOUT, ProblemKind.RESOURCES, ProblemKind.SIGNAL, ProblemKind.INTERRUPTED}
+
+
+def validate_task(
+    task: LoadedTask,
+    *,
+    repeats: int,
+    sandbox: Sandbox,
+    cache: Cache,
+    objects: Objects,
+    mirrors: Mapping[str, Path],
+    timeout_s: float = TIMEOUT_S,
+    fresh: bool = False,
+    say: Say = lambda _: None,
+) -> Validation:
+    """The task's validation, from the cache when one with as many repeats is there (`fresh`: never).
+
+    What the task itself is to blame for is a problem of the result; only what concerns the machine as a whole
+    (sandbox, store) raises.
+    """
+    started = time.time()
+    try:
+        prepared = prepare_inputs(task, cache=cache, mirrors=mirrors, sandbox=sandbox)
+    except OperatorError as error:
+        return _failed(task, error, repeats, sandbox, started)
+    kept = None if fresh else load(prepared.digest, repeats, cache=cache, objects=objects)
+    if kept is not None:
+        return _with_contexts(kept, task, objects)
+    say("environment")
+    try:
+        environment = build(
+            prepared.environment, prepared.lock, cache=cache, for_other_uid=sandbox.capabilities.other_uid
+        )
+    except OperatorError as error:
+        return _failed(task, error, repeats, sandbox, started, kind=ProblemKind.ENVIRONMENT)
+    template = build_template(
+        template_of(sha256(prepared.pristine), None, cache=cache), prepared.variants.pristine
+    )
+    paths = task.environment.pythonpath
+    prepared = replace(prepared, variants=prepared.variants.in_environment(paths, lambda: provided(environment)))
+    suite = Suite(environment, task.environment.test_command, paths, timeout_s)
+    with locked(scratch_root(), f"validate-{os.getpid()}-{prepared.digest[:12]}") as scratch:
+        bench = TaskRunner(suite, template, prepared.variants.fix, sandbox, scratch.runner / "bench")
+        bench.scratch.mkdir(mode=0o755)
+        result = ValidationSteps(task, prepared, bench, repeats, objects, say).validation(started)
+    if _TRANSIENT.isdisjoint(problem.kind for problem in result.problems):
+        save(result, cache=cache)
+    return _with_contexts(result, task, objects)
+
+
+def load(key: str, repeats: int, *, cache: Cache, objects: Objects) -> Validation | None:
+    """The kept validation, if it was repeated often enough and its output still exists."""
+    path = cache.validations / f"{key}.json"
+    if not path.exists():
+        return None
+    try:
+        kept = Validation.model_validate_json(path.read_bytes())
+    except ValueError:
+        return None
+    enough = kept.repeats >= repeats and (kept.output is None or objects.has(kept.output))
+    return kept if enough else None
+
+
+def save(validation: Validation, *, cache: Cache) -> None:
+    """Keep the validation. Problems that may disappear (an index, a mirror, a busy machine) are never kept."""
+    write_whole(cache.validations / f"{validation.digest}.json", canonical_json(validation))
+
+
+def _failed(
+    task: LoadedTask,
+    error: OperatorError,
+    repeats: int,
+    sandbox: Sandbox,
+    started: float,
+    kind: ProblemKind = ProblemKind.SOURCE,
+) -> Validation:
+    if isinstance(error, NothingToFix):
+        kind = ProblemKind.CHANGES_ONLY_TESTS
+    elif "is a directory" in error.message:
+        kind = ProblemKind.TEST_FILE_IS_DIRECTORY
+    elif error.where is not None and error.where.endswith("test_file"):
+        kind = ProblemKind.WRONG_PATH
+    elif error.where is not None and error.where.endswith("anchor.path"):
+        kind = ProblemKind.FACTS
+    where = f"{error.where}: " if error.where else ""
+    return Validation(
+        task=task.id,
+        digest="0" * 64,
+        status=Status.UNVALIDATED,
+        problems=(Problem(kind=kind, message=f"{where}{error.message}", hint=error.hint),),
+        repeats=repeats,
+        isolation=sandbox.name,
+        at=started,
+        seconds=time.time() - started,
+    )
+
+
+def _with_contexts(validation: Validation, task: LoadedTask, objects: Objects) -> Validation:
+    """Coverage by the task's contexts as they are now: they are no part of what is cached."""
+    anchor = (validation.anchor,) if validation.anchor else ()
+    paths = sorted({*validation.targets, *anchor})
+    rows: list[NodeCoverage] = []
+    gaps: list[str] = []
+    for name in sorted(task.contexts):
+        tree = context_tree(task, name, objects=objects)
+        found = coverage(tree, paths)
+        rows += [NodeCoverage(context=name, path=path, node=node) for path, node in found.items()]
+        if child_nodes(tree):  # of a single file at the root nobody expects it
+            gaps += [
+                f"{path}: changed by the fix, and no node of contexts.{name} below its root covers it"
+                for path in validation.targets
+                if found[path] is None
+            ]
+    return validation.model_copy(update={"coverage": tuple(rows), "warnings": (*validation.warnings, *gaps)})

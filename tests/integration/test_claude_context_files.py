@@ -1,0 +1,44 @@
+"""What the real Claude Code takes up of a context folder: what docs/reference/conditions.md says."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.claude_code import DONE, Rig
+from tests.support.scripted_messages import Say, ScriptedMessages
+
+pytestmark = pytest.mark.needs("claude")
+
+
+FILES = {
+    "CLAUDE.md": "NEEDLE-ROOT\n@AGENTS.md\n",
+    "AGENTS.md": "NEEDLE-IMPORTED\n",
+    "src/AGENTS.md": "NEEDLE-FOLDER-AGENTS\n",
+    "src/CLAUDE.md": "NEEDLE-FOLDER-CLAUDE\n",
+    "GEMINI.md": "NEEDLE-GEMINI\n",
+    "CLAUDE.team.md": "NEEDLE-TEAM\n",
+    ".claude/skills/prices/SKILL.md": "---\nname: prices\ndescription: NEEDLE-SKILL\n---\nNEEDLE-BODY\n",
+    ".claude/agents/needle.md": "---\nname: needle\ndescription: NEEDLE-AGENT\n---\nNEEDLE-PROMPT\n",
+    ".claude/commands/needle.md": "---\ndescription: NEEDLE-COMMAND\n---\nNEEDLE-WORDS\n",
+}
+REACHES = {"ROOT", "IMPORTED", "FOLDER-CLAUDE", "SKILL", "AGENT", "COMMAND"}
+
+
+def test_what_of_a_context_folder_claude_code_takes_up(tmp_path: Path, provider: ScriptedMessages) -> None:
+    rig = Rig(tmp_path, provider)
+    for name, text in FILES.items():
+        rig.write(name, text)
+    started, hooked = tmp_path / "started", tmp_path / "hooked"
+    server = {"command": "/bin/sh", "args": ["-c", f"touch {started}"]}
+    rig.write(".mcp.json", json.dumps({"mcpServers": {"needle-server": server}}))
+    hook = {"matcher": "Read", "hooks": [{"type": "command", "command": f"touch {hooked}"}]}
+    rig.write(".claude/settings.json", json.dumps({"hooks": {"PostToolUse": [hook]}}))
+    rig.run(Say("", (rig.read(),)), DONE)
+    said = "\n".join(json.dumps(request.body) for request in provider.requests)
+    assert set(re.findall(r"NEEDLE-([A-Z-]+)", said)) == REACHES
+    assert "needle-server" not in said
+    assert (hooked.exists(), started.exists()) == (True, False), "a project's hooks hold, its servers do not start"

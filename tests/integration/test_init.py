@@ -1,0 +1,144 @@
+"""`trialfleet init` in real repositories, hostile ones included."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.git_repositories import Made
+from trialfleet_controller.planning.campaign_file import load_campaign
+from trialfleet_ledger.campaign import CampaignSpec
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_tasks import yamlfile
+from trialfleet_tasks.taskfile import campaign_tasks
+
+
+def init(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "trialfleet_runner.cli", "init", *args]
+    ended = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    assert "Traceback" not in ended.stderr
+    return ended
+
+
+def facts(folder: Path, *args: str) -> dict[str, Any]:
+    ended = init(folder, *args, "--json")
+    assert ended.returncode == 0, ended.stderr
+    found: dict[str, Any] = json.loads(ended.stdout)
+    return found
+
+
+WORKFLOW = """
+on: push
+jobs:
+  test:
+    steps:
+      - run: |
+          pip install -e .
+          pytest -q tests
+      - {run: "npm run test -- --ci"}
+      - run: [3, null]
+"""
+
+
+@pytest.fixture
+def monorepo(tmp_path: Path) -> Made:
+    made = Made(tmp_path / "mono repo")
+    made.write("pyproject.toml", '[project]\nname = "shop"\n[tool.pytest.ini_options]\n')
+    made.write("web/package.json", '{"devDependencies": {"vitest": "3"}}')
+    made.write("web/node_modules/x/package.json", '{"devDependencies": {"jest": "3"}}')
+    made.write("web/src/a.ts", "export {}\n")
+    made.write("uv.lock", "")
+    made.write(".github/workflows/ci.yml", WORKFLOW)
+    made.write(".github/workflows/odd.yml", "{: [")
+    made.write("AGENTS.md", "# Read me\n")
+    made.write(".cursor/rules/a.mdc", "rule\n")
+    made.write(".claude/skills/fix/SKILL.md", "skill\n")
+    made.write(".windsurfrules", "other\n")
+    (made.folder / "CLAUDE.md").symlink_to("AGENTS.md")
+    made.commit("Start", src__shop__cart="x = 1\n")
+    made.commit("Fix", src__shop__cart="x = 2\n", tests__test_cart="def test_x(): pass\n")
+    return made
+
+
+def test_what_is_found_and_written(monorepo: Made) -> None:
+    found = facts(monorepo.folder / "web")
+    assert found["languages"] == {"Python": 2, "TypeScript": 1}
+    assert found["packages"] == ["pyproject.toml", "web/package.json"]
+    assert (found["locks"], found["test_runners"]) == (["uv.lock"], ["pytest", "vitest"])
+    assert found["ci_test_commands"] == ["pytest -q tests", "npm run test -- --ci"]
+    context = [".claude/skills/fix/SKILL.md", ".cursor/rules/a.mdc", "AGENTS.md", "CLAUDE.md"]
+    assert (found["context_files"], found["other_instructions"]) == (context, [".windsurfrules"])
+    assert (found["commits"], found["candidates"]) == (1, 1), "the first commit fixes nothing"
+    folder = monorepo.folder / "trialfleet"
+    assert Path(found["folder"]) == folder, "at the root, wherever it was started"
+    assert sorted(found["written"]) == sorted(
+        [".gitignore", "campaign.yaml", *(f"contexts/own/{path}" for path in context)]
+    )
+    own = folder / "contexts/own"
+    assert not (own / "CLAUDE.md").is_symlink()
+    assert (own / "CLAUDE.md").read_text() == "# Read me\n"
+
+    (folder / "tasks").mkdir()
+    (folder / "tasks/mined.yaml").write_text("")
+    campaign = load_campaign(folder / "campaign.yaml").spec
+    assert (campaign.campaign, campaign.reps) == ("mono-repo-context", 5)
+    assert campaign.primary is not None
+    assert (campaign.primary.treatment, campaign.primary.control) == ("own", "none")
+
+    (folder / "campaign.yaml").write_text("mine")
+    (own / "CLAUDE.md").unlink()
+    again = init(monorepo.folder)
+    assert "left as it is" in again.stdout
+    assert (folder / "campaign.yaml").read_text() == "mine"
+    assert (own / "CLAUDE.md").read_text() == "# Read me\n", "what is not there is written"
+
+
+def test_hostile_names_and_links_do_no_harm(tmp_path: Path) -> None:
+    made = Made(tmp_path / "repo")
+    outside = tmp_path / "outside"
+    outside.write_text("secret\n")
+    (made.folder / "CLAUDE.md").symlink_to(outside)
+    (made.folder / "AGENTS.md").symlink_to("GEMINI.md")
+    (made.folder / "GEMINI.md").symlink_to("AGENTS.md")
+    made.write("\x1b[2J\u202eAGENTS.md", "x")
+    made.write("a/\x1b[31mclaude.md/CLAUDE.md", "shown\n")
+    made.write(".github/workflows/deep.yml", "[" * 20_000)
+    bomb = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
+    made.write(".github/workflows/bomb.yml", "a0: &a0 [{run: pytest}]\n" + bomb + "self: &self [*self]\n")
+    made.write("package.json", "[" * 20_000)
+    made.commit("Start")
+    ended = init(made.folder)
+    assert ended.returncode == 0, ended.stderr
+    assert "\x1b" not in ended.stdout
+    assert "\u202e" not in ended.stdout
+    written = [path for path in (made.folder / "trialfleet").rglob("*") if path.is_file()]
+    assert all("secret" not in path.read_text() for path in written)
+    assert not (made.folder / "trialfleet/contexts/own/CLAUDE.md").exists()
+
+    (made.folder / "trialfleet/campaign.yaml").unlink()
+    (made.folder / "trialfleet/campaign.yaml").symlink_to(outside)
+    assert init(made.folder).returncode == 0
+    assert outside.read_text() == "secret\n"
+
+
+def test_other_repositories(tmp_path: Path) -> None:
+    assert "not a git repository" in init(tmp_path).stderr
+    made = Made(tmp_path / "empty")
+    ended = init(made.folder)
+    assert (ended.returncode, "no commit 'HEAD'" in ended.stderr) == (2, True)
+    made.write("main.go", "package main\n")
+    made.commit("Start")
+    ended = init(made.folder)
+    assert "No context file was found" in ended.stdout
+    assert "tasks have to be written" in ended.stdout
+    bare = tmp_path / "bare.git"
+    subprocess.run(["git", "clone", "-q", "--bare", made.folder, bare], check=True, capture_output=True)
+    assert Path(facts(bare)["folder"]) == bare / "trialfleet"
+    loaded = yamlfile.read(bare / "trialfleet/campaign.yaml", CampaignSpec)
+    with pytest.raises(OperatorError, match=r"tasks\[0\]"):
+        campaign_tasks(loaded)

@@ -1,0 +1,74 @@
+"""A runner that a process started does not outlive it, with no code between fork and exec."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.attempts import Lab
+from tests.support.processes import alive
+from tests.support.waiting import wait_until
+from trialfleet_controller.backends.local import processes
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.records import AgentSpec
+from trialfleet_runner.attempt.parent import PARENT
+
+STARTER = """
+import sys
+from pathlib import Path
+from trialfleet_controller.backends.local import processes
+runner = processes.start((*processes.RUNNER, sys.argv[1]), Path(sys.argv[2]))
+print(runner.pid, flush=True)
+runner.wait()
+"""
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path)
+
+
+def granted(lab: Lab, script: str) -> Path:
+    agent = AgentSpec(kind="command", options={"argv": ["/bin/sh", "-c", script]})
+    path = lab.root / "grants.json"
+    path.write_bytes(canonical_json(lab.grants(agent)))
+    return path
+
+
+def test_a_runner_dies_with_a_starter_that_is_killed(lab: Lab) -> None:
+    grants, log = granted(lab, "touch here; sleep 250"), lab.root / "log"
+    starter = subprocess.Popen(
+        [sys.executable, "-c", STARTER, str(grants), str(log)],
+        env={**os.environ, "TRIALFLEET_SCRATCH": str(lab.scratch)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert starter.stdout is not None
+    runner = int(starter.stdout.readline())
+    wait_until(lambda: list(lab.scratch.glob("*/workspace/here")), log.read_text)
+    starter.send_signal(signal.SIGKILL)
+    starter.wait()
+    wait_until(lambda: not alive(runner), "the runner ends after its starter")
+
+
+def test_a_runner_whose_starter_died_before_it_was_ready_claims_nothing(lab: Lab) -> None:
+    dead = subprocess.Popen(["/bin/true"])
+    dead.wait()
+    ran = subprocess.run(
+        [*processes.RUNNER, str(granted(lab, "true"))],
+        env={**os.environ, "TRIALFLEET_SCRATCH": str(lab.scratch), PARENT: str(dead.pid)},
+        check=False,
+        timeout=100,
+    )
+    assert ran.returncode == 1
+    assert not list(lab.store.list("lab/attempts"))
+
+
+def test_nothing_runs_between_fork_and_exec() -> None:
+    assert "preexec_fn" not in inspect.getsource(processes)

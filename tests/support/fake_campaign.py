@@ -1,0 +1,92 @@
+"""A controller whose runners are fake: `python -m tests.support.fake_campaign STORE BEHAVIOUR [options]`.
+
+Tests kill this program: a controller in a process of its own, on the real backends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+
+from tests.support.plans import make_plan
+from trialfleet_controller.backends.local.process_backend import ProcessBackend
+from trialfleet_controller.backends.protocol import Backend
+from trialfleet_controller.dispatch import epochs
+from trialfleet_controller.dispatch.dispatcher import Dispatcher
+from trialfleet_controller.dispatch.shards import Ending
+from trialfleet_controller.dispatch.stop_conditions import Interrupt, PollIntervals
+from trialfleet_controller.trial_order import trials
+from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.records import Limits
+from trialfleet_ledger.store.directory import DirectoryStore
+
+RUNNER = Path(__file__).with_name("fake_runner.py")
+
+
+def fake_argv(behaviour: str) -> tuple[str, ...]:
+    return (sys.executable, "-S", "-E", str(RUNNER), behaviour)
+
+
+def drive(
+    root: Path,
+    plan: Plan,
+    backend: Backend,
+    *,
+    pulse: epochs.HeartbeatConfig | None = None,
+    interrupt: Interrupt | None = None,
+    intervals: PollIntervals | None = None,
+) -> Ending:
+    """One controller's life, as the command line lives it."""
+    store = DirectoryStore(root)
+    ledger = Ledger(store, plan.campaign)
+    plan, _ = ledger.freeze(plan)
+    driver = epochs.claim(store, plan.campaign, pulse or epochs.HeartbeatConfig())
+    dispatcher = Dispatcher(
+        plan,
+        trials(plan),
+        ledger,
+        backend,
+        driver,
+        interrupt=interrupt,
+        intervals=intervals or PollIntervals(poll_s=0.1, steer_s=0.1, watch_s=0.1, back_off_s=0.001),
+    )
+    ending = dispatcher.run()
+    driver.end()
+    return ending
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("root", type=Path)
+    parser.add_argument("behaviour")
+    parser.add_argument("--tasks", type=int, default=2)
+    parser.add_argument("--reps", type=int, default=3)
+    parser.add_argument("--slots", type=int, default=2)
+    parser.add_argument("--grace", type=float, default=2.0)
+    parser.add_argument("--no-beat", action="store_true")
+    parser.add_argument("--ray", action="store_true")
+    options = parser.parse_args()
+    interrupt = Interrupt()
+    plan = make_plan(tasks=options.tasks, reps=options.reps, limits=Limits(stop_grace_s=options.grace))
+    argv = fake_argv(options.behaviour)
+    if options.ray:
+        from trialfleet_controller.hosting.ray_backend import RayBackend
+
+        backend: Backend = RayBackend(slots=options.slots, cpu=1, memory_bytes=2**28, runner=argv)
+    else:
+        backend = ProcessBackend(slots=options.slots, runner=argv)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: interrupt.ask())
+    print("driving", flush=True)
+    ending = drive(
+        options.root, plan, backend, pulse=epochs.HeartbeatConfig(enabled=not options.no_beat), interrupt=interrupt
+    )
+    print(ending.value, flush=True)
+    sys.exit(130 if ending is Ending.INTERRUPTED else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Objects are what their names say, wherever they come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.objects import ObjectError, Objects, compress, decompress, object_key
+from trialfleet_ledger.store.directory import DirectoryStore
+
+DATA = b"content " * 100
+
+
+def test_an_object_travels_through_a_store(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    digest = Objects(tmp_path / "here", store).put(DATA)
+    assert digest == sha256(DATA)
+    stored = store.get(object_key(digest))
+    assert stored is not None
+    assert len(stored) < len(DATA)
+    (tmp_path / "there").mkdir()
+    assert Objects(tmp_path / "there", store).get(digest) == DATA
+    assert Objects(tmp_path / "there").get(digest) == DATA  # kept
+
+
+def test_an_edited_local_copy_is_never_handed_out(tmp_path: Path) -> None:
+    objects = Objects(tmp_path)
+    digest = objects.put(DATA)
+    (tmp_path / digest).write_bytes(b"other")
+    with pytest.raises(ObjectError, match="neither"):
+        objects.get(digest)
+
+
+def test_an_edited_local_copy_is_mended_from_the_store(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    objects = Objects(tmp_path / "here", DirectoryStore(tmp_path / "store"))
+    digest = objects.put(DATA)
+    (tmp_path / "here" / digest).write_bytes(b"other")
+    assert objects.get(digest) == DATA
+    assert objects.path(digest).read_bytes() == DATA
+
+
+def test_what_a_grant_brings_is_verified(tmp_path: Path) -> None:
+    objects = Objects(tmp_path)
+    assert objects.fetch(sha256(DATA), lambda: compress(DATA)) == DATA
+    with pytest.raises(ObjectError, match="not what the name says"):
+        objects.fetch(sha256(b"x"), lambda: compress(DATA))
+    with pytest.raises(ObjectError, match="not zstd"):
+        objects.fetch(sha256(b"x"), lambda: b"junk")
+    assert not objects.has(sha256(b"x"))
+
+
+def test_objects_that_were_put_before_there_was_a_store_are_uploaded_later(tmp_path: Path) -> None:
+    digest = Objects(tmp_path).put(DATA)
+    store = DirectoryStore(tmp_path / "store")
+    Objects(tmp_path, store).upload([digest])
+    assert decompress(digest, store.get(object_key(digest)) or b"") == DATA
+
+
+@pytest.mark.parametrize("name", ["", "../../etc/passwd", "A" * 64, "a" * 63])
+def test_a_name_that_is_no_digest_never_reaches_the_file_system(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ObjectError, match="not a SHA-256"):
+        Objects(tmp_path).get(name)

@@ -1,0 +1,140 @@
+"""Which commits are candidates, read from real repositories."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.support.git_repositories import Made
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_tasks.mining.findings import MEANING, RejectionReason
+from trialfleet_tasks.mining.history import (
+    CandidateCommit,
+    CandidateRules,
+    FileChange,
+    HistoryCommit,
+    judge,
+    open_repository,
+    read_commits,
+    spread,
+    undone,
+)
+from trialfleet_tasks.mining.languages import PYTHON
+from trialfleet_tasks.mining.mine import candidates
+
+
+def commit(*changes: tuple[str, int], sha: str = "a" * 40, message: str = "Fix it") -> HistoryCommit:
+    return HistoryCommit(
+        sha, "0" * 40, datetime(2025, 1, 1, tzinfo=UTC), message, tuple(FileChange(*c) for c in changes)
+    )
+
+
+FIX = (("src/shop/cart.py", 3), ("tests/test_cart.py", 9))
+
+
+@pytest.mark.parametrize(
+    ("changes", "rules", "expected"),
+    [
+        ((("README.md", 3), ("tests/test_cart.py", 9)), CandidateRules(), RejectionReason.NO_SOURCE),
+        ((("tests/conftest.py", 3), ("tests/test_cart.py", 9)), CandidateRules(), RejectionReason.NO_SOURCE),
+        ((("shop/_vendor/six.py", 3), ("tests/test_cart.py", 9)), CandidateRules(), RejectionReason.NO_SOURCE),
+        ((("shop/cart_pb2.py", 3), ("tests/test_cart.py", 9)), CandidateRules(), RejectionReason.NO_SOURCE),
+        ((("shop/cart.py", 3), ("tests/data.json", 9)), CandidateRules(), RejectionReason.NO_TESTS),
+        ((("shop/cart.py", 201), ("tests/test_cart.py", 9)), CandidateRules(), RejectionReason.TOO_LARGE),
+        (
+            (*((f"shop/{n}.py", 1) for n in range(6)), ("tests/test_cart.py", 9)),
+            CandidateRules(),
+            RejectionReason.TOO_LARGE,
+        ),
+        ((("shop/a\x1b[31m.py", 1), ("tests/test_cart.py", 9)), CandidateRules(), RejectionReason.UNUSUAL_PATHS),
+        ((("shop/\udcff.py", 1), ("tests/test_cart.py", 9)), CandidateRules(), RejectionReason.UNUSUAL_PATHS),
+        (FIX, CandidateRules(paths=("src/other",)), RejectionReason.OTHER_PATHS),
+        (FIX, CandidateRules(grep="feature"), RejectionReason.OTHER_MESSAGE),
+    ],
+)
+def test_a_commit_that_is_no_candidate(
+    changes: tuple[tuple[str, int], ...], rules: CandidateRules, expected: RejectionReason
+) -> None:
+    assert judge(commit(*changes), PYTHON, rules) is expected
+
+
+def test_a_candidate_knows_what_its_tests_use() -> None:
+    changes = (*FIX, ("tests/data/cart.json", 10**6), ("tests/conftest.py", 2), ("src/shop/total.py", 50))
+    found = judge(commit(*changes), PYTHON, CandidateRules(paths=("src/shop",), grep="FIX"))
+    assert isinstance(found, CandidateCommit)
+    assert found.source == ("src/shop/total.py", "src/shop/cart.py"), "the one that changed most comes first"
+    assert found.tests == ("tests/test_cart.py",)
+    assert found.support == ("tests/data/cart.json", "tests/conftest.py")
+
+
+def test_every_reason_has_a_meaning() -> None:
+    assert set(MEANING) == set(RejectionReason)
+
+
+def test_areas_take_turns() -> None:
+    def one(number: int, path: str) -> CandidateCommit:
+        return CandidateCommit(commit(sha=f"{number:040}"), (path,), ("tests/test_a.py",), ())
+
+    given = [
+        one(1, "shop/cart/a.py"),
+        one(2, "shop/cart/b.py"),
+        one(3, "shop/cart/c.py"),
+        one(4, "shop/mail/d.py"),
+    ]
+    assert [int(c.commit.sha) for c in spread(given)] == [1, 4, 2, 3]
+
+
+def test_reverts_take_both_away() -> None:
+    bad, later = (
+        commit(sha="b" * 40),
+        commit(sha="c" * 40, message=f'Revert "x"\n\nThis reverts commit {"b" * 40}.'),
+    )
+    assert undone([later, bad, commit()]) == {"b" * 40, "c" * 40}
+
+
+def test_a_real_history(tmp_path: Path) -> None:
+    made = Made(tmp_path / "repo")
+    made.commit("Start", shop__cart="a = 1\n", tests__test_cart="def test_a(): pass\n")
+    made.write("data.bin", bytes(range(256)))
+    made.write('odd "name"\n.py', "x = 1\n")
+    odd = made.commit("Odd names and\n\nseveral lines\x01\x02\x03 of text", shop__cart="a = 2\n")
+    made.git("checkout", "-qb", "side")
+    fix = made.commit("Fix", shop__cart="a = 3\n", tests__test_cart="def test_b(): pass\n")
+    made.git("checkout", "-q", "main")
+    made.git("cherry-pick", "-x", "--strategy-option=theirs", fix)
+    picked = made.git("rev-parse", "HEAD")
+    made.git("merge", "-q", "--no-edit", "side")
+
+    git_dir = open_repository(made.folder)
+    assert git_dir == open_repository(git_dir)
+    commits = read_commits(git_dir)
+    by_sha = {each.sha: each for each in commits}
+    assert by_sha.keys() == {odd, fix, picked}, "neither the merge nor the first commit"
+    assert {c.path for c in by_sha[fix].changes} == {"shop/cart.py", "tests/test_cart.py"}
+    found = candidates(commits, PYTHON, CandidateRules(), git_dir)
+    assert [c.commit.sha for c in found.chosen] in ([fix], [picked])
+    assert {f.outcome for f in found.rejected} == {RejectionReason.DUPLICATE, RejectionReason.NO_TESTS}
+    assert "several lines" in by_sha[odd].message
+
+
+def test_histories_that_cannot_be_mined(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match="not a git repository"):
+        open_repository(tmp_path)
+    made = Made(tmp_path / "repo")
+    with pytest.raises(OperatorError, match="history cannot be read"):
+        read_commits(open_repository(made.folder))
+    made.commit("One")
+    made.commit("Two")
+    subprocess.run(
+        ["git", "clone", "-q", "--depth=1", f"file://{made.folder}", tmp_path / "shallow"],
+        check=True,
+        capture_output=True,
+    )
+    with pytest.raises(OperatorError, match="shallow") as refused:
+        open_repository(tmp_path / "shallow")
+    assert "--unshallow" in str(refused.value)
+    with pytest.raises(OperatorError, match="history cannot be read"):
+        read_commits(open_repository(made.folder), head="--output=/tmp/x")

@@ -1,0 +1,137 @@
+"""What is read from a Python project's files: nothing of it runs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trialfleet_runner.trees import TreeEntry
+from trialfleet_tasks.mining.added_names import added_names, using_tests
+from trialfleet_tasks.mining.python_project import PythonProject, read_project
+
+
+def tree(**files: str) -> dict[str, TreeEntry]:
+    return {name.replace("__", "/").replace("_DOT_", "."): TreeEntry(t.encode()) for name, t in files.items()}
+
+
+PEP_621 = """
+[project]
+name = "Shop"
+requires-python = ">=3.9"
+dependencies = ["click>8"]
+[project.scripts]
+shop = "shop.cli:main"
+[project.optional-dependencies]
+fast = ["numpy", "shop[faster]"]
+faster = ["shop[fast]", "cython"]
+[dependency-groups]
+test = ["pytest>7", {include-group = "lint"}, "shop[fast]"]
+lint = ["ruff", {include-group = "test"}]
+dev = ["ipython"]
+"""
+
+
+def test_pyproject_with_groups_that_include_each_other() -> None:
+    found = read_project(tree(pyproject_DOT_toml=PEP_621))
+    assert (found.name, found.requires_python) == ("Shop", ">=3.9")
+    assert found.requirements(development=False) == ("click>8", "pytest>7", "ruff", "numpy", "cython")
+    assert found.requirements(development=True)[-1] == "ipython"
+    assert found.entry_points == "[console_scripts]\nshop = shop.cli:main\n"
+
+
+def test_poetry() -> None:
+    text = """
+[tool.poetry]
+name = "shop"
+[tool.poetry.dependencies]
+python = "^3.9"
+click = "^8.1"
+rich = {version = "~13.2", optional = true, extras = ["jupyter"]}
+local = {path = "../local"}
+[tool.poetry.group.test.dependencies]
+pytest = "*"
+"""
+    found = read_project(tree(pyproject_DOT_toml=text))
+    assert found.requires_python == ">=3.9,<4"
+    wanted = found.requirements(development=False)
+    assert wanted == ("click<9,>=8.1", "rich[jupyter]<13.3,>=13.2", "pytest")
+
+
+def test_setup_cfg_and_literals_of_setup_py() -> None:
+    cfg = "[metadata]\nname = shop\n[options]\npython_requires = >=3.8\ninstall_requires =\n  click\n"
+    cfg += "[options.extras_require]\ntests =\n  pytest  # a note\n  -e .\n"
+    assert read_project(tree(setup_DOT_cfg=cfg)).requirements(development=False) == ("click", "pytest")
+    py = "from setuptools import setup\nsetup(name='shop', install_requires=['click'], packages=find_packages())\n"
+    found = read_project(tree(setup_DOT_py=py))
+    assert (found.name, found.requirements(development=False)) == ("shop", ("click", "pytest"))
+
+
+def test_requirements_files() -> None:
+    found = read_project(
+        tree(
+            requirements_DOT_txt="click==8.1 \\\n  --hash=sha256:aa\n-r other.txt\n",
+            requirements__test_DOT_txt="pytest\n",
+            requirements__docs_DOT_txt="mkdocs\n",
+        )
+    )
+    assert found.requirements(development=False) == ("click==8.1", "pytest")
+
+
+def test_a_lock_in_the_tree_pins() -> None:
+    lock = '[[package]]\nname = "click"\nversion = "8.1.7"\n' + "".join(
+        f'[[package]]\nname = "two"\nversion = "{n}"\n' for n in (1, 2)
+    )
+    assert read_project(tree(uv_DOT_lock=lock)).pins == ("click==8.1.7",)
+
+
+def test_without_groups_for_tests_those_for_development_are_taken() -> None:
+    assert PythonProject(groups={"dev": ("tox",)}).requirements(development=False) == ("tox", "pytest")
+
+
+@given(st.sampled_from(["pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "uv.lock"]), st.binary())
+def test_no_file_is_too_odd(name: str, content: bytes) -> None:
+    read_project({name: TreeEntry(content)}).requirements(development=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "project = 3",
+        "[project]\ndependencies = 'click'\nname = 7",
+        "[project]\noptional-dependencies = [1]",
+        "[dependency-groups]\ntest = [{include-group = 3}, 4]",
+        "[tool.poetry]\ndependencies = 'x'",
+        "[tool.poetry.dependencies]\nclick = 3",
+        "[tool.poetry.group]\ntest = 4",
+        "[tool]\npdm = 'x'",
+        "[project]\nscripts = 'x'",
+        "[tool.poetry]\ndependencies = {python = '^'}",
+    ],
+)
+def test_metadata_of_the_wrong_kind_is_left_out(text: str) -> None:
+    assert read_project(tree(pyproject_DOT_toml=text)).requirements(development=True) == ("pytest",)
+
+
+def test_names_that_only_the_fix_adds() -> None:
+    before = {"shop.py": TreeEntry(b"def total(prices): return sum(prices)\n")}
+    fix = {"shop.py": TreeEntry(b"def total(prices, rounded=False): return sum(prices)\n"), "gone.py": None}
+    added = added_names(before, fix)
+    assert added == {"rounded", "False"}
+    tests = b"""
+def test_old(): total([1])
+class TestNew:
+    @mark("rounded")
+    def test_new(self): pass
+async def test_param(): total([1], **{"rounded": 1})
+"""
+    ids = [
+        "t.py::test_old",
+        "t.py::TestNew::test_new[a]",
+        "t.py::test_param",
+        "t.py::test_gone",
+        "other.py::test_x",
+    ]
+    found = using_tests(added, ids, {"t.py": TreeEntry(tests)})
+    assert found == {"t.py::TestNew::test_new[a]": "rounded", "t.py::test_param": "rounded"}
+    assert using_tests(added, ids, {"t.py": TreeEntry(b"def (")}) == {}
