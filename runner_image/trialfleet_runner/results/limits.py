@@ -30,6 +30,10 @@ class BoundedText:
             self._text.write(text[: self._room])
             self._room -= len(text)
 
+    def __bool__(self) -> bool:
+        """Whether there is any text."""
+        return self._room < MAX_TEXT
+
     def __str__(self) -> str:
         return self._text.getvalue()
 
