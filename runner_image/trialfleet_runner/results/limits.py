@@ -11,6 +11,7 @@ from trialfleet_runner.junit import MAX_BYTES, MAX_CASES, CaseOutcome, JunitCase
 
 MAX_TEXT = 2**16  # characters that are kept of one case's text
 _MAX_JSON_LINE = 2**20
+_MAX_JSON_VALUES = 20 * MAX_CASES
 _LOADED = "collection failure"  # what `JunitCase.at_collection` looks for
 
 
@@ -39,23 +40,17 @@ class BoundedText:
 
 
 class CaseList:
-    """Cases with texts of a bounded length. `add` raises `ResultError` when there are too many."""
+    """Cases whose texts are bounded, each and together. `add` raises `ResultError` when there are too many."""
 
     def __init__(self) -> None:
         self.cases: list[JunitCase] = []
+        self._room = MAX_BYTES
 
     def add(self, unit: str, name: str, outcome: CaseOutcome, text: str = "", message: str = "") -> None:
         check_count(len(self.cases))
-        self.cases.append(
-            JunitCase(
-                encodable(unit),
-                encodable(name),
-                None,
-                outcome,
-                encodable(message[:MAX_TEXT]),
-                encodable(text[:MAX_TEXT]),
-            )
-        )
+        kept = encodable(text[: min(MAX_TEXT, self._room)])
+        self._room -= len(kept)
+        self.cases.append(JunitCase(encodable(unit), encodable(name), None, outcome, message, kept))
 
     def not_loaded(self, unit: str, text: str) -> None:
         """A file or package that could not be compiled or loaded."""
@@ -93,7 +88,10 @@ def json_object(line: str) -> dict[str, object] | None:
 
 
 def decoded_object(text: str | bytes) -> dict[str, object] | None:
-    """The JSON object that the text is; None when it is anything else."""
+    """The JSON object that the text is; None when it is anything else. Raises `ResultError` when its values would
+    take too much memory: empty ones take thirty times the space of their text."""
+    if isinstance(text, bytes) and sum(map(text.count, (b",", b"[", b"{"))) > _MAX_JSON_VALUES:
+        raise ResultError(f"more than {_MAX_JSON_VALUES} values")
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError):
