@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
@@ -147,6 +148,7 @@ class TaskSpec(Frozen):
     status: Status = Status.UNVALIDATED
     fail_to_pass: tuple[str, ...] = ()
     pass_to_pass: tuple[str, ...] = ()
+    committed: date | None = None  # day of the fix, as `trialfleet tasks mine` writes it
 
     @model_validator(mode="after")
     def _complete(self) -> TaskSpec:

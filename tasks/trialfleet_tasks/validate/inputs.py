@@ -50,7 +50,7 @@ def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path
         "method": METHOD,
         "harness": _version(),
         "note": render("test_output_cut"),  # part of the output that is kept
-        "task": task.spec.model_dump(mode="json", exclude={"status", "contexts", "environment"}),
+        "task": task.spec.model_dump(mode="json", exclude={"status", "contexts", "environment", "committed"}),
         "command": task.environment.test_command,
         "pythonpath": task.environment.pythonpath,
         "import_name": task.environment.import_name,

@@ -100,8 +100,9 @@ def test_manifests(name: str, path: str, expected: bool) -> None:
     assert LANGUAGES[name].is_manifest(path) is expected
 
 
-WORDS = """src test tests __tests__ testdata vendor build dist target main java fixtures cart.ts cart.test.ts cart.d.ts
-    cart_test.go cart.go tests.rs lib.rs CartTest.java Cart.kt conftest.py test_a.py a.snap package.json"""
+WORDS = """src test tests __tests__ testdata vendor build dist target main java fixtures cart.ts cart.test.ts
+    cart.d.ts cart_test.go cart.go tests.rs lib.rs CartTest.java Cart.kt conftest.py test_a.py a.snap
+    package.json"""
 PARTS = st.sampled_from(WORDS.split())
 
 
