@@ -47,8 +47,10 @@ _CONFIGURATION = re.compile(
     re.DOTALL,
 )
 _CONFIGURATION_FOLDERS = {".cargo", ".mvn", "buildsrc"}
-_JUNK = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".coverage", ".venv", ".tox"}
-_JUNK |= {"node_modules"}
+_JUNK = {
+    "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".coverage", ".venv", ".tox",
+    "node_modules",
+}  # fmt: skip
 _BUILT = re.compile(  # by Maven and cargo: a source folder may be called target, too
     r"(?:^|/)target/(?:classes|test-classes|surefire-reports|maven-status|maven-archiver|generated-sources"
     r"|generated-test-sources|debug|release|\.rustc_info\.json|CACHEDIR\.TAG)(?:/|$)"

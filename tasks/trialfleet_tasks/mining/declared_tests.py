@@ -69,7 +69,7 @@ class DeclaredTests:
         match self.language:
             case "JavaScript":  # a title may hold what separates it from the titles around it
                 ends = (name, *(name[match.end() :] for match in list(re.finditer(" ", name))[-_WORDS:]))
-                return next(([end] for end in ends if end in self._spans), [])
+                return [end for end in ends if end in self._spans][:1]
             case "Go":  # a method of a suite is reported below the function that runs the suite
                 return name.split("/")[:2]
             case "Rust":  # below the function: the case of a parametrised test
