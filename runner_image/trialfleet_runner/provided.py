@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from trialfleet_runner.python_environment import python_of, site_packages
+from trialfleet_runner.sandbox.interpreter import is_python
 
 # A module or package that hides all others of its name (None), or a namespace package with what lies in it.
 Names: TypeAlias = Mapping[str, "Names | None"]
@@ -56,7 +57,7 @@ class Provided:
 
 def provided(environment: Path) -> Provided:
     """By a built environment's folders; nothing of it is run. Nothing where it is none of Python."""
-    if not python_of(environment).exists():
+    if not is_python(environment):
         return Provided({})
     packages = site_packages(environment)
     library = python_of(environment).resolve().parent.parent / "lib" / packages.parent.name

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import date
 from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
@@ -126,8 +127,10 @@ class ToolEnvironment(Frozen):
         return self
 
 
-def _kind(environment: object) -> str:
-    kind = environment.get("kind") if isinstance(environment, dict) else getattr(environment, "kind", None)
+def _kind(environment: Any) -> str:
+    kind: Any = getattr(environment, "kind", None)
+    if isinstance(environment, dict):
+        kind = cast("dict[str, Any]", environment).get("kind")
     return "python" if kind in (None, "python") else "tools"
 
 
@@ -195,6 +198,7 @@ class TaskSpec(Frozen):
     status: Status = Status.UNVALIDATED
     fail_to_pass: tuple[str, ...] = ()
     pass_to_pass: tuple[str, ...] = ()
+    committed: date | None = None  # day of the fix, as `trialfleet tasks mine` writes it
 
     @model_validator(mode="after")
     def _complete(self) -> TaskSpec:

@@ -22,11 +22,10 @@ from trialfleet_runner.interpreters import executable_by_others
 from trialfleet_runner.package_index import ca_file
 from trialfleet_runner.removal import remove
 from trialfleet_runner.sandbox.choose import choose
-from trialfleet_runner.sandbox.interpreter import base_variables, program_mounts
+from trialfleet_runner.sandbox.interpreter import FURNISHINGS, base_variables, program_mounts
 from trialfleet_runner.sandbox.protocol import Job, Mount, Sandbox, inside, placed
 from trialfleet_runner.trees import unpack, write_changes
 
-FILE = "environment.json"
 KEPT = "kept"
 WORKSPACE = "/workspace"
 HOME = "/home/agent"
@@ -53,7 +52,7 @@ NOTHING = Furnishings(variables={}, links={}, kept=())
 
 def furnishings(environment: Path) -> Furnishings:
     """Of a built environment; a Python environment has none."""
-    file = environment / FILE
+    file = environment / FURNISHINGS
     return Furnishings.model_validate_json(file.read_bytes()) if file.exists() else NOTHING
 
 
@@ -186,17 +185,17 @@ def install(folder: Path, ref: ToolEnvironmentRef, tools: Mapping[str, Path], tr
         for argv in ref.warm:
             build.run(argv, network=False)
         kept = tuple(_kept(place / "workspace", ref.keep, set(given)))
-        for path in kept:
-            target = folder / KEPT / path
+        for made in kept:
+            target = folder / KEPT / made
             target.parent.mkdir(parents=True, exist_ok=True)
-            (place / "workspace" / path).rename(target)
+            (place / "workspace" / made).rename(target)
     for pattern in ref.drop:
         for found in list(folder.glob(pattern)):
             remove(found)
     for cache in ref.links:
         (folder / cache).mkdir(parents=True, exist_ok=True)
     facts = Furnishings(variables=ref.variables, links=ref.links, kept=kept)
-    write_whole(folder / FILE, canonical_json(facts), mode=0o644)
+    write_whole(folder / FURNISHINGS, canonical_json(facts), mode=0o644)
 
 
 def _kept(workspace: Path, names: Sequence[str], given: set[str]) -> Iterator[str]:

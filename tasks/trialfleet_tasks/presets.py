@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, cast
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import ResultFormat
@@ -170,7 +170,7 @@ def _package(tree: Tree) -> dict[str, Any]:
 
 
 def _table(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _rust(_: ToolEnvironment, tree: Tree) -> ToolPreset:

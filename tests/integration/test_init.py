@@ -73,7 +73,7 @@ def test_what_is_found_and_written(monorepo: Made) -> None:
     assert found["ci_test_commands"] == ["pytest -q tests", "npm run test -- --ci"]
     context = [".claude/skills/fix/SKILL.md", ".cursor/rules/a.mdc", "AGENTS.md", "CLAUDE.md"]
     assert (found["context_files"], found["other_instructions"]) == (context, [".windsurfrules"])
-    assert (found["commits"], found["candidates"]) == (1, 1), "the first commit fixes nothing"
+    assert (found["commits"], found["candidates"]) == (1, {"Python": 1}), "the first commit fixes nothing"
     folder = monorepo.folder / "trialfleet"
     assert Path(found["folder"]) == folder, "at the root, wherever it was started"
     assert sorted(found["written"]) == sorted(
@@ -136,6 +136,17 @@ def test_other_repositories(tmp_path: Path) -> None:
     ended = init(made.folder)
     assert "No context file was found" in ended.stdout
     assert "tasks have to be written" in ended.stdout
+    made.write("cart/cart.go", "package cart\n")
+    made.write("cart/cart_test.go", "package cart\n")
+    made.commit("Fix", cart="x = 1\n", tests__test_cart="def test_x(): pass\n")
+    for number in range(2):
+        made.write("web/cart.ts", f"export const cart = {number}\n")
+        made.write("web/cart.test.ts", f"it('is {number}', () => {{}})\n")
+        made.commit(f"Fix {number}")
+    ended = init(made.folder)
+    assert "3 commits" in ended.stdout
+    assert "; 3 change source and tests (JavaScript 2, Python 1)" in ended.stdout, "as many lines as Go: the first"
+    assert "tasks mine --want 30" in ended.stdout
     bare = tmp_path / "bare.git"
     subprocess.run(["git", "clone", "-q", "--bare", made.folder, bare], check=True, capture_output=True)
     assert Path(facts(bare)["folder"]) == bare / "trialfleet"

@@ -123,6 +123,8 @@ def test_every_finding(history: tuple[Made, dict[str, str]], run: Callable[..., 
     assert yaml.safe_load(file.read_text())["repo"]["url"] == "../.."
     assert (task.spec.status, task.spec.fail_to_pass) == (Status.VALIDATED, ("tests/test_kept.py::test_total",))
     assert task.spec.pass_to_pass == ("tests/test_kept.py::test_empty",)
+    assert str(task.spec.committed) == made.git("show", "-s", "--format=%cs", expected["kept"])
+    assert {row["language"] for row in found["findings"]} == {"Python"}
     assert "sum(prices)" not in file.read_text(), "facts alone"
 
     before = file.read_text()
@@ -172,5 +174,6 @@ def test_bad_input_names_the_way_out(tmp_path: Path) -> None:
     assert "does not exist" in said(tmp_path / "gone")
     assert "name a branch or commit" in said(made.folder, "--head", "gone")
     assert "--issues" in said(made.folder, "--prompt", "issue")
+    assert "not one of" in said(made.folder, "--language", "Cobol")
     (tmp_path / "issues.json").write_text("{}3")
     assert "gh issue list" in said(made.folder, "--prompt", "issue", "--issues", tmp_path / "issues.json")

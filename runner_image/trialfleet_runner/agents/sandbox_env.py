@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import AgentSpec, Frozen, Stop
 from trialfleet_runner.agents.protocol import Setup
-from trialfleet_runner.python_environment import python_of
-from trialfleet_runner.sandbox.interpreter import base_variables
+from trialfleet_runner.sandbox.interpreter import base_variables, is_python
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
 from trialfleet_runner.tool_environment import filled, variables_of
 
@@ -35,7 +34,7 @@ def environment(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, str]:
     home, workspace = inside(setup.home, mounts), inside(setup.workspace, mounts)
     prefix = inside(setup.environment, mounts)
     found = base_variables(prefix, home) | {"SHELL": "/bin/bash", "GIT_TERMINAL_PROMPT": "0"}
-    if python_of(setup.environment).exists():
+    if is_python(setup.environment):
         found["VIRTUAL_ENV"] = prefix
     if setup.pythonpath:
         found["PYTHONPATH"] = ":".join(str(PurePosixPath(workspace) / entry) for entry in setup.pythonpath)

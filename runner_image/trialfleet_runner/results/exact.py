@@ -36,5 +36,6 @@ def exact_outcomes(cases: Sequence[JunitCase]) -> dict[str, CaseOutcome]:
     for case in cases:
         if case.name:
             test = f"{case.classname}::{case.name}"
-            found[test] = max(found.get(test, "passed"), case.outcome, key=_ORDER.index)
+            seen = (found.get(test, case.outcome), case.outcome)
+            found[test] = max(seen, key=_ORDER.index)
     return found

@@ -8,6 +8,7 @@ from pathlib import Path
 from trialfleet_runner.sandbox.protocol import Job, Mount, inside
 
 _ALWAYS_VISIBLE = Path("/usr")
+FURNISHINGS = "environment.json"
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -70,15 +71,21 @@ def own_interpreter() -> tuple[str, tuple[Mount, ...]]:
     return str(program), () if _shown(prefix) else (Mount(prefix, str(prefix)),)
 
 
+def is_python(environment: Path) -> bool:
+    """Whether it is a virtual environment: those of other languages say in a file how they are used."""
+    return not (environment / FURNISHINGS).exists()
+
+
 def hook_python(environment: Path, mounts: tuple[Mount, ...]) -> str:
     """The Python that runs hooks, as the agent sees it: the environment's, or ours where that has none."""
-    program = environment / "bin" / "python"
-    return inside(program, mounts) if program.exists() else own_interpreter()[0]
+    if is_python(environment):
+        return f"{inside(environment, mounts)}/bin/python"
+    return own_interpreter()[0]
 
 
 def hook_mounts(environment: Path) -> tuple[Mount, ...]:
     """What `hook_python` needs besides the environment."""
-    return () if (environment / "bin" / "python").exists() else own_interpreter()[1]
+    return () if is_python(environment) else own_interpreter()[1]
 
 
 def site_packages(prefix: Path) -> tuple[Path, ...]:

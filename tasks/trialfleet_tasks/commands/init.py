@@ -111,7 +111,9 @@ def _said(found: RepositorySurvey, folder: Path, written: list[str], kept: list[
     for title, values in rows:
         yield f"{title:<15}{_listed(values)}"
     span = f", {found.first} to {found.last}" if found.first else ""
-    yield f"history        {found.commits} commits{span}; {found.candidates} change Python source and tests"
+    each = ", ".join(f"{name} {number}" for name, number in found.candidates.items())
+    number = f"{sum(found.candidates.values())} change source and tests{each and f' ({each})'}"
+    yield f"history        {found.commits} commits{span}; {number}"
     yield ""
     yield f"wrote          {_listed(tuple(written))} in {plain(str(folder))}"
     if kept:
@@ -124,7 +126,7 @@ def _next_steps(found: RepositorySurvey, folder: Path) -> Iterator[str]:
     if not found.context_files:
         yield f"No context file was found: put the one to test into {folder / 'contexts' / OWN}."
     if not found.candidates:
-        yield "No commit changes Python source and tests, so tasks have to be written: trialfleet validate --help"
+        yield "No commit changes source and tests, so tasks have to be written: trialfleet validate --help"
     else:
         yield "Next:"
         yield "  trialfleet tasks mine --want 30"

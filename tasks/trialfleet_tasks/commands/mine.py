@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -25,9 +25,10 @@ from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.untrusted import plain
 from trialfleet_tasks.commands.init import OWN
 from trialfleet_tasks.mining import yield_table
+from trialfleet_tasks.mining.environments import MinedEnvironments, ToolEnvironments
 from trialfleet_tasks.mining.examine import Miner, PromptSource
 from trialfleet_tasks.mining.history import CandidateRules, open_repository, read_commits
-from trialfleet_tasks.mining.languages import PYTHON
+from trialfleet_tasks.mining.languages import GO, JAVA, JAVASCRIPT, LANGUAGES, PYTHON, RUST
 from trialfleet_tasks.mining.mine import CandidateCommits, MiningLimits, MiningProgress, candidates, run
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
 from trialfleet_tasks.mining.state import MiningState
@@ -57,6 +58,13 @@ def tasks() -> None:
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Commits examined at once.")
 @click.option("--since", metavar="DATE", help="Only commits since then, as git reads dates.")
 @click.option("--until", metavar="DATE", help="Only commits until then.")
+@click.option(
+    "--language",
+    "languages",
+    multiple=True,
+    type=click.Choice(list(LANGUAGES), case_sensitive=False),
+    help="Only commits in that language. Repeatable.  [default: those whose tests this machine can run]",
+)
 @click.option("--head", default="HEAD", show_default=True, metavar="COMMIT", help="The history to read.")
 @click.option("--commits", default=3000, show_default=True, type=click.IntRange(1), help="How far back to read.")
 @click.option("--paths", multiple=True, metavar="PATH", help="Only commits with source below PATH. Repeatable.")
@@ -93,9 +101,11 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
         git_dir, head=given["head"], since=given["since"], until=given["until"], limit=given["commits"]
     )
     rules = CandidateRules(given["source_files"], given["source_lines"], given["paths"], given["grep"])
-    found = candidates(commits, PYTHON, rules, git_dir)
-    miner = _mine(repository, git_dir, folder, given, no_sandbox=no_sandbox)
-    state = MiningState.load(folder / STATE / "findings.jsonl", _setting(given))
+    environments = _chosen(_environments(folder, build=given["build"]), given["languages"])
+    found = candidates(commits, [LANGUAGES[name] for name in environments], rules, git_dir)
+    miner = _mine(repository, git_dir, folder, environments, given, no_sandbox=no_sandbox)
+    languages = {candidate.commit.sha: candidate.language.name for candidate in found.chosen}
+    state = MiningState.load(folder / STATE / "findings.jsonl", _setting(given), languages)
     (folder / STATE).mkdir(parents=True, exist_ok=True)
     (folder / STATE / ".gitignore").write_text("*\n")
     order = [candidate.commit.sha for candidate in found.chosen]
@@ -114,7 +124,42 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     _print(found, state, order, miner, minutes)
 
 
-def _mine(repo: Path, git_dir: Path, folder: Path, given: dict[str, Any], *, no_sandbox: bool) -> Miner:
+def _environments(folder: Path, *, build: bool) -> dict[str, MinedEnvironments]:
+    """Of every language whose tests this machine can run, by the language's name."""
+    tools = {
+        GO.name: ToolEnvironments("go", "go"),
+        JAVASCRIPT.name: ToolEnvironments("node", "node", install_scripts=build),
+        RUST.name: ToolEnvironments("rust", "cargo"),
+        JAVA.name: ToolEnvironments("java", "mvn"),
+    }
+    return {
+        PYTHON.name: PythonEnvironments(folder / LOCKS, build=build),
+        **{name: environments for name, environments in tools.items() if environments.available},
+    }
+
+
+def _chosen(
+    environments: dict[str, MinedEnvironments], languages: tuple[str, ...]
+) -> dict[str, MinedEnvironments]:
+    missing = next((name for name in languages if name not in environments), None)
+    if missing is not None:
+        raise OperatorError(
+            f"tests in {missing} cannot be run on this machine",
+            where="--language",
+            hint=f"choose from {', '.join(environments)}",
+        )
+    return {name: environments[name] for name in languages} if languages else environments
+
+
+def _mine(
+    repo: Path,
+    git_dir: Path,
+    folder: Path,
+    environments: Mapping[str, MinedEnvironments],
+    given: dict[str, Any],
+    *,
+    no_sandbox: bool,
+) -> Miner:
     sandbox = choose()
     if not sandbox.capabilities.maps_paths and not no_sandbox:
         raise OperatorError(
@@ -128,7 +173,7 @@ def _mine(repo: Path, git_dir: Path, folder: Path, given: dict[str, Any], *, no_
         git_dir=git_dir,
         url=os.path.relpath(repo.absolute(), folder) if _holds(repo, folder) else str(repo.absolute()),
         file=folder / NAME,
-        environments=PythonEnvironments(folder / LOCKS, build=given["build"]),
+        environments=environments,
         prompt_source=cast("PromptSource", given["prompt_source"]),
         issues=_issues(given["issues"], given["prompt_source"]),
         logs=folder / STATE / "logs",

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
 
 from trialfleet_runner.junit import function_id
 from trialfleet_runner.trees import Tree, TreeEntry
+from trialfleet_tasks.mining.declared_tests import DeclaredTests
+from trialfleet_tasks.mining.languages import PYTHON, MinedLanguage
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 
@@ -28,19 +32,103 @@ def names(files: Iterable[bytes]) -> set[str]:
     return {name for data in files for name in _NAME.findall(data.decode(errors="replace"))}
 
 
-def using_tests(added: frozenset[str], tests: Iterable[str], tree: Tree) -> dict[str, str]:
-    """Test id -> the first name among `added` in the test's function, strings included: a test may patch or get
-    something by its name. Ids are pytest's; a test whose function is not found is left out."""
+def using_tests(
+    added: frozenset[str],
+    tests: Iterable[str],
+    *,
+    before: Tree,
+    fixed: Tree,
+    language: MinedLanguage = PYTHON,
+    files: Sequence[str] = (),
+) -> dict[str, str]:
+    """Test id -> the first name among `added` in the test's own text, strings included: a test may patch or get
+    something by its name. `files`: the test files that the fix changes.
+
+    Of a Python test whose function is not found nothing is known, and it is left out. For a test of another
+    language that is not found, all lines count that the fix adds to its file.
+    """
+    find = _python_text(fixed) if language is PYTHON else _TestTexts(before, fixed, language, files).of
+    used = {test: added & set(_NAME.findall(find(test))) for test in tests}
+    return {test: min(names) for test, names in used.items() if names}
+
+
+def _python_text(tree: Tree) -> Callable[[str], str]:
+    """The text of a test's function by pytest's id."""
     functions: dict[str, dict[str, str]] = {}
-    found: dict[str, str] = {}
-    for test in tests:
+
+    def find(test: str) -> str:
         path, _, name = function_id(test).partition("::")
         if path not in functions:
             functions[path] = _functions(tree[path].data) if path in tree else {}
-        used = added & set(_NAME.findall(functions[path].get(name, "")))
-        if used:
-            found[test] = min(used)
-    return found
+        return functions[path].get(name, "")
+
+    return find
+
+
+@dataclass(frozen=True)
+class _TestTexts:
+    """Texts of tests with ids `UNIT::NAME`, which are searched in the files that may be the unit's."""
+
+    before: Tree
+    fixed: Tree
+    language: MinedLanguage
+    files: Sequence[str]
+    _units: dict[str, tuple[list[DeclaredTests], str]] = field(
+        default_factory=dict[str, "tuple[list[DeclaredTests], str]"]
+    )
+
+    def of(self, test: str) -> str:
+        unit, _, name = test.partition("::")
+        if unit not in self._units:
+            self._units[unit] = self._unit(unit)
+        declared, added = self._units[unit]
+        return next((text for file in declared if (text := file.find(name)) is not None), added)
+
+    def _unit(self, unit: str) -> tuple[list[DeclaredTests], str]:
+        """Its files, the changed ones first, and what the fix adds to the changed ones."""
+        changed = self._fitting(unit, self.files) or [path for path in self.files if path in self.fixed]
+        code = (path for path in self.fixed if path.endswith(self.language.suffixes) and path not in self.files)
+        read = [
+            DeclaredTests(_text(self.fixed, path), self.language.name)
+            for path in (*changed, *self._fitting(unit, code))
+        ]
+        return read, "\n".join(line for path in changed for line in self._added_lines(path))
+
+    def _fitting(self, unit: str, paths: Iterable[str]) -> list[str]:
+        ranked = [(rank, path) for path in paths if path in self.fixed and (rank := _rank(unit, path))]
+        best = max((rank for rank, _ in ranked), default=0)
+        return [path for rank, path in ranked if rank == best]
+
+    def _added_lines(self, path: str) -> list[str]:
+        known = set(_text(self.before, path).splitlines()) if path in self.before else set[str]()
+        return [line for line in _text(self.fixed, path).splitlines() if line not in known]
+
+
+def _rank(unit: str, path: str) -> int:
+    """How well a file fits a unit, which is a path, a Go package or a class; 0: not at all.
+
+    >>> _rank("src/a.test.ts", "src/a.test.ts") > 0, _rank("src/a.test.ts", "web/src/b.test.ts")
+    (True, 0)
+    >>> _rank("example.com/m/cart", "cart/cart_test.go") > _rank("example.com/m/cart", "main_test.go") > 0
+    True
+    >>> _rank("org.x.ATest", "src/test/java/org/x/ATest.java") > _rank("org.x.ATest", "b/ATest.java") > 0
+    True
+    """
+    folder, _, name = path.rpartition("/")
+    if unit == path or unit.endswith("/" + path) or path.endswith("/" + unit):
+        return len(path)
+    if name.endswith(".go"):
+        return 1 + len(folder) if ("/" + unit).endswith("/" + folder) or not folder else 0
+    if name.endswith((".java", ".kt")):
+        parts = unit.partition("$")[0].split(".")
+        whole = (folder.split("/") if folder else []) + [name.rpartition(".")[0]]
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(reversed(parts), reversed(whole), strict=False))
+        return sum(1 for _ in same)
+    return 0
+
+
+def _text(tree: Tree, path: str) -> str:
+    return tree[path].data.decode(errors="replace")
 
 
 def _functions(source: bytes) -> dict[str, str]:

@@ -17,9 +17,10 @@ from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.task import AnchorPath, Environment, GitSource, Repo, Status, TaskSpec
 from trialfleet_runner.trees import MAX_BYTES, Tree, TreeEntry
 from trialfleet_tasks.mining.added_names import added_names, using_tests
+from trialfleet_tasks.mining.environments import MinedEnvironments
 from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason, reason_of
 from trialfleet_tasks.mining.history import CandidateCommit
-from trialfleet_tasks.mining.python_environment import PythonEnvironments, is_metadata
+from trialfleet_tasks.mining.languages import MinedLanguage
 from trialfleet_tasks.settings import plain_url
 from trialfleet_tasks.sources.materialise import materialise
 from trialfleet_tasks.taskfile import LoadedTask
@@ -35,13 +36,13 @@ TELLING_CHARS = 24  # a line of the fix this long does not stand in a message by
 
 @dataclass(frozen=True)
 class Miner:
-    """One repository that is mined. `file`: the task file to be, which paths are relative to. `issues`: text by
-    number. `logs`: where outputs go. Threads may share it."""
+    """One repository that is mined. `file`: the task file to be, which paths are relative to. `environments`: by
+    the language's name. `issues`: text by number. `logs`: where outputs go. Threads may share it."""
 
     git_dir: Path
     url: str
     file: Path
-    environments: PythonEnvironments
+    environments: Mapping[str, MinedEnvironments]
     prompt_source: PromptSource
     issues: Mapping[int, str]
     logs: Path
@@ -69,8 +70,8 @@ class Miner:
     ) -> tuple[MiningFinding, TaskSpec | None]:
         commit = candidate.commit
         try:
-            environment = self.environments.of(
-                self._metadata(commit.parent), commit.committed, self._version(commit.sha)
+            environment = self.environments[candidate.language.name].of(
+                self._metadata(commit.parent, candidate.language), commit.committed, self._version(commit.sha)
             )
         except OperatorError as error:
             return self._rejected(
@@ -94,7 +95,14 @@ class Miner:
         say("reading the tests")
         trees = materialise(task, cache=self.cache, mirrors=self.mirrors)
         found = variants(task, trees)
-        telling = using_tests(added_names(trees.pre_fix, found.fix), validation.fail_to_pass, trees.fixed)
+        telling = using_tests(
+            added_names(trees.pre_fix, found.fix),
+            validation.fail_to_pass,
+            before=trees.pre_fix,
+            fixed=trees.fixed,
+            language=candidate.language,
+            files=candidate.tests,
+        )
         fails = tuple(test for test in validation.fail_to_pass if test not in telling)
         if not fails:
             test, name = next(iter(telling.items()))
@@ -103,7 +111,8 @@ class Miner:
             ), None
         anchor = task.spec.anchor
         if validation.anchor is None:
-            anchor = AnchorPath(path=found.targets[0].rpartition("/")[0] or found.targets[0])
+            target = next(filter(candidate.language.is_source, found.targets), found.targets[0])
+            anchor = AnchorPath(path=target.rpartition("/")[0] or target)
         facts = {"fail_to_pass": fails, "pass_to_pass": validation.pass_to_pass, "status": Status.VALIDATED}
         spec = task.spec.model_copy(update={**facts, "anchor": anchor})
         final = replace(task, spec=spec)
@@ -114,7 +123,12 @@ class Miner:
         else:
             key = prepare_inputs(final, cache=self.cache, mirrors=self.mirrors, sandbox=self.sandbox).digest
             save(validation.model_copy(update={"digest": key}), cache=self.cache)
-        finding = MiningFinding(commit=candidate.commit.sha, outcome="kept", environment=_environment(validation))
+        finding = MiningFinding(
+            commit=candidate.commit.sha,
+            language=candidate.language.name,
+            outcome="kept",
+            environment=_environment(validation),
+        )
         return finding, spec
 
     def _validate(self, task: LoadedTask, say: Callable[[str], None]) -> Validation:
@@ -162,6 +176,7 @@ class Miner:
             prompt_source=self.prompt_source,
             issue=text if self.prompt_source == "issue" else None,
             environment=environment,
+            committed=commit.committed.date(),
         )
         return LoadedTask(spec, Repo(url=self.url), source, environment, {}, self.file, 0)
 
@@ -182,7 +197,7 @@ class Miner:
         listed = git(("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit), git_dir=self.git_dir)
         return frozenset(paths) & frozenset(listed.decode("utf-8", "surrogateescape").split("\0"))
 
-    def _metadata(self, commit: str) -> Tree:
+    def _metadata(self, commit: str, language: MinedLanguage) -> Tree:
         """All paths of the commit; content of those files only that describe the project."""
         try:
             listing = git(("ls-tree", "-r", "-z", "--full-tree", commit), git_dir=self.git_dir)
@@ -192,9 +207,8 @@ class Miner:
                 mode, kind, blob = facts.split(b" ")
                 if kind == b"blob" and mode != b"120000":
                     blobs[name.decode("utf-8", "surrogateescape")] = blob
-            content = read_blobs(
-                self.git_dir, {b for path, b in blobs.items() if is_metadata(path)}, limit=MAX_BYTES
-            )
+            manifests = {blob for path, blob in blobs.items() if language.is_manifest(path)}
+            content = read_blobs(self.git_dir, manifests, limit=MAX_BYTES)
         except GitError as error:
             raise OperatorError(f"commit {commit[:12]} cannot be read: {error}", hint="use a full clone") from None
         return {path: TreeEntry(content.get(blob, b"")) for path, blob in blobs.items()}
@@ -228,7 +242,8 @@ class Miner:
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(f"{sha}\n{reason.value}: {detail}\n\n{output}", errors="replace")
         short = detail.strip().replace("\n", " ")[:300]
-        return MiningFinding(commit=sha, outcome=reason, detail=short, hint=hint, log=log.name)
+        language = candidate.language.name
+        return MiningFinding(commit=sha, language=language, outcome=reason, detail=short, hint=hint, log=log.name)
 
 
 def task_id(candidate: CandidateCommit) -> str:

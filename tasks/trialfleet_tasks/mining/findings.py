@@ -65,9 +65,11 @@ MEANING: Mapping[RejectionReason, str] = {
 
 
 class MiningFinding(Frozen):
-    """One examined commit. `log`: file with the output that shows why, relative to the folder of the state."""
+    """One examined commit. `language`: of the candidate; None where it is none. `log`: file with the output that
+    shows why, relative to the folder of the state."""
 
     commit: str
+    language: str | None = None
     outcome: Literal["kept"] | RejectionReason
     detail: str = ""
     hint: str | None = None

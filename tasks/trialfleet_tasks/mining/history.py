@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.git import GitError, git
 from trialfleet_tasks.mining.findings import RejectionReason
-from trialfleet_tasks.mining.languages import MinedLanguage, is_foreign
+from trialfleet_tasks.mining.languages import MinedLanguage
 
 _HEAD = "\x01"  # no row of numbers begins with it
 _REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,40})", re.MULTILINE)
@@ -53,9 +53,11 @@ class CandidateRules:
 
 @dataclass(frozen=True)
 class CandidateCommit:
-    """A commit that changes source and tests. `support`: further files of the tests, such as data."""
+    """A commit that changes source and tests of one language. `support`: further files of the tests, such as
+    data."""
 
     commit: HistoryCommit
+    language: MinedLanguage
     source: tuple[str, ...]
     tests: tuple[str, ...]
     support: tuple[str, ...]
@@ -64,9 +66,10 @@ class CandidateCommit:
     def area(self) -> str:
         """The folder of its first source file, at most three levels deep.
 
+        >>> from trialfleet_tasks.mining.languages import PYTHON
         >>> change = FileChange("src/shop/cart/total.py", 3)
         >>> commit = HistoryCommit("a", "b", datetime(2025, 1, 1), "", (change,))
-        >>> CandidateCommit(commit, (change.path,), (), ()).area
+        >>> CandidateCommit(commit, PYTHON, (change.path,), (), ()).area
         'src/shop/cart'
         """
         return "/".join(PurePosixPath(self.source[0]).parts[:-1][:3]) or "."
@@ -145,31 +148,55 @@ def _commits(rows: Iterable[str], texts: Mapping[str, str]) -> Iterator[HistoryC
             yield HistoryCommit(sha, parent, at, texts.get(sha, "").strip(), tuple(changes))
 
 
+@dataclass(frozen=True)
+class _LanguageChanges:
+    """What a commit changes of one language."""
+
+    language: MinedLanguage
+    source: tuple[FileChange, ...]
+    tests: tuple[str, ...]
+
+    @property
+    def lines(self) -> int:
+        return sum(change.lines for change in self.source)
+
+
 def judge(
-    commit: HistoryCommit, language: MinedLanguage, rules: CandidateRules
+    commit: HistoryCommit, languages: Iterable[MinedLanguage], rules: CandidateRules
 ) -> CandidateCommit | RejectionReason:
-    """The candidate that the commit is, or why it is none. Pure: by names and numbers of lines."""
-    source = [change for change in commit.changes if language.is_source(change.path)]
-    tests = [change.path for change in commit.changes if language.is_test(change.path)]
-    if not source:
+    """The candidate that the commit is, or why it is none. Pure: by names and numbers of lines. If it changes
+    source and tests of several languages, the one with the most changed lines of source counts."""
+    changes = [found for one in languages if (found := _changes(commit, one)).source]
+    if not changes:
         return RejectionReason.NO_SOURCE
-    if not tests:
+    tested = [found for found in changes if found.tests]
+    if not tested:
         return RejectionReason.NO_TESTS
     if any("\ufffd" in path or not path.isprintable() for path in (c.path for c in commit.changes)):
         return RejectionReason.UNUSUAL_PATHS
-    if len(source) > rules.source_files or sum(change.lines for change in source) > rules.source_lines:
+    chosen = max(tested, key=lambda found: found.lines)
+    if len(chosen.source) > rules.source_files or chosen.lines > rules.source_lines:
         return RejectionReason.TOO_LARGE
-    if rules.paths and not any(_below(change.path, rules.paths) for change in source):
+    if rules.paths and not any(_below(change.path, rules.paths) for change in chosen.source):
         return RejectionReason.OTHER_PATHS
     if rules.grep and not re.search(rules.grep, commit.message, re.IGNORECASE):
         return RejectionReason.OTHER_MESSAGE
-    support = [
-        c.path
-        for c in commit.changes
-        if language.belongs_to_tests(c.path) and c.path not in tests and not is_foreign(c.path)
-    ]
-    largest = sorted(source, key=lambda change: -change.lines)
-    return CandidateCommit(commit, tuple(c.path for c in largest), tuple(tests), tuple(support))
+    largest = sorted(chosen.source, key=lambda change: -change.lines)
+    support = _support(commit, chosen.language, chosen.tests)
+    return CandidateCommit(commit, chosen.language, tuple(c.path for c in largest), chosen.tests, support)
+
+
+def _changes(commit: HistoryCommit, language: MinedLanguage) -> _LanguageChanges:
+    source = tuple(change for change in commit.changes if language.is_source(change.path))
+    return _LanguageChanges(language, source, language.tests_among(change.path for change in commit.changes))
+
+
+def _support(commit: HistoryCommit, language: MinedLanguage, tests: tuple[str, ...]) -> tuple[str, ...]:
+    """Files that only tests use and that are no modules of tests themselves."""
+    paths = (change.path for change in commit.changes)
+    return tuple(
+        p for p in paths if language.belongs_to_tests(p) and p not in tests and not language.is_foreign(p)
+    )
 
 
 def _below(path: str, folders: Iterable[str]) -> bool:

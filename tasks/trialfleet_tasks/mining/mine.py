@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ class CandidateCommits:
 
 
 def candidates(
-    commits: Sequence[HistoryCommit], language: MinedLanguage, rules: CandidateRules, git_dir: Path
+    commits: Sequence[HistoryCommit], languages: Collection[MinedLanguage], rules: CandidateRules, git_dir: Path
 ) -> CandidateCommits:
     """By names and numbers of lines, without those that were undone or stand twice in the history."""
     gone = undone(commits)
     found: list[CandidateCommit] = []
     rejected: list[MiningFinding] = []
     for commit in commits:
-        judged = RejectionReason.UNDONE if commit.sha in gone else judge(commit, language, rules)
+        judged = RejectionReason.UNDONE if commit.sha in gone else judge(commit, languages, rules)
         if isinstance(judged, RejectionReason):
             rejected.append(MiningFinding(commit=commit.sha, outcome=judged))
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,16 +34,20 @@ class MiningState:
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
-    def load(cls, path: Path, setting: str) -> MiningState:
-        """The findings of this setting and method; a line that was cut off is left out."""
+    def load(cls, path: Path, setting: str, languages: Mapping[str, str]) -> MiningState:
+        """The findings of this setting and method; a line that was cut off is left out. `languages`: of the
+        candidates, by commit; a finding of such a commit in another language is left out as well."""
         state = cls(path, setting)
         for line in path.read_bytes().splitlines() if path.exists() else ():
             try:
                 examined = ExaminedCommit.model_validate_json(line)
             except ValueError:
                 continue
-            if (examined.method, examined.setting) == (METHOD, setting):
-                state._found[examined.finding.commit] = examined
+            commit, language = examined.finding.commit, examined.finding.language or "Python"
+            if (examined.method, examined.setting) == (METHOD, setting) and (
+                languages.get(commit, language) == language
+            ):
+                state._found[commit] = examined
         return state
 
     def add(self, finding: MiningFinding, task: TaskSpec | None) -> None:

@@ -19,7 +19,7 @@ from trialfleet_runner.context_files import is_context_file, leftovers
 from trialfleet_runner.trees import EntryKind, Tree, TreeEntry
 from trialfleet_runner.untrusted import json_object, mapping
 from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, judge, read_commits
-from trialfleet_tasks.mining.languages import PYTHON, is_foreign
+from trialfleet_tasks.mining.languages import LANGUAGES, is_foreign
 from trialfleet_tasks.sources.git import read_tree
 
 _LANGUAGES = {
@@ -43,8 +43,8 @@ MANY = 200  # of anything that is listed
 
 
 class RepositorySurvey(Frozen):
-    """`languages`: files by language, most first. `candidates`: commits that mining would examine. `first`,
-    `last`: dates of the oldest and the newest commit that was read."""
+    """`languages`: files by language, most first. `candidates`: commits that mining would examine, by language,
+    most first. `first`, `last`: dates of the oldest and the newest commit that was read."""
 
     commit: str
     files: int
@@ -56,7 +56,7 @@ class RepositorySurvey(Frozen):
     context_files: tuple[str, ...]
     other_instructions: tuple[str, ...]
     commits: int
-    candidates: int
+    candidates: dict[str, int]
     first: date | None
     last: date | None
 
@@ -68,7 +68,8 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
     """
     tree = read_tree(git_dir, commit, where=str(git_dir))
     history = read_commits(git_dir, head=commit, limit=commits)
-    found = [judge(each, PYTHON, CandidateRules()) for each in history]
+    judged = [judge(each, LANGUAGES.values(), CandidateRules()) for each in history]
+    candidates = Counter(found.language.name for found in judged if isinstance(found, CandidateCommit))
     dates = sorted(each.committed.date() for each in history)
     context = context_files(tree)
     languages = Counter(
@@ -87,7 +88,7 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
         context_files=tuple(sorted(context))[:MANY],
         other_instructions=tuple(path for path in leftovers(tree) if path not in context)[:MANY],
         commits=len(history),
-        candidates=sum(isinstance(each, CandidateCommit) for each in found),
+        candidates=dict(candidates.most_common()),
         first=dates[0] if dates else None,
         last=dates[-1] if dates else None,
     )

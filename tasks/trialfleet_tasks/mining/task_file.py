@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from trialfleet_runner.task import Environment, GitSource, TaskSpec
+from trialfleet_tasks.mining.languages import PYTHON, language_of
 
 _HEAD = """\
 # Tasks mined from the history of the repository by `trialfleet tasks mine`, which rewrites this file.
@@ -21,11 +22,23 @@ def task_file(url: str, tasks: Sequence[TaskSpec], contexts: Mapping[str, str]) 
     the repository's, and the others name their own."""
     environments = [_environment(task.environment) for task in tasks if task.environment]
     common = _most_common(environments)
-    repo: dict[str, Any] = {"url": url, "environment": common}
+    repo: dict[str, Any] = {"url": url, **_language(tasks, common), "environment": common}
     if contexts:
         repo["contexts"] = dict(contexts)
     rows = [_row(task, common) for task in tasks]
     return _HEAD + yaml.safe_dump({"repo": repo, "tasks": rows}, sort_keys=False, allow_unicode=True, width=115)
+
+
+def _language(tasks: Sequence[TaskSpec], environment: Mapping[str, Any]) -> dict[str, str]:
+    """Language and test framework of most tasks, as prompts of placebo conditions name them; nothing for Python,
+    which is the default."""
+    languages = [found for task in tasks if task.test_file and (found := language_of(task.test_file))]
+    language = Counter(languages).most_common(1)[0][0] if languages else PYTHON
+    if language is PYTHON:
+        return {}
+    words = " ".join(map(str, environment.get("test_command") or ()))
+    named = (runner for runner in ("vitest", "jest", "mocha") if runner in words)
+    return {"language": language.name, "test_framework": next(named, language.test_framework)}
 
 
 def _most_common(environments: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path
         "method": METHOD,
         "harness": _version(),
         "note": render("test_output_cut"),  # part of the output that is kept
-        "task": task.spec.model_dump(mode="json", exclude={"status", "contexts", "environment"}),
+        "task": task.spec.model_dump(mode="json", exclude={"status", "contexts", "environment", "committed"}),
         "command": environment.test_command,
         "results": environment.results,
         "env": dict(environment.env),

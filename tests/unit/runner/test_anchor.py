@@ -118,6 +118,24 @@ def test_is_test_path() -> None:
     assert not any(map(is_test_path, others))
 
 
+def test_is_test_path_in_other_languages() -> None:
+    tests = """
+        cart/cart_test.go cart/testdata/a.json
+        src/a.test.ts src/a.spec.tsx src/a.test.mjs src/a.test-d.ts src/__tests__/a.ts src/__snapshots__/a.ts.snap
+        src/__mocks__/fs.js src/__fixtures__/a.json test/helper.ts src/a.snap
+        tests/cart.rs src/cart/tests.rs src/cart/test.rs src/cart_test.rs src/cart_tests.rs src/cart/tests/total.rs
+        src/test/java/org/x/CartTest.java core/src/test/resources/a.xml src/integrationTest/kotlin/A.kt
+        src/testFixtures/java/Carts.java
+    """
+    others = """
+        cart/cart.go cart/test.go cart/contest.go src/a.ts src/latest.ts src/a.tests.ts src/test.ts src/spec.ts
+        src/cart.rs src/attests.rs src/testing.rs src/abTest/index.ts
+        src/main/java/org/x/CartTest.java mytestdata/a.json
+    """
+    assert [path for path in tests.split() if not is_test_path(path)] == []
+    assert [path for path in others.split() if is_test_path(path)] == []
+
+
 OUTPUT = """\
     def test_total():
 >       assert total([1]) == 2

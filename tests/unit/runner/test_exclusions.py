@@ -23,6 +23,24 @@ GIVEN = Exclusions(
     travelling=["lib/plugins/test/files.py"],
 )
 
+OTHER_HARNESSES = """
+    cart/cart_test.go web/src/a.spec.ts web/src/__tests__/a.ts core/src/test/java/ATest.java cart/testdata/a
+    package.json web/package.json Package.JSON package-lock.json pnpm-lock.yaml pnpm-workspace.yaml yarn.lock
+    .npmrc .yarnrc.yml bunfig.toml tsconfig.json tsconfig.build.json vitest.config.ts vitest.config.unit.mts
+    vite.config.js vitest.workspace.ts jest.config.js jest.setup.ts .mocharc.yml .mocharc babel.config.cjs
+    karma.conf.js karma.config.js Cargo.toml crates/a/Cargo.toml Cargo.lock build.rs crates/a/build.rs
+    rust-toolchain rust-toolchain.toml .cargo/config.toml go.mod go.sum go.work pom.xml core/pom.xml
+    build.gradle build.gradle.kts settings.gradle.kts gradle.properties .mvn/maven.config .mvn/wrapper/x.jar
+    buildSrc/A.kt node_modules/a/index.js web/node_modules/a.js target/classes/A.class
+    core/target/surefire-reports/a.xml target/debug/a target/release/a target/.rustc_info.json
+    target/CACHEDIR.TAG
+"""
+OTHER_SOURCE = """
+    src/cart.go web/src/a.ts web/src/vite.ts web/src/jest.ts src/build.rs src/commands/build.rs src/target/a.rs
+    src/main/java/org/x/target/Cart.java web/tsconfig.md data/packages.json src/package.ts go.md target/cart.py
+    src/gradle.ts
+"""
+
 
 @pytest.mark.parametrize(
     "path",
@@ -61,6 +79,7 @@ GIVEN = Exclusions(
         "src/pkg/__pycache__/a.cpython-311.pyc",
         "src/pkg/b.so",
         "hook.pth",
+        *OTHER_HARNESSES.split(),
     ],
 )
 def test_stays_behind(path: str) -> None:
@@ -78,6 +97,7 @@ def test_stays_behind(path: str) -> None:
         "src/pkg/contest.py",
         "src/pkg/native.so",
         "docs/index.rst",
+        *OTHER_SOURCE.split(),
     ],
 )
 def test_travels(path: str) -> None:

@@ -158,9 +158,9 @@ def test_an_unexpected_error_in_a_test_of_vitest_is_a_failed_test() -> None:
 
 NODE = r"""
 {"file":"/w/a.mjs","name":"sum > adds","outcome":"passed","suite":false,"hook":false,"whole":false,"text":""}
-{"file":"/w/a.mjs","name":"sum > fails","outcome":"failed","suite":false,"hook":false,"whole":false,"text":"1 !== 2"}
+{"file":"/w/a.mjs","name":"sum > fails","outcome":"failed","suite":false,"hook":false,"whole":false,"text":"1!==2"}
 {"file":"/w/a.mjs","name":"sum > hook","outcome":"failed","suite":true,"hook":true,"whole":false,"text":"set-up"}
-{"file":"/w/a.mjs","name":"sum","outcome":"failed","suite":true,"hook":false,"whole":false,"text":"1 subtest failed"}
+{"file":"/w/a.mjs","name":"sum","outcome":"failed","suite":true,"hook":false,"whole":false,"text":"1 failed"}
 {"file":"/w/b.mjs","name":"b.mjs","outcome":"failed","suite":false,"hook":false,"whole":true,"text":"ERR_MODULE_NOT_FOUND"}
 {"file":"/w/e.mjs","name":"e.mjs","outcome":"passed","suite":false,"hook":false,"whole":true,"text":""}
 {"file":"/w/f.mjs","name":"t","outcome":"passed","suite":false,"hook":false,"whole":false,"text":""}

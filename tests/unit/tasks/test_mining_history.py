@@ -58,12 +58,12 @@ FIX = (("src/shop/cart.py", 3), ("tests/test_cart.py", 9))
 def test_a_commit_that_is_no_candidate(
     changes: tuple[tuple[str, int], ...], rules: CandidateRules, expected: RejectionReason
 ) -> None:
-    assert judge(commit(*changes), PYTHON, rules) is expected
+    assert judge(commit(*changes), [PYTHON], rules) is expected
 
 
 def test_a_candidate_knows_what_its_tests_use() -> None:
     changes = (*FIX, ("tests/data/cart.json", 10**6), ("tests/conftest.py", 2), ("src/shop/total.py", 50))
-    found = judge(commit(*changes), PYTHON, CandidateRules(paths=("src/shop",), grep="FIX"))
+    found = judge(commit(*changes), [PYTHON], CandidateRules(paths=("src/shop",), grep="FIX"))
     assert isinstance(found, CandidateCommit)
     assert found.source == ("src/shop/total.py", "src/shop/cart.py"), "the one that changed most comes first"
     assert found.tests == ("tests/test_cart.py",)
@@ -76,7 +76,7 @@ def test_every_reason_has_a_meaning() -> None:
 
 def test_areas_take_turns() -> None:
     def one(number: int, path: str) -> CandidateCommit:
-        return CandidateCommit(commit(sha=f"{number:040}"), (path,), ("tests/test_a.py",), ())
+        return CandidateCommit(commit(sha=f"{number:040}"), PYTHON, (path,), ("tests/test_a.py",), ())
 
     given = [
         one(1, "shop/cart/a.py"),
@@ -114,7 +114,7 @@ def test_a_real_history(tmp_path: Path) -> None:
     by_sha = {each.sha: each for each in commits}
     assert by_sha.keys() == {odd, fix, picked}, "neither the merge nor the first commit"
     assert {c.path for c in by_sha[fix].changes} == {"shop/cart.py", "tests/test_cart.py"}
-    found = candidates(commits, PYTHON, CandidateRules(), git_dir)
+    found = candidates(commits, [PYTHON], CandidateRules(), git_dir)
     assert [c.commit.sha for c in found.chosen] in ([fix], [picked])
     assert {f.outcome for f in found.rejected} == {RejectionReason.DUPLICATE, RejectionReason.NO_TESTS}
     assert "several lines" in by_sha[odd].message

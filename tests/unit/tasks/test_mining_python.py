@@ -132,6 +132,6 @@ async def test_param(): total([1], **{"rounded": 1})
         "t.py::test_gone",
         "other.py::test_x",
     ]
-    found = using_tests(added, ids, {"t.py": TreeEntry(tests)})
+    found = using_tests(added, ids, before={}, fixed={"t.py": TreeEntry(tests)})
     assert found == {"t.py::TestNew::test_new[a]": "rounded", "t.py::test_param": "rounded"}
-    assert using_tests(added, ids, {"t.py": TreeEntry(b"def (")}) == {}
+    assert using_tests(added, ids, before={}, fixed={"t.py": TreeEntry(b"def (")}) == {}

@@ -1,0 +1,50 @@
+"""What mining asks of a language: the environment in which a commit's tests run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.task import Environment, ToolEnvironment
+from trialfleet_runner.tool_environment import find_tool
+from trialfleet_runner.trees import Tree
+from trialfleet_tasks.presets import preset
+
+
+class MinedEnvironments(Protocol):
+    """Environments of one repository's commits in one language. Threads may share it."""
+
+    def of(self, tree: Tree, committed: datetime, version: str) -> Environment:
+        """The environment for a tree of that time. Raises `OperatorError` if there is none.
+
+        `tree`: all paths, with the content of those for which the language's `is_manifest` holds; the others are
+        empty. `version`: of the newest tag before the commit, "0.0.0" if there is none."""
+        ...
+
+
+@dataclass(frozen=True)
+class ToolEnvironments:
+    """Of a language whose kind of environment follows from the repository's own files. `program`: without it the
+    machine cannot run the tests. `install_scripts`: packages may run scripts of theirs."""
+
+    kind: Literal["node", "go", "rust", "java"]
+    program: str
+    install_scripts: bool = False
+
+    @property
+    def available(self) -> bool:
+        """Whether this machine has the program."""
+        try:
+            find_tool(self.program)
+        except OperatorError:
+            return False
+        return True
+
+    def of(self, tree: Tree, committed: datetime, version: str) -> Environment:
+        """Every commit of the repository has the same; what is fetched for it depends on its tree."""
+        environment = ToolEnvironment(kind=self.kind, install_scripts=self.install_scripts)
+        for name in preset(environment, tree).tools:
+            find_tool(name)
+        return environment
