@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import Literal
 
+from trialfleet_runner.results.limits import as_object
+
 ResultFormat = Literal["pytest", "junit", "go", "libtest", "jest", "mocha", "vitest", "node", "surefire"]
 
 Read = Callable[[str], bytes | None]  # the content of a file of the repository, None when there is no such file
@@ -86,10 +88,10 @@ def _package_name(manifest: bytes | None) -> str | None:
     if manifest is None or len(manifest) > _MAX_MANIFEST:
         return None
     try:
-        package: object = tomllib.loads(manifest.decode("utf-8", "replace")).get("package")
+        content: dict[str, object] = tomllib.loads(manifest.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
-    name: object = package.get("name") if isinstance(package, dict) else None
+    name = (as_object(content.get("package")) or {}).get("name")
     return name if isinstance(name, str) and _CRATE.fullmatch(name) else None
 
 
