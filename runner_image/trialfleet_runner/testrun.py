@@ -281,7 +281,7 @@ def run_tests(
     unreadable: str | None = None
     cases: tuple[junit.JunitCase, ...] | None = None
     try:
-        files = RunFiles(home / REPORT, record / "stdout", workspace, seen[workspace], output)
+        files = RunFiles(home / REPORT, record, workspace, seen[workspace], output)
         found = read_results(suite.results, files)
         cases, output = found.cases, output if found.output is None else found.output
     except ResultError as error:

@@ -100,7 +100,10 @@ _NODE_TESTS: Mapping[str, tuple[ResultFormat, tuple[str, ...]]] = {
             "{tests}",
         ),
     ),
-    "jest": ("jest", ("node_modules/.bin/jest", "--ci", "--json", "--outputFile={junit}", "{tests}")),
+    "jest": (
+        "jest",
+        ("node_modules/.bin/jest", "--ci", "--json", "--outputFile={junit}", "--runTestsByPath", "{tests}"),
+    ),
     "mocha": (
         "mocha",
         ("node_modules/.bin/mocha", "--reporter", "json", "--reporter-option", "output={junit}", "{tests}"),
@@ -195,6 +198,7 @@ def _rust(_: ToolEnvironment, tree: Tree) -> ToolPreset:
             "CARGO_TARGET_DIR": "{home}/target",
             "CARGO_NET_OFFLINE": "true",
             "CARGO_TERM_COLOR": "never",
+            "CARGO_TERM_QUIET": "false",
             "CARGO_INCREMENTAL": "0",
             "CARGO_PROFILE_DEV_DEBUG": "0",
         },

@@ -36,6 +36,9 @@ def exact_outcomes(cases: Sequence[JunitCase]) -> dict[str, CaseOutcome]:
     for case in cases:
         if case.name:
             test = f"{case.classname}::{case.name}"
-            seen = (found.get(test, case.outcome), case.outcome)
-            found[test] = max(seen, key=_ORDER.index)
+            found[test] = _worse(found.get(test, "passed"), case.outcome)
     return found
+
+
+def _worse(one: CaseOutcome, other: CaseOutcome) -> CaseOutcome:
+    return one if _ORDER.index(one) >= _ORDER.index(other) else other

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePosixPath
 
 from trialfleet_ledger.records import ResultFormat
-from trialfleet_runner.results.limits import as_object, as_text
+from trialfleet_runner.results.limits import as_object
 
 Read = Callable[[str], bytes | None]  # the content of a file of the repository, None when there is no such file
 
@@ -86,11 +86,11 @@ def _package_name(manifest: bytes | None) -> str | None:
     if manifest is None or len(manifest) > _MAX_MANIFEST:
         return None
     try:
-        package = as_object(tomllib.loads(manifest.decode("utf-8", "replace")).get("package")) or {}
+        content: dict[str, object] = tomllib.loads(manifest.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
-    name = as_text(package.get("name"))
-    return name if _CRATE.fullmatch(name) else None
+    name = (as_object(content.get("package")) or {}).get("name")
+    return name if isinstance(name, str) and _CRATE.fullmatch(name) else None
 
 
 def _each_once(words: Iterable[str]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ _BUILD_HEADER = re.compile(r"# ([^\s\[]\S*)")
 class _GoTest:
     text: BoundedText = field(default_factory=BoundedText)
     outcome: CaseOutcome | None = None
+    shown: bool = False
 
 
 @dataclass
@@ -73,16 +74,18 @@ class _GoReader:
 
     def event(self, event: dict[str, object]) -> None:
         action, text = as_text(event.get("Action")), as_text(event.get("Output"))
-        self._print(text)
         if action == "build-output":
             self._build(as_text(event.get("ImportPath"))).add(text)
         name, test = as_text(event.get("Package")), as_text(event.get("Test"))
         if not name:
+            self._print(text)
             return
         package = self._package(name)
         if test:
             self._of_test(package, test, action, text)
             return
+        self._print_tests(package)
+        self._print(text)
         package.text.add(text)
         match = _NOT_BUILT.match(text)
         if match and match[1] == name:
@@ -118,6 +121,13 @@ class _GoReader:
         end = _ENDS.get(action)
         if end and package.tests[test].outcome != "failed":
             package.tests[test].outcome = end
+
+    def _print_tests(self, package: _GoPackage) -> None:
+        """Of tests that passed, nothing: so does `go test` without -json and -v."""
+        for seen in package.tests.values():
+            if seen.outcome in ("failed", None) and not seen.shown:
+                self._print(str(seen.text))
+                seen.shown = True
 
     def _words(self, name: str, package: _GoPackage) -> str:
         words = self._builds.get(package.build) or self._builds.get(name) or self._plain

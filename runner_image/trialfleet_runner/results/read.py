@@ -11,10 +11,11 @@ from trialfleet_runner import junit
 from trialfleet_runner.results.exact import ReadResults
 from trialfleet_runner.results.generic import read_junit
 from trialfleet_runner.results.go import read_go
-from trialfleet_runner.results.javascript import read_jest, read_mocha, read_node, read_vitest
+from trialfleet_runner.results.javascript import read_jest, read_mocha, read_node
 from trialfleet_runner.results.libtest import read_libtest
 from trialfleet_runner.results.limits import ResultError
 from trialfleet_runner.results.surefire import read_surefire
+from trialfleet_runner.results.vitest import read_vitest
 from trialfleet_runner.untrusted import regular_file
 
 _SUREFIRE = "target/surefire-reports/TEST-*.xml"
@@ -23,11 +24,11 @@ MAX_REPORTS = 5000
 
 @dataclass(frozen=True)
 class RunFiles:
-    """`report`: the file that `{junit}` named. `inside`: the workspace as the tests saw it. `output`: the end of
-    what they printed."""
+    """`report`: the file that `{junit}` named. `record`: folder with the files `stdout` and `stderr`. `inside`:
+    the workspace as the tests saw it. `output`: the end of what they printed."""
 
     report: Path
-    stdout: Path
+    record: Path
     workspace: Path
     inside: str
     output: str
@@ -52,9 +53,9 @@ def _read(results: ResultFormat, files: RunFiles) -> ReadResults:
             case "junit":
                 return read_junit(_content(files.report))
             case "go":
-                return read_go(_content(files.stdout))
+                return read_go(_content(files.record / "stdout") + _content(files.record / "stderr"))
             case "libtest":
-                return read_libtest(_content(files.stdout), files.inside)
+                return read_libtest(_content(files.record / "stdout"), files.inside)
             case "jest":
                 return read_jest(_content(files.report), files.inside)
             case "mocha":

@@ -191,4 +191,4 @@ def test_what_is_no_file_in_a_files_place_is_not_there(tmp_path: Path, kind: str
     assert regular_file(path) is None
     assert (read_hook_log(path).firings, read_hostile(path)) == ((), None)
     with pytest.raises(ResultError, match="no JUnit XML"):
-        read_results("pytest", RunFiles(path, path, path.parent, "/workspace", ""))
+        read_results("pytest", RunFiles(path, path.parent, path.parent, "/workspace", ""))

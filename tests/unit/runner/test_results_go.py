@@ -97,12 +97,12 @@ def test_tests_and_subtests_have_an_outcome_each() -> None:
     assert not any(case.at_collection for case in read.cases)
 
 
-def test_the_output_is_what_go_test_prints() -> None:
+def test_the_output_is_what_go_test_prints_of_failures() -> None:
     output = read_go(ENDINGS.encode()).output
     assert output is not None
-    assert output.strip().startswith(
-        "=== RUN   TestPass\nno newline--- PASS: TestPass (0.00s)\n    a_test.go:10: later"
-    )
+    assert "a_test.go:13: bad" in output
+    assert "TestPass" not in output, "nothing is said of tests that pass"
+    assert output.rstrip().endswith("FAIL\texample.com/tiny/a\t0.002s")
 
 
 def test_an_id_that_did_not_run_is_missing() -> None:

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from trialfleet_runner.junit import MAX_BYTES, MAX_CASES, JunitCase, JUnitError
 from trialfleet_runner.results import javascript
 from trialfleet_runner.results.exact import ReadResults, exact_outcomes
-from trialfleet_runner.results.javascript import read_jest, read_mocha, read_node, read_vitest
+from trialfleet_runner.results.javascript import read_jest, read_mocha, read_node
 from trialfleet_runner.results.limits import ResultError
+from trialfleet_runner.results.vitest import read_vitest
 
 REPORTER = Path(javascript.__file__).with_name("node_reporter.mjs")
 JEST = r"""{"numFailedTests":3,"success":false,"testResults":[
@@ -158,10 +159,10 @@ def test_an_unexpected_error_in_a_test_of_vitest_is_a_failed_test() -> None:
 
 NODE = r"""
 {"file":"/w/a.mjs","name":"sum > adds","outcome":"passed","suite":false,"hook":false,"whole":false,"text":""}
-{"file":"/w/a.mjs","name":"sum > fails","outcome":"failed","suite":false,"hook":false,"whole":false,"text":"1!==2"}
+{"file":"/w/a.mjs","name":"sum > fails","outcome":"failed","suite":false,"hook":false,"whole":false,"text":"x"}
 {"file":"/w/a.mjs","name":"sum > hook","outcome":"failed","suite":true,"hook":true,"whole":false,"text":"set-up"}
-{"file":"/w/a.mjs","name":"sum","outcome":"failed","suite":true,"hook":false,"whole":false,"text":"1 failed"}
-{"file":"/w/b.mjs","name":"b.mjs","outcome":"failed","suite":false,"hook":false,"whole":true,"text":"ERR_MODULE_NOT_FOUND"}
+{"file":"/w/a.mjs","name":"sum","outcome":"failed","suite":true,"hook":false,"whole":false,"text":""}
+{"file":"/w/b.mjs","name":"b.mjs","outcome":"failed","suite":false,"hook":false,"whole":true,"text":"not found"}
 {"file":"/w/e.mjs","name":"e.mjs","outcome":"passed","suite":false,"hook":false,"whole":true,"text":""}
 {"file":"/w/f.mjs","name":"t","outcome":"passed","suite":false,"hook":false,"whole":false,"text":""}
 {"file":"/w/f.mjs","name":"f.mjs","outcome":"failed","suite":false,"hook":false,"whole":true,"text":"test failed"}
