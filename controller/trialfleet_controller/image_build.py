@@ -18,6 +18,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.environment import environment_ref, recipe
 from trialfleet_runner.interpreters import find_interpreter
 from trialfleet_runner.pod.bake import Recipe
+from trialfleet_tasks.task_environment import python_environment
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks, load_all, tasks_of
 
 ENVIRONMENTS = "requirements/environments.json"  # where the Dockerfile looks for it
@@ -115,8 +116,8 @@ def recipes_for(files: Iterable[Path]) -> tuple[Recipe, ...]:
 
 def _recipe(task: LoadedTask) -> Recipe:
     """With the minor Python version that planning on this machine selects, and nothing else of this machine."""
-    lock = task.lock_path.read_bytes()
-    ref = environment_ref(task.environment, lock, find_interpreter(task.environment.python))
+    environment, lock = python_environment(task, what="an image"), task.lock_path.read_bytes()
+    ref = environment_ref(environment, lock, find_interpreter(environment.python))
     return Recipe(environment=ref.model_copy(update={"digest": recipe(ref)}), lock=lock.decode())
 
 

@@ -108,6 +108,26 @@ def built_once(final: Path) -> Generator[Path | None]:
 
 
 @contextmanager
+def built_in_place(final: Path, mark: str) -> Generator[Path | None]:
+    """Like `built_once`, for content that holds its own path: `final` itself is filled, and it counts once the
+    builder has written the file `mark` into it."""
+    if (final / mark).exists():
+        yield None
+        return
+    with locked(final):
+        if (final / mark).exists():
+            yield None
+            return
+        remove(final)
+        final.mkdir(mode=0o755)
+        try:
+            yield final
+        except BaseException:
+            remove(final)
+            raise
+
+
+@contextmanager
 def scratch(parent: Path, prefix: str) -> Generator[Path]:
     """A folder below `parent` (mode 0755), removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
-from trialfleet_runner.environment import python_of, site_packages
+from trialfleet_runner.python_environment import python_of, site_packages
 
 # A module or package that hides all others of its name (None), or a namespace package with what lies in it.
 Names: TypeAlias = Mapping[str, "Names | None"]
@@ -55,7 +55,9 @@ class Provided:
 
 
 def provided(environment: Path) -> Provided:
-    """By a built environment's folders; nothing of it is run."""
+    """By a built environment's folders; nothing of it is run. Nothing where it is none of Python."""
+    if not python_of(environment).exists():
+        return Provided({})
     packages = site_packages(environment)
     library = python_of(environment).resolve().parent.parent / "lib" / packages.parent.name
     names: dict[str, Names | None] = dict.fromkeys(sys.stdlib_module_names)

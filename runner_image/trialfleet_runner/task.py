@@ -7,10 +7,10 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from trialfleet_ledger.errors import FieldError
-from trialfleet_ledger.records import Frozen, Name, Sha256
+from trialfleet_ledger.records import Frozen, Name, ResultFormat, Sha256
 
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 
@@ -60,15 +60,17 @@ class PathSource(Frozen):
 Source = Annotated[GitSource | SdistSource | PathSource, Field(discriminator="kind")]
 
 
-class Environment(Frozen):
+class PythonEnvironment(Frozen):
     """How to build the interpreter environment: dependencies and the project's metadata, never its code.
 
     `python`: acceptable interpreters, best first. `lock`: requirements file with hashes, relative to the task
     file. `distribution` and `version`: written as a dist-info, so that `importlib.metadata` knows the project;
     `entry_points` is that file's text. `test_command`: argv; `{tests}` becomes the test ids or files, `{junit}`
-    the XML file. `pythonpath`: folders of the repository that are put on PYTHONPATH.
+    the XML file. `pythonpath`: folders of the repository that are put on PYTHONPATH. `env`: variables of agent and
+    tests; {workspace}, {home} and {environment} stand for the folders.
     """
 
+    kind: Literal["python"] = "python"
     python: Annotated[tuple[str, ...], Field(min_length=1)] = ("3.11",)
     lock: str
     setup: tuple[tuple[str, ...], ...] = ()
@@ -87,6 +89,52 @@ class Environment(Frozen):
     )
     pythonpath: tuple[str, ...] = (".",)
     import_name: str | None = None  # module whose __file__ must lie in the workspace
+    env: dict[str, str] = Field(default_factory=dict)
+
+
+class ToolEnvironment(Frozen):
+    """How to get what the tests of another language need. What is not given follows from `kind` and the
+    repository; kind `commands` gives `test_command` at least.
+
+    `fetch`: argv lists that get the dependencies, run in a checkout of the pre-fix tree with a network; `warm`:
+    then these, without a network, to fill caches; they may fail. `inputs`: names or globs of the files that decide
+    what is fetched: commits in which these are equal share an environment. `keep`: names of files and folders that
+    `fetch` makes in the checkout and the tests need. `tools`: programs that must be there, each with the beginning
+    of an acceptable version ("" for any). `env`: variables of agent and tests; {workspace}, {home} and
+    {environment} stand for the folders. `test_command`: argv; `{tests}` becomes what is run, `{junit}` the file of
+    results. `results`: how results are read. `install_scripts`: permits scripts of packages to run when they are
+    installed.
+    """
+
+    kind: Literal["node", "go", "rust", "java", "commands"]
+    tools: dict[str, str] | None = None
+    inputs: tuple[str, ...] | None = None
+    fetch: tuple[tuple[str, ...], ...] | None = None
+    warm: tuple[tuple[str, ...], ...] | None = None
+    keep: tuple[str, ...] | None = None
+    env: dict[str, str] = Field(default_factory=dict)
+    test_command: tuple[str, ...] | None = None
+    results: ResultFormat | None = None
+    install_scripts: bool = False
+
+    @model_validator(mode="after")
+    def _commands(self) -> ToolEnvironment:
+        if self.kind == "commands" and (self.test_command is None or self.results is None):
+            raise FieldError(
+                "kind commands needs test_command and results",
+                hint="give the tests' argv, with {tests} and {junit}, and results: junit for JUnit XML",
+            )
+        return self
+
+
+def _kind(environment: object) -> str:
+    kind = environment.get("kind") if isinstance(environment, dict) else getattr(environment, "kind", None)
+    return "python" if kind in (None, "python") else "tools"
+
+
+Environment = Annotated[
+    Annotated[PythonEnvironment, Tag("python")] | Annotated[ToolEnvironment, Tag("tools")], Discriminator(_kind)
+]
 
 
 class Docker(Frozen):

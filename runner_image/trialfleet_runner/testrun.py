@@ -8,29 +8,36 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from trialfleet_ledger.records import TestResult
+from trialfleet_ledger.records import ResultFormat, TestResult
 from trialfleet_runner import junit
 from trialfleet_runner.removal import remove
-from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH, base_variables, interpreter_mounts
+from trialfleet_runner.results.exact import exact_outcomes, exact_results
+from trialfleet_runner.results.formats import arguments
+from trialfleet_runner.results.limits import ResultError
+from trialfleet_runner.results.read import RunFiles, read_results
+from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH, base_variables, hook_mounts, program_mounts
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, Sandbox, inside, placed
+from trialfleet_runner.tool_environment import filled, furnish, variables_of
 from trialfleet_runner.untrusted import regular_file
 
 MAX_OUTPUT = 4 * 2**20
+MAX_MANIFEST = 2**20
 _MANY = 1500  # more ids than this are run by file: an argument list has an end
 INSIDE = "/workspace"
 HOME = "/home/agent"
+REPORT = "junit.xml"  # in HOME
 _GUARD = Path(__file__).parent / "hooks" / "import_guard.py"
 _GUARD_INSIDE = "/run/trialfleet/guard"
 
 
 @dataclass(frozen=True)
 class Suite:
-    """What does not change from run to run. `environment`: built, with `bin/python`."""
+    """What does not change from run to run. `environment`: built. `env`: the task's own variables."""
 
     environment: Path
     command: tuple[str, ...]  # {tests} and {junit} are replaced
@@ -38,11 +45,13 @@ class Suite:
     timeout_s: float
     memory_bytes: int | None = None
     disk_bytes: int | None = None
+    results: ResultFormat = "pytest"
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
 class TestRun:
-    """`cases` is None when no JUnit XML was written or it could not be read (`unreadable` says why).
+    """`cases` is None when no results were written or they could not be read (`unreadable` says why).
     `left_out`: bytes that `output` lacks, which is the end of either stream."""
 
     __test__ = False  # not a test class, whatever pytest makes of its name
@@ -52,10 +61,18 @@ class TestRun:
     cases: tuple[junit.JunitCase, ...] | None
     unreadable: str | None = None
     left_out: int = 0
+    format: ResultFormat = "pytest"
 
     def results(self, ids: Iterable[str]) -> tuple[TestResult, ...]:
-        """The outcome of every id; all missing when there is no JUnit XML."""
-        return junit.results(ids, self.cases or ())
+        """The outcome of every id; all missing when there are no results."""
+        read = junit.results if self.format == "pytest" else exact_results
+        return read(ids, self.cases or ())
+
+    def outcomes(self, files: Iterable[str]) -> dict[str, junit.CaseOutcome]:
+        """Id -> outcome of what ran; of pytest, in these test files."""
+        if self.format == "pytest":
+            return junit.outcomes(self.cases or (), files)
+        return exact_outcomes(self.cases or ())
 
 
 Trouble = Literal[
@@ -86,6 +103,8 @@ def trouble(run: TestRun) -> Trouble | None:
     code = run.exit.code
     if run.cases and junit.collection_failures(run.cases):
         return "collection_error"
+    if run.format != "pytest":
+        return _trouble_of_others(run)
     if code in (0, 1):
         return "no_junit" if run.cases is None else None if run.cases else "no_tests_collected"
     if code == 2 and ("errors during collection" in run.output or "error during collection" in run.output):
@@ -103,8 +122,36 @@ def trouble(run: TestRun) -> Trouble | None:
     return "signal" if code < 0 or code > 127 else "internal_error"
 
 
+def _trouble_of_others(run: TestRun) -> Trouble | None:
+    """Other runners' exit codes differ; results are what tells that tests ran."""
+    if run.cases:
+        return None
+    code = run.exit.code
+    known: dict[int, Trouble] = {126: "not_executable", 127: "missing_interpreter"}
+    if code in known:
+        return known[code]
+    if code < 0 or code > 128:
+        return "signal"
+    return "no_tests_collected" if run.cases is not None or code == 0 else "no_junit"
+
+
+def selected(suite: Suite, tests: Sequence[str], workspace: Path) -> tuple[str, ...]:
+    """What is put in the place of `{tests}` for ids or test files."""
+    if suite.results == "pytest":
+        return selection(tests)
+
+    def read(path: str) -> bytes | None:
+        file = regular_file(workspace / path)
+        if file is None:
+            return None
+        with file:
+            return file.read(MAX_MANIFEST)
+
+    return arguments(suite.results, tests, read)
+
+
 def selection(ids: Sequence[str]) -> tuple[str, ...]:
-    """What is put in the place of `{tests}`: the functions of the ids, each once. Parameters are left out, for
+    """For pytest: the functions of the ids, each once. Parameters are left out, for
     pytest runs nothing at all when one id is gone, and parameters may come from the code that changes.
 
     >>> selection(["t/test_a.py::test_b[1]", "t/test_a.py::test_b[2]", "t/test_a.py::C::test_d"])
@@ -123,41 +170,51 @@ def argv(
 
     >>> argv(("python", "run.py", "--xml={junit}", "{tests}"), ["a", "b"], "/r.xml", "/e", frozenset({"python"}))
     ('/e/bin/python', 'run.py', '--xml=/r.xml', 'a', 'b')
+    >>> argv(("mvn", "-Dtest={tests}"), ["A", "B"], "/r.xml", "/e", frozenset())
+    ('mvn', '-Dtest=A,B')
     """
     given = tuple(tests)
-    words = [
-        filled
-        for word in command
-        for filled in (given if word == "{tests}" else (word.replace("{junit}", report),))
-    ]
+    fillings = {"{junit}": report, "{tests}": ",".join(given), "{environment}": environment}
+    words: list[str] = []
+    for word in command:
+        if word == "{tests}":
+            words += given
+            continue
+        for place, text in fillings.items():
+            word = word.replace(place, text)
+        words.append(word)
     first = f"{environment}/bin/{words[0]}" if words[0] in programs else words[0]
     return (first, *words[1:])
 
 
-def variables(
-    *, environment: str, home: str, workspace: str, pythonpath: Iterable[str], seed: int = 0
-) -> dict[str, str]:
-    """The tests' whole environment: nothing of the caller's own gets in.
+def variables(suite: Suite, *, environment: str, home: str, workspace: str, seed: int = 0) -> dict[str, str]:
+    """The tests' whole environment: nothing of the caller's own gets in. Paths are as the tests see them.
 
     `junit_family=xunit1` brings the file of every case; `seed` is Python's hash seed.
     """
-    return base_variables(environment, home) | {
-        "PYTHONPATH": ":".join(str(PurePosixPath(workspace) / entry) for entry in pythonpath),
-        "PYTHONHASHSEED": str(seed),
-        "PYTHONUNBUFFERED": "1",
-        "PYTEST_ADDOPTS": "-o junit_family=xunit1 --color=no",
-        "COLUMNS": "100",
-    }
+    found = base_variables(environment, home) | {"COLUMNS": "100"}
+    if suite.results == "pytest":
+        found |= {
+            "VIRTUAL_ENV": environment,
+            "PYTHONPATH": ":".join(str(PurePosixPath(workspace) / entry) for entry in suite.pythonpath),
+            "PYTHONHASHSEED": str(seed),
+            "PYTHONUNBUFFERED": "1",
+            "PYTEST_ADDOPTS": "-o junit_family=xunit1 --color=no",
+        }
+    found |= variables_of(suite.environment, seen=environment, home=home, workspace=workspace)
+    places = {"environment": environment, "home": home, "workspace": workspace}
+    return found | {name: filled(value, places) for name, value in suite.env.items()}
 
 
 def mounts_of(environment: Path, workspace: Path, home: Path, sandbox: Sandbox) -> tuple[Mount, ...]:
-    """Workspace and HOME, writable; environment and interpreter at their own paths. Where the sandbox maps paths,
+    """Workspace and HOME, writable; environment and programs at their own paths. Where the sandbox maps paths,
     the workspace appears at `/workspace` on every machine."""
     return (
         placed(sandbox, workspace, INSIDE, writable=True),
         placed(sandbox, home, HOME, writable=True),
         Mount(environment, str(environment)),
-        *interpreter_mounts(environment),
+        *program_mounts(environment),
+        *hook_mounts(environment),
     )
 
 
@@ -176,11 +233,11 @@ def run_tests(
 ) -> TestRun:
     """Run the tests in `workspace` (which they may write) and read what they report.
 
-    `scratch`: an existing folder of the caller's for HOME, logs and the report; what an earlier run left there
-    is removed. `record`: where the logs go instead, out of reach of tests that can write all of `scratch`: a link
-    in a log's place would be followed. `guarded`: paths of modules that must not be imported in the place of the
-    environment's. Setting `stop` ends the run. No tests: nothing is run, for without arguments a test runner would
-    run the whole suite. Raises `SandboxError` when the program could not be started.
+    `scratch`: an existing folder of the caller's for HOME, logs and the report; what an earlier run left there is
+    removed. `tests`: ids or test files. `record`: where the logs go instead, out of reach of tests that can write
+    all of `scratch`: a link in a log's place would be followed. `guarded`: paths of modules that must not be
+    imported in the place of the environment's. Setting `stop` ends the run. No tests: nothing is run, for without
+    arguments a test runner would run the whole suite. Raises `SandboxError` when the program could not be started.
     """
     if not tests:
         return TestRun(Exit(5, "itself", 0.0, 0.0), "no test is named\n", None)
@@ -190,21 +247,23 @@ def run_tests(
     record = record or scratch / "record"
     remove(record)
     record.mkdir()
+    furnish(suite.environment, workspace, home)
     mounts = mounts_of(suite.environment, workspace, home, sandbox)
     seen = {path: inside(path, mounts) for path in (suite.environment, home, workspace)}
     guard = _guard(scratch / "guard", guarded, seen[workspace], sandbox) if guarded else None
     programs = frozenset(program.name for program in (suite.environment / "bin").iterdir())
-    words = argv(suite.command, (*tests, *extra), f"{seen[home]}/junit.xml", seen[suite.environment], programs)
+    wanted = (*selected(suite, tests, workspace), *extra)
+    words = argv(suite.command, wanted, f"{seen[home]}/{REPORT}", seen[suite.environment], programs)
     if not _found(words[0], workspace):
         return TestRun(Exit(127, "itself", 0.0, 0.0), f"{words[0]}: no such program", None)
     ended = sandbox.run(
         Job(
             argv=words,
             env=variables(
+                replace(suite, pythonpath=(*([guard.target] if guard else ()), *suite.pythonpath)),
                 environment=seen[suite.environment],
                 home=seen[home],
                 workspace=seen[workspace],
-                pythonpath=(*([guard.target] if guard else ()), *suite.pythonpath),
                 seed=seed,
             ),
             cwd=seen[workspace],
@@ -218,9 +277,16 @@ def run_tests(
         )
     )
     logs = [_tail(record / name) for name in ("stdout", "stderr")]
-    cases, unreadable = _report(home / "junit.xml")
     output, left_out = "".join(text for text, _ in logs), sum(left_out for _, left_out in logs)
-    return TestRun(ended, output, cases, unreadable, left_out)
+    unreadable: str | None = None
+    cases: tuple[junit.JunitCase, ...] | None = None
+    try:
+        files = RunFiles(home / REPORT, record / "stdout", workspace, seen[workspace], output)
+        found = read_results(suite.results, files)
+        cases, output = found.cases, output if found.output is None else found.output
+    except ResultError as error:
+        unreadable = str(error)
+    return TestRun(ended, output, cases, unreadable, left_out, suite.results)
 
 
 def _guard(folder: Path, guarded: Sequence[str], workspace: str, sandbox: Sandbox) -> Mount:
@@ -247,16 +313,3 @@ def _tail(path: Path) -> tuple[str, int]:
         left_out = max(0, file.seek(0, os.SEEK_END) - MAX_OUTPUT)
         file.seek(left_out)
         return file.read().decode("utf-8", "replace"), left_out
-
-
-def _report(path: Path) -> tuple[tuple[junit.JunitCase, ...] | None, str | None]:
-    """The tests could have put anything in the report's place: only a regular file is read."""
-    file = regular_file(path)
-    if file is None:
-        return None, "no JUnit XML"
-    with file:
-        data = file.read(junit.MAX_BYTES + 1)
-    try:
-        return junit.parse(data), None
-    except junit.JUnitError as error:
-        return None, f"the JUnit XML cannot be used: {error}"

@@ -55,6 +55,8 @@ def prepare_task(
     template = build_template(template_of(sha256(prepared.pristine), None, cache=cache), variants.pristine)
     output = _frozen_output(validation, objects)
     prompt = _prompt(task, prepared, output)
+    environment = prepared.environment
+    objects.put(environment.source)
     prediction = None if predict is None else predict(prompt, variants)
     anchor = anchor_for(
         task.spec.anchor,
@@ -68,17 +70,19 @@ def prepare_task(
     order = TaskOrder(
         id=task.id,
         digest="0" * 64,
-        environment=prepared.environment.model_copy(update={"lock": objects.put(prepared.lock)}),
+        environment=environment.ref,
         workspace=objects.put(pack(variants.workspace)),
         pristine=objects.put(prepared.pristine),
         fix=objects.put(between(template, variants.fix).encode()),
-        test_command=task.environment.test_command,
-        pythonpath=task.environment.pythonpath,
+        test_command=environment.test_command,
+        results=environment.results,
+        pythonpath=environment.pythonpath,
+        env=dict(environment.env),
         fail_to_pass=validation.fail_to_pass,
         pass_to_pass=validation.pass_to_pass,
         test_files=variants.test_files,
         travelling_tests=variants.travelling_tests,
-        import_name=task.environment.import_name,
+        import_name=environment.import_name,
         prompt_source=task.spec.prompt_source,
         prompt=objects.put(prompt.encode()),
         anchor=anchor,

@@ -8,7 +8,15 @@ from pathlib import Path
 
 from trialfleet_ledger.campaign import CampaignSpec
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.task import Environment, GitSource, Repo, Source, TaskFile, TaskSpec
+from trialfleet_runner.task import (
+    Environment,
+    GitSource,
+    PythonEnvironment,
+    Repo,
+    Source,
+    TaskFile,
+    TaskSpec,
+)
 from trialfleet_tasks import yamlfile
 
 
@@ -39,7 +47,20 @@ class LoadedTask:
 
     @property
     def lock_path(self) -> Path:
+        """Of a Python environment."""
+        assert isinstance(self.environment, PythonEnvironment), "only these have a lock of their own"
         return self.folder / self.environment.lock
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The task file, and the lock that it names."""
+        lock = (self.lock_path,) if isinstance(self.environment, PythonEnvironment) else ()
+        return (self.file, *lock)
+
+    @property
+    def pythonpath(self) -> tuple[str, ...]:
+        """Folders of the repository that are put on PYTHONPATH."""
+        return self.environment.pythonpath if isinstance(self.environment, PythonEnvironment) else ()
 
     @property
     def test_files(self) -> tuple[str, ...]:
@@ -152,7 +173,7 @@ def _resolve(loaded: yamlfile.Loaded[TaskFile], index: int) -> LoadedTask:
             hint="add `environment:` with a `lock:` to the task or to `repo:`",
         )
     owner = ("tasks", index, "environment") if spec.environment else ("repo", "environment")
-    if not (loaded.path.parent / environment.lock).is_file():
+    if isinstance(environment, PythonEnvironment) and not (loaded.path.parent / environment.lock).is_file():
         raise OperatorError(
             f"no such file: {loaded.path.parent / environment.lock}",
             where=loaded.where(*owner, "lock"),

@@ -60,7 +60,7 @@ def variants(task: LoadedTask, trees: Trees) -> Variants:
         _check_test_file(task, fixed, path)
     pristine = without(pre_fix, tests) | {path: fixed[path] for path in tests}
     differing = [path for path in changed(pre_fix, fixed) if path not in tests]
-    travels = Exclusions(pristine, tests, task.environment.pythonpath, differing)
+    travels = Exclusions(pristine, tests, task.pythonpath, differing)
     fix = {path: fixed.get(path) for path in differing if not travels.excludes(path)}
     if not fix:
         raise NothingToFix(

@@ -17,12 +17,11 @@ from trialfleet_runner.environment import (
     build,
     content_digest,
     environment_ref,
-    python_of,
-    site_packages,
     unchanged,
 )
 from trialfleet_runner.interpreters import Interpreter, find_interpreter, interpreters
-from trialfleet_runner.task import Environment
+from trialfleet_runner.python_environment import python_of, site_packages
+from trialfleet_runner.task import PythonEnvironment
 
 THIS = ".".join(map(str, __import__("sys").version_info[:2]))
 ASK = """
@@ -41,8 +40,8 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
     return found
 
 
-def task_environment(**fields: object) -> Environment:
-    return Environment.model_validate(
+def task_environment(**fields: object) -> PythonEnvironment:
+    return PythonEnvironment.model_validate(
         {
             "python": (THIS,),
             "lock": "lock.txt",
@@ -54,7 +53,7 @@ def task_environment(**fields: object) -> Environment:
     )
 
 
-def built(environment: Environment, lock: str, tmp_path: Path) -> Path:
+def built(environment: PythonEnvironment, lock: str, tmp_path: Path) -> Path:
     ref = environment_ref(environment, lock.encode(), find_interpreter(environment.python))
     return build(ref, lock.encode(), cache=Cache(tmp_path / "cache"))
 

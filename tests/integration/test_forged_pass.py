@@ -12,6 +12,7 @@ from tests.support.attempts import LOCK, Lab
 from tests.support.forged_modules import ATTACKS, SETTINGS, WRITE
 from trialfleet_ledger.records import AgentSpec, Verdict
 from trialfleet_runner import environment
+from trialfleet_runner.python_environment import site_packages
 
 ISOLATION = [
     pytest.param("bubblewrap", marks=pytest.mark.needs("bwrap")),
@@ -46,7 +47,7 @@ def test_a_fix_inside_a_package_that_pytest_imports_is_scored(tmp_path: Path) ->
     (root := tmp_path / "plain").mkdir()
     plain = Lab(root)
     built = environment.build(plain.planned.order.environment, LOCK.read_bytes(), cache=plain.cache)
-    installed = (environment.site_packages(built) / "iniconfig").glob("*.py")
+    installed = (site_packages(built) / "iniconfig").glob("*.py")
     (root := tmp_path / "project").mkdir()
     project = Lab(root, files={f"iniconfig/{path.name}": path.read_text() for path in installed})
     fix = {

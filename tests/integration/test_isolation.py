@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from trialfleet_runner.sandbox import bubblewrap, choose
-from trialfleet_runner.sandbox.interpreter import interpreter_mounts
+from trialfleet_runner.sandbox.interpreter import program_mounts
 from trialfleet_runner.sandbox.protocol import Job, Mount, placed
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -213,7 +213,7 @@ def test_packages_of_base_interpreters_are_hidden(planted: Planted) -> None:
 @pytest.mark.needs("bwrap")
 def test_an_environment_runs_with_the_mounts_of_its_interpreter(planted: Planted) -> None:
     prefix = Path(sys.prefix)
-    mounts = (Mount(prefix, str(prefix)), *interpreter_mounts(prefix))
+    mounts = (Mount(prefix, str(prefix)), *program_mounts(prefix))
     seen = planted.run(
         "bubblewrap", f"{prefix}/bin/python -c 'import ssl, pydantic; print(pydantic.__name__)'", *mounts
     )

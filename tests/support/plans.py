@@ -8,7 +8,7 @@ from typing import Any
 from trialfleet_ledger.campaign import Cell, Graces, KubernetesPlan, Plan, PlannedTask, RetrySpec
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.conditions import PRESETS, Condition
-from trialfleet_ledger.records import AgentSpec, ConditionOrder, EnvironmentRef, Limits, TaskOrder
+from trialfleet_ledger.records import AgentSpec, ConditionOrder, Limits, PythonEnvironmentRef, TaskOrder
 from trialfleet_runner.context import texts
 
 CAMPAIGN = "demo"
@@ -22,7 +22,7 @@ def task_order(name: str = "t", **fields: Any) -> TaskOrder:
     defaults = {
         "id": name,
         "digest": digest(name),
-        "environment": EnvironmentRef(digest=digest("environment"), python="3.11", lock=digest("lock")),
+        "environment": PythonEnvironmentRef(digest=digest("environment"), python="3.11", lock=digest("lock")),
         "test_command": ("pytest",),
         "prompt_source": "failing_test",
     }

@@ -32,7 +32,7 @@ def manifest_lines(campaign: CampaignTables, versions: Mapping[str, str]) -> tup
         ),
         "Tasks": ((task.order.id, f"sha256 {task.order.digest} ({task.file})") for task in plan.tasks),
         "Environments": iter(
-            sorted({t.order.environment.digest: t.order.environment.python for t in plan.tasks}.items())
+            sorted({t.order.environment.digest: t.order.environment.versions for t in plan.tasks}.items())
         ),
         "Input files": ((name, f"sha256 {digest}") for name, digest in sorted(plan.inputs.items())),
         "Isolation": _counted(texts(attempts, "isolation")),

@@ -19,10 +19,9 @@ from trialfleet_runner.cache import Cache
 from trialfleet_runner.context import tokens
 from trialfleet_runner.context.texts import digests
 from trialfleet_runner.context_files import strip
-from trialfleet_runner.environment import environment_ref
-from trialfleet_runner.interpreters import find_interpreter
 from trialfleet_runner.trees import Tree, tree_digest
 from trialfleet_tasks.sources.materialise import materialise
+from trialfleet_tasks.task_environment import planned_environment
 from trialfleet_tasks.taskfile import LoadedTask
 
 FORMAT = 1  # of requests: raise it if older contexts must no longer be returned
@@ -147,17 +146,15 @@ def before_fix(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path]) -
 def _by_agent(request: _Request, author: AuthorAgent) -> tuple[CollectedContext, Cost]:
     assert request.prompt is not None
     task, bench = request.task, request.building.bench
-    lock = task.lock_path.read_bytes()
-    python = find_interpreter(task.environment.python, for_other_uid=bench.sandbox.capabilities.other_uid)
+    other_uid = bench.sandbox.capabilities.other_uid
+    environment = planned_environment(task, request.tree, for_other_uid=other_uid)
     job = AuthoringJob(
         kind=request.kind,
         author=author,
         prompt=request.prompt,
         seed=request.building.seed,
         tree=request.tree,
-        environment=environment_ref(task.environment, lock, python),
-        lock=lock,
-        pythonpath=task.environment.pythonpath,
+        environment=environment,
         where=request.where,
     )
     files, others, cost = write(job, bench)

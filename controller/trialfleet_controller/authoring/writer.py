@@ -16,7 +16,7 @@ from trialfleet_controller.authoring.collect import harvested
 from trialfleet_controller.authoring.context_cache import Cost
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec, EnvironmentRef, Stop
+from trialfleet_ledger.records import AgentSpec, Stop
 from trialfleet_runner import environment, workspace
 from trialfleet_runner.agents.protocol import Agent, Identity, Parsed, Setup
 from trialfleet_runner.attempt.agent_run import PORT, REPORT, stopped
@@ -28,6 +28,7 @@ from trialfleet_runner.gateway import Gateway, GatewayReport, Price, TrialBudget
 from trialfleet_runner.sandbox.protocol import Exit, Job, Sandbox, SandboxError
 from trialfleet_runner.trees import Tree, tree_digest
 from trialfleet_runner.workspace import build_template, template_of
+from trialfleet_tasks.task_environment import PlannedEnvironment
 
 MEMORY_BYTES, DISK_BYTES = 4 * 2**30, 4 * 2**30
 
@@ -60,9 +61,7 @@ class AuthoringJob:
     prompt: str
     seed: int
     tree: Tree
-    environment: EnvironmentRef
-    lock: bytes
-    pythonpath: tuple[str, ...]
+    environment: PlannedEnvironment
     where: str
 
 
@@ -112,7 +111,8 @@ def _run(asked: AuthoringJob, place: MountedScratch, built: Path) -> tuple[Exit,
 def _environment(asked: AuthoringJob, bench: AgentRunner) -> Path:
     """The task's own, so that the agent can look into what the code imports."""
     other_uid = bench.sandbox.capabilities.other_uid
-    build = partial(environment.build, asked.environment, asked.lock, cache=bench.cache, for_other_uid=other_uid)
+    planned = asked.environment
+    build = partial(environment.build, planned.ref, planned.source, cache=bench.cache, for_other_uid=other_uid)
     built = build()
     if environment.unchanged(built):
         return built
@@ -141,7 +141,8 @@ def _setup(asked: AuthoringJob, scratch: Scratch, built: Path, gateway: Gateway 
         workspace=scratch.workspace,
         home=scratch.home,
         environment=built,
-        pythonpath=asked.pythonpath,
+        pythonpath=asked.environment.pythonpath,
+        env=asked.environment.env,
         tests=(),
         hook_context=None,
         hook_log=scratch.home / "hook.jsonl",

@@ -72,7 +72,7 @@ class Granter:
 
 def _objects(task: TaskOrder, condition: ConditionOrder, *, with_fix: bool) -> Iterator[str]:
     """Digests that this attempt may read; only the oracle may read the fix."""
-    yield from (task.environment.lock, task.workspace, task.pristine, task.prompt)
+    yield from (task.environment.source, task.workspace, task.pristine, task.prompt)
     if with_fix:
         yield task.fix
     named = (condition.files, condition.context, condition.text)

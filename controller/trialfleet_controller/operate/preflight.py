@@ -23,6 +23,7 @@ from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.context import texts
 from trialfleet_runner.environment import RECIPE_CHARS, environment_ref, recipe
 from trialfleet_runner.interpreters import find_interpreter
+from trialfleet_tasks.task_environment import python_environment
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks
 
 FEW_PROCESSES = 256  # below it a test suite that forks may hit the node's limit
@@ -122,8 +123,8 @@ def environments(tasks: Iterable[LoadedTask]) -> dict[str, list[LoadedTask]]:
     """The environments that the image must hold: recipe -> the tasks that run in it."""
     needed: dict[str, list[LoadedTask]] = {}
     for task in tasks:
-        python = find_interpreter(task.environment.python)
-        ref = environment_ref(task.environment, task.lock_path.read_bytes(), python)
+        environment = python_environment(task, what="the Kubernetes backend")
+        ref = environment_ref(environment, task.lock_path.read_bytes(), find_interpreter(environment.python))
         needed.setdefault(recipe(ref)[:RECIPE_CHARS], []).append(task)
     return needed
 

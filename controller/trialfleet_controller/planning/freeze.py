@@ -240,7 +240,7 @@ def _planned(
 
 def _inputs(file: CampaignFile, tasks: Sequence[LoadedTask]) -> dict[str, str]:
     """Every file that people wrote, by its path from the campaign file."""
-    paths = {file.loaded.path, *(task.file for task in tasks), *(task.lock_path for task in tasks)}
+    paths = {file.loaded.path, *(path for task in tasks for path in task.files)}
     return {_named(file, path): sha256(path.read_bytes()) for path in sorted(paths)}
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, Protocol
 
@@ -75,7 +76,7 @@ class Setup:
     seed: int
     workspace: Path
     home: Path  # fresh HOME, with tmp/ in it
-    environment: Path  # the task's interpreter environment (bin/python)
+    environment: Path  # the task's, built; its programs are in bin
     pythonpath: tuple[str, ...]
     tests: tuple[str, ...]
     hook_context: Path | None
@@ -86,6 +87,7 @@ class Setup:
     record: Path  # folder for stdout, stderr and what the agent leaves
     fail_fast_log: Path | None = None
     preflight: bool = False
+    env: Mapping[str, str] = field(default_factory=dict[str, str])  # the task's own variables
 
 
 class Agent(Protocol):

@@ -11,8 +11,10 @@ from pydantic import ValidationError
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import AgentSpec, Frozen, Stop
 from trialfleet_runner.agents.protocol import Setup
+from trialfleet_runner.python_environment import python_of
 from trialfleet_runner.sandbox.interpreter import base_variables
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
+from trialfleet_runner.tool_environment import filled, variables_of
 
 
 def with_mount(mounts: tuple[Mount, ...], path: Path, *, writable: bool = False) -> tuple[Mount, ...]:
@@ -28,14 +30,18 @@ def with_mount(mounts: tuple[Mount, ...], path: Path, *, writable: bool = False)
 def environment(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, str]:
     """The allow-listed environment: nothing of the runner's own environment gets in.
 
-    The task's interpreter comes first on PATH.
+    The task's programs come first on PATH.
     """
     home, workspace = inside(setup.home, mounts), inside(setup.workspace, mounts)
     prefix = inside(setup.environment, mounts)
     found = base_variables(prefix, home) | {"SHELL": "/bin/bash", "GIT_TERMINAL_PROMPT": "0"}
+    if python_of(setup.environment).exists():
+        found["VIRTUAL_ENV"] = prefix
     if setup.pythonpath:
         found["PYTHONPATH"] = ":".join(str(PurePosixPath(workspace) / entry) for entry in setup.pythonpath)
-    return found
+    found |= variables_of(setup.environment, seen=prefix, home=home, workspace=workspace)
+    places = {"environment": prefix, "home": home, "workspace": workspace}
+    return found | {name: filled(value, places) for name, value in setup.env.items()}
 
 
 def stop_of(ended: Exit | None) -> Stop | None:

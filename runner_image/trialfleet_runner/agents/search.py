@@ -12,6 +12,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import AgentSpec, Stop
 from trialfleet_runner.agents.protocol import LARGEST_COUNT, MAX_STEPS, Identity, Parsed, Setup, Step
 from trialfleet_runner.agents.sandbox_env import job_of, stop_of, with_mount
+from trialfleet_runner.sandbox.interpreter import hook_python
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
 from trialfleet_runner.untrusted import ANSWER_CHARS, finite, json_object, lines, plain
 
@@ -91,7 +92,7 @@ def program_digest() -> str:
 
 
 def _python(setup: Setup, mounts: tuple[Mount, ...]) -> str:
-    return f"{inside(setup.environment, mounts)}/bin/python"
+    return hook_python(setup.environment, mounts)
 
 
 def _config(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, Any]:

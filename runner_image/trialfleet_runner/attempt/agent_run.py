@@ -25,7 +25,8 @@ from trialfleet_runner.context import texts
 from trialfleet_runner.context.delivery import Composed, with_text
 from trialfleet_runner.context.preflight import block
 from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxError
-from trialfleet_runner.testrun import argv, selection
+from trialfleet_runner.testrun import REPORT as TEST_REPORT
+from trialfleet_runner.testrun import Suite, argv, selected
 
 if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway
     from trialfleet_runner.gateway import Gateway, GatewayReport, Price
@@ -275,6 +276,7 @@ def _setup(
         home=scratch.home,
         environment=ready.environment,
         pythonpath=grants.task.pythonpath,
+        env=grants.task.env,
         tests=_visible_tests(grants, ready, place),
         hook_context=scratch.context if ready.composed.hooked else None,
         hook_log=scratch.home / HOOK_LOG,
@@ -291,6 +293,8 @@ def _visible_tests(grants: Grants, ready: Ready, place: MountedScratch) -> tuple
     task = grants.task
     if task.prompt_source != "failing_test" or not task.fail_to_pass:
         return ()
-    report = f"{place.inside(place.scratch.home)}/tmp/junit.xml"  # noqa: S108 - in the agent's own HOME
+    report = f"{place.inside(place.scratch.home)}/tmp/{TEST_REPORT}"  # noqa: S108 - in the agent's own HOME
     programs = frozenset(path.name for path in (ready.environment / "bin").iterdir())
-    return argv(task.test_command, selection(task.fail_to_pass), report, place.inside(ready.environment), programs)
+    suite = Suite(ready.environment, task.test_command, task.pythonpath, 0.0, results=task.results)
+    words = selected(suite, task.fail_to_pass, place.scratch.workspace)
+    return argv(task.test_command, words, report, place.inside(ready.environment), programs)

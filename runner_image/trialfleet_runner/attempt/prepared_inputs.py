@@ -21,6 +21,7 @@ from trialfleet_runner.excluded_paths import Exclusions
 from trialfleet_runner.hooks.push_on_read import RULES
 from trialfleet_runner.provided import provided
 from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_runner.tool_environment import furnish
 from trialfleet_runner.trees import Tree, TreeEntry
 from trialfleet_runner.workspace import Template
 
@@ -100,6 +101,7 @@ def lay_out(ready: Ready, scratch: Scratch) -> None:
     """Give the agent its own copy of the workspace, an empty HOME and the hook's nodes."""
     workspace.clone(ready.given, scratch.workspace)
     (scratch.home / "tmp").mkdir(parents=True)
+    furnish(ready.environment, scratch.workspace, scratch.home)
     for path, text in ready.composed.hook_nodes.items():
         target = scratch.context / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -127,12 +129,12 @@ def _environment(grants: Grants, inputs: Inputs, sandbox: Sandbox) -> Path:
     ref = grants.task.environment
     if sandbox.capabilities.separate_container:
         return environment.baked(ref)
-    lock, for_other_uid = inputs.get(ref.lock), sandbox.capabilities.other_uid
-    built = environment.build(ref, lock, cache=inputs.cache, for_other_uid=for_other_uid)
+    source, for_other_uid = inputs.get(ref.source), sandbox.capabilities.other_uid
+    built = environment.build(ref, source, cache=inputs.cache, for_other_uid=for_other_uid)
     if environment.unchanged(built):
         return built
     environment.retire(built)
-    return environment.build(ref, lock, cache=inputs.cache, for_other_uid=for_other_uid)
+    return environment.build(ref, source, cache=inputs.cache, for_other_uid=for_other_uid)
 
 
 def _bytes(tree: Mapping[str, TreeEntry]) -> dict[str, bytes] | None:

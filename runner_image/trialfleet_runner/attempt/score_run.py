@@ -13,7 +13,7 @@ from trialfleet_runner.attempt.prepared_inputs import Ready
 from trialfleet_runner.attempt.scratch import refuse_full
 from trialfleet_runner.patch import PatchError, changes_of
 from trialfleet_runner.sandbox.protocol import Sandbox, SandboxError
-from trialfleet_runner.testrun import Suite, TestRun, run_tests, selection
+from trialfleet_runner.testrun import Suite, TestRun, run_tests
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ def score(
         timeout_s=grants.limits.tests_timeout_s,
         memory_bytes=grants.limits.memory_bytes,
         disk_bytes=grants.limits.disk_bytes,
+        results=task.results,
+        env=task.env,
     )
     ids = (*task.fail_to_pass, *task.pass_to_pass)
     _refuse_changed(ready.environment)
@@ -65,7 +67,7 @@ def score(
             suite,
             workspace=checkout,
             scratch=scratch,
-            tests=selection(ids),
+            tests=ids,
             sandbox=sandbox,
             stop=stop,
             record=record,

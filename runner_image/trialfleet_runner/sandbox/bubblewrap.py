@@ -39,6 +39,10 @@ _ETC = (
     "services",
     "protocols",
     "mime.types",
+    "maven/m2.conf",
+    "maven/logging",
+    "java-17-openjdk",
+    "java-21-openjdk",
 )
 _FILES = {
     "/etc/passwd": f"agent:x:{UID}:{GID}::/home/agent:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
@@ -107,7 +111,7 @@ def arguments(job: Job, files: dict[str, int]) -> list[str]:
     the host, a program inside is the host's user 0 to /proc/sys, which asks for no capability.
     """
     _, mounts = wrapped(job)
-    found = [*_NAMESPACES, *system_binds()]
+    found = [*_NAMESPACES, *(_network() if job.network else ()), *system_binds()]
     for path, fd in files.items():
         found += ["--ro-bind-data", str(fd), path]
     found += ["--proc", "/proc", "--dev", "/dev", "--dir", "/var/tmp"]  # noqa: S108 - a folder inside
@@ -121,6 +125,13 @@ def arguments(job: Job, files: dict[str, int]) -> list[str]:
     for name, value in job.env.items():
         found += ["--setenv", name, value]
     return [*found, "--chdir", job.cwd]
+
+
+def _network() -> list[str]:
+    """The host's network, and the file that says who resolves names."""
+    resolver = Path("/etc/resolv.conf")
+    shown = ["--ro-bind", str(resolver.resolve()), str(resolver)] if resolver.exists() else []
+    return ["--share-net", *shown]
 
 
 @dataclass

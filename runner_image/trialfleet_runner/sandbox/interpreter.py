@@ -1,11 +1,11 @@
-"""What a virtual environment needs from the host, and the gateway's forwarder, which starts the program."""
+"""What an environment needs from the host, and the gateway's forwarder, which starts the program."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from trialfleet_runner.sandbox.protocol import Job, Mount
+from trialfleet_runner.sandbox.protocol import Job, Mount, inside
 
 _ALWAYS_VISIBLE = Path("/usr")
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -26,7 +26,6 @@ def base_variables(environment: str, home: str) -> dict[str, str]:
         "TZ": "UTC",
         "TERM": "dumb",
         "PATH": f"{environment}/bin:{SYSTEM_PATH}",
-        "VIRTUAL_ENV": environment,
         "PYTHONDONTWRITEBYTECODE": "1",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -38,17 +37,12 @@ def base_variables(environment: str, home: str) -> dict[str, str]:
     }
 
 
-def interpreter_mounts(environment: Path) -> tuple[Mount, ...]:
-    """Read-only mounts that make `environment`/bin/python run: the prefix of every link on the way to the real
-    interpreter. Nothing for what lies below /usr, which every sandbox shows."""
+def program_mounts(environment: Path) -> tuple[Mount, ...]:
+    """Read-only mounts that make the programs in `environment`/bin run: the prefix of every link on the way to
+    each real program. Nothing for what lies below /usr, which every sandbox shows."""
     prefixes: list[Path] = []
-    program = environment / "bin" / "python"
-    for _ in range(40):  # the kernel's own limit of links
-        if not program.is_symlink():
-            break
-        program = program.parent / program.readlink()
-        prefixes.append(program.parent.parent)
-    prefixes.append(program.resolve().parent.parent)
+    for program in sorted((environment / "bin").iterdir()):
+        prefixes += _prefixes(program)
     return tuple(
         Mount(prefix, str(prefix))
         for prefix in dict.fromkeys(prefixes)
@@ -56,11 +50,35 @@ def interpreter_mounts(environment: Path) -> tuple[Mount, ...]:
     )
 
 
+def _prefixes(program: Path) -> list[Path]:
+    """Of the links on the way; a program that is no link needs nothing."""
+    if not program.is_symlink():
+        return []
+    found: list[Path] = []
+    for _ in range(40):  # the kernel's own limit of links
+        if not program.is_symlink():
+            break
+        program = program.parent / program.readlink()
+        found.append(program.parent.parent)
+    return [*found, program.resolve().parent.parent]
+
+
 def own_interpreter() -> tuple[str, tuple[Mount, ...]]:
     """The interpreter that runs us, and the mounts it needs: for the forwarder inside."""
     program = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
     prefix = program.parent.parent
     return str(program), () if _shown(prefix) else (Mount(prefix, str(prefix)),)
+
+
+def hook_python(environment: Path, mounts: tuple[Mount, ...]) -> str:
+    """The Python that runs hooks, as the agent sees it: the environment's, or ours where that has none."""
+    program = environment / "bin" / "python"
+    return inside(program, mounts) if program.exists() else own_interpreter()[0]
+
+
+def hook_mounts(environment: Path) -> tuple[Mount, ...]:
+    """What `hook_python` needs besides the environment."""
+    return () if (environment / "bin" / "python").exists() else own_interpreter()[1]
 
 
 def site_packages(prefix: Path) -> tuple[Path, ...]:

@@ -44,6 +44,9 @@ class Job:
     extra_time_s: Callable[[], float] = field(default=lambda: 0.0)  # throttled time so far: added to the budget
     stop: threading.Event = field(default_factory=threading.Event)  # set by another thread to end the program now
     followed: bool = False  # another job follows in the same sandbox
+    network: bool = (
+        False  # the machine's own network: to fetch what an environment is built of, never for an agent
+    )
 
 
 @dataclass(frozen=True)

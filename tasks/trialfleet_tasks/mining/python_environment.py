@@ -17,7 +17,7 @@ from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.interpreters import interpreters, uv_program
 from trialfleet_runner.package_index import ca_file, find_links, index_url
-from trialfleet_runner.task import Environment
+from trialfleet_runner.task import PythonEnvironment
 from trialfleet_runner.trees import Tree
 from trialfleet_tasks.mining.python_project import PythonProject, read_project
 
@@ -47,7 +47,7 @@ class PythonEnvironments:
     _locks: dict[str, str | OperatorError] = field(default_factory=dict[str, "str | OperatorError"])
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
-    def of(self, tree: Tree, committed: datetime, version: str) -> Environment:
+    def of(self, tree: Tree, committed: datetime, version: str) -> PythonEnvironment:
         """The environment for a tree of that time. Raises `OperatorError` if no set of requirements can be locked.
 
         `tree`: all paths, with the content of `is_metadata` ones. `version`: of the project, for
@@ -56,7 +56,7 @@ class PythonEnvironments:
         python = _python(project, committed.date())
         lock = self._locked(project, python, _month_after(committed.date()))
         source = "src" if any(path.startswith("src/") and path.endswith(".py") for path in tree) else "."
-        return Environment(
+        return PythonEnvironment(
             python=(python,),
             lock=lock,
             distribution=project.name,

@@ -9,16 +9,14 @@ from pathlib import Path
 
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import EnvironmentRef
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.nodes import inside
 from trialfleet_runner.context.texts import render
-from trialfleet_runner.environment import environment_ref
-from trialfleet_runner.interpreters import find_interpreter
 from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.task import AnchorPath
 from trialfleet_runner.trees import pack
 from trialfleet_tasks.sources.materialise import materialise
+from trialfleet_tasks.task_environment import PlannedEnvironment, planned_environment
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.variants import Variants, variants
 
@@ -31,8 +29,7 @@ class Prepared:
 
     variants: Variants
     commit_message: str | None
-    environment: EnvironmentRef
-    lock: bytes
+    environment: PlannedEnvironment
     pristine: bytes
     digest: str
 
@@ -42,24 +39,24 @@ def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path
     trees = materialise(task, cache=cache, mirrors=mirrors)
     found = variants(task, trees)
     _check_anchor(task, found.workspace)
-    lock = task.lock_path.read_bytes()
-    python = find_interpreter(task.environment.python, for_other_uid=sandbox.capabilities.other_uid)
-    ref = environment_ref(task.environment, lock, python)
+    environment = planned_environment(task, found.pristine, for_other_uid=sandbox.capabilities.other_uid)
     pristine = pack(found.pristine)
     facts = {
         "method": METHOD,
         "harness": _version(),
         "note": render("test_output_cut"),  # part of the output that is kept
         "task": task.spec.model_dump(mode="json", exclude={"status", "contexts", "environment", "committed"}),
-        "command": task.environment.test_command,
-        "pythonpath": task.environment.pythonpath,
-        "import_name": task.environment.import_name,
-        "environment": ref.digest,
+        "command": environment.test_command,
+        "results": environment.results,
+        "env": dict(environment.env),
+        "pythonpath": environment.pythonpath,
+        "import_name": environment.import_name,
+        "environment": environment.ref.digest,
         "pristine": sha256(pristine),
         "fix": [[path, sha256(entry.data) if entry else None] for path, entry in sorted(found.fix.items())],
         "isolation": sandbox.name,
     }
-    return Prepared(found, trees.commit_message, ref, lock, pristine, digest(facts))
+    return Prepared(found, trees.commit_message, environment, pristine, digest(facts))
 
 
 def _check_anchor(task: LoadedTask, paths: Collection[str]) -> None:

@@ -66,13 +66,14 @@ class TaskRunner:
         home = self.scratch / "home"
         environment = self.suite.environment
         mounts = mounts_of(environment, self.workspace, home, self.sandbox)
-        real = (environment / "bin" / "python").resolve()
+        python = environment / "bin" / "python"
+        library = {str(python.resolve().parent.parent / "lib"): "/python/lib"} if python.exists() else {}
         return {
             inside(self.workspace, mounts) + "/": "",
             inside(self.workspace, mounts): "/workspace",
             inside(home, mounts): "/home/agent",
             str(environment): "/environment",
-            str(real.parent.parent / "lib"): "/python/lib",
+            **library,
         }
 
     def import_path(self, module: str) -> str | None:
@@ -90,10 +91,10 @@ class TaskRunner:
             Job(
                 argv=(f"{inside(self.suite.environment, mounts)}/bin/python", "-c", _IMPORT, module),
                 env=variables(
+                    self.suite,
                     environment=inside(self.suite.environment, mounts),
                     home=inside(home, mounts),
                     workspace=workspace,
-                    pythonpath=self.suite.pythonpath,
                 ),
                 cwd=workspace,
                 mounts=mounts,

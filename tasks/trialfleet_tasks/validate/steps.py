@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.records import ResultFormat
 from trialfleet_runner.context.anchor import anchor_for
 from trialfleet_runner.context_files import leftovers, unused
-from trialfleet_runner.junit import function_id, outcomes
 from trialfleet_runner.task import Status
-from trialfleet_runner.testrun import TestRun, selection
+from trialfleet_runner.testrun import TestRun
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.inputs import Prepared
 from trialfleet_tasks.validate.judge import (
@@ -31,6 +31,13 @@ from trialfleet_tasks.validate.runs import TaskRunner
 from trialfleet_tasks.variants import is_test_module
 
 Say = Callable[[str], None]
+_JAVASCRIPT = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
+_SUFFIXES: Mapping[ResultFormat, tuple[str, ...]] = {  # of test files that a runner can be given
+    "go": ("_test.go",),
+    "libtest": (".rs",),
+    "surefire": (".java", ".kt"),
+    "junit": ("",),
+}
 _TREES: tuple[TreeName, TreeName] = ("fixed", "pre_fix")
 
 
@@ -75,7 +82,7 @@ class ValidationSteps:
             targets=self.prepared.variants.targets,
             test_files=self.prepared.variants.test_files,
             imported=imported,
-            environment=self.prepared.environment,
+            environment=self.prepared.environment.ref,
             isolation=self.bench.sandbox.name,
             at=started,
             seconds=round(time.time() - started, 3),
@@ -119,8 +126,7 @@ class ValidationSteps:
 
     def _discovered(self) -> DiscoveredTests:
         files = self.prepared.variants.test_files
-        present = tuple(file for file in files if file.endswith(".py") and file in self.prepared.variants.pristine)
-        modules = tuple(filter(is_test_module, present)) or present  # no conftest.py beside them
+        modules = self._modules(files)
         pattern = self.task.spec.test_pattern
         extra = ("-k", pattern) if pattern else ()
         runs: dict[TreeName, TestRun] = {}
@@ -130,7 +136,7 @@ class ValidationSteps:
             problem = not_a_run(runs[tree], tree)
             if problem is not None:
                 return self._without_oracle(DiscoveredTests((), (), problems=(problem,)))
-        before, after = (outcomes(runs[tree].cases or (), modules) for tree in reversed(_TREES))
+        before, after = (runs[tree].outcomes(modules) for tree in reversed(_TREES))
         found = _explained(discover(before, after, places=self.bench.own_paths()), runs["fixed"])
         if (found.problems and self._shown) or not (found.fail_to_pass or found.pass_to_pass):
             return self._without_oracle(found)
@@ -138,6 +144,15 @@ class ValidationSteps:
         if problem is not None:
             return replace(found, problems=(problem,))
         return self._without_oracle(steady(found, unfixed, fixed))
+
+    def _modules(self, files: Sequence[str]) -> tuple[str, ...]:
+        """The test files that a runner can be given."""
+        present = tuple(file for file in files if file in self.prepared.variants.pristine)
+        results = self.prepared.environment.results
+        if results != "pytest":
+            return tuple(path for path in present if path.endswith(_SUFFIXES.get(results, _JAVASCRIPT)))
+        python = tuple(file for file in present if file.endswith(".py"))
+        return tuple(filter(is_test_module, python)) or python  # no conftest.py beside them
 
     def _without_oracle(self, found: DiscoveredTests) -> DiscoveredTests:
         """A task that never claimed a failing test may lack one; then it is only not counted."""
@@ -155,7 +170,7 @@ class ValidationSteps:
         for seed in seeds:
             for tree, kept in zip(_TREES, (after, before), strict=True):
                 self.say(f"run {seed + 1}, {words(tree)}")
-                run = self.bench.run(selection(ids), fixed=tree == "fixed", seed=seed)
+                run = self.bench.run(ids, fixed=tree == "fixed", seed=seed)
                 problem = not_a_run(run, tree)
                 if problem is not None:
                     return before, after, problem
@@ -167,16 +182,15 @@ class ValidationSteps:
         shows it, so this run is judged like the others: it may fail by something else than the bug."""
         self.say("capturing the failure")
         ids = found.fail_to_pass
-        run = self.bench.run(tuple(dict.fromkeys(map(function_id, ids))), fixed=False)
+        run = self.bench.run(ids, fixed=False)
         broken = not_a_run(run, "pre_fix")
         before = dict.fromkeys(ids, "failed")
         problems = (broken,) if broken else check(ids, (), [before, _outcomes(run, ids)], ())
         return None if problems else tail(normalised(run.output, self.bench.places())), problems
 
     def _imported(self) -> tuple[str | None, Problem | None]:
-        name = self.task.environment.import_name or _module_of(
-            self.prepared.variants.targets, self.task.environment.pythonpath
-        )
+        environment = self.prepared.environment
+        name = environment.import_name or _module_of(self.prepared.variants.targets, environment.pythonpath)
         if name is None:
             return None, None
         self.say(f"importing {name}")

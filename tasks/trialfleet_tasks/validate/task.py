@@ -62,16 +62,20 @@ def validate_task(
     say("environment")
     try:
         environment = build(
-            prepared.environment, prepared.lock, cache=cache, for_other_uid=sandbox.capabilities.other_uid
+            prepared.environment.ref,
+            prepared.environment.source,
+            cache=cache,
+            for_other_uid=sandbox.capabilities.other_uid,
         )
     except OperatorError as error:
         return _failed(task, error, repeats, sandbox, started, kind=ProblemKind.ENVIRONMENT)
     template = build_template(
         template_of(sha256(prepared.pristine), None, cache=cache), prepared.variants.pristine
     )
-    paths = task.environment.pythonpath
+    planned = prepared.environment
+    paths = planned.pythonpath
     prepared = replace(prepared, variants=prepared.variants.in_environment(paths, lambda: provided(environment)))
-    suite = Suite(environment, task.environment.test_command, paths, timeout_s)
+    suite = Suite(environment, planned.test_command, paths, timeout_s, results=planned.results, env=planned.env)
     with locked(scratch_root(), f"validate-{os.getpid()}-{prepared.digest[:12]}") as scratch:
         bench = TaskRunner(suite, template, prepared.variants.fix, sandbox, scratch.runner / "bench")
         bench.scratch.mkdir(mode=0o755)

@@ -19,7 +19,8 @@ from trialfleet_runner.agents.trajectory import read_trajectory
 from trialfleet_runner.attempt.bundle_builder import read_hostile
 from trialfleet_runner.attempt.patch_record import jsonl
 from trialfleet_runner.context.hook_log import denials, read_hook_log
-from trialfleet_runner.testrun import _report as read_report
+from trialfleet_runner.results.limits import ResultError
+from trialfleet_runner.results.read import RunFiles, read_results
 from trialfleet_runner.untrusted import LINE_BYTES, lines, regular_file
 
 Record = dict[str, object]
@@ -178,7 +179,7 @@ def test_a_line_is_as_long_as_the_runner_can_take_apart(tmp_path: Path, ended: b
 @pytest.mark.parametrize("kind", ["folder", "link", "pipe", "nothing"])
 def test_what_is_no_file_in_a_files_place_is_not_there(tmp_path: Path, kind: str) -> None:
     """A folder that an agent makes at `hook.jsonl`, or a test at `junit.xml`, must not break the runner."""
-    path, secret = tmp_path / "x", tmp_path / "secret"
+    path, secret = tmp_path / "x.xml", tmp_path / "secret"
     secret.write_text("{}\n")
     match kind:
         case "folder":
@@ -188,8 +189,6 @@ def test_what_is_no_file_in_a_files_place_is_not_there(tmp_path: Path, kind: str
         case "pipe":
             os.mkfifo(path)
     assert regular_file(path) is None
-    assert (read_hook_log(path).firings, read_hostile(path), read_report(path)) == (
-        (),
-        None,
-        (None, "no JUnit XML"),
-    )
+    assert (read_hook_log(path).firings, read_hostile(path)) == ((), None)
+    with pytest.raises(ResultError, match="no JUnit XML"):
+        read_results("pytest", RunFiles(path, path, path.parent, "/workspace", ""))

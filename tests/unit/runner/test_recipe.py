@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from trialfleet_ledger.records import EnvironmentRef
+from trialfleet_ledger.records import PythonEnvironmentRef
 from trialfleet_runner.environment import recipe
 
-REF = EnvironmentRef(digest="0" * 64, python="3.11", lock="1" * 64, setup=(("true",),), metadata={"A": "b"})
+REF = PythonEnvironmentRef(digest="0" * 64, python="3.11", lock="1" * 64, setup=(("true",),), metadata={"A": "b"})
 
 
 def test_the_planning_machine_is_no_part_of_it() -> None:

@@ -14,7 +14,7 @@ from trialfleet_runner.sandbox import bubblewrap, drive, processes
 from trialfleet_runner.sandbox.bubblewrap import arguments
 from trialfleet_runner.sandbox.drive import CappedFile, Descriptors
 from trialfleet_runner.sandbox.host import give, mapped_users, uid_for
-from trialfleet_runner.sandbox.interpreter import interpreter_mounts, site_packages
+from trialfleet_runner.sandbox.interpreter import program_mounts, site_packages
 from trialfleet_runner.sandbox.processes import Process
 from trialfleet_runner.sandbox.protocol import Job, Mount, inside
 from trialfleet_runner.sandbox.watch import DiskWatch, LimitWatch, folder_bytes, usage
@@ -293,7 +293,7 @@ def test_giving_a_folder_away_follows_no_link(tmp_path: Path) -> None:
     assert outside.stat().st_uid == tmp_path.stat().st_uid == 0
 
 
-def test_interpreter_mounts_follow_every_link(tmp_path: Path) -> None:
+def test_program_mounts_follow_every_link(tmp_path: Path) -> None:
     real = tmp_path / "python-3.11.7"
     (real / "bin").mkdir(parents=True)
     (real / "bin" / "python3.11").write_text("")
@@ -303,13 +303,13 @@ def test_interpreter_mounts_follow_every_link(tmp_path: Path) -> None:
     (environment / "bin").mkdir(parents=True)
     (environment / "bin" / "python3").symlink_to(alias / "bin" / "python3.11")
     (environment / "bin" / "python").symlink_to("python3")
-    assert interpreter_mounts(environment) == (Mount(alias, str(alias)), Mount(real, str(real)))
+    assert program_mounts(environment) == (Mount(alias, str(alias)), Mount(real, str(real)))
 
 
 def test_an_interpreter_of_the_system_needs_no_mount(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python").symlink_to("/usr/bin/python-of-the-system")
-    assert interpreter_mounts(tmp_path) == ()
+    assert program_mounts(tmp_path) == ()
 
 
 def test_only_base_interpreters_packages_are_hidden(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from trialfleet_runner.agents.sandbox_env import checked_options, job_of, with_m
 from trialfleet_runner.context.preflight import MAX_CALLS
 from trialfleet_runner.context.texts import render
 from trialfleet_runner.gateway.prices import Price
+from trialfleet_runner.sandbox.interpreter import hook_python
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
 
 PACKAGE = "@anthropic-ai/claude-code"
@@ -253,7 +254,7 @@ def _hook_command(setup: Setup, mounts: tuple[Mount, ...], script: str, *options
     """The script is copied into HOME, where every sandbox can read it."""
     copy = setup.home / "trialfleet" / script
     copy.write_bytes((_SCRIPTS / script).read_bytes())
-    python = f"{inside(setup.environment, mounts)}/bin/python"
+    python = hook_python(setup.environment, mounts)
     return shlex.join((python, "-I", inside(copy, mounts), *options))
 
 

@@ -1,0 +1,97 @@
+"""The formats of results, and what a test command of each is given as `{tests}`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import PurePosixPath
+from typing import Literal
+
+ResultFormat = Literal["pytest", "junit", "go", "libtest", "jest", "mocha", "vitest", "node", "surefire"]
+
+Read = Callable[[str], bytes | None]  # the content of a file of the repository, None when there is no such file
+
+_MAX_MANIFEST = 2**20
+_MAX_DEPTH = 50
+_SOURCE_ROOT = re.compile(r"(?:.*/)?(?:java|kotlin|groovy|scala)/(.+)")
+_JVM_SOURCE = re.compile(r"\.(?:java|kt|groovy|scala)$")
+_CRATE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+
+
+def arguments(format: ResultFormat, tests: Sequence[str], read: Read) -> tuple[str, ...]:
+    """What replaces `{tests}`: for ids (`unit::name`) or test files, the smallest things that the runner takes.
+
+    Surefire's classes are joined with commas by the caller. Raises `ValueError` for pytest, whose ids are its
+    arguments.
+
+    >>> arguments("go", ["pkg/a/x_test.go", "example.com/m/b::TestB/one"], lambda path: None)
+    ('./pkg/a', 'example.com/m/b')
+    >>> arguments("surefire", ["src/test/java/org/x/FooTest.java", "org.x.FooTest$Inner::adds"], lambda path: None)
+    ('org.x.FooTest',)
+    """
+    units = [test.partition("::")[0] for test in tests]
+    match format:
+        case "pytest":
+            raise ValueError("pytest is given ids, see testrun.selection")
+        case "go":
+            return _each_once(_go_package(unit) for unit in units)
+        case "surefire":
+            return _each_once(java_class(unit).partition("$")[0] for unit in units)
+        case "libtest":
+            names = _each_once(filter(None, (_cargo_package(unit, read) for unit in _each_once(units))))
+            return tuple(word for name in names for word in ("-p", name))
+        case "junit" | "jest" | "mocha" | "vitest" | "node":
+            return _each_once(units)
+
+
+def java_class(unit: str) -> str:
+    """The class of a source file, as Surefire names it; a class is returned as it is.
+
+    >>> java_class("app/src/test/java/org/x/FooTest.java"), java_class("t/FooTest.kt"), java_class("org.x.FooTest")
+    ('org.x.FooTest', 'FooTest', 'org.x.FooTest')
+    """
+    if not _JVM_SOURCE.search(unit):
+        return unit
+    match = _SOURCE_ROOT.fullmatch(unit)
+    path = match[1] if match else PurePosixPath(unit).name
+    return _JVM_SOURCE.sub("", path).replace("/", ".")
+
+
+def _go_package(unit: str) -> str:
+    """The folder of a file; an import path as it is.
+
+    >>> _go_package("x_test.go"), _go_package("a/x_test.go"), _go_package("example.com/m")
+    ('.', './a', 'example.com/m')
+    """
+    if not unit.endswith(".go"):
+        return unit
+    folder = str(PurePosixPath(unit).parent)
+    return "." if folder == "." else f"./{folder}"
+
+
+def _cargo_package(unit: str, read: Read) -> str | None:
+    """The name in the nearest Cargo.toml above a source file that has a [package]."""
+    path = PurePosixPath(unit)
+    if path.is_absolute() or ".." in path.parts:
+        return None
+    for folder in list(path.parents)[:_MAX_DEPTH]:
+        name = _package_name(read(str(folder / "Cargo.toml")))
+        if name is not None:
+            return name
+    return None
+
+
+def _package_name(manifest: bytes | None) -> str | None:
+    if manifest is None or len(manifest) > _MAX_MANIFEST:
+        return None
+    try:
+        package: object = tomllib.loads(manifest.decode("utf-8", "replace")).get("package")
+    except (ValueError, RecursionError):
+        return None
+    name: object = package.get("name") if isinstance(package, dict) else None
+    return name if isinstance(name, str) and _CRATE.fullmatch(name) else None
+
+
+def _each_once(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words))

@@ -1,0 +1,91 @@
+"""Reads what a run of tests left, by its format. Everything may have been written by a hostile program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from trialfleet_ledger.records import ResultFormat
+from trialfleet_runner import junit
+from trialfleet_runner.results.exact import ReadResults
+from trialfleet_runner.results.generic import read_junit
+from trialfleet_runner.results.go import read_go
+from trialfleet_runner.results.javascript import read_jest, read_mocha, read_node, read_vitest
+from trialfleet_runner.results.libtest import read_libtest
+from trialfleet_runner.results.limits import ResultError
+from trialfleet_runner.results.surefire import read_surefire
+from trialfleet_runner.untrusted import regular_file
+
+_SUREFIRE = "target/surefire-reports/TEST-*.xml"
+MAX_REPORTS = 5000
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """`report`: the file that `{junit}` named. `inside`: the workspace as the tests saw it. `output`: the end of
+    what they printed."""
+
+    report: Path
+    stdout: Path
+    workspace: Path
+    inside: str
+    output: str
+
+
+def read_results(results: ResultFormat, files: RunFiles) -> ReadResults:
+    """Raises `ResultError` when there are none. Where the runner prints nothing but its report, the output is what
+    that says of failures."""
+    found = _read(results, files)
+    if found.output is None and found.cases and not files.output.strip():
+        failed = [case for case in found.cases if case.outcome in ("failed", "error")]
+        words = [f"FAILED {case.classname} {case.name}\n{case.message}\n{case.text}".strip() for case in failed]
+        return replace(found, output="\n\n".join(words) + "\n")
+    return found
+
+
+def _read(results: ResultFormat, files: RunFiles) -> ReadResults:
+    try:
+        match results:
+            case "pytest":
+                return ReadResults(junit.parse(_content(files.report)))
+            case "junit":
+                return read_junit(_content(files.report))
+            case "go":
+                return read_go(_content(files.stdout))
+            case "libtest":
+                return read_libtest(_content(files.stdout), files.inside)
+            case "jest":
+                return read_jest(_content(files.report), files.inside)
+            case "mocha":
+                return read_mocha(_content(files.report), files.inside)
+            case "vitest":
+                return read_vitest(_content(files.report))
+            case "node":
+                return read_node(_content(files.report), files.inside)
+            case "surefire":
+                return read_surefire(_surefire(files.workspace), files.output)
+    except junit.JUnitError as error:
+        raise ResultError(f"the JUnit XML cannot be used: {error}") from None
+
+
+def _content(path: Path) -> bytes:
+    """The tests could have put anything in the report's place: only a regular file is read."""
+    file = regular_file(path)
+    if file is None:
+        raise ResultError("no JUnit XML" if path.suffix == ".xml" else "no output")
+    with file:
+        return file.read(junit.MAX_BYTES + 1)
+
+
+def _surefire(workspace: Path) -> Iterator[bytes]:
+    """Of every module. No link is followed, and the sum of sizes is limited."""
+    left = junit.MAX_BYTES
+    for number, path in enumerate(sorted(workspace.rglob(_SUREFIRE))):
+        if number >= MAX_REPORTS or path.resolve().is_relative_to(workspace.resolve()) is False:
+            break
+        data = _content(path)
+        left -= len(data)
+        if left < 0:
+            break
+        yield data

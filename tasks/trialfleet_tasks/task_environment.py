@@ -1,0 +1,96 @@
+"""A task's environment as it is planned: its reference, what it is built from, and how its tests are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import EnvironmentRef, ResultFormat, ToolEnvironmentRef
+from trialfleet_runner.environment import environment_ref, tool_environment_ref
+from trialfleet_runner.interpreters import find_interpreter
+from trialfleet_runner.task import PythonEnvironment, ToolEnvironment
+from trialfleet_runner.tool_environment import find_tool
+from trialfleet_runner.trees import Tree, pack
+from trialfleet_tasks.presets import inputs, preset
+from trialfleet_tasks.taskfile import LoadedTask
+
+
+@dataclass(frozen=True)
+class PlannedEnvironment:
+    """`source`: the content of the object `ref.source`."""
+
+    ref: EnvironmentRef
+    source: bytes
+    test_command: tuple[str, ...]
+    results: ResultFormat
+    env: Mapping[str, str]
+    pythonpath: tuple[str, ...] = ()
+    import_name: str | None = None
+
+
+def planned_environment(task: LoadedTask, tree: Tree, *, for_other_uid: bool = False) -> PlannedEnvironment:
+    """On this machine. `tree`: what is scored. Raises `OperatorError` when this machine lacks an interpreter or a
+    tool, or the repository what the kind needs."""
+    environment = task.environment
+    if isinstance(environment, ToolEnvironment):
+        return _tools(environment, tree, task.where)
+    lock = task.lock_path.read_bytes()
+    python = find_interpreter(environment.python, for_other_uid=for_other_uid)
+    return PlannedEnvironment(
+        ref=environment_ref(environment, lock, python),
+        source=lock,
+        test_command=environment.test_command,
+        results="pytest",
+        env=environment.env,
+        pythonpath=environment.pythonpath,
+        import_name=environment.import_name,
+    )
+
+
+def python_environment(task: LoadedTask, *, what: str) -> PythonEnvironment:
+    """For what works with Python environments only. Raises `OperatorError` naming `what`."""
+    if isinstance(task.environment, ToolEnvironment):
+        raise OperatorError(
+            f"{what} works with environments of kind python only",
+            where=f"{task.where}: environment.kind",
+            hint="leave the task out, or use the local backend",
+        )
+    return task.environment
+
+
+def _tools(environment: ToolEnvironment, tree: Tree, where: str) -> PlannedEnvironment:
+    found = preset(environment, tree)
+    source = pack(tree)
+    ref = ToolEnvironmentRef(
+        kind=environment.kind,
+        digest="0" * 64,
+        tools={name: _version(name, wanted, where) for name, wanted in found.tools.items()},
+        inputs=sha256(inputs(found.inputs, tree)),
+        tree=sha256(source),
+        fetch=found.fetch,
+        warm=found.warm,
+        keep=found.keep,
+        drop=found.drop,
+        variables=dict(found.variables),
+        links=dict(found.links),
+    )
+    return PlannedEnvironment(
+        ref=tool_environment_ref(ref),
+        source=source,
+        test_command=found.test_command,
+        results=found.results,
+        env=environment.env,
+    )
+
+
+def _version(name: str, wanted: str, where: str) -> str:
+    _, version = find_tool(name)
+    if not f"{version}.".startswith(f"{wanted}." if wanted else ""):
+        raise OperatorError(
+            f"this machine has {name} {version}, not {wanted}",
+            where=f"{where}: environment.tools",
+            hint=f"install {name} {wanted} and put it first on PATH",
+        )
+    return version
