@@ -184,6 +184,7 @@ class ToolEnvironmentRef(Frozen):
     tools: dict[str, str]  # program -> version of the machine that planned
     inputs: Sha256  # digest of the files that say what is fetched: manifests and locks
     tree: Sha256 = "0" * 64  # object: a tree with these files. Not part of `digest`: neighbouring commits share
+    repository: Sha256 | None = None  # of its name; not part of `digest`. Caches of one repository are copied on
     fetch: tuple[tuple[str, ...], ...] = ()  # argv lists, run in the tree with a network
     warm: tuple[tuple[str, ...], ...] = ()  # then these, without one; they may fail
     keep: tuple[str, ...] = ()  # names of files and folders of the tree that attempts get: "node_modules"

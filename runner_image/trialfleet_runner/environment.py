@@ -78,7 +78,8 @@ def _make(final: Path, ref: EnvironmentRef, programs: dict[str, Path], source: b
         return
     with built_in_place(final, SEAL) as fresh:
         if fresh is not None:
-            tool_environment.install(fresh, ref, programs, source)
+            seed = tool_environment.seed_of(fresh, ref)
+            tool_environment.install(fresh, ref, programs, source, seed=seed if seed and unchanged(seed) else None)
             _finish(fresh)
 
 
@@ -201,7 +202,7 @@ def _out_of_reach(environment: Path) -> bool:
 
 
 def _facts(ref: EnvironmentRef) -> dict[str, Any]:
-    return ref.model_dump(mode="json", exclude={"digest", "tree"}) | {"format": FORMAT}
+    return ref.model_dump(mode="json", exclude={"digest", "tree", "repository"}) | {"format": FORMAT}
 
 
 def _digest(ref: EnvironmentRef, python: str | None = None) -> str:

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from trialfleet_ledger.atomic_file import write_whole
-from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.canonical import canonical_json, digest
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Frozen, ToolEnvironmentRef
+from trialfleet_ledger.records import Frozen, Sha256, ToolEnvironmentRef
 from trialfleet_runner.cache import scratch
 from trialfleet_runner.interpreters import executable_by_others
 from trialfleet_runner.package_index import ca_file
@@ -45,6 +45,7 @@ class Furnishings(Frozen):
     variables: dict[str, str]
     links: dict[str, str]
     kept: tuple[str, ...]
+    caches: Sha256 | None = None  # of what may begin with a copy of these caches
 
 
 NOTHING = Furnishings(variables={}, links={}, kept=())
@@ -163,8 +164,39 @@ def _asked(argv: Sequence[str]) -> str:
     return ended.stdout.decode(errors="replace")
 
 
-def install(folder: Path, ref: ToolEnvironmentRef, tools: Mapping[str, Path], tree: bytes) -> None:
+def _caches(ref: ToolEnvironmentRef) -> Sha256 | None:
+    """Equal for environments of one repository whose tools and variables are equal: their tools look up what they
+    cached by its content or by its whole name and version."""
+    same = (ref.kind, ref.repository, ref.tools, ref.variables, ref.links)
+    return digest(list(same)) if ref.repository else None
+
+
+def seed_of(folder: Path, ref: ToolEnvironmentRef) -> Path | None:
+    """The newest environment beside `folder` whose caches a new one may begin with."""
+    wanted = _caches(ref)
+    files = sorted(folder.parent.glob(f"*/{FURNISHINGS}"), key=lambda file: -file.stat().st_mtime)
+    found = (file.parent for file in files if file.parent != folder)
+    return next((each for each in found if wanted and furnishings(each).caches == wanted), None)
+
+
+def _copied(seed: Path, folder: Path) -> None:
+    for child in seed.iterdir():
+        if child.is_dir() and child.name not in ("bin", KEPT):
+            shutil.copytree(child, folder / child.name, symlinks=True)  # with the times of files
+            for path, _, _ in os.walk(folder / child.name):
+                Path(path).chmod(0o755)
+
+
+def install(
+    folder: Path,
+    ref: ToolEnvironmentRef,
+    tools: Mapping[str, Path],
+    tree: bytes,
+    *,
+    seed: Path | None = None,
+) -> None:
     """Into an existing, empty folder, which keeps its place. `tree`: tar of the checkout that the commands run in.
+    `seed`: an environment whose caches are copied first.
 
     Foreign code may run here: in the sandbox, with a network for `fetch` alone, an empty HOME, and none of the
     caller's variables but those that name proxies and certificates. Raises `OperatorError` when a fetch fails.
@@ -172,6 +204,8 @@ def install(folder: Path, ref: ToolEnvironmentRef, tools: Mapping[str, Path], tr
     (folder / "bin").mkdir()
     for name, path in tools.items():
         (folder / "bin" / name).symlink_to(path)
+    if seed is not None:
+        _copied(seed, folder)
     with scratch(folder.parent, ".fetch-") as place:
         build = _Build(folder, place, ref, choose())
         given = unpack(tree)
@@ -194,7 +228,7 @@ def install(folder: Path, ref: ToolEnvironmentRef, tools: Mapping[str, Path], tr
             remove(found)
     for cache in ref.links:
         (folder / cache).mkdir(parents=True, exist_ok=True)
-    facts = Furnishings(variables=ref.variables, links=ref.links, kept=kept)
+    facts = Furnishings(variables=ref.variables, links=ref.links, kept=kept, caches=_caches(ref))
     write_whole(folder / FURNISHINGS, canonical_json(facts), mode=0o644)
 
 

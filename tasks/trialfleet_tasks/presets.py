@@ -60,6 +60,12 @@ def _matches(path: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _go(_: ToolEnvironment, tree: Tree) -> ToolPreset:
+    if "go.mod" not in tree and "go.work" not in tree:
+        raise OperatorError(
+            "the repository has no go.mod",
+            where="environment",
+            hint="choose commits since it has Go modules, or use kind commands",
+        )
     vendored = "vendor/modules.txt" in tree
     return ToolPreset(
         tools={"go": ""},
@@ -177,6 +183,12 @@ def _table(value: Any) -> dict[str, Any]:
 
 
 def _rust(_: ToolEnvironment, tree: Tree) -> ToolPreset:
+    if "Cargo.toml" not in tree:
+        raise OperatorError(
+            "the repository has no Cargo.toml at its root",
+            where="environment",
+            hint="use kind commands for a crate in a folder",
+        )
     features = ("--all-features",) if _ci_says(tree, "--all-features") else ()
     members = sorted(set(_crates(tree)))
     return ToolPreset(

@@ -10,7 +10,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import EnvironmentRef, ResultFormat, ToolEnvironmentRef
 from trialfleet_runner.environment import environment_ref, tool_environment_ref
 from trialfleet_runner.interpreters import find_interpreter
-from trialfleet_runner.task import PythonEnvironment, ToolEnvironment
+from trialfleet_runner.task import GitSource, PythonEnvironment, ToolEnvironment
 from trialfleet_runner.tool_environment import find_tool
 from trialfleet_runner.trees import Tree, pack
 from trialfleet_tasks.presets import inputs, preset
@@ -35,7 +35,7 @@ def planned_environment(task: LoadedTask, tree: Tree, *, for_other_uid: bool = F
     tool, or the repository what the kind needs."""
     environment = task.environment
     if isinstance(environment, ToolEnvironment):
-        return _tools(environment, tree, task.where)
+        return _tools(environment, tree, task)
     lock = task.lock_path.read_bytes()
     python = find_interpreter(environment.python, for_other_uid=for_other_uid)
     return PlannedEnvironment(
@@ -60,15 +60,16 @@ def python_environment(task: LoadedTask, *, what: str) -> PythonEnvironment:
     return task.environment
 
 
-def _tools(environment: ToolEnvironment, tree: Tree, where: str) -> PlannedEnvironment:
+def _tools(environment: ToolEnvironment, tree: Tree, task: LoadedTask) -> PlannedEnvironment:
     found = preset(environment, tree)
     source = pack(tree)
     ref = ToolEnvironmentRef(
         kind=environment.kind,
         digest="0" * 64,
-        tools={name: _version(name, wanted, where) for name, wanted in found.tools.items()},
+        tools={name: _version(name, wanted, task.where) for name, wanted in found.tools.items()},
         inputs=sha256(inputs(found.inputs, tree)),
         tree=sha256(source),
+        repository=sha256(task.source.url.encode()) if isinstance(task.source, GitSource) else None,
         fetch=found.fetch,
         warm=found.warm,
         keep=found.keep,

@@ -13,6 +13,7 @@ from trialfleet_runner.trees import Tree, TreeEntry
 from trialfleet_tasks.mining.declared_tests import DeclaredTests
 from trialfleet_tasks.mining.languages import PYTHON, MinedLanguage
 
+_RUST_ROOT = re.compile(r"(?:/(?:lib|main|mod))?\.rs$")  # what follows the folder of its modules
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 
 
@@ -105,16 +106,20 @@ class _TestTexts:
 
 
 def _rank(unit: str, path: str) -> int:
-    """How well a file fits a unit, which is a path, a Go package or a class; 0: not at all.
+    """How well a file fits a unit, which is a path, a Go package, a class or the root of a crate; 0: not at all.
 
     >>> _rank("src/a.test.ts", "src/a.test.ts") > 0, _rank("src/a.test.ts", "web/src/b.test.ts")
     (True, 0)
+    >>> _rank("a/src/lib.rs", "a/src/cart.rs"), _rank("tests/it.rs", "tests/it/cart.rs")
+    (1, 1)
     >>> _rank("example.com/m/cart", "cart/cart_test.go") > _rank("example.com/m/cart", "main_test.go") > 0
     True
     >>> _rank("org.x.ATest", "src/test/java/org/x/ATest.java") > _rank("org.x.ATest", "b/ATest.java") > 0
     True
     """
     folder, _, name = path.rpartition("/")
+    if name.endswith(".rs"):
+        return int(path == unit or path.startswith(_RUST_ROOT.sub("", unit) + "/"))
     if unit == path or unit.endswith("/" + path) or path.endswith("/" + unit):
         return len(path)
     if name.endswith(".go"):

@@ -36,7 +36,7 @@ def _language(tasks: Sequence[TaskSpec], environment: Mapping[str, Any]) -> dict
     language = Counter(languages).most_common(1)[0][0] if languages else PYTHON
     if language is PYTHON:
         return {}
-    words = " ".join(map(str, environment.get("test_command") or ()))
+    words = " ".join(map(str, (environment.get("results"), *(environment.get("test_command") or ()))))
     named = (runner for runner in ("vitest", "jest", "mocha") if runner in words)
     return {"language": language.name, "test_framework": next(named, language.test_framework)}
 

@@ -176,12 +176,13 @@ def test_javascript_tests_that_use_what_the_fix_adds() -> None:
 def test_rust_tests_that_use_what_the_fix_adds() -> None:
     text = "#[case(Rounding::Up)]\nfn adds() { total() }\nmod inner { fn works() { total() } }\n"
     text += "fn new() { rounded() }"
-    fixed = tree(tests__cart_DOT_rs=text, src__lib_DOT_rs="mod tests { #[test] fn inline() { total() } }")
+    inline = "mod tests { #[test] fn inline() { total() } }"
+    fixed = tree(tests__cart_DOT_rs=text, src__lib_DOT_rs="mod cart;", src__cart_DOT_rs=inline)
     ids = [
         "tests/cart.rs::adds::case_1",
         "tests/cart.rs::inner::works",
         "tests/cart.rs::new",
-        "src/lib.rs::tests::inline",
+        "src/lib.rs::cart::tests::inline",
     ]
     found = using_tests(ADDED, ids, before={}, fixed=fixed, language=LANGUAGES["Rust"], files=["tests/cart.rs"])
     assert found == {ids[0]: "Rounding", ids[2]: "rounded"}

@@ -14,7 +14,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.sandbox.choose import choose
-from trialfleet_runner.task import GitSource, PythonEnvironment, TaskFile, TaskSpec
+from trialfleet_runner.task import Environment, GitSource, PythonEnvironment, TaskFile, TaskSpec, ToolEnvironment
 from trialfleet_runner.trees import Tree
 from trialfleet_tasks.commands.mine import _chosen  # pyright: ignore[reportPrivateUsage]
 from trialfleet_tasks.mining.environments import MinedEnvironments
@@ -40,7 +40,7 @@ class NoEnvironments:
     def __init__(self) -> None:
         self.given: list[tuple[Tree, datetime, str]] = []
 
-    def of(self, tree: Tree, committed: datetime, version: str) -> PythonEnvironment:
+    def of(self, tree: Tree, committed: datetime, version: str) -> Environment:
         self.given.append((tree, committed, version))
         raise OperatorError("there is none")
 
@@ -137,7 +137,7 @@ def test_the_task_file_names_language_and_day() -> None:
         source=source,
         test_file="cart_test.go",
         prompt_source="failing_test",
-        environment=PythonEnvironment(lock="l"),
+        environment=ToolEnvironment(kind="go"),
         committed=date(2025, 2, 1),
     )
 
@@ -145,7 +145,7 @@ def test_the_task_file_names_language_and_day() -> None:
         return TaskFile.model_validate_json(json.dumps(yaml.safe_load(task_file("..", tasks, {}))))
 
     def runner(spec: TaskSpec, *command: str) -> TaskSpec:
-        environment = PythonEnvironment(lock="l", test_command=command)
+        environment = ToolEnvironment(kind="node", test_command=command)
         return spec.model_copy(update={"test_file": "a.test.ts", "environment": environment})
 
     written = read(task)
@@ -154,6 +154,8 @@ def test_the_task_file_names_language_and_day() -> None:
     written = read(runner(task, "npx", "vitest", "run"))
     assert (written.repo.language, written.repo.test_framework) == ("JavaScript", "vitest")
     assert read(runner(task, "node", "--test")).repo.test_framework == "node:test"
-    python = task.model_copy(update={"test_file": "tests/test_a.py", "committed": None})
+    python = task.model_copy(
+        update={"test_file": "tests/test_a.py", "committed": None, "environment": PythonEnvironment(lock="l")}
+    )
     assert "language" not in task_file("..", [python], {})
     assert "committed" not in task_file("..", [python], {})
