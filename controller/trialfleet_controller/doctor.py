@@ -7,6 +7,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +37,7 @@ def machine_checks() -> Iterator[DoctorCheck]:
     yield _package("ray", "pip install 'trialfleet[controller]'")
     yield _package("uv", "pip install 'trialfleet[controller]'")
     yield _package("scipy", "pip install 'trialfleet[analysis]'; reports need it", needed=False)
+    yield _languages()
     yield from _isolation()
     yield from space_checks()
 
@@ -95,6 +97,17 @@ def _package(name: str, fix: str, *, needed: bool = True) -> DoctorCheck:
         return DoctorCheck(name, "ok", metadata.version(name))
     except metadata.PackageNotFoundError:
         return DoctorCheck(name, "missing" if needed else "warning", "not installed", fix)
+
+
+def _languages() -> DoctorCheck:
+    """Programs that tasks in other languages than Python need; none of them is needed by itself."""
+    from trialfleet_runner.tool_environment import find_tool
+
+    found: list[str] = []
+    for program in ("go", "node", "npm", "cargo", "java", "mvn"):
+        with suppress(OperatorError):
+            found.append(f"{program} {find_tool(program)[1]}")
+    return DoctorCheck("languages", "ok", ", ".join(found) or "Python alone: no tools of other languages are here")
 
 
 def _isolation() -> Iterator[DoctorCheck]:

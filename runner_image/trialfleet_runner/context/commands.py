@@ -39,7 +39,8 @@ _CODE = (
     r"(?:tox|nox)(?:\s+-\S+.*|\s*$)|(?:python[\d.]*\s+-m\s+)?pytest\s+\S|"
     r"python[\d.]*\s+-m\s+(?:pytest|unittest|tox|nox|build|venv)\b|python[\d.]*\s+setup\.py\s+\w|"
     r"npm\s+(?:install|i|ci|test|run|start|build)\b|npx\s+\S|(?:yarn|pnpm|bun)(?:\s+(?:install|test|run|add|build|dev)\b|\s*$)|"
-    r"cargo\s+(?:test|build|run|check)\b|go\s+(?:test|build)\b|docker(?:-compose|\s+compose|\s+build|\s+run)\b|"
+    r"cargo\s+(?:test|build|run|check)\b|go\s+(?:test|build)\b|(?:\./)?(?:mvnw?|gradlew?)\s+\S|"
+    r"docker(?:-compose|\s+compose|\s+build|\s+run)\b|"
     r"pre-commit(?:\s+(?:install|run)\b|\s*$)|(?:ruff|mypy|pyright|black|isort|flake8)\s+[\w./-]|"
     r"(?:sudo\s+)?(?:apt|apt-get|brew|dnf|yum|apk)\s+(?:install|update|add)\b)"
 )
@@ -53,8 +54,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])(?:[\"')\]*_]*)\s+(?=[\"'(\[*_`A-Z0-9])")
 def in_code(code: str) -> bool:
     """Whether a line of code, or a code span, is a development command.
 
-    >>> in_code("cd docs && make html"), in_code("makefile = 1")
-    (True, False)
+    >>> in_code("cd docs && make html"), in_code("./mvnw -q verify"), in_code("makefile = 1")
+    (True, True, False)
     """
     return bool(COMMAND.search(code) or PHRASE.search(code))
 

@@ -1,0 +1,123 @@
+"""What an attempt gets of an environment: laid into a workspace that a patch may have changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import ToolEnvironmentRef
+from trialfleet_runner import tool_environment
+from trialfleet_runner.environment import tool_environment_ref
+from trialfleet_runner.tool_environment import Furnishings, furnish, programs, seed_of, variables_of
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """With node_modules, a lock and a cache."""
+    built = tmp_path / "environment"
+    for name in (
+        "kept/node_modules/plain/index.js",
+        "kept/node_modules/@scope/one/index.js",
+        "kept/web/node_modules/inner/index.js",
+        "build/ab/object",
+        "build/.cargo-lock",
+    ):
+        (built / name).parent.mkdir(parents=True, exist_ok=True)
+        (built / name).write_text(name)
+    (built / "kept/Cargo.lock").write_text("lock")
+    (built / "kept/node_modules/own").symlink_to("../packages/own")
+    facts = Furnishings(
+        variables={"CACHE": "{home}/.cache", "MODULES": "{environment}/modules", "ROOT": "{workspace}"},
+        links={"build": "{home}/.cache"},
+        kept=("node_modules", "web/node_modules", "Cargo.lock"),
+    )
+    (built / "environment.json").write_bytes(canonical_json(facts))
+    return built
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "workspace" / "packages" / "own").mkdir(parents=True)
+    (tmp_path / "home").mkdir()
+    return tmp_path
+
+
+def test_what_is_kept_is_laid_into_the_workspace(environment: Path, place: Path) -> None:
+    workspace, home = place / "workspace", place / "home"
+    furnish(environment, workspace, home)
+    modules = workspace / "node_modules"
+    assert (modules / "plain/index.js").read_text() == "kept/node_modules/plain/index.js"
+    assert (modules / "@scope/one").is_symlink()
+    assert not (modules / "@scope").is_symlink(), "a test may write beside a package"
+    assert (modules / "own").resolve() == workspace / "packages/own", "packages of the workspace are its own"
+    assert not (workspace / "web").exists(), "a folder that this commit lacks"
+    assert (workspace / "Cargo.lock").read_text() == "lock"
+    assert (home / ".cache/ab/object").is_symlink()
+    assert not (home / ".cache/.cargo-lock").exists(), "each attempt locks its own"
+    (home / ".cache/ab/new").write_text("x")
+    (modules / ".vite").mkdir()
+    furnish(environment, workspace, place / "other")  # what is there stays
+
+
+def test_links_of_a_patch_are_not_followed(environment: Path, place: Path) -> None:
+    outside = place / "outside"
+    outside.mkdir()
+    workspace = place / "workspace"
+    (workspace / "web").symlink_to(outside)
+    (workspace / "node_modules").symlink_to(outside)
+    (workspace / "Cargo.lock").symlink_to(outside / "lock")
+    furnish(environment, workspace, place / "home")
+    assert list(outside.iterdir()) == []
+
+
+def test_variables_name_places_as_the_program_sees_them(environment: Path, tmp_path: Path) -> None:
+    found = variables_of(environment, seen="/e", home="/home/agent", workspace="/workspace")
+    assert found == {"CACHE": "/home/agent/.cache", "MODULES": "/e/modules", "ROOT": "/workspace"}
+    assert variables_of(tmp_path, seen="/e", home="/h", workspace="/w") == {}, "a Python environment has none"
+
+
+def reference(**changed: object) -> ToolEnvironmentRef:
+    facts = {"kind": "go", "digest": "0" * 64, "tools": {"go": "1.22.1"}, "inputs": "1" * 64, **changed}
+    return tool_environment_ref(ToolEnvironmentRef.model_validate(facts))
+
+
+def test_the_digest_covers_what_is_fetched_and_how() -> None:
+    different = (
+        reference(),
+        reference(inputs="2" * 64),
+        reference(tools={"go": "1.22.2"}),
+        reference(fetch=(("true",),)),
+        reference(variables={"A": "b"}),
+    )
+    assert len({each.digest for each in different}) == len(different)
+    same = (reference(), reference(tree="3" * 64), reference(repository="4" * 64))
+    assert len({each.digest for each in same}) == 1, "neighbouring commits share an environment"
+
+
+def test_caches_are_copied_within_one_repository_alone(tmp_path: Path) -> None:
+    def made(name: str, ref: ToolEnvironmentRef) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        caches = tool_environment._caches(ref)  # pyright: ignore[reportPrivateUsage]
+        facts = Furnishings(variables={}, links={}, kept=(), caches=caches)
+        (folder / "environment.json").write_bytes(canonical_json(facts))
+        return folder
+
+    own = reference(repository="4" * 64)
+    first = made("first", own)
+    made("foreign", reference(repository="5" * 64))
+    made("unknown", reference())
+    assert seed_of(tmp_path / "new", own.model_copy(update={"inputs": "9" * 64})) == first
+    assert seed_of(tmp_path / "new", reference(repository="6" * 64)) is None
+    assert seed_of(tmp_path / "new", reference()) is None
+    assert seed_of(tmp_path / "new", reference(repository="4" * 64, tools={"go": "1.23"})) is None
+
+
+def test_another_version_of_a_tool_than_planned_is_refused() -> None:
+    with pytest.raises(OperatorError, match=r"planned for git 0\.1; this machine has \d"):
+        programs({"git": "0.1"})
+    with pytest.raises(OperatorError, match="no program no-such-tool"):
+        programs({"no-such-tool": "1"})
