@@ -30,6 +30,7 @@ KEPT = "kept"
 WORKSPACE = "/workspace"
 HOME = "/home/agent"
 _COMMAND_S = 1800.0
+_DISK_BYTES = 32 * 2**30
 _SHOWN = 2000  # characters of a command's output in a message
 _ASKS = {"go": "version", "java": "-version", "javac": "-version"}  # the others: --version
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
@@ -282,6 +283,7 @@ class _Build:
                 stdout=output,
                 stderr=output,
                 timeout_s=_COMMAND_S,
+                disk_bytes=_DISK_BYTES,
                 network=network,
             )
         )

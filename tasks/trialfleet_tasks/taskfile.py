@@ -16,6 +16,7 @@ from trialfleet_runner.task import (
     Source,
     TaskFile,
     TaskSpec,
+    ToolEnvironment,
 )
 from trialfleet_tasks import yamlfile
 
@@ -178,6 +179,12 @@ def _resolve(loaded: yamlfile.Loaded[TaskFile], index: int) -> LoadedTask:
             f"no such file: {loaded.path.parent / environment.lock}",
             where=loaded.where(*owner, "lock"),
             hint="create it with `uv pip compile --generate-hashes`",
+        )
+    if spec.test_pattern and isinstance(environment, ToolEnvironment):
+        raise OperatorError(
+            "test_pattern is an option of pytest's",
+            where=loaded.where("tasks", index, "test_pattern"),
+            hint="leave it out, and name the tests in fail_to_pass and pass_to_pass",
         )
     _check_contexts(loaded, ("repo", "contexts"), repo.contexts)
     _check_contexts(loaded, ("tasks", index, "contexts"), spec.contexts)

@@ -157,7 +157,8 @@ class Attempt:
         else:
             refuse_full(self.scratch.agent)
         self._gather_logs()
-        if not environment.unchanged(ready.environment):
+        protected = self.sandbox.capabilities.protects_environment
+        if not protected and not environment.unchanged(ready.environment):
             self.members.warnings.append("the agent changed its environment, which was thrown away")
             environment.retire(ready.environment)
             ready = replace(ready, environment=self._ready().environment)

@@ -77,6 +77,11 @@ class SandboxCapabilities:
     other_uid: bool = False
     separate_container: bool = False
 
+    @property
+    def protects_environment(self) -> bool:
+        """Whether no program in it can write to a mount that is not writable."""
+        return self.maps_paths and not self.separate_container
+
 
 class Sandbox(Protocol):
     """Bubblewrap, another uid, a plain subreaper, or another container: one contract suite. `name` is for records

@@ -23,7 +23,7 @@ Outcomes = Mapping[str, str]  # test id -> outcome of one run; absent: missing
 _HINTS: Mapping[str, str] = {
     "collection_error": "a test that cannot be collected fails for every agent: choose tests that can be imported "
     "at the pre-fix tree, or add what is missing to the lock",
-    "no_tests_collected": "check test_file, test_pattern and the pytest options of the repository",
+    "no_tests_collected": "check test_file, test_pattern and the test runner's options in the repository",
     "usage_error": "check the test ids, test_file and test_command",
     "internal_error": "run the command by hand; a plugin may be missing from the lock",
     "interrupted": "run the command by hand",
@@ -32,7 +32,7 @@ _HINTS: Mapping[str, str] = {
     "missing_interpreter": "check the first word of test_command",
     "not_executable": "check the first word of test_command",
     "signal": "the interpreter crashed: check the lock",
-    "no_junit": "test_command must write JUnit XML to {junit}",
+    "no_junit": "test_command must write its results, for pytest JUnit XML, to {junit}",
 }
 _SAID = {
     "collection_error": "the tests cannot be collected",
@@ -45,7 +45,7 @@ _SAID = {
     "missing_interpreter": "the program of test_command does not exist",
     "not_executable": "the program of test_command cannot be executed",
     "signal": "the tests were killed by a signal",
-    "no_junit": "no JUnit XML was written",
+    "no_junit": "no results were written",
 }
 
 
