@@ -14,18 +14,32 @@ from trialfleet_tasks.mining.declared_tests import DeclaredTests
 from trialfleet_tasks.mining.languages import PYTHON, MinedLanguage
 
 _RUST_ROOT = re.compile(r"(?:/(?:lib|main|mod))?\.rs$")  # what follows the folder of its modules
+_COMMENTS = re.compile(
+    rb"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`[^`]*`)|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)""", re.DOTALL
+)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 
 
 def added_names(before: Tree, fix: Mapping[str, TreeEntry | None]) -> frozenset[str]:
-    """Names that the fix's files hold and no file of the tree before it does.
+    """Names that the fix's files hold, outside of comments, and no file of the tree before it does.
 
     >>> before = {"a.py": TreeEntry(b"def total(): ...")}
     >>> sorted(added_names(before, {"a.py": TreeEntry(b"def total(rounded): ...")}))
     ['rounded']
     """
-    after = names(entry.data for entry in fix.values() if entry is not None)
+    after = names(_code(path, entry.data) for path, entry in fix.items() if entry is not None)
     return frozenset(after - names(entry.data for entry in before.values())) if after else frozenset()
+
+
+def _code(path: str, data: bytes) -> bytes:
+    r"""Without comments where they are C's: a word of a comment is no name.
+
+    >>> _code("a.go", b'url := "http://a" // whole /* a\n/* b\n*/ x')
+    b'url := "http://a"  \n  x'
+    """
+    if path.endswith(".py"):
+        return data
+    return _COMMENTS.sub(lambda match: match[1] or b" ", data)
 
 
 def names(files: Iterable[bytes]) -> set[str]:
@@ -48,7 +62,14 @@ def using_tests(
     Of a Python test whose function is not found nothing is known, and it is left out. For a test of another
     language that is not found, all lines count that the fix adds to its file.
     """
-    find = _python_text(fixed) if language is PYTHON else _TestTexts(before, fixed, language, files).of
+    if language is PYTHON:
+        find = _python_text(fixed)
+    else:
+        texts = _TestTexts(before, fixed, language, files)
+
+        def find(test: str) -> str:
+            return _code("", texts.of(test).encode()).decode()
+
     used = {test: added & set(_NAME.findall(find(test))) for test in tests}
     return {test: min(names) for test, names in used.items() if names}
 
