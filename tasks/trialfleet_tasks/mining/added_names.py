@@ -62,14 +62,7 @@ def using_tests(
     Of a Python test whose function is not found nothing is known, and it is left out. For a test of another
     language that is not found, all lines count that the fix adds to its file.
     """
-    if language is PYTHON:
-        find = _python_text(fixed)
-    else:
-        texts = _TestTexts(before, fixed, language, files)
-
-        def find(test: str) -> str:
-            return _code("", texts.of(test).encode()).decode()
-
+    find = _python_text(fixed) if language is PYTHON else _TestTexts(before, fixed, language, files).code_of
     used = {test: added & set(_NAME.findall(find(test))) for test in tests}
     return {test: min(names) for test, names in used.items() if names}
 
@@ -105,6 +98,10 @@ class _TestTexts:
             self._units[unit] = self._unit(unit)
         declared, added = self._units[unit]
         return next((text for file in declared if (text := file.find(name)) is not None), added)
+
+    def code_of(self, test: str) -> str:
+        """Without comments."""
+        return _code("", self.of(test).encode()).decode()
 
     def _unit(self, unit: str) -> tuple[list[DeclaredTests], str]:
         """Its files, the changed ones first, and what the fix adds to the changed ones."""
