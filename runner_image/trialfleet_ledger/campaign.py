@@ -235,6 +235,7 @@ class CampaignSpec(Frozen):
     backend: Literal["local", "kubernetes"] = "local"
     kubernetes: KubernetesSpec | None = None
     allow_no_oracle: bool = False  # run tasks without a fail-to-pass oracle, apart from primary results
+    allow_empty: bool = False  # run a condition whose inline text has nothing to say for most tasks
 
     @property
     def store_spec(self) -> StoreSpec:
@@ -281,6 +282,7 @@ class Cell(Frozen):
 
     task: Name
     condition: ConditionOrder
+    empty: bool = False  # the condition's inline text has nothing to say for this task
 
 
 class PlannedTask(Frozen):

@@ -224,8 +224,8 @@ class Lab:
             frozen = {"text": None if told.text is None else objects.put(told.text.encode())}
             frozen |= {"targets": told.targets, "globs": told.globs, "abstained": told.abstained}
             resolved = resolved.model_copy(update=frozen)
-        (order,) = watched(task, self.planned.order, [resolved], objects)
-        return order
+        (cell,) = watched(task, self.planned.order, [resolved], objects)
+        return cell.condition
 
     def grants(
         self,

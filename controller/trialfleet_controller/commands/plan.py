@@ -104,6 +104,10 @@ def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, 
         click.echo(f"cost cap    {made.cost_usd_campaign:g} USD, {made.limits.cost_usd:g} a trial")
     if made.wall_clock_s is not None:
         click.echo(f"wall clock  {made.wall_clock_s:g} s from the first run or submit")
+    for name in made.conditions:
+        empty = [cell.task for cell in made.cells if cell.empty and cell.condition.name == name]
+        if empty:
+            click.echo(f"empty       {name} has nothing to say for {len(empty)} of {len(made.tasks)} tasks")
     if extend:
         click.echo(f"extension   {len(chosen)} more trials for {extend} reps; planned trials do not change")
     click.echo("")

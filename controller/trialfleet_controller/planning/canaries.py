@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, islice, zip_longest
 
+from trialfleet_ledger.campaign import Cell
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records import ConditionOrder, TaskOrder
+from trialfleet_ledger.records import ConditionOrder, Coverage, TaskOrder
 from trialfleet_runner.context.commands import strip_files
 from trialfleet_runner.context.delivery import NEEDLE_CHARS, Composed, compose
 from trialfleet_runner.context.markdown import LineKind, scan
@@ -20,8 +21,8 @@ from trialfleet_tasks.taskfile import LoadedTask
 
 def watched(
     task: LoadedTask, order: TaskOrder, conditions: Sequence[ConditionOrder], objects: Objects
-) -> Iterator[ConditionOrder]:
-    """The task's conditions with their `forbidden` lines, from all its contexts, used by the campaign or not.
+) -> Iterator[Cell]:
+    """The task's cells, with their `forbidden` lines from all its contexts, used by the campaign or not.
 
     Raises `OperatorError` for a context that cannot be read or delivered.
     """
@@ -36,8 +37,15 @@ def watched(
         return line.encode() in workspace
 
     for condition in conditions:
-        lines = undelivered(contexts, _composed(task, order, condition, objects), in_workspace)
-        yield condition.model_copy(update={"forbidden": lines})
+        composed = _composed(task, order, condition, objects)
+        lines = undelivered(contexts, composed, in_workspace)
+        empty = composed.delivery.coverage is Coverage.NONE and not _said_later(condition)
+        yield Cell(task=order.id, condition=condition.model_copy(update={"forbidden": lines}), empty=empty)
+
+
+def _said_later(condition: ConditionOrder) -> bool:
+    """Whether each attempt makes the text itself."""
+    return condition.inline is not None and condition.inline.source == "preflight"
 
 
 def _composed(task: LoadedTask, order: TaskOrder, condition: ConditionOrder, objects: Objects) -> Composed:

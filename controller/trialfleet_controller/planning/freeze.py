@@ -85,9 +85,8 @@ def prepare(
             for name, condition in file.conditions.items()
         ]
         planned.append(made)
-        cells += [
-            Cell(task=task.id, condition=order) for order in watched(task, made.order, resolved, shop.objects)
-        ]
+        cells += watched(task, made.order, resolved, shop.objects)
+    check_empty(file, cells)
     return Plan(
         campaign=spec.campaign,
         uid=secrets.token_hex(16),
@@ -164,6 +163,21 @@ def check_deliveries(file: CampaignFile, identity: Identity) -> None:
                 f"the agent {identity.kind} does not support {_LACKS[lack]}",
                 where=file.where("conditions", name),
                 hint="use agent kind claude-code, or remove the condition",
+            )
+
+
+def check_empty(file: CampaignFile, cells: Sequence[Cell]) -> None:
+    """A condition that says nothing for most tasks is not what its name says, and its trials tell nothing."""
+    for name in file.conditions:
+        own = [cell for cell in cells if cell.condition.name == name]
+        empty = [cell.task for cell in own if cell.empty]
+        if 2 * len(empty) > len(own) and not file.spec.allow_empty:
+            raise OperatorError(
+                f"{name} has nothing to say for {len(empty)} of {len(own)} tasks: {', '.join(empty[:5])}"
+                + (", …" if len(empty) > 5 else ""),
+                where=file.where("conditions"),
+                hint="give these tasks `anchor: {path: …}` in a folder that a node of the context covers, write "
+                "such nodes, or set allow_empty: true",
             )
 
 

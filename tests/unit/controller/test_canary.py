@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.plans import make_plan
+from trialfleet_controller.planning.campaign_file import load_campaign
 from trialfleet_controller.planning.canaries import watched
+from trialfleet_controller.planning.freeze import check_empty
 from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.campaign import Cell
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records import ConditionOrder, TaskOrder
+from trialfleet_ledger.records import ConditionOrder, InlineSource, InlineSpec, TaskOrder
 from trialfleet_runner.trees import TreeEntry, pack
 from trialfleet_tasks.contexts import context_object
 from trialfleet_tasks.taskfile import LoadedTask, load_task_file
@@ -62,10 +64,49 @@ def conditions(task: LoadedTask, objects: Objects) -> list[ConditionOrder]:
 def test_each_cell_watches_for_what_only_others_deliver(tmp_path: Path) -> None:
     objects = Objects(tmp_path / "objects")
     task = task_of(tmp_path, flat=f"{FLAT}\n\n{README}\n", tree=f"{TREE}\n\n{FLAT}\n")
-    bare, flat = watched(task, order_of(objects), conditions(task, objects), objects)
+    cells = watched(task, order_of(objects), conditions(task, objects), objects)
+    bare, flat = (cell.condition for cell in cells)
     assert bare.forbidden == {"flat": (FLAT,), "tree": (TREE, FLAT)}
     assert flat.forbidden == {"tree": (TREE,)}
     assert (bare.digest, flat.digest) == ("0" * 64, "1" * 64)
+
+
+@pytest.mark.parametrize(("source", "anchor", "empty"), [
+    ("nearest", "shop/cart.py", False),
+    ("nearest", "cli.py", True),  # only the root's node covers it
+    ("nearest", None, True),
+    ("oracle_targets", "shop/cart.py", True),  # nothing was frozen
+    ("preflight", None, False),  # each attempt makes it
+])  # fmt: skip
+def test_a_cell_whose_condition_has_nothing_to_say(
+    tmp_path: Path, source: InlineSource, anchor: str | None, empty: bool
+) -> None:
+    objects = Objects(tmp_path / "objects")
+    (tmp_path / "tree" / "shop").mkdir(parents=True)
+    (tmp_path / "tree" / "shop" / "AGENTS.md").write_text("# Shop\n\n## Pitfalls\n\n- Prices are in cents.\n")
+    task = task_of(tmp_path, tree=TREE)
+    tree = context_object(task, "tree", objects=objects)
+    near = ConditionOrder(name="near", digest="0" * 64, context=tree, inline=InlineSpec(source=source))
+    order = order_of(objects).model_copy(update={"anchor": anchor})
+    bare = ConditionOrder(name="none", digest="1" * 64)
+    assert [cell.empty for cell in watched(task, order, [near, bare], objects)] == [empty, False]
+
+
+def test_a_campaign_whose_condition_is_mostly_empty_is_refused(tmp_path: Path) -> None:
+    task_of(tmp_path, tree=TREE)
+    text = "{campaign: c, seed: 1, tasks: [task.yaml], conditions: [none], reps: 1, agent: {kind: nop}, store: out"
+    (tmp_path / "campaign.yaml").write_text(text + "}")
+    file = load_campaign(tmp_path / "campaign.yaml")
+
+    def cells(*empty: bool) -> list[Cell]:
+        condition = ConditionOrder(name="none", digest="0" * 64)
+        return [Cell(task=f"t{n}", condition=condition, empty=each) for n, each in enumerate(empty)]
+
+    check_empty(file, cells(True, False))
+    with pytest.raises(OperatorError, match="none has nothing to say for 2 of 3 tasks: t0, t2"):
+        check_empty(file, cells(True, False, True))
+    (tmp_path / "campaign.yaml").write_text(text + ", allow_empty: true}")
+    check_empty(load_campaign(tmp_path / "campaign.yaml"), cells(True, True))
 
 
 def test_a_further_context_changes_no_trial(tmp_path: Path) -> None:
@@ -76,8 +117,8 @@ def test_a_further_context_changes_no_trial(tmp_path: Path) -> None:
     after = list(watched(more, order_of(objects), conditions(more, objects), objects))
     assert before != after
     ids = [
-        trials(plan.model_copy(update={"cells": tuple(Cell(task="task-0", condition=c) for c in orders)}))
-        for orders in (before, after)
+        trials(plan.model_copy(update={"cells": tuple(c.model_copy(update={"task": "task-0"}) for c in cells)}))
+        for cells in (before, after)
     ]
     assert ids[0] == ids[1]
 
