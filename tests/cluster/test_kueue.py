@@ -245,13 +245,12 @@ def test_a_probe_that_must_wait_in_a_queue_says_so_and_not_for_ever(queue: Queue
     queue.hold("Hold")
     kube = {"labels": {QUEUE_LABEL: queue.name}, "graces": {"unschedulable_s": 5}}
     file = str(queue.campaign(campaign="nowhere", kubernetes=kube))
+    probes = ("-n", queue.place.namespace, "-l", "trialfleet.dev/probe", "-o", "name")
     for command in ("plan", "doctor"):
         ran = queue.place.trialfleet(command, file)
         assert ran.code == 2, ran.out
         assert f"it waits in queue {queue.name}" in ran.out + ran.err
-        assert (
-            kubectl("get", "pods", "-n", queue.place.namespace, "-l", "trialfleet.dev/probe", "-o", "name") == ""
-        )
+        wait_until(lambda: not kubectl("get", "pods", *probes), "the probe's pods are gone", every_s=0.5)
 
 
 @pytest.mark.usefixtures("queue_demanded")
