@@ -252,8 +252,10 @@ def run_tests(
     seen = {path: inside(path, mounts) for path in (suite.environment, home, workspace)}
     guard = _guard(scratch / "guard", guarded, seen[workspace], sandbox) if guarded else None
     programs = frozenset(program.name for program in (suite.environment / "bin").iterdir())
-    wanted = (*selected(suite, tests, workspace), *extra)
-    words = argv(suite.command, wanted, f"{seen[home]}/{REPORT}", seen[suite.environment], programs)
+    wanted = selected(suite, tests, workspace)
+    if not wanted:
+        return TestRun(Exit(5, "itself", 0.0, 0.0), f"no package holds {', '.join(tests[:3])}\n", None)
+    words = argv(suite.command, (*wanted, *extra), f"{seen[home]}/{REPORT}", seen[suite.environment], programs)
     if not _found(words[0], workspace):
         return TestRun(Exit(127, "itself", 0.0, 0.0), f"{words[0]}: no such program", None)
     ended = sandbox.run(

@@ -53,7 +53,7 @@ class Method:
 
 
 METHODS: tuple[tuple[str, str], ...] = (
-    ("a cell's rate", "Wilson's score interval; Clopper and Pearson's exact one beside it"),
+    ("a cell's rate", "Wilson's score interval; also Clopper and Pearson's exact interval"),
     (
         "a condition's rate, these tasks",
         "mean of the tasks' rates; Wilson's interval at the effective sample size",

@@ -210,7 +210,7 @@ _NAMES = ("trials", "attempts")
 
 
 class CacheManifest(Record):
-    """`tables/seal.json`: what the files beside it are, and what they were made from."""
+    """`tables/seal.json`: digests of the table files and of the records that they were made from."""
 
     campaign: str
     uid: str

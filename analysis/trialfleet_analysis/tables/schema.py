@@ -167,7 +167,7 @@ class NotThese(Exception):
 
 
 def to_parquet(table: pa.Table, about: Mapping[str, object]) -> bytes:
-    """One file, zstd. `about` (JSON values) stands in its metadata beside the schema's version."""
+    """One file, zstd. Its metadata holds `about` (JSON values) and the schema's version."""
     said = canonical_json({**about, "tables": VERSION}).strip()
     buffer = io.BytesIO()
     labelled = table.replace_schema_metadata({ABOUT: said})

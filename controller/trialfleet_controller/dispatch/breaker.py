@@ -80,7 +80,7 @@ class Health:
         return replace(self, by_task={**self.by_task, task: self.by_task.get(task, 0) + 1})
 
     def measured(self, task: str) -> Health:
-        """A verdict resets the count of its own task, and with it the campaign's; not that of another task."""
+        """A verdict resets the counts of its task and of the campaign. Other tasks' counts stay."""
         return replace(self, by_task={**self.by_task, task: 0})
 
     def verdict(self, task: str) -> HaltScope:

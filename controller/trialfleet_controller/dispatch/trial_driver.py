@@ -87,7 +87,7 @@ class TrialDriver:
     def finished(self, finished: Finished) -> None:
         """The backend says that a runner has gone."""
         if (why := finished.departure.unplanned) is not None:
-            self.halted(self._stop_conditions.halt(None, why))  # whatever the ledger says of this one
+            self.halted(self._stop_conditions.halt(None, why))  # also if the attempt has its end
         trial = finished.id.trial
         opened, state = self._table.get(trial), self._table.state(trial)
         if state is TrialState.LAUNCHING:

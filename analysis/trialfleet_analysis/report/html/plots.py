@@ -200,7 +200,7 @@ def histogram(
     quartiles: tuple[float, float, float] | None,
     label: str,
 ) -> Element:
-    """Shares of its own trials: conditions with unequally many trials stay comparable."""
+    """Shares of a condition's own trials, so that conditions with different numbers of trials can be compared."""
     shapes: list[Node] = [h("line", x2="100%", y1=HIGH, y2=HIGH, class_="rule")]
     if sum(counts):
         shapes.append(_outline(scale, edges, counts))

@@ -1,4 +1,4 @@
-"""Missing trials: what they could do to a comparison, and whether conditions lost unequally many.
+"""Missing trials: what they could do to a comparison, and whether conditions lost different numbers.
 
 A trial is missing when its first attempt whose agent started was lost, even if a retry was measured: retries make
 a loss that depends on the outcome look ignorable. Losses before the agent started may be replaced, and are not

@@ -1,4 +1,4 @@
-"""Do conditions lose unequally many attempts? The exact test of an r × 2 table."""
+"""Do conditions lose attempts at different rates? The exact test of an r × 2 table."""
 
 from __future__ import annotations
 
