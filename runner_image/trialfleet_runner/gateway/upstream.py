@@ -40,7 +40,8 @@ class Upstream:
     """`base_url` without `/v1`: https://api.anthropic.com, or a path of a gateway. The key stays in here.
 
     `auth`: `x-api-key` (Anthropic), `x-goog-api-key` (Google) or `bearer` (OpenAI, LiteLLM). Proxies of the
-    environment are not used and redirects are not followed: the host is fixed. Raises `OperatorError` for an address that is none.
+    environment are not used and redirects are not followed: the host is fixed. Raises `OperatorError`
+    for an address that is none.
     """
 
     base_url: str
