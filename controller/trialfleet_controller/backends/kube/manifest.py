@@ -345,7 +345,7 @@ def model_env(kube: KubernetesSpec) -> dict[str, str]:
     """The address of the model and the folder of its keys, for the runner."""
     base = kube.model_base_url
     names = ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
-    bases = {} if base is None else dict.fromkeys(names, base)
+    bases: dict[str, str] = {} if base is None else dict.fromkeys(names, base)
     return bases if kube.model_secret is None else {**bases, "TRIALFLEET_KEYS": KEYS}
 
 
