@@ -42,6 +42,7 @@ def scheme_of(frame: Frame, tasks: Sequence[TaskRow], compared: Sequence[str], *
         tasks=tuple(task.order.id for task in kept),
         conditions=frame.conditions,
         composed={name: plan.conditions[name] for name in frame.conditions},
+        agents={name: plan.agents[name].spec for name in frame.conditions},
         declared=plan.primary,
         factors={
             "prompt source": tuple(task.order.prompt_source for task in kept),
@@ -49,7 +50,7 @@ def scheme_of(frame: Frame, tasks: Sequence[TaskRow], compared: Sequence[str], *
             "difficulty": tuple(task.difficulty for task in kept),
             "coverage of the anchor": tuple(_coverage(task) for task in kept),
         },
-        limit_s=plan.agent.timeout_s,
+        limit_s=max(agent.timeout_s for agent in plan.agent_specs),
         reps=frame.reps,
         monitored=monitored,
         cap_usd=plan.limits.cost_usd,
