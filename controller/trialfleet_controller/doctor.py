@@ -18,6 +18,7 @@ from trialfleet_ledger.campaign import LimitSpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import Limits
 from trialfleet_ledger.treatments import distinct
+from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.attempt.scratch import scratch_root
 from trialfleet_runner.cache import cache_root
 
@@ -167,7 +168,7 @@ def _credentials(agent: AgentSpec) -> Iterator[DoctorCheck]:
     """Credentials of an agent that uses a model, also if its program is not installed yet."""
     from trialfleet_runner.attempt.model import upstream
 
-    if agent.kind != "claude-code" and not agent.options.get("needs_model"):
+    if agent.kind not in pinned() and not agent.options.get("needs_model"):
         return
 
     def key() -> str:

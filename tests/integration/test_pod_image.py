@@ -179,7 +179,7 @@ def test_a_probe_tells_that_an_agent_is_missing(tmp_path: Path) -> None:
     )
     (found,) = report.agents
     assert found.identity is None
-    assert "Claude Code is not on this machine" in str(found.error)
+    assert "the agent claude-code is not on this machine" in str(found.error)
 
 
 def test_a_probe_asks_the_store_through_grants(tmp_path: Path) -> None:

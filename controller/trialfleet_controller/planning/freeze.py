@@ -14,6 +14,7 @@ from pathlib import Path
 from trialfleet_controller.backends.local.capacity import UNBOUNDED
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.canaries import watched
+from trialfleet_controller.planning.deliveries import check_deliveries
 from trialfleet_controller.planning.predicted_targets import (
     Predictor,
     content_digest,
@@ -28,7 +29,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records import AgentSpec, ConditionOrder
 from trialfleet_ledger.treatments import distinct
-from trialfleet_runner.agents.protocol import Identity, Lack
+from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context import texts, tokens
@@ -38,12 +39,6 @@ from trialfleet_tasks.contexts import context_object
 from trialfleet_tasks.prepare import prepare_task
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks
 from trialfleet_tasks.validate.task import validate_task
-
-_LACKS: dict[Lack, str] = {
-    "rules": "texts that are pushed as rules (inline: {channel: rules})",
-    "fail_fast": "the fail-fast hook (fail_fast: true)",
-    "preflight": "a pre-flight (inline: {source: preflight})",
-}
 
 
 @dataclass(frozen=True)
@@ -164,31 +159,6 @@ def _check_statuses(file: CampaignFile, tasks: Sequence[LoadedTask]) -> None:
             where=file.where("tasks"),
             hint="remove them, or set allow_no_oracle: true to run them outside of the primary results",
         )
-
-
-def check_deliveries(file: CampaignFile, identities: Mapping[str, Identity]) -> None:
-    """Refuse deliveries that a condition's agent, or the place where it runs, does not support."""
-    for name, condition in file.conditions.items():
-        inline, missing = condition.inline, set(identities[name].lacks)
-        asked: set[Lack] = set()
-        if inline is not None and inline.channel == "rules":
-            asked.add("rules")
-        if inline is not None and inline.source == "preflight":
-            asked.add("preflight")
-        if condition.fail_fast:
-            asked.add("fail_fast")
-        for given in filter(None, (condition.skills and "skills", condition.mcp and "MCP servers")):
-            raise OperatorError(
-                f"the agent {identities[name].kind} does not support {given}",
-                where=file.where("conditions", name),
-                hint="remove them from the condition",
-            )
-        for lack in sorted(asked & missing):
-            raise OperatorError(
-                f"the agent {identities[name].kind} does not support {_LACKS[lack]}",
-                where=file.where("conditions", name),
-                hint="use agent kind claude-code, or remove the condition",
-            )
 
 
 def check_empty(file: CampaignFile, cells: Sequence[Cell]) -> None:

@@ -44,7 +44,8 @@ def test_drift_names_what_differs() -> None:
     assert same.agents["none"].digest in str(raised.value)
     with pytest.raises(OperatorError, match=f"planned 0.0.1, this machine has {found.version}"):
         check_drift(plan(agent=NOP.model_copy(update={"version": "0.0.1"})))
-    check_drift(plan(agent=same.agents["none"].spec, agent_digest=found.digest))
+    found_there = {name: own.model_copy(update={"digest": found.digest}) for name, own in same.agents.items()}
+    check_drift(same.model_copy(update={"agents": found_there}))
 
 
 def test_texts_that_changed_since_the_plan_are_named() -> None:
