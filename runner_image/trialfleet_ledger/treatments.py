@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from trialfleet_ledger.conditions import AgentChange, Condition
 from trialfleet_ledger.records import AgentSpec
@@ -25,7 +25,8 @@ PartName = Literal[
     "fail_fast",
 ]
 PARTS: tuple[PartName, ...] = get_args(PartName)
-_OF_ONE_KIND = ("version", "effort", "settings", "options")  # mean nothing across two kinds of agent
+# These mean nothing across two kinds of agent.
+_OF_ONE_KIND: frozenset[PartName] = frozenset({"version", "effort", "settings", "options"})
 
 
 def agent_of(campaign: AgentSpec, condition: Condition) -> AgentSpec:
@@ -67,11 +68,14 @@ def merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]
         if value is None:
             result.pop(name, None)
         elif isinstance(value, Mapping):
-            before = result.get(name)
-            result[name] = merged(before if isinstance(before, Mapping) else {}, value)
+            result[name] = merged(_mapping(result.get(name)), _mapping(value))
         else:
             result[name] = value
     return result
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def distinct(agents: Iterable[AgentSpec]) -> tuple[AgentSpec, ...]:
@@ -94,8 +98,8 @@ def differing_parts(
     ('files', 'pull')
     """
     one, other = parts_of(treatment, agents[0]), parts_of(control, agents[1])
-    apart = [name for name in PARTS if one[name] != other[name]]
-    return tuple(name for name in apart if "agent" not in apart or name not in _OF_ONE_KIND)
+    apart: list[PartName] = [name for name in PARTS if one[name] != other[name]]
+    return tuple([name for name in apart if "agent" not in apart or name not in _OF_ONE_KIND])
 
 
 def parts_of(condition: Condition, agent: AgentSpec) -> dict[PartName, object]:
