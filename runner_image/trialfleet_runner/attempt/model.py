@@ -11,6 +11,7 @@ from trialfleet_ledger.records import AgentSpec
 from trialfleet_runner.gateway.upstream import Upstream
 
 KEYS = "/trialfleet/keys"  # a mounted Secret of a pod: a file per variable; $TRIALFLEET_KEYS says otherwise
+PROVIDER_OF = {"codex": "openai", "mini-swe-agent": "openai"}  # where none is named
 _PROVIDERS = {
     "anthropic": ("ANTHROPIC_BASE_URL", "https://api.anthropic.com", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
     "openai": ("OPENAI_BASE_URL", "https://api.openai.com", "", "OPENAI_API_KEY"),
@@ -22,7 +23,7 @@ def upstream(spec: AgentSpec, environ: Mapping[str, str] = os.environ) -> Upstre
 
     Raises `OperatorError` naming the variable when there is no key.
     """
-    provider = str(spec.options.get("provider", "anthropic"))
+    provider = str(spec.options.get("provider") or PROVIDER_OF.get(spec.kind, "anthropic"))
     if provider not in _PROVIDERS:
         raise OperatorError(
             f"no provider is called {provider!r}",
