@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trialfleet_runner.gateway.upstreams.access_token import AccessToken
 
 KEYS = "/trialfleet/keys"  # a mounted Secret of a pod: a file per variable; $TRIALFLEET_KEYS says otherwise
+PROVIDER_OF = {"codex": "openai", "mini-swe-agent": "openai", "gemini": "google"}  # where none is named
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def upstream(spec: AgentSpec, environ: Mapping[str, str] = os.environ) -> Upstre
 
     Raises `OperatorError` naming the variable when there is no key, or one that another provider issued.
     """
-    provider = str(spec.options.get("provider", "anthropic"))
+    provider = str(spec.options.get("provider") or PROVIDER_OF.get(spec.kind, "anthropic"))
     models = {str(name): str(model) for name, model in mapping(spec.options.get("model_ids")).items()}
     match provider:
         case "bedrock":
