@@ -5,6 +5,7 @@
 #   AGENTS         agents to install, separated by spaces: claude-code, or claude-code@VERSION. Empty: those built in
 #   BAKE_PACKAGES  Debian packages that task environments need to be built, such as build-essential; not in the
 #                  final image
+#   TOOL_PACKAGES  Debian packages that tasks in other languages than Python need; `trialfleet image build` finds them
 ARG BASE=debian:bookworm-slim
 
 # --- what every stage and both images have ------------------------------------------------------------
@@ -46,15 +47,30 @@ RUN --mount=type=cache,target=/root/.cache/uv \
     rm /opt/trialfleet/.lock; \
     ln -s /opt/trialfleet/lib/python3*/site-packages/trialfleet_runner/pod/supervise.py /opt/trialfleet/supervise.py
 
+# --- the tasks' toolchains ----------------------------------------------------------------------------
+# requirements/toolchains and environments.json are there when `trialfleet image build --for …` wrote them
+FROM base AS toolchain-files
+COPY requirements/ requirements/
+RUN set -eu; mkdir -p requirements/toolchains/bin; mv requirements/toolchains /opt/trialfleet-toolchains
+
+FROM base AS toolchains
+ARG TOOL_PACKAGES=""
+RUN set -eu; if [ -n "$TOOL_PACKAGES" ]; then apt-get update -qq; \
+      DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $TOOL_PACKAGES >/dev/null; \
+      rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/apt /var/log/dpkg.log; \
+    fi
+COPY --from=toolchain-files /opt/trialfleet-toolchains /opt/trialfleet-toolchains
+ENV PATH=/opt/trialfleet-toolchains/bin:$PATH
+
 # --- the agents ---------------------------------------------------------------------------------------
-FROM base AS agents
+FROM toolchains AS agents
 ARG AGENTS=""
 RUN set -eu; mkdir /opt/trialfleet-agents; \
     for agent in $AGENTS; do case "$agent" in \
       claude-code | claude-code@*) \
         version=${agent#claude-code}; version=${version#@}; version=${version:-2.1.197}; \
-        apt-get update -qq; \
-        DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends npm >/dev/null; \
+        command -v npm >/dev/null || { apt-get update -qq; \
+        DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends npm >/dev/null; }; \
         npm install --silent --no-audit --no-fund --prefix /opt/trialfleet-agents \
           "@anthropic-ai/claude-code@$version"; \
         # one self-contained program; the platform's package is a second copy of it
@@ -64,13 +80,17 @@ RUN set -eu; mkdir /opt/trialfleet-agents; \
     esac; done
 
 # --- the tasks' environments --------------------------------------------------------------------------
-FROM runner-home AS environments
+FROM toolchains AS environments
 ARG BAKE_PACKAGES=""
-RUN set -eu; if [ -n "$BAKE_PACKAGES" ]; then \
+RUN set -eu; if [ -n "$BAKE_PACKAGES" ]; then apt-get update -qq; \
       DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $BAKE_PACKAGES >/dev/null; \
     fi
-ENV TRIALFLEET_BAKED=/opt/trialfleet-environments
-# environments.json is there when `trialfleet image build --for …` wrote it
+COPY --from=build /opt/build /opt/build
+COPY --from=runner-home /opt/trialfleet /opt/trialfleet
+ENV PATH=/opt/build/bin:$PATH SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
+    PYC_INVALIDATION_MODE=UNCHECKED_HASH UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy \
+    TRIALFLEET_BAKED=/opt/trialfleet-environments
+WORKDIR /build
 COPY requirements/ requirements/
 RUN --mount=type=cache,target=/root/.cache/uv \
     set -eu; mkdir -p $TRIALFLEET_BAKED; \
@@ -97,7 +117,7 @@ USER 65532:65532
 WORKDIR /tmp
 CMD ["trialfleet", "--help"]
 
-FROM base AS runner
+FROM toolchains AS runner
 # pydantic looks through every installed package for plugins of its own, of which there are none
 ENV PYDANTIC_DISABLE_PLUGINS=__all__
 COPY --from=agents /opt/trialfleet-agents /opt/trialfleet-agents

@@ -7,8 +7,9 @@ campaign's image in its cluster.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
@@ -39,12 +40,13 @@ def make_plan(file: CampaignFile, store: Store | None, mirror: tuple[str, ...]) 
     sandbox = choose()
     refuse_folders(sandbox)
     with disk_room(" or ".join(folders)), _progress() as say:
-        identity, kubernetes = _place(file, store, say)
+        mirrors = mirror_map(load_settings(), mirror)
+        identity, kubernetes = _place(file, store, mirrors, say)
         shop = PlanningContext(
             cache=cache,
             objects=Objects(cache.objects, store),
             sandbox=sandbox,
-            mirrors=mirror_map(load_settings(), mirror),
+            mirrors=mirrors,
             say=say,
         )
         plan = prepare(file, shop, identity, kubernetes)
@@ -85,7 +87,7 @@ def contexts_in_place(plan: Plan, objects: Objects) -> None:
 
 
 def _place(
-    file: CampaignFile, store: Store | None, say: Callable[[str], None]
+    file: CampaignFile, store: Store | None, mirrors: Mapping[str, Path], say: Callable[[str], None]
 ) -> tuple[Identity, KubernetesPlan | None]:
     """The agent where trials will run, and what is frozen of that place."""
     limits = file.spec.limits.frozen()
@@ -102,7 +104,7 @@ def _place(
 
     if store is not None:
         probe(store)
-    identity, kubernetes = clear(file, store, say=say)
+    identity, kubernetes = clear(file, store, mirrors=mirrors, say=say)
     check_price(identity, frozen_agent(file.spec.agent, identity), limits)
     return identity, kubernetes
 
