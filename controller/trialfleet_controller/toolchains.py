@@ -119,7 +119,7 @@ def _readable(target: Path, at: float) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """The folder without its documentation. Links within it stay; those that leave it become what they point to."""
+    """The folder without its documentation. Links within it stay; others become what they point to."""
 
     def unread(folder: str, names: list[str]) -> Iterator[str]:
         base = Path(folder).relative_to(source)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -30,7 +31,7 @@ REPAIR = """set -e
 if [ -e go.mod ]; then file=cart/total.go right='s/return a /return a + b /' test='go test -count=1 ./cart'
 else file=src/total.js right='s/=> a;/=> a + b;/' test='node --test test/total.test.js'; fi
 $test >failed 2>&1 && exit 1
-grep -e 'not three' -e '1 !== 3' failed
+grep -e 'not three' -e 'fail 1' failed
 sed -i "$right" $file
 $test || { git checkout -q $file; exit 1; }
 rm failed
@@ -64,7 +65,9 @@ def left(place: Minimal, files: list[str]) -> Mapping[tuple[str, str], Left]:
     """By agent and task. The agents' campaigns run at the same time."""
     with ThreadPoolExecutor(len(AGENTS)) as pool:
         found = pool.map(lambda name: attempted(place, name, files), AGENTS)
-        return {(name, task): each for name, ends in zip(AGENTS, found, strict=True) for task, each in ends.items()}
+        return {
+            (name, task): each for name, ends in zip(AGENTS, found, strict=True) for task, each in ends.items()
+        }
 
 
 def attempted(place: Minimal, name: str, files: list[str]) -> dict[str, Left]:
@@ -97,9 +100,9 @@ def test_an_attempt_is_scored_in_its_pod(
     assert end.scored is not None, end.loss
     assert end.scored.verdict is verdict, bundle.files
     assert bundle.manifest.isolation == "container"
-    failing = {test.id: test.outcome for test in end.scored.fail_to_pass}
-    assert project.fails in failing
-    assert len(set(failing.values())) == 1
+    outcomes = {each["id"]: each["outcome"] for each in json.loads(bundle.files["tests/results.json"])}
+    assert outcomes.pop(project.fails) == ("passed" if verdict is Verdict.PASSED else "failed")
+    assert "missing" not in outcomes.values()
 
 
 def test_an_image_without_the_environment_is_refused(place: Minimal, tmp_path: Path) -> None:
