@@ -119,6 +119,8 @@ def _told(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, str]:
             "ANTHROPIC_API_KEY": setup.gateway_token,
             "OPENAI_BASE_URL": f"{setup.gateway_url}/v1",
             "OPENAI_API_KEY": setup.gateway_token,
+            "GOOGLE_GEMINI_BASE_URL": setup.gateway_url,
+            "GEMINI_API_KEY": setup.gateway_token,
         }
     return told
 
