@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.cluster import CHECKOUT, applied_base, done, ended, kubectl, restricted_pod
-from trialfleet_controller.image_environments import image_environments
+from trialfleet_controller.images.environments import image_environments
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import RECIPE_CHARS, recipe
 

@@ -83,7 +83,7 @@ def build(
     With --out DIR the build context is written to DIR for another builder, and no image is built unless --builder
     is given.
     """
-    from trialfleet_controller.image_build import (
+    from trialfleet_controller.images.build import (
         Build,
         context,
         options,
@@ -91,8 +91,8 @@ def build(
         working_builder,
         write,
     )
-    from trialfleet_controller.image_environments import image_environments
-    from trialfleet_controller.toolchains import toolchains
+    from trialfleet_controller.images.environments import image_environments
+    from trialfleet_controller.images.toolchains import toolchains
     from trialfleet_ledger.errors import OperatorError
     from trialfleet_runner.cache import Cache
     from trialfleet_tasks.settings import load_settings, mirror_map

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from pydantic import TypeAdapter
 
 from trialfleet_controller.commands import image as command
-from trialfleet_controller.image_build import (
+from trialfleet_controller.images.build import (
     BUILDERS,
     ENVIRONMENTS,
     Build,
@@ -22,9 +22,9 @@ from trialfleet_controller.image_build import (
     working_builder,
     write,
 )
-from trialfleet_controller.image_environments import ImageEnvironments, image_environments
+from trialfleet_controller.images.environments import ImageEnvironments, image_environments
+from trialfleet_controller.images.toolchains import Toolchains
 from trialfleet_controller.planning.campaign_file import load_campaign
-from trialfleet_controller.toolchains import Toolchains
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner import environment
@@ -188,7 +188,7 @@ def test_a_tree_that_is_not_what_its_name_says_is_refused(tmp_path: Path) -> Non
 def test_the_command_says_which_packages_tools_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needed = Toolchains((), ("gcc", "libc6-dev"))
     monkeypatch.setattr(
-        "trialfleet_controller.toolchains.toolchains", lambda names: needed if names else Toolchains()
+        "trialfleet_controller.images.toolchains.toolchains", lambda names: needed if names else Toolchains()
     )
     given = ["build", "--tag", "t", "--for", str(other_task(tmp_path, tools={"git": ""})), "--out"]
     ran = CliRunner().invoke(command.image, [*given, str(tmp_path / "a")], catch_exceptions=False)

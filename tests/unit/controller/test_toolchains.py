@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_controller.toolchains import Toolchains, ToolFolder, toolchains, write_toolchains
+from trialfleet_controller.images.toolchains import Toolchains, ToolFolder, toolchains, write_toolchains
 from trialfleet_ledger.errors import OperatorError
 
 

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,11 +121,11 @@ def _readable(target: Path, at: float) -> None:
 def _copy(source: Path, target: Path) -> None:
     """The folder without its documentation. Links within it stay; others become what they point to."""
 
-    def unread(folder: str, names: list[str]) -> Iterator[str]:
+    def unread(folder: str, names: list[str]) -> list[str]:
         base = Path(folder).relative_to(source)
-        return (name for name in names if str(base / name) in _UNREAD)
+        return [name for name in names if str(base / name) in _UNREAD]
 
-    shutil.copytree(source, target, symlinks=True, ignore=lambda *given: list(unread(*given)))
+    shutil.copytree(source, target, symlinks=True, ignore=unread)
     for folder, folders, files in os.walk(target):
         for name in (*folders, *files):
             link = Path(folder, name)

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_controller.image_environments import ImageEnvironments
-from trialfleet_controller.toolchains import ToolFolder, write_toolchains
+from trialfleet_controller.images.environments import ImageEnvironments
+from trialfleet_controller.images.toolchains import ToolFolder, write_toolchains
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.pod.bake import TREES
