@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_ledger.conditions import Condition
@@ -10,12 +10,12 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.agents.protocol import Identity, Reach
 
 
-def check_deliveries(file: CampaignFile, identity: Identity) -> None:
-    """Refuse deliveries that the agent, or the place where it runs, does not support."""
+def check_deliveries(file: CampaignFile, identities: Mapping[str, Identity]) -> None:
+    """Refuse deliveries that a condition's agent, or the place where it runs, does not support."""
     for name, condition in file.conditions.items():
-        for refused in beyond(condition, identity.reach):
+        for refused in beyond(condition, identities[name].reach):
             raise OperatorError(
-                f"the agent {identity.kind} does not support {refused}",
+                f"the agent {identities[name].kind} does not support {refused}",
                 where=file.where("conditions", name),
                 hint="use agent kind claude-code, or remove the condition",
             )
@@ -34,3 +34,7 @@ def beyond(condition: Condition, reach: Reach) -> Iterator[str]:
         yield "texts in the system prompt (inline: {channel: system})"
     if condition.hook is not None and not reach.hook_after:
         yield "the on-read hook (hook: on_read)"
+    if condition.skills and not reach.skills:
+        yield "skills"
+    if condition.mcp and not reach.mcp:
+        yield "MCP servers (mcp:)"
