@@ -18,6 +18,9 @@ class Condition(Frozen):
     hook: Literal["on_read"] | None = None
     fail_fast: bool = False
     inline: InlineSpec | None = None
+    delivery: Literal["required", "best_effort"] = (
+        "required"  # best_effort: what cannot reach the agent is left out
+    )
 
     @property
     def source(self) -> str | None:

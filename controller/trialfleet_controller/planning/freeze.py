@@ -14,7 +14,7 @@ from pathlib import Path
 from trialfleet_controller.backends.local.capacity import UNBOUNDED
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.canaries import watched
-from trialfleet_controller.planning.deliveries import check_deliveries
+from trialfleet_controller.planning.deliveries import check_deliveries, reachable
 from trialfleet_controller.planning.predicted_targets import Predictor, order_digest, require, told
 from trialfleet_ledger.campaign import Cell, KubernetesPlan, Plan, PlannedTask
 from trialfleet_ledger.canonical import sha256
@@ -56,7 +56,13 @@ def prepare(
     check_deliveries(file, identity)
     _check_predictor(file, tasks)
     orders = {
-        (task.id, name): _condition_order(task, name, condition, shop.objects)
+        (task.id, name): reachable(
+            _condition_order(task, name, condition, shop.objects),
+            condition,
+            identity,
+            shop.objects,
+            where=file.where("conditions", name),
+        )
         for task in tasks
         for name, condition in file.conditions.items()
     }

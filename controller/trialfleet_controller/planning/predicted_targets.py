@@ -214,4 +214,6 @@ def _why(condition: Condition, prediction: Prediction | None) -> str:
 
 def order_digest(order: ConditionOrder) -> str:
     """Digest of what is delivered, with the texts around it."""
-    return digest(order.model_dump(mode="json", exclude={"forbidden", "digest"}) | {"texts": texts.digest()})
+    return digest(
+        order.model_dump(mode="json", exclude={"forbidden", "digest", "undelivered"}) | {"texts": texts.digest()}
+    )
