@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from trialfleet_controller.planning.campaign_file import CampaignFile
+from trialfleet_controller.planning.predicted_targets import order_digest
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
@@ -14,13 +15,13 @@ from trialfleet_runner.context.placement import nested_unreached
 from trialfleet_runner.trees import unpack
 
 
-def check_deliveries(file: CampaignFile, identity: Identity) -> None:
-    """Refuse deliveries that the agent, or the place where it runs, does not support."""
+def check_deliveries(file: CampaignFile, identities: Mapping[str, Identity]) -> None:
+    """Refuse deliveries that a condition's agent, or the place where it runs, does not support."""
     required = {name: one for name, one in file.conditions.items() if one.delivery == "required"}
     for name, condition in required.items():
-        for refused in beyond(condition, identity.reach):
+        for refused in beyond(condition, identities[name].reach):
             raise OperatorError(
-                f"the agent {identity.kind} does not support {refused}",
+                f"the agent {identities[name].kind} does not support {refused}",
                 where=file.where("conditions", name),
                 hint="use another agent (`trialfleet agents list` says what each can be given), remove this from "
                 "the condition, or set delivery: best_effort in it to run without",
@@ -40,6 +41,10 @@ def beyond(condition: Condition, reach: Reach) -> Iterator[str]:
         yield "texts in the system prompt (inline: {channel: system})"
     if condition.hook is not None and not reach.hook_after:
         yield "the on-read hook (hook: on_read)"
+    if condition.skills and not reach.skills:
+        yield "skills"
+    if condition.mcp and not reach.mcp:
+        yield "MCP servers (mcp:)"
 
 
 def reachable(
@@ -64,7 +69,8 @@ def reachable(
             hint="add pull: true, which tells it to read them, or hook: on_read where the agent has hooks; or "
             "name a context with a root file only; or set delivery: best_effort to run without",
         )
-    return order.model_copy(update={**_less(order, identity.reach), "undelivered": tuple(lacking)})
+    less = order.model_copy(update={**_less(order, identity.reach), "undelivered": tuple(lacking)})
+    return less.model_copy(update={"digest": order_digest(less)})
 
 
 def _less(order: ConditionOrder, reach: Reach) -> dict[str, object]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from trialfleet_controller.planning.deliveries import reachable
+from trialfleet_controller.planning.predicted_targets import order_digest
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
@@ -74,6 +75,7 @@ def test_what_cannot_arrive_is_left_out_and_named(objects: Objects) -> None:
     order = resolved(objects, asked, BARE)
     assert (order.hook, order.fail_fast, order.inline) == (None, False, None)
     assert len(order.undelivered) == 3
+    assert order.digest == order_digest(order)
     assert order.files is not None
     nested = resolved(objects, Condition(files="tree", delivery="best_effort"), BARE)
     assert [words.split(",")[0] for words in nested.undelivered] == ["nested context files"]

@@ -30,8 +30,6 @@ _REACH = Reach(
     fail_fast=True,
     preflight=True,
     system=True,
-    skills=True,
-    mcp=True,
 )
 REVISION = 1  # of the flags and variables below: part of the agent's digest
 _ALIASES = ("default", "best", "sonnet", "opus", "haiku", "fable", "opusplan")  # they move with time
