@@ -10,7 +10,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
@@ -25,14 +25,14 @@ EVENTS = 100
 EVERY_S = 0.03
 STREAMS = 100
 MODEL = "claude-sonnet-4-6"
-PROMPT = "x" * 60_000  # of an agent in the middle of its work
+PROMPT = "a line of the file\n" * 3_000  # of an agent in the middle of its work
 BODY = {"model": MODEL, "max_tokens": 1000, "tools": [{"name": "t"}]}
 ANSWER = {
     "id": "msg_1",
     "type": "message",
     "role": "assistant",
     "model": MODEL,
-    "content": [{"type": "text", "text": "y" * 2000}],
+    "content": [{"type": "text", "text": "I will read the file. " * 100}],
     "stop_reason": "end_turn",
     "usage": {"input_tokens": 10, "output_tokens": 5},
 }
@@ -106,7 +106,7 @@ def _peak_mb() -> float:
 
 
 @contextmanager
-def _started(target: Any, *words: object) -> Iterator[Connection]:
+def _started(target: Any, *words: object) -> Generator[Connection, None, None]:
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=target, args=(theirs, *words), daemon=True)
     process.start()
