@@ -16,7 +16,6 @@ from trialfleet_runner.attempt.loss import Lost, storable
 from trialfleet_runner.attempt.preflight_run import PreflightRun
 from trialfleet_runner.attempt.prepared_inputs import Ready
 from trialfleet_runner.attempt.scratch import Scratch
-from trialfleet_runner.context import skills
 from trialfleet_runner.context.hook_log import HookLog, denials, read_hook_log
 from trialfleet_runner.patch import WorkspacePatch, diff
 
@@ -160,8 +159,8 @@ def measured(grants: Grants, run: AgentRun, left: WorkspacePatch, hook: HookLog,
         files_changed=len(size.files),
         rule_firings=len(hook.rules) if run.composed.rule else None,
         fail_fast_denials=denied,
-        skill_opened=skills.opened(parsed.steps, condition.skills) if condition.skills else None,
-        mcp_called=skills.called(parsed.steps, condition.mcp) if condition.mcp else None,
+        skill_opened=metrics.skill_opened(parsed.steps, condition.skills) if condition.skills else None,
+        mcp_called=metrics.mcp_called(parsed.steps, condition.mcp) if condition.mcp else None,
         predicted_hit=grants.prediction.hit if grants.prediction else None,
         **(_looked(run.look, grants) if run.look else {}),
     )

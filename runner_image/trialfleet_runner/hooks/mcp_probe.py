@@ -64,11 +64,10 @@ def introduced(process: Process, answers: Lines) -> dict[str, Any]:
     given = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client}
     found = asked(process, answers, 1, "initialize", given)
     send(process, {"jsonrpc": "2.0", "method": "notifications/initialized"})
-    tools = asked(process, answers, 2, "tools/list", {}) if "tools" in found["capabilities"] else {"tools": []}
-    return {
-        "version": str(found["serverInfo"]["version"]),
-        "tools": [str(tool["name"]) for tool in tools["tools"]],
-    }
+    tools: list[dict[str, Any]] = []
+    if "tools" in found["capabilities"]:
+        tools = asked(process, answers, 2, "tools/list", {})["tools"]
+    return {"version": str(found["serverInfo"]["version"]), "tools": [str(tool["name"]) for tool in tools]}
 
 
 def asked(process: Process, answers: Lines, number: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +96,7 @@ def why(process: Process, said: Lines, error: Exception) -> str:
         code = process.wait(timeout=1)
     except subprocess.TimeoutExpired:
         return f"no answer in {ANSWER_S} s" if isinstance(error, Empty) else str(error)[:300]
-    lines = []
+    lines: list[str] = []
     while not said.empty():
         lines.append(said.get().decode(errors="replace").strip())
     last = next((line for line in reversed(lines) if line), "")
