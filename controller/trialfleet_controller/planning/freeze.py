@@ -14,7 +14,7 @@ from pathlib import Path
 from trialfleet_controller.backends.local.capacity import UNBOUNDED
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.canaries import watched
-from trialfleet_controller.planning.deliveries import check_deliveries
+from trialfleet_controller.planning.deliveries import check_deliveries, reachable
 from trialfleet_controller.planning.extensions import extensions, with_extensions
 from trialfleet_controller.planning.predicted_targets import (
     Predictor,
@@ -72,7 +72,13 @@ def prepare(
         for name, condition in file.conditions.items()
     }
     orders = {
-        (task.id, name): with_extensions(_condition_order(task, name, condition, shop.objects), extended[name])
+        (task.id, name): reachable(
+            with_extensions(_condition_order(task, name, condition, shop.objects), extended[name]),
+            condition,
+            identities[name],
+            shop.objects,
+            where=file.where("conditions", name),
+        )
         for task in tasks
         for name, condition in file.conditions.items()
     }

@@ -18,6 +18,7 @@ from trialfleet_runner.attempt.mcp_servers import folder_of
 from trialfleet_runner.attempt.scratch import Scratch
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.delivery import Composed, compose
+from trialfleet_runner.context.placement import AS_NAMED, FileReading
 from trialfleet_runner.context.skills import placed
 from trialfleet_runner.excluded_paths import Exclusions
 from trialfleet_runner.hooks.push_on_read import RULES
@@ -75,9 +76,9 @@ class Ready:
     servers: Mapping[str, Tree] = field(default_factory=dict[str, Tree])  # files of the MCP servers
 
 
-def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox) -> Ready:
+def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReading = AS_NAMED) -> Ready:
     """Raises `Lost(setup)` when the order cannot be met; it halts the task when no other attempt could either.
-    `sandbox`: the agent's."""
+    `sandbox`, `reading`: the agent's."""
     try:
         task, condition = grants.task, grants.condition
         words = inputs.text(task.prompt)
@@ -88,6 +89,7 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox) -> Ready:
             context=_bytes(inputs.tree(condition.context)),
             anchor=task.anchor,
             text=None if condition.text is None else inputs.text(condition.text),
+            reading=reading,
         )
         built = _environment(grants, inputs, sandbox)
         skills = placed({name: inputs.tree(skill.tree) for name, skill in condition.skills.items()})
