@@ -246,7 +246,7 @@ class Lab:
         if forbidden is not None:
             resolved = resolved.model_copy(update={"forbidden": dict(forbidden)})
         named = [
-            order.environment.lock,
+            order.environment.source,
             order.workspace,
             order.pristine,
             order.prompt,
