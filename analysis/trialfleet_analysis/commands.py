@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,12 @@ PIPED_WIDTH = 160  # columns where there is no terminal to fit
     is_flag=True,
     help="Also compare conditions that differ in several deliveries, as packages: no single part has the effect.",
 )
+@click.option(
+    "--cutoff",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="When the model's training data ends (YYYY-MM-DD): tasks are split into those before it and since.",
+)
 @click.option("--complete", is_flag=True, help="Refuse, naming the cells, while any is below the plan.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, without the rows per trial.")
 @click.option("--no-verify", is_flag=True, help="Look up that bundles exist instead of comparing their SHA-256.")
@@ -48,6 +55,7 @@ def report(
     out: Path | None,
     contrasts: tuple[str, ...],
     packages: bool,
+    cutoff: datetime | None,
     complete: bool,
     as_json: bool,
     no_verify: bool,
@@ -72,6 +80,7 @@ def report(
             now=time.time(),
             contrasts=contrasts,
             packages=packages,
+            cutoff=cutoff and cutoff.date(),
         )
     except StoreError as error:
         hint = "the store could not answer: try again"

@@ -16,6 +16,7 @@ from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_ledger.campaign import LimitSpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import Limits
+from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.attempt.scratch import scratch_root
 from trialfleet_runner.cache import cache_root
 
@@ -159,7 +160,7 @@ def _credentials(agent: AgentSpec) -> Iterator[DoctorCheck]:
     """Credentials of an agent that uses a model, also if its program is not installed yet."""
     from trialfleet_runner.attempt.model import upstream
 
-    if agent.kind != "claude-code" and not agent.options.get("needs_model"):
+    if agent.kind not in pinned() and not agent.options.get("needs_model"):
         return
 
     def key() -> str:

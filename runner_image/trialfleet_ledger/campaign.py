@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -296,6 +297,7 @@ class PlannedTask(Frozen):
     prediction: Prediction | None = None  # None: no condition of the campaign asks for one
     category: str | None = None  # as the task file says
     difficulty: str | None = None
+    committed: date | None = None  # day of the fix; None: not known
 
 
 class Plan(Record):

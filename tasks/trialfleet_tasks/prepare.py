@@ -100,6 +100,7 @@ def prepare_task(
         prediction=prediction,
         category=task.spec.category,
         difficulty=task.spec.difficulty,
+        committed=prepared.committed,
     )
 
 

@@ -176,7 +176,7 @@ def test_a_probe_tells_that_an_agent_is_missing(tmp_path: Path) -> None:
     report, _ = probed(tmp_path, TRIALFLEET_PROBE_AGENT=agent.model_dump_json(), TRIALFLEET_CLAUDE="/nonexistent")
     assert report.agent is None
     assert report.agent_error is not None
-    assert "Claude Code is not on this machine" in report.agent_error
+    assert "the agent claude-code is not on this machine" in report.agent_error
 
 
 def test_a_probe_asks_the_store_through_grants(tmp_path: Path) -> None:

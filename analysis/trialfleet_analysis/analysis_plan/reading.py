@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
 
 from trialfleet_analysis.analysis_plan.columns import Columns, Scheme
+from trialfleet_analysis.analysis_plan.cutoff import FACTOR, side_of
 from trialfleet_analysis.ledger import Frame
 from trialfleet_analysis.statistics.estimates import Floats, Integers
 from trialfleet_analysis.tables.columns import Bools, among, codes, denied, integers, numbers, some, truths
@@ -21,8 +23,16 @@ from trialfleet_runner.metric_table import REPORTED, Metric
 BUDGET_STOPS = (Stop.MAX_TURNS, Stop.TIMEOUT, Stop.COST)
 
 
-def scheme_of(frame: Frame, tasks: Sequence[TaskRow], compared: Sequence[str], *, monitored: bool) -> Scheme:
-    """What the plan fixed, for the tasks that are compared.
+def scheme_of(
+    frame: Frame,
+    tasks: Sequence[TaskRow],
+    compared: Sequence[str],
+    *,
+    monitored: bool,
+    cutoff: date | None = None,
+) -> Scheme:
+    """What the plan fixed, for the tasks that are compared. `cutoff`: when the model's training data
+    ends; then which tasks are older is a factor too.
 
     Raises `OperatorError` when the plan declares a contrast of a condition that it does not have: no campaign file
     can, an edited plan may.
@@ -48,6 +58,7 @@ def scheme_of(frame: Frame, tasks: Sequence[TaskRow], compared: Sequence[str], *
             "category": tuple(task.category for task in kept),
             "difficulty": tuple(task.difficulty for task in kept),
             "coverage of the anchor": tuple(_coverage(task) for task in kept),
+            **({FACTOR: tuple(side_of(task.committed, cutoff) for task in kept)} if cutoff else {}),
         },
         limit_s=plan.agent.timeout_s,
         reps=frame.reps,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
 
 from trialfleet_analysis.analysis_plan.analyse import analyse
 from trialfleet_analysis.analysis_plan.columns import Columns, Scheme, counted, per_cell
+from trialfleet_analysis.analysis_plan.cutoff import split
 from trialfleet_analysis.analysis_plan.reading import columns_of, scheme_of
 from trialfleet_analysis.losses import AttemptLoss, loss_counts, loss_messages, loss_rates, lost_attempts
 from trialfleet_analysis.process import (
@@ -36,16 +38,21 @@ from trialfleet_ledger.stage_reached import Stage
 
 
 def assemble(
-    campaign: CampaignTables, *, versions: Mapping[str, str], requested: Sequence[tuple[str, str]] = ()
+    campaign: CampaignTables,
+    *,
+    versions: Mapping[str, str],
+    requested: Sequence[tuple[str, str]] = (),
+    cutoff: date | None = None,
 ) -> Report:
     """Every number of the report. `versions`: of the programs that make it, for the manifest. `requested`:
-    contrasts beyond the plan's, (treatment, control)."""
+    contrasts beyond the plan's, (treatment, control). `cutoff`: the day that tasks are split at."""
     frame, tasks, trials = campaign.frame, campaign.tasks, campaign.trials
     names, composed = frame.conditions, {name: frame.plan.conditions[name] for name in frame.conditions}
     cells = cell_results([(c.task, c.condition.name) for c in frame.plan.cells], tasks, trials)
     compared, left_out = compared_tasks(tasks, cells)
-    scheme = scheme_of(frame, tasks, compared, monitored=campaign.monitored)
+    scheme = scheme_of(frame, tasks, compared, monitored=campaign.monitored, cutoff=cutoff)
     columns = columns_of(trials, scheme)
+    counts = counted(columns, scheme)
     used = some(trials, truths(trials, "in_blocks") & among(trials, "task", compared))
     lost = lost_attempts(campaign.attempts)
     dead_agents = dead_agent_counts(names, trials)
@@ -71,7 +78,7 @@ def assemble(
         left_out=left_out,
         conditions=condition_results(
             scheme,
-            counted(columns, scheme),
+            counts,
             per_cell(columns, scheme, ~columns.valid),
             bounds(names, tasks, trials),
         ),
@@ -91,6 +98,7 @@ def assemble(
         below_plan=below_plan(campaign) if campaign.interim else (),
         manifest=manifest_lines(campaign, versions),
         dead_agents=dead_agents,
+        cutoff=split(scheme, counts, {row.task: row.committed for row in tasks}, cutoff) if cutoff else None,
     )
     return worded(bare)
 

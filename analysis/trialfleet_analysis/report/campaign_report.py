@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from trialfleet_analysis.analysis_plan.analyse import Analysis
 from trialfleet_analysis.analysis_plan.contrast import Contrast
+from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
 from trialfleet_analysis.analysis_plan.screens import TaskScreening
 from trialfleet_analysis.losses import LossCount, LossMessage, LossRate
 from trialfleet_analysis.process import (
@@ -136,6 +137,7 @@ class Report:
     manifest: tuple[ManifestLine, ...]
     below_plan: tuple[BelowPlan, ...] = ()
     dead_agents: tuple[DeadAgentCount, ...] = ()
+    cutoff: CutoffSplit | None = None  # None: none was given
 
     @property
     def headline(self) -> Contrast | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from trialfleet_analysis.analysis_plan.composition import checked_contrasts
@@ -36,11 +37,13 @@ def make_report(
     now: float,
     contrasts: Sequence[str] = (),
     packages: bool = False,
+    cutoff: date | None = None,
 ) -> Report:
     """The report of a campaign as it stands. While trials are missing the look is recorded first, at `now`.
 
     `complete`: refuse a campaign with a cell below the plan instead. `contrasts`: TREATMENT:CONTROL, beyond the
-    plan's; `packages`: they may differ in several deliveries. Raises `OperatorError` when the campaign or its
+    plan's; `packages`: they may differ in several deliveries.
+    `cutoff`: when the model's training data ends. Raises `OperatorError` when the campaign or its
     outcomes do not exist, and for a contrast that cannot be answered (`checked_contrasts`).
     """
     found = open_campaign(store, campaign, verify=verify)
@@ -56,7 +59,7 @@ def make_report(
         _refuse_below(found, f"{store.url}/{campaign}/outcomes")
     if found.interim:
         found.record_look(store, at=now, by="trialfleet report")
-    return assemble(found, versions=_versions(), requested=pairs)
+    return assemble(found, versions=_versions(), requested=pairs, cutoff=cutoff)
 
 
 def _refuse_below(found: CampaignTables, where: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTheseTasks
+from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
 from trialfleet_analysis.evidence import CUT
 from trialfleet_analysis.process import DeadAgentCount
 from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, Report
@@ -34,6 +35,7 @@ def cautions(report: Report) -> tuple[str, ...]:
         *_impossible(report),
         *(_reach(result) if result else ()),
         *_tasks(report),
+        *_cutoff(report.cutoff),
         *_losses(report),
         *(_of_contrast(result) if result else ()),
         *_drift(report),
@@ -202,6 +204,31 @@ def _tasks(report: Report) -> Iterator[str]:
             apart.setdefault(row.reason or "no reason kept", []).append(row.task)
     for reason, names in apart.items():
         yield f"Reported apart, in no condition’s rate: {', '.join(names)} ({reason})."
+
+
+def _cutoff(found: CutoffSplit | None) -> Iterator[str]:
+    """What the model may have been trained on, and what cannot be told."""
+    if found is None:
+        return
+    dated = len(found.before) + len(found.since)
+    if not dated:
+        yield (
+            f"No compared task has a known date of its fix: nothing can be said about the cut-off {found.cutoff}. "
+            "`committed` in the task file gives it; `trialfleet tasks mine` writes it."
+        )
+    elif not found.since:
+        all_of = "Every task with a known date" if found.undated else "Every compared task"
+        yield (
+            f"{all_of} was fixed before the training cut-off {found.cutoff}: the model may have seen the fixes, "
+            "and no task tells how it does on code that it has not seen."
+        )
+    elif found.before:
+        yield (
+            f"{len(found.before)} of {plural(dated, 'task')} were fixed before the training cut-off "
+            f"{found.cutoff}: the model may have seen these fixes. Rates and effect are given for both groups."
+        )
+    if dated and found.undated:
+        yield f"Compared tasks without a known date of their fix, in neither group: {len(found.undated)}."
 
 
 def _losses(report: Report) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 from typing import Literal, get_args
 
@@ -39,6 +40,7 @@ class TaskRow:
     prompt_source: str
     category: str | None = None  # as the task file says, and so the difficulty
     difficulty: str | None = None
+    committed: date | None = None  # day of the fix
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ def task_rows(ledger: Frame) -> tuple[TaskRow, ...]:
                 planned.order.prompt_source,
                 planned.category,
                 planned.difficulty,
+                planned.committed,
             )
         )
     return tuple(rows)

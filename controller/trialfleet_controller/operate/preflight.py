@@ -19,6 +19,7 @@ from trialfleet_ledger.campaign import KubernetesPlan, KubernetesSpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import AgentSpec
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.context import texts
 from trialfleet_runner.environment import RECIPE_CHARS, environment_ref, recipe
@@ -184,7 +185,9 @@ def _baked(
 def _installing(agent: AgentSpec) -> str:
     """The option of `image build` that adds the agent; a program of kind command comes with the base image."""
     version = f"@{agent.version}" if agent.version else ""
-    return {"command": "--base IMAGE ", "claude-code": f"--agents claude-code{version} "}.get(agent.kind, "")
+    if agent.kind in pinned():
+        return f"--agents {agent.kind}{version} "
+    return "--base IMAGE " if agent.kind == "command" else ""
 
 
 def _agent(probed: Probed, kube: KubernetesSpec, agent: AgentSpec) -> DoctorCheck:

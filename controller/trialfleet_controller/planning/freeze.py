@@ -14,6 +14,7 @@ from pathlib import Path
 from trialfleet_controller.backends.local.capacity import UNBOUNDED
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.canaries import watched
+from trialfleet_controller.planning.deliveries import check_deliveries
 from trialfleet_controller.planning.predicted_targets import Predictor, order_digest, require, told
 from trialfleet_ledger.campaign import Cell, KubernetesPlan, Plan, PlannedTask
 from trialfleet_ledger.canonical import sha256
@@ -21,7 +22,7 @@ from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records import AgentSpec, ConditionOrder
-from trialfleet_runner.agents.protocol import Identity, Lack
+from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context import texts, tokens
@@ -31,12 +32,6 @@ from trialfleet_tasks.contexts import context_object
 from trialfleet_tasks.prepare import prepare_task
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks
 from trialfleet_tasks.validate.task import validate_task
-
-_LACKS: dict[Lack, str] = {
-    "rules": "texts that are pushed as rules (inline: {channel: rules})",
-    "fail_fast": "the fail-fast hook (fail_fast: true)",
-    "preflight": "a pre-flight (inline: {source: preflight})",
-}
 
 
 @dataclass(frozen=True)
@@ -145,25 +140,6 @@ def _check_statuses(file: CampaignFile, tasks: Sequence[LoadedTask]) -> None:
             where=file.where("tasks"),
             hint="remove them, or set allow_no_oracle: true to run them outside of the primary results",
         )
-
-
-def check_deliveries(file: CampaignFile, identity: Identity) -> None:
-    """Refuse deliveries that the agent, or the place where it runs, does not support."""
-    for name, condition in file.conditions.items():
-        inline, missing = condition.inline, set(identity.lacks)
-        asked: set[Lack] = set()
-        if inline is not None and inline.channel == "rules":
-            asked.add("rules")
-        if inline is not None and inline.source == "preflight":
-            asked.add("preflight")
-        if condition.fail_fast:
-            asked.add("fail_fast")
-        for lack in sorted(asked & missing):
-            raise OperatorError(
-                f"the agent {identity.kind} does not support {_LACKS[lack]}",
-                where=file.where("conditions", name),
-                hint="use agent kind claude-code, or remove the condition",
-            )
 
 
 def check_empty(file: CampaignFile, cells: Sequence[Cell]) -> None:

@@ -1,4 +1,4 @@
-"""The APIs that the gateway speaks: where they differ and nothing else."""
+"""The APIs that the gateway speaks at fixed paths: where they differ and nothing else."""
 
 from __future__ import annotations
 
@@ -33,8 +33,23 @@ class Dialect:
         """A 2xx answer that was not streamed."""
         return whole_answer(body, openai_usage, complete=body.get("error") is None)
 
-    def refusal(self, message: str, kind: str) -> Body:
-        """An error in this API's form."""
+    def model(self, body: Body) -> str:
+        return str(body.get("model", ""))
+
+    def streamed(self, body: Body) -> bool:
+        """Whether the request asks for a stream."""
+        return body.get("stream") is True
+
+    def stream(self, content_type: str) -> Assembler | None:
+        """What assembles an answer of this content type as it comes; None: it comes whole."""
+        return self.assembler() if content_type == "text/event-stream" else None
+
+    def calls(self, body: Body) -> list[str]:
+        """Names of the tools that an answer calls, in order."""
+        raise NotImplementedError
+
+    def refusal(self, message: str, kind: str) -> Any:
+        """An error in this API's form, as JSON."""
         return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
 
     def output_cap(self, body: Body) -> int | None:
@@ -49,6 +64,10 @@ class Dialect:
     def prepared(self, body: Body) -> Body:
         """The request with usage reporting asked for; the same object when nothing changes."""
         return body
+
+    def unmeasured(self, body: Body) -> str | None:
+        """What in the request would escape the canary or the budget, or None."""
+        return None
 
     def remote(self, body: Body) -> str | None:
         """What in the request would make the provider reach into the network, or None."""
@@ -76,7 +95,10 @@ class Messages(Dialect):
     def whole(self, body: Body) -> ModelAnswer:
         return whole_answer(body, messages_usage, complete=body.get("type") == "message")
 
-    def refusal(self, message: str, kind: str) -> Body:
+    def calls(self, body: Body) -> list[str]:
+        return [str(block["name"]) for block in objects(body.get("content")) if "name" in block]
+
+    def refusal(self, message: str, kind: str) -> Any:
         return {"type": "error", "error": {"type": kind, "message": message}}
 
     def with_cap(self, body: Body, tokens: int) -> Body | None:
@@ -114,6 +136,11 @@ class Chat(Dialect):
     assembler = ChatAssembler
     caps = ("max_completion_tokens", "max_tokens")
 
+    def calls(self, body: Body) -> list[str]:
+        message = mapping((objects(body.get("choices")) or [{}])[0].get("message"))
+        called = (mapping(call.get("function")) for call in objects(message.get("tool_calls")))
+        return [str(call["name"]) for call in called if "name" in call]
+
     def prepared(self, body: Body) -> Body:
         options = mapping(body.get("stream_options"))
         if not body.get("stream") or options.get("include_usage") is True:
@@ -127,6 +154,10 @@ class Responses(Dialect):
     path = "/v1/responses"
     assembler = ResponsesAssembler
     caps = ("max_output_tokens",)
+
+    def calls(self, body: Body) -> list[str]:
+        found = [item for item in objects(body.get("output")) if str(item.get("type")).endswith("_call")]
+        return [str(item.get("name") or item["type"]) for item in found]
 
 
 DIALECTS: dict[str, Dialect] = {dialect.path: dialect for dialect in (Messages(), Chat(), Responses())}

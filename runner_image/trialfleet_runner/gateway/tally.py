@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from trialfleet_ledger.records import Frozen, Stop
-from trialfleet_runner.gateway.answers import Fault, ModelAnswer
+from trialfleet_runner.gateway.answers import ModelAnswer
 from trialfleet_runner.gateway.canary import Sighting, strings
+from trialfleet_runner.gateway.faults import Fault
 from trialfleet_runner.gateway.prices import bare
 
 

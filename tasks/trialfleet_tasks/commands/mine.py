@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
@@ -69,6 +70,12 @@ def tasks() -> None:
 @click.option("--commits", default=3000, show_default=True, type=click.IntRange(1), help="How far back to read.")
 @click.option("--paths", multiple=True, metavar="PATH", help="Only commits with source below PATH. Repeatable.")
 @click.option("--grep", metavar="REGEX", help="Only commits whose message matches, in any letter case.")
+@click.option(
+    "--cutoff",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="When a model's training data ends (YYYY-MM-DD): say how many tasks are older.",
+)
 @click.option("--source-files", default=5, show_default=True, help="Most source files that a commit may change.")
 @click.option("--source-lines", default=200, show_default=True, help="Most source lines that it may change.")
 @click.option(
@@ -95,6 +102,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     Commits that are known already are not examined again: call it again to go on.
     """
     started = time.monotonic()
+    cutoff: date | None = given["cutoff"] and given["cutoff"].date()
     git_dir = open_repository(repository)
     folder = (out or repository / "trialfleet" / "tasks").absolute()
     commits = read_commits(
@@ -117,11 +125,13 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     examined = state.findings(order)
     minutes = (time.monotonic() - started) / 60
     if as_json:
-        rows = {"stages": dict(yield_table.stages(found, examined)), "minutes": round(minutes, 1)}
+        rows: dict[str, Any] = {"stages": dict(yield_table.stages(found, examined)), "minutes": round(minutes, 1)}
+        if cutoff is not None:
+            rows["cutoff"] = yield_table.by_cutoff(state.tasks(order), cutoff)
         findings = [finding.model_dump(mode="json") for finding in examined]
         click.echo(canonical_json({**rows, "findings": findings}), nl=False)
         return
-    _print(found, state, order, miner, minutes)
+    _print(found, state, order, miner, minutes, cutoff)
 
 
 def _environments(folder: Path, *, build: bool) -> dict[str, MinedEnvironments]:
@@ -252,7 +262,14 @@ def _progress(state: MiningState, order: list[str], want: int) -> Generator[Mini
         )
 
 
-def _print(found: CandidateCommits, state: MiningState, order: list[str], miner: Miner, minutes: float) -> None:
+def _print(
+    found: CandidateCommits,
+    state: MiningState,
+    order: list[str],
+    miner: Miner,
+    minutes: float,
+    cutoff: date | None,
+) -> None:
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 180)
     examined = state.findings(order)
     for table in yield_table.tables(found, examined, miner.logs):
@@ -264,6 +281,7 @@ def _print(found: CandidateCommits, state: MiningState, order: list[str], miner:
     )
     kept = sum(finding.kept for finding in examined)
     if kept:
-        console.print(Text(f"{kept} tasks are in {miner.file}"))
+        dated = yield_table.age(state.tasks(order), cutoff)
+        console.print(Text(f"{kept} tasks are in {miner.file}" + (f"; {dated}" if dated else "")))
     else:
         console.print(Text("no task was kept: the logs above say why"))

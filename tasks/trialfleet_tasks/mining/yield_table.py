@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
+from trialfleet_runner.task import TaskSpec
 from trialfleet_runner.untrusted import plain
 from trialfleet_tasks.mining.findings import MEANING, MiningFinding, RejectionReason
 from trialfleet_tasks.mining.mine import CandidateCommits
@@ -55,6 +57,29 @@ def reasons(findings: Sequence[MiningFinding]) -> list[tuple[RejectionReason, in
     counts = Counter(reason for reason, _ in rejected)
     first = dict(reversed(rejected))
     return [(reason, number, first[reason]) for reason, number in counts.most_common()]
+
+
+def by_cutoff(tasks: Sequence[TaskSpec], cutoff: date | None) -> dict[str, int] | None:
+    """How many tasks' fixes are older than `cutoff`, when a model's training data ends, and how many are not."""
+    if cutoff is None:
+        return None
+    days = [task.committed for task in tasks if task.committed is not None]
+    before = sum(day < cutoff for day in days)
+    return {"before": before, "since": len(days) - before}
+
+
+def age(tasks: Sequence[TaskSpec], cutoff: date | None) -> str | None:
+    """When the tasks' fixes were committed, as a sentence; None without a task."""
+    days = sorted(task.committed for task in tasks if task.committed is not None)
+    if not days:
+        return None
+    span = f"their fixes were committed from {days[0]} to {days[-1]}"
+    split = by_cutoff(tasks, cutoff)
+    if split is None:
+        return span
+    if not split["since"]:
+        return f"{span}: all before {cutoff}, so a model with that cut-off may have seen each of them"
+    return f"{span}: {split['before']} before {cutoff}, {split['since']} since"
 
 
 def tables(found: CandidateCommits, examined: Sequence[MiningFinding], logs: Path) -> tuple[Table, Table]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
 from trialfleet_ledger.canonical import sha256
@@ -25,6 +26,7 @@ from trialfleet_runner.workspace import fast_import, init_bare
 from trialfleet_tasks.settings import mirror_of, plain_url
 
 _URL = re.compile(r"(https?|ssh|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+|/[^\s]*")
+_COMMITTED = re.compile(rb"^committer .* (\d{1,15}) ([+-]\d{4})$", re.MULTILINE)
 _KINDS = {
     b"100644": EntryKind.FILE,
     b"100664": EntryKind.FILE,
@@ -133,6 +135,19 @@ def message(folder: Path, commit: str) -> str:
     """The commit's message."""
     raw = git(("cat-file", "commit", commit), git_dir=folder)
     return raw.partition(b"\n\n")[2].decode("utf-8", "replace").strip()
+
+
+def committed(folder: Path, commit: str) -> date | None:
+    """The day on which it was committed, where that was; None where the commit says none that exists."""
+    head = git(("cat-file", "commit", commit), git_dir=folder).partition(b"\n\n")[0]
+    found = _COMMITTED.search(head)
+    if found is None:
+        return None
+    hours, minutes = int(found[2][:3]), int(found[2][0:1] + found[2][3:])
+    try:
+        return datetime.fromtimestamp(int(found[1]), timezone(timedelta(hours=hours, minutes=minutes))).date()
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _mirror(mirror: Path, url: str, commits: tuple[str, ...]) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from trialfleet_runner.cache import Cache
@@ -20,6 +21,7 @@ class Trees:
     pre_fix: Tree
     fixed: Tree
     commit_message: str | None
+    committed: date | None = None  # day of the fix
 
 
 def materialise(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path]) -> Trees:
@@ -30,7 +32,8 @@ def materialise(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path]) 
             folder = git.repository(source.url, commits, cache=cache, mirrors=mirrors)
             unread = task.repo.strip_extra
             pre_fix, fixed = (git.read_tree(folder, c, where=task.where, unread=unread) for c in commits)
-            return Trees(pre_fix, fixed, task.spec.commit_message or git.message(folder, source.fix_commit))
+            said = task.spec.commit_message or git.message(folder, source.fix_commit)
+            return Trees(pre_fix, fixed, said, git.committed(folder, source.fix_commit))
         case SdistSource() as source:
             pre_fix, fixed = sdist.read(source, cache=cache, where=task.where)
             return Trees(pre_fix, fixed, task.spec.commit_message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -25,13 +26,15 @@ METHOD = 2  # of validation itself: raise it when older results say less
 
 @dataclass(frozen=True)
 class Prepared:
-    """A task's trees, environment and pristine tree's tar, and the digest of all that decides its validation."""
+    """A task's trees, environment and pristine tree's tar, and the digest of all that decides its validation.
+    `committed`: day of the fix, as the task file or git says."""
 
     variants: Variants
     commit_message: str | None
     environment: PlannedEnvironment
     pristine: bytes
     digest: str
+    committed: date | None = None
 
 
 def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path], sandbox: Sandbox) -> Prepared:
@@ -56,7 +59,8 @@ def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path
         "fix": [[path, sha256(entry.data) if entry else None] for path, entry in sorted(found.fix.items())],
         "isolation": sandbox.name,
     }
-    return Prepared(found, trees.commit_message, environment, pristine, digest(facts))
+    committed = task.spec.committed or trees.committed
+    return Prepared(found, trees.commit_message, environment, pristine, digest(facts), committed)
 
 
 def _check_anchor(task: LoadedTask, paths: Collection[str]) -> None:

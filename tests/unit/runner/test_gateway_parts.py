@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from trialfleet_runner.gateway.answers import (
     ChatAssembler,
     EventParser,
-    Fault,
     MessagesAssembler,
     ResponsesAssembler,
-    fault,
 )
 from trialfleet_runner.gateway.canary import Canaries, look
 from trialfleet_runner.gateway.dialects import DIALECTS
+from trialfleet_runner.gateway.faults import Fault, fault
+from trialfleet_runner.gateway.gemini import ArrayParser
 from trialfleet_runner.gateway.listener import Room
 from trialfleet_runner.gateway.record import JsonLinesFile, capped
 from trialfleet_runner.gateway.tally import Throttle
@@ -122,6 +122,28 @@ def test_a_responses_stream_ends_with_the_whole_response() -> None:
 @given(st.binary(max_size=300))
 def test_no_bytes_break_the_parser(data: bytes) -> None:
     assert all(isinstance(event, dict) for event in EventParser().feed(b"data: " + data + b"\n\n"))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text('{}[]"\\a,ü'),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('{}"\\a'), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.lists(st.dictionaries(st.text('{}"\\a', min_size=1), JSON, min_size=1), max_size=4), st.integers(1, 9))
+def test_an_arrays_objects_come_out_whole_however_it_is_cut(rows: list[dict[str, Any]], size: int) -> None:
+    for data in (json.dumps(rows).encode(), json.dumps(rows, indent=1, ensure_ascii=False).encode()):
+        parser, found = ArrayParser(), list[dict[str, Any]]()
+        for start in range(0, len(data), size):
+            found += parser.feed(data[start : start + size])
+        assert found == rows
+
+
+@given(st.lists(st.binary(max_size=40), max_size=9))
+def test_no_bytes_break_the_array_parser(chunks: list[bytes]) -> None:
+    parser = ArrayParser()
+    assert all(isinstance(event, dict) for chunk in chunks for event in parser.feed(b"[{" + chunk))
 
 
 # --- dialects -------------------------------------------------------------------------------------------

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from trialfleet_analysis.analysis_plan.analyse import Repeats
+from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
 from trialfleet_analysis.process import Channel, InlineText
 from trialfleet_analysis.rates import CellResult, ConditionResult
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import NOTHING, decimals, level, limits, percent, quantity
+from trialfleet_analysis.report.figures import NOTHING, decimals, level, limits, percent, plural, quantity
 from trialfleet_analysis.report.findings.tables import (
     Cell,
     ReportSection,
@@ -46,6 +47,7 @@ def conditions(report: Report) -> ReportSection:
         "where the rate would lie if every trial whose first started run was lost had failed, or passed. Two "
         "intervals that overlap, or do not, are no test.",
         _conditions(found, of),
+        _by_cutoff(report.cutoff, of),
     )
 
 
@@ -64,6 +66,24 @@ def _conditions(found: Sequence[ConditionResult], of: str) -> ReportTable:
         ),
         number("First runs missing", lambda one: one.first_runs_missing),
         number("Tasks differ: ICC", _icc),
+    )
+
+
+def _by_cutoff(found: CutoffSplit | None, of: str) -> ReportTable | None:
+    if found is None:
+        return None
+    return table(
+        "Before and since the training cut-off",
+        found.rates,
+        text("Tasks fixed", lambda one: one.side),
+        number("Tasks", lambda one: one.tasks),
+        text("Condition", lambda one: one.condition),
+        number("Mean rate", lambda one: rate(one.rate)),
+        number(f"{of} interval, these tasks", lambda one: rate_limits(one.rate)),
+        lead=f"{plural(len(found.before), 'compared task')} before {found.cutoff}, {len(found.since)} since, "
+        f"{len(found.undated)} without a known date. Groups hold other tasks: a higher "
+        "rate before the cut-off may be easier tasks as well as memory. Whether the effect differs is asked under "
+        "task by task.",
     )
 
 
