@@ -76,7 +76,7 @@ class Dispatcher:
         self._looks = looks or Looks(plan, lambda: trials, ledger, epoch=driver.number)
         self._look = PeriodicTask(self._io_pool, self._looks.read, self._follow_looks)
         self._next_look = 0.0
-        metered = plan.agent.model is not None
+        metered = frozenset(name for name, own in plan.agents.items() if own.spec.model is not None)
         budget = CampaignBudget(lease.money_usd, plan.limits.cost_usd or 0.0)
         self._table = TrialTable(trials, blocks_ahead=plan.blocks_ahead, budget=budget, metered=metered)
         self._table.queue.oldest_elsewhere = lease.oldest_open_block

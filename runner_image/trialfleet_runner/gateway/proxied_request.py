@@ -5,17 +5,24 @@ from __future__ import annotations
 import http.client
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from trialfleet_ledger.records import TOKEN_KINDS
 from trialfleet_runner.gateway.answers import Assembler, ModelAnswer
 from trialfleet_runner.gateway.budget import RequestCost, RequestRefused, Reservation
 from trialfleet_runner.gateway.canary import Sighting, look
+from trialfleet_runner.gateway.dialects import ToolCall
 from trialfleet_runner.gateway.faults import Fault, error_text, fault, retry_after_s
 from trialfleet_runner.gateway.gateway_context import AgentConnection, AgentRequest, ClientGone, GatewayContext
 from trialfleet_runner.gateway.record import capped
-from trialfleet_runner.gateway.upstream import json_body, passed_back, whole_body
+from trialfleet_runner.gateway.upstream import (
+    ProviderResponse,
+    UpstreamRefusal,
+    json_body,
+    passed_back,
+    whole_body,
+)
 from trialfleet_runner.gateway.usage import TokenUsage
 
 _CHUNK = 2**16
@@ -46,18 +53,27 @@ class ProxiedRequest:
                 self._answer(response, sighting)
         except (OSError, http.client.HTTPException) as error:
             self._unreachable(error)
+        except UpstreamRefusal as error:
+            self._failed(None, Fault.FATAL, str(error), None)
+            self._local_error(404, str(error))
         finally:
             self._settle()
 
-    def _settle(self) -> int | None:
+    def _settle(self, calls: Sequence[ToolCall] = ()) -> int | None:
         """Once, and before the agent sees the end of its answer: what it asks next is judged by true sums.
         Returns the number of the turn, if it was one."""
         if self.settled:
             return None
         self.settled = True
-        return self.of.account.settle(self.admitted, self.usage, estimated=self.estimated, answered=self.answered)
+        return self.of.account.settle(
+            self.admitted,
+            self.usage,
+            estimated=self.estimated,
+            answered=self.answered,
+            calls=[call.input for call in calls],
+        )
 
-    def _answer(self, response: http.client.HTTPResponse, sighting: Sighting) -> None:
+    def _answer(self, response: ProviderResponse, sighting: Sighting) -> None:
         if not 200 <= response.status < 300:
             self._error(response)
             return
@@ -68,7 +84,7 @@ class ProxiedRequest:
         else:
             self._whole(response)
 
-    def _stream(self, response: http.client.HTTPResponse, assembler: Assembler) -> None:
+    def _stream(self, response: ProviderResponse, assembler: Assembler) -> None:
         broken: str | None = None
         try:
             self.reply.start(response.status, passed_back(response.getheaders()), None)
@@ -100,7 +116,7 @@ class ProxiedRequest:
                 return
         self.reply.abort()
 
-    def _whole(self, response: http.client.HTTPResponse) -> None:
+    def _whole(self, response: ProviderResponse) -> None:
         data = whole_body(response)
         body = json_body(data)
         answer = self.call.dialect.whole(body)
@@ -110,7 +126,7 @@ class ProxiedRequest:
             self._failed(response.status, Fault.TRANSIENT, error_text(body), answer)
         self._pass(response, data)
 
-    def _error(self, response: http.client.HTTPResponse) -> None:
+    def _error(self, response: ProviderResponse) -> None:
         data = whole_body(response)
         body = json_body(data)
         found = fault(response.status, body)
@@ -138,8 +154,9 @@ class ProxiedRequest:
             main=self.admitted.asked.main,
             answer=answer,
         )
-        turn = self._settle()
-        self._note(answer, turn)
+        calls = self.call.dialect.calls(answer.body)
+        turn = self._settle(calls)
+        self._note(answer, turn, calls)
         self._record(status, answer, turn, None)
 
     def _interrupted(self, answer: ModelAnswer) -> None:
@@ -172,7 +189,7 @@ class ProxiedRequest:
         counted = answer.usage.output if answer.usage else 0
         self.estimated = max(0, math.ceil(answer.streamed_chars / _CHARS_PER_TOKEN) - counted)
 
-    def _note(self, answer: ModelAnswer, turn: int | None) -> None:
+    def _note(self, answer: ModelAnswer, turn: int | None, calls: list[ToolCall]) -> None:
         """One line per complete answer, which joins an agent's output with measured counts and times."""
         self.of.answers.write(
             {
@@ -181,7 +198,7 @@ class ProxiedRequest:
                 "at_s": round(self.of.clock(), 3),
                 "model": answer.model,
                 **(answer.usage.by_kind() if answer.usage else dict.fromkeys(TOKEN_KINDS)),
-                "tools": self.call.dialect.calls(answer.body),
+                "tools": [call.name for call in calls],
             }
         )
 
@@ -199,7 +216,7 @@ class ProxiedRequest:
             }
         )
 
-    def _pass(self, response: http.client.HTTPResponse, data: bytes, retry_after: int | None = None) -> None:
+    def _pass(self, response: ProviderResponse, data: bytes, retry_after: int | None = None) -> None:
         """`retry_after`: seconds that the body asks for; a header of the provider comes first."""
         safe = self.of.bodies.redact(data.decode(errors="replace")).encode()
         asked = {} if retry_after is None else {"retry-after": str(retry_after)}
@@ -230,7 +247,7 @@ def serve(shared: GatewayContext, call: AgentRequest, reply: AgentConnection) ->
     asked = RequestCost(
         model=call.model,
         main=shared.tally.is_main(call.model),
-        tools=bool(call.body.get("tools")),
+        opening=call.dialect.opening(call.body),
         bytes=len(call.data),
         output_cap=call.dialect.output_cap(call.body),
     )
