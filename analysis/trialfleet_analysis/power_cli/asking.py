@@ -29,7 +29,7 @@ Answer = RepsForEffect | EffectForReps | CampaignPlan | EqualCost
 ALPHA, POWER = 0.05, 0.8
 CONTROL, ICC, SIGMA_INT = 0.5, 0.4, 0.1  # what a plan assumes that nobody has measured yet
 SIMULATIONS, SEED = 2_000, 1
-LOOKS_SIMULATIONS = 1_000  # each is simulated again at about ten numbers of reps
+LOOKS_SIMULATIONS = 1_000  # simulated again at about four numbers of reps
 USUAL_REPS = (5, 10, 25, 50)
 LARGEST = 1_000  # reps in one cell: beyond, enumeration takes minutes
 

@@ -82,15 +82,23 @@ def looks_plan(
 def _inflation(
     primary: Primary, base: Floats, treated: Floats, reps: int, goal: float, simulations: int, seed: int
 ) -> float | None:
-    """The fewest reps, as a multiple, whose power with looks is not below `goal`; looks move with the reps."""
+    """The reps, as a multiple, from which on the power with looks is not below `goal`, by bisection; looks move
+    with the reps."""
     rule, spending = futility_of(primary), design_of(primary, reps).spending
     looks = len(design_of(primary, reps).looks)
-    for more in range(reps, int(MOST_INFLATION * reps) + 1):
+
+    def enough(more: int) -> bool:
         design = SequentialDesign.of(more, looks, spending=spending, alpha=primary.alpha)
         found = sequential_power(treated, base, design, futility=rule, simulations=simulations, seed=seed)
-        if found.power >= goal:
-            return more / reps
-    return None
+        return found.power >= goal
+
+    short, most = reps - 1, int(MOST_INFLATION * reps)
+    if not enough(most):
+        return None
+    while most - short > 1:
+        middle = (short + most) // 2
+        short, most = (short, middle) if enough(middle) else (middle, most)
+    return most / reps
 
 
 def control_rates(tasks: int, mean: float, icc: float) -> Floats:
