@@ -16,6 +16,7 @@ KINDS = {
     "copilot": "trialfleet_runner.agents.copilot:Copilot",
     "opencode": "trialfleet_runner.agents.opencode:OpenCode",
     "gemini": "trialfleet_runner.agents.gemini:GeminiCli",
+    "codex": "trialfleet_runner.agents.codex:Codex",
 }
 
 

@@ -12,6 +12,7 @@ from trialfleet_ledger.records import AgentSpec
 from trialfleet_runner.gateway.upstream import Auth, Upstream
 
 KEYS = "/trialfleet/keys"  # a mounted Secret of a pod: a file per variable; $TRIALFLEET_KEYS says otherwise
+PROVIDER_OF = {"codex": "openai", "mini-swe-agent": "openai", "gemini": "google"}  # where none is named
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def upstream(spec: AgentSpec, environ: Mapping[str, str] = os.environ) -> Upstre
 
     Raises `OperatorError` naming the variable when there is no key.
     """
-    provider = str(spec.options.get("provider", "anthropic"))
+    provider = str(spec.options.get("provider") or PROVIDER_OF.get(spec.kind, "anthropic"))
     if provider not in _PROVIDERS:
         raise OperatorError(
             f"no provider is called {provider!r}",

@@ -16,7 +16,8 @@ from trialfleet_runner.gateway.answers import (
     StreamParser,
     whole_answer,
 )
-from trialfleet_runner.gateway.dialects import Body, Dialect
+from trialfleet_runner.gateway.conversations import Opening
+from trialfleet_runner.gateway.dialects import Body, Dialect, ToolCall, texts
 from trialfleet_runner.gateway.faults import error_text
 from trialfleet_runner.gateway.usage import count, gemini_usage
 from trialfleet_runner.untrusted import json_object, mapping, objects
@@ -161,10 +162,21 @@ class Gemini(Dialect):
         kept = {name: body[name] for name in _CONFIGS if name in body} or {_CONFIGS[0]: {}}
         return {**body, **{name: _capped(mapping(config), tokens) for name, config in kept.items()}}
 
-    def calls(self, body: Body) -> list[str]:
+    def calls(self, body: Body) -> list[ToolCall]:
         first = mapping((objects(body.get("candidates")) or [{}])[0].get("content"))
         called = (mapping(part.get("functionCall")) for part in objects(first.get("parts")))
-        return [str(call["name"]) for call in called if "name" in call]
+        return [ToolCall(str(call["name"]), call.get("args")) for call in called if "name" in call]
+
+    def opening(self, body: Body) -> Opening:
+        told: list[str] = []
+        for content in objects(body.get("contents")):
+            if content.get("role") == "model":
+                break
+            told += texts(objects(content.get("parts")))
+        declared = (
+            one for tool in objects(body.get("tools")) for name in _CLIENT_TOOLS for one in objects(tool.get(name))
+        )
+        return Opening("\n".join(told), frozenset(str(one.get("name")) for one in declared))
 
     def unmeasured(self, body: Body) -> str | None:
         if body.get("cachedContent") or body.get("cached_content"):

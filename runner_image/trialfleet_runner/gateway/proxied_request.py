@@ -5,13 +5,14 @@ from __future__ import annotations
 import http.client
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from trialfleet_ledger.records import TOKEN_KINDS
 from trialfleet_runner.gateway.answers import Assembler, ModelAnswer
 from trialfleet_runner.gateway.budget import RequestCost, RequestRefused, Reservation
 from trialfleet_runner.gateway.canary import Sighting, look
+from trialfleet_runner.gateway.dialects import ToolCall
 from trialfleet_runner.gateway.faults import Fault, error_text, fault, retry_after_s
 from trialfleet_runner.gateway.gateway_context import AgentConnection, AgentRequest, ClientGone, GatewayContext
 from trialfleet_runner.gateway.record import capped
@@ -49,13 +50,19 @@ class ProxiedRequest:
         finally:
             self._settle()
 
-    def _settle(self) -> int | None:
+    def _settle(self, calls: Sequence[ToolCall] = ()) -> int | None:
         """Once, and before the agent sees the end of its answer: what it asks next is judged by true sums.
         Returns the number of the turn, if it was one."""
         if self.settled:
             return None
         self.settled = True
-        return self.of.account.settle(self.admitted, self.usage, estimated=self.estimated, answered=self.answered)
+        return self.of.account.settle(
+            self.admitted,
+            self.usage,
+            estimated=self.estimated,
+            answered=self.answered,
+            calls=[call.input for call in calls],
+        )
 
     def _answer(self, response: http.client.HTTPResponse, sighting: Sighting) -> None:
         if not 200 <= response.status < 300:
@@ -138,8 +145,9 @@ class ProxiedRequest:
             main=self.admitted.asked.main,
             answer=answer,
         )
-        turn = self._settle()
-        self._note(answer, turn)
+        calls = self.call.dialect.calls(answer.body)
+        turn = self._settle(calls)
+        self._note(answer, turn, calls)
         self._record(status, answer, turn, None)
 
     def _interrupted(self, answer: ModelAnswer) -> None:
@@ -172,7 +180,7 @@ class ProxiedRequest:
         counted = answer.usage.output if answer.usage else 0
         self.estimated = max(0, math.ceil(answer.streamed_chars / _CHARS_PER_TOKEN) - counted)
 
-    def _note(self, answer: ModelAnswer, turn: int | None) -> None:
+    def _note(self, answer: ModelAnswer, turn: int | None, calls: list[ToolCall]) -> None:
         """One line per complete answer, which joins an agent's output with measured counts and times."""
         self.of.answers.write(
             {
@@ -181,7 +189,7 @@ class ProxiedRequest:
                 "at_s": round(self.of.clock(), 3),
                 "model": answer.model,
                 **(answer.usage.by_kind() if answer.usage else dict.fromkeys(TOKEN_KINDS)),
-                "tools": self.call.dialect.calls(answer.body),
+                "tools": [call.name for call in calls],
             }
         )
 
@@ -230,7 +238,7 @@ def serve(shared: GatewayContext, call: AgentRequest, reply: AgentConnection) ->
     asked = RequestCost(
         model=call.model,
         main=shared.tally.is_main(call.model),
-        tools=bool(call.body.get("tools")),
+        opening=call.dialect.opening(call.body),
         bytes=len(call.data),
         output_cap=call.dialect.output_cap(call.body),
     )
