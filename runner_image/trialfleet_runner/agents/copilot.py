@@ -14,7 +14,7 @@ from trialfleet_ledger.records import AgentSpec, Frozen, Stop
 from trialfleet_runner.agents.program import checked_version, find_program, version_of
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
-from trialfleet_runner.agents.tool_steps import Kind, ToolSteps, clock_of, first_text
+from trialfleet_runner.agents.tool_steps import Kind, ToolSteps, claimed, clock_of, first_text
 from trialfleet_runner.agents.translated_hooks import TranslatedHooks
 from trialfleet_runner.gateway.prices import Price
 from trialfleet_runner.gateway.usage import TokenUsage
@@ -185,7 +185,7 @@ def parse_events(stdout: Path, ended: Exit | None, workspace: Path) -> Parsed:
         steps=tuple(steps.steps),
         turns=turns if seen else None,
         tool_calls=steps.calls if seen else None,
-        **(usage.by_kind() if usage else {}),
+        **claimed(usage),
         stop=_stop(exit_code, ended),
         malformed_lines=malformed,
         answer=answer,

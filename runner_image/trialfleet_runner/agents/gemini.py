@@ -17,7 +17,7 @@ from trialfleet_runner.agents.hook_scripts import TIMEOUT_S
 from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
-from trialfleet_runner.agents.tool_steps import Kind, ToolSteps, clock_of, first_text
+from trialfleet_runner.agents.tool_steps import Kind, ToolSteps, claimed, clock_of, first_text
 from trialfleet_runner.agents.translated_hooks import TranslatedHooks
 from trialfleet_runner.gateway.prices import Price
 from trialfleet_runner.gateway.usage import TokenUsage, count
@@ -45,13 +45,13 @@ _KINDS: dict[str, Kind] = {
 class GeminiOptions(Frozen):
     """`agent.options` of kind gemini.
 
-    `max_attempts`: how often the program sends a request that fails. `prices`: US dollars per million tokens for
+    `max_retries`: how often the program itself repeats a failed request. `prices`: US dollars per million tokens for
     models that the built-in list lacks.
     """
 
     binary: str | None = None
     provider: Literal["google"] = "google"  # read by the runner, which holds the key
-    max_attempts: int = Field(default=10, ge=1, le=10)
+    max_retries: int = Field(default=9, ge=0, le=9)
     prices: dict[str, Price] = Field(default_factory=dict)
 
 
@@ -125,7 +125,7 @@ def _settings(setup: Setup, options: GeminiOptions, scripts: TranslatedHooks) ->
             "enableAutoUpdate": False,
             "enableAutoUpdateNotification": False,
             "retryFetchErrors": True,
-            "maxAttempts": options.max_attempts,
+            "maxAttempts": options.max_retries + 1,
         },
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
@@ -177,7 +177,7 @@ def parse_events(stdout: Path, ended: Exit | None, workspace: Path) -> Parsed:
         steps=tuple(steps.steps),
         turns=turns if seen else None,
         tool_calls=steps.calls if seen else None,
-        **(_usage(mapping(result.get("stats"))).by_kind() if result else {}),
+        **claimed(_usage(mapping(result.get("stats"))) if result else None),
         stop=_stop(result, ended),
         malformed_lines=malformed,
         answer=plain("".join(words), ANSWER_CHARS) if words else None,

@@ -16,7 +16,7 @@ from trialfleet_runner.agents.hook_scripts import FOLDER, HookScripts
 from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
-from trialfleet_runner.agents.tool_steps import Kind, ToolSteps, clock_of, first_text
+from trialfleet_runner.agents.tool_steps import Kind, ToolSteps, claimed, clock_of, first_text
 from trialfleet_runner.gateway.prices import Price
 from trialfleet_runner.gateway.usage import TokenUsage, count
 from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH
@@ -196,7 +196,7 @@ def parse_events(stdout: Path, ended: Exit | None, workspace: Path) -> Parsed:
         steps=tuple(steps.steps),
         turns=len(turn_of) if seen else None,
         tool_calls=steps.calls if seen else None,
-        **(usage.by_kind() if seen else {}),
+        **claimed(usage if seen else None),
         stop=_stop(reason, ended),
         malformed_lines=malformed,
         answer=answer,

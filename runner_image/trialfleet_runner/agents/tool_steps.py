@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from trialfleet_runner.agents.protocol import MAX_STEPS, Step
+from trialfleet_runner.agents.protocol import LARGEST_COUNT, MAX_STEPS, Step
+from trialfleet_runner.gateway.usage import TokenUsage
 from trialfleet_runner.untrusted import finite, plain, relative
 
 Kind = Literal["message", "read", "edit", "run", "search", "hook", "other"]
@@ -86,6 +87,12 @@ def patched(given: Mapping[str, Any]) -> str | None:
     """
     found = _PATCHED.search(first_text(given, *_PATCHES) or "")
     return found[1].strip() if found else None
+
+
+def claimed(usage: TokenUsage | None) -> dict[str, Any]:
+    """Counts as fields of `Parsed`; none of them where one is larger than any table holds."""
+    counts = {} if usage is None else usage.by_kind()
+    return {} if any(number > LARGEST_COUNT for number in counts.values()) else counts
 
 
 def clock_of(stamp: object) -> float | None:

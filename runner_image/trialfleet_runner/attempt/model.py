@@ -12,7 +12,7 @@ from trialfleet_ledger.records import AgentSpec
 from trialfleet_runner.gateway.upstream import Auth, Upstream
 
 KEYS = "/trialfleet/keys"  # a mounted Secret of a pod: a file per variable; $TRIALFLEET_KEYS says otherwise
-PROVIDER_OF = {"codex": "openai", "mini-swe-agent": "openai", "gemini": "google"}  # where none is named
+PROVIDER_OF = {"codex": "openai", "copilot": "openai", "mini-swe-agent": "openai", "gemini": "google"}  # where none is named
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,8 @@ def test_identity_names_version_and_model_and_follows_the_options(kind: str) -> 
     found = agent(kind).identify(spec(kind))
     assert (found.kind, found.version, found.model, found.needs_model) == (kind, "9.8.7", MODELS[kind], True)
     assert agent(kind).identify(spec(kind, model="another-1")).digest != found.digest
-    prices = {"x": {"input": 1, "output": 1}}
+    kinds = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
+    prices = {"x": dict.fromkeys(kinds, 1)}
     assert agent(kind).identify(spec(kind, options={"prices": prices})).digest == found.digest
 
 
