@@ -144,7 +144,7 @@ agent: {{kind: nop}}
 store: runs
 """
 
-EVERYTHING = Reach(hook_after=True, fail_fast=True, preflight=True, system=True)
+EVERYTHING = Reach(hook_after=True, fail_fast=True, preflight=True, system=True, skills=True, mcp=True)
 
 
 def campaign(folder: Path, condition: str, more: str = "") -> Path:
@@ -162,17 +162,19 @@ def campaign(folder: Path, condition: str, more: str = "") -> Path:
         ("{fail_fast: true}", "fail_fast"),
         ("{inline: {source: targets, channel: system}}", "system"),
         ("{hook: on_read}", "hook_after"),
+        ("{skills: [review]}", "skills"),
+        ("{mcp: {docs: {command: [docs], version: '1'}}}", "mcp"),
     ],
 )
 def test_what_an_agent_cannot_be_given_is_refused(tmp_path: Path, condition: str, lacked: str) -> None:
     file = load_campaign(campaign(tmp_path, condition))
     able = Identity(kind="claude-code", version="1", digest="0" * 64, reach=EVERYTHING)
-    check_deliveries(file, able)
+    check_deliveries(file, dict.fromkeys(file.conditions, able))
     unable = Identity(
         kind="mine", version="1", digest="0" * 64, reach=EVERYTHING.model_copy(update={lacked: False})
     )
     with pytest.raises(OperatorError, match="the agent mine does not support") as caught:
-        check_deliveries(file, unable)
+        check_deliveries(file, dict.fromkeys(file.conditions, unable))
     assert str(tmp_path / "c.yaml") in str(caught.value)
 
 
@@ -194,8 +196,7 @@ def test_a_pod_can_be_given_a_preflight(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("store: runs", "store: s3://bucket/runs"))
     file = load_campaign(path)
     assert file.spec.kubernetes is not None
-    check_deliveries(file, able)
+    check_deliveries(file, dict.fromkeys(file.conditions, able))
+    unable = able.model_copy(update={"reach": EVERYTHING.model_copy(update={"preflight": False})})
     with pytest.raises(OperatorError, match="a pre-flight"):
-        check_deliveries(
-            file, able.model_copy(update={"reach": EVERYTHING.model_copy(update={"preflight": False})})
-        )
+        check_deliveries(file, dict.fromkeys(file.conditions, unable))
