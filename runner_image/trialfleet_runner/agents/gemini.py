@@ -45,8 +45,8 @@ _KINDS: dict[str, Kind] = {
 class GeminiOptions(Frozen):
     """`agent.options` of kind gemini.
 
-    `max_retries`: how often the program itself repeats a failed request. `prices`: US dollars per million tokens for
-    models that the built-in list lacks.
+    `max_retries`: how often the program itself repeats a failed request. `prices`: US dollars per million tokens
+    for models that the built-in list lacks.
     """
 
     binary: str | None = None
