@@ -178,7 +178,7 @@ def test_a_provider_that_fails_for_good_is_a_loss(attempts: AgentAttempts) -> No
 
 def test_a_hang_ends_with_its_time_and_leaves_no_process(attempts: AgentAttempts) -> None:
     sleeper = attempts.shell("(setsid sleep 987654 >/dev/null 2>&1 &); true")
-    ran = attempts.run([attempts.reads(), attempts.edits(), sleeper, Hang()], timeout_s=15)
+    ran = attempts.run([attempts.reads(), attempts.edits(), sleeper, Hang()], timeout_s=attempts.row.hangs_s)
     end = ran.scored
     assert (end.verdict, end.stop, end.tests_passed) == (Verdict.TIMED_OUT, Stop.TIMEOUT, True)
     assert left_running("987654") == []

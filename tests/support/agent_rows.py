@@ -29,6 +29,7 @@ class AgentRow:
     says_tokens: bool = True
     edit_kind: str = "edit"
     killer: str = "kill -9 $PPID; sleep 30"
+    hangs_s: float = 15  # time in which it surely reads, edits and runs a command
     impatient: dict[str, Any] | None = field(default_factory=lambda: {"max_retries": 1})  # None: it never gives up
 
 
@@ -74,6 +75,7 @@ ROWS = {
         ),
         shell=lambda command: Call("bash", {"command": command, "description": "d"}),
         provider=ANTHROPIC,
+        hangs_s=40,
         impatient=None,
     ),
     "gemini": AgentRow(
@@ -87,5 +89,6 @@ ROWS = {
         ),
         shell=lambda command: Call("run_shell_command", {"command": command}),
         provider=GOOGLE,
+        hangs_s=30,
     ),
 }
