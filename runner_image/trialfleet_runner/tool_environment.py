@@ -34,8 +34,9 @@ _DISK_BYTES = 32 * 2**30
 _SHOWN = 2000  # characters of a command's output in a message
 _ASKS = {"go": "version", "java": "-version", "javac": "-version"}  # the others: --version
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
-_NODE_REPORTER = Path(__file__).parent / "results" / "node_reporter.mjs"
+_OWN_FILES = {"node": "node_reporter.mjs", "java": "gradle_tests.gradle"}  # by kind, beside the results' readers
 _OWN_LOCKS = {".cargo-lock", ".package-cache"}  # a program locks them: each attempt makes its own
+_WRITTEN = (".bin", ".lock", ".lck")  # indexes and locks that a program opens for writing: each attempt has copies
 
 
 class Furnishings(Frozen):
@@ -101,7 +102,7 @@ def _lay(source: Path, target: Path) -> None:
 
 
 def _linked(source: Path, target: Path) -> None:
-    """Folders that can be written, whose files are links."""
+    """Folders that can be written, whose files are links, apart from those that programs write."""
     todo = [(os.fspath(source), os.fspath(target))]
     while todo:
         folder, place = todo.pop()
@@ -111,6 +112,8 @@ def _linked(source: Path, target: Path) -> None:
                 path = f"{place}/{child.name}"
                 if child.is_dir(follow_symlinks=False):
                     todo.append((child.path, path))
+                elif child.name.endswith(_WRITTEN) and child.is_file(follow_symlinks=False):
+                    shutil.copyfile(child.path, path)
                 elif child.name not in _OWN_LOCKS:
                     os.symlink(child.path, path)  # noqa: PTH211
 
@@ -177,7 +180,15 @@ def seed_of(folder: Path, ref: ToolEnvironmentRef) -> Path | None:
     wanted = _caches(ref)
     files = sorted(folder.parent.glob(f"*/{FURNISHINGS}"), key=lambda file: -file.stat().st_mtime)
     found = (file.parent for file in files if file.parent != folder)
-    return next((each for each in found if wanted and furnishings(each).caches == wanted), None)
+    return next((each for each in found if wanted and _caches_in(each) == wanted), None)
+
+
+def _caches_in(environment: Path) -> Sha256 | None:
+    """None where another release wrote what this one cannot read."""
+    try:
+        return furnishings(environment).caches
+    except ValueError:
+        return None
 
 
 def _copied(seed: Path, folder: Path) -> None:
@@ -213,8 +224,9 @@ def install(
         (place / "workspace").mkdir()
         write_changes(given, place / "workspace")
         (place / "home" / "tmp").mkdir(parents=True)
-        if ref.kind == "node":
-            shutil.copyfile(_NODE_REPORTER, folder / _NODE_REPORTER.name)
+        if ref.kind in _OWN_FILES:
+            name = _OWN_FILES[ref.kind]
+            shutil.copyfile(Path(__file__).parent / "results" / name, folder / name)
         for argv in ref.fetch:
             build.fetch(argv)
         for argv in ref.warm:
@@ -278,7 +290,7 @@ class _Build:
             Job(
                 argv=tuple(filled(word, places) for word in self._found(argv)),
                 env=variables,
-                cwd=workspace,
+                cwd=f"{workspace}/{self.ref.directory}",
                 mounts=mounts,
                 stdout=output,
                 stderr=output,

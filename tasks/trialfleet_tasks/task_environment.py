@@ -11,9 +11,10 @@ from trialfleet_ledger.records import EnvironmentRef, ResultFormat, ToolEnvironm
 from trialfleet_runner.environment import environment_ref, tool_environment_ref
 from trialfleet_runner.interpreters import find_interpreter
 from trialfleet_runner.task import GitSource, PythonEnvironment, ToolEnvironment
+from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.tool_environment import find_tool
 from trialfleet_runner.trees import Tree, pack
-from trialfleet_tasks.presets import inputs, preset
+from trialfleet_tasks.presets.preset import inputs, preset
 from trialfleet_tasks.taskfile import LoadedTask
 
 
@@ -28,10 +29,11 @@ class PlannedEnvironment:
     env: Mapping[str, str]
     pythonpath: tuple[str, ...] = ()
     import_name: str | None = None
+    directory: str = ROOT
 
 
 def planned_environment(task: LoadedTask, tree: Tree, *, for_other_uid: bool = False) -> PlannedEnvironment:
-    """On this machine. `tree`: what is scored. Raises `OperatorError` when this machine lacks an interpreter or a
+    """On this machine. `tree`: before the fix. Raises `OperatorError` when this machine lacks an interpreter or a
     tool, or the repository what the kind needs."""
     environment = task.environment
     if isinstance(environment, ToolEnvironment):
@@ -70,6 +72,7 @@ def _tools(environment: ToolEnvironment, tree: Tree, task: LoadedTask) -> Planne
         inputs=sha256(inputs(found.inputs, tree)),
         tree=sha256(source),
         repository=sha256(task.source.url.encode()) if isinstance(task.source, GitSource) else None,
+        directory=found.directory,
         fetch=found.fetch,
         warm=found.warm,
         keep=found.keep,
@@ -83,6 +86,7 @@ def _tools(environment: ToolEnvironment, tree: Tree, task: LoadedTask) -> Planne
         test_command=found.test_command,
         results=found.results,
         env=environment.env,
+        directory=environment.directory or ROOT,
     )
 
 

@@ -42,7 +42,9 @@ def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path
     trees = materialise(task, cache=cache, mirrors=mirrors)
     found = variants(task, trees)
     _check_anchor(task, found.workspace)
-    environment = planned_environment(task, found.pristine, for_other_uid=sandbox.capabilities.other_uid)
+    # Without the fix's tests, which may not compile: then nothing could be fetched by a run of tests.
+    unfixed = {path: entry for path, entry in trees.pre_fix.items() if path in found.pristine}
+    environment = planned_environment(task, unfixed, for_other_uid=sandbox.capabilities.other_uid)
     pristine = pack(found.pristine)
     facts = {
         "method": METHOD,
@@ -51,6 +53,7 @@ def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path
         "task": task.spec.model_dump(mode="json", exclude={"status", "contexts", "environment", "committed"}),
         "command": environment.test_command,
         "results": environment.results,
+        "directory": environment.directory,
         "env": dict(environment.env),
         "pythonpath": environment.pythonpath,
         "import_name": environment.import_name,
