@@ -2,7 +2,7 @@
 #
 #   BASE           what runner and tasks stand on: Debian 12 or newer, or a derivative, with what the tasks' tests
 #                  need of the system
-#   AGENTS         agents to install, separated by spaces: claude-code, or claude-code@VERSION. Empty: those built in
+#   AGENTS         agents of pinned.tsv to install, separated by spaces: codex, or codex@VERSION. Empty: those built in
 #   BAKE_PACKAGES  Debian packages that task environments need to be built, such as build-essential; not in the
 #                  final image
 ARG BASE=debian:bookworm-slim
@@ -49,19 +49,16 @@ RUN --mount=type=cache,target=/root/.cache/uv \
 # --- the agents ---------------------------------------------------------------------------------------
 FROM base AS agents
 ARG AGENTS=""
-RUN set -eu; mkdir /opt/trialfleet-agents; \
-    for agent in $AGENTS; do case "$agent" in \
-      claude-code | claude-code@*) \
-        version=${agent#claude-code}; version=${version#@}; version=${version:-2.1.197}; \
-        apt-get update -qq; \
-        DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends npm >/dev/null; \
-        npm install --silent --no-audit --no-fund --prefix /opt/trialfleet-agents \
-          "@anthropic-ai/claude-code@$version"; \
-        # one self-contained program; the platform's package is a second copy of it
-        rm -r /opt/trialfleet-agents/node_modules/@anthropic-ai/claude-code-*; \
-        HOME=/tmp /opt/trialfleet-agents/node_modules/.bin/claude --version | grep -F "$version" ;; \
-      *) echo "unknown agent: $agent (known: claude-code)" >&2; exit 2 ;; \
-    esac; done
+COPY runner_image/trialfleet_runner/agents/pinned.tsv runner_image/trialfleet_runner/agents/install.sh /opt/install/
+RUN set -eu; mkdir -p /opt/trialfleet-agents/bin; \
+    if [ -n "$AGENTS" ]; then \
+      apt-get update -qq; \
+      DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends npm python3-venv >/dev/null; \
+      sh /opt/install/install.sh /opt/trialfleet-agents $AGENTS; \
+      # one self-contained program; the platform's package is a second copy of it
+      rm -rf /opt/trialfleet-agents/claude-code/node_modules/@anthropic-ai/claude-code-*; \
+      for program in /opt/trialfleet-agents/bin/*; do HOME=/tmp "$program" --version; done; \
+    fi
 
 # --- the tasks' environments --------------------------------------------------------------------------
 FROM runner-home AS environments
@@ -103,9 +100,8 @@ ENV PYDANTIC_DISABLE_PLUGINS=__all__
 COPY --from=agents /opt/trialfleet-agents /opt/trialfleet-agents
 COPY --from=environments /opt/trialfleet-environments /opt/trialfleet-environments
 COPY --from=runner-home /opt/trialfleet /opt/trialfleet
-ENV PATH=/opt/trialfleet/bin:$PATH \
-    TRIALFLEET_BAKED=/opt/trialfleet-environments \
-    TRIALFLEET_CLAUDE=/opt/trialfleet-agents/node_modules/.bin/claude
+ENV PATH=/opt/trialfleet/bin:/opt/trialfleet-agents/bin:$PATH \
+    TRIALFLEET_BAKED=/opt/trialfleet-environments
 # Each pod runs as a uid of its own (kubernetes.uids, by default these). Without a name for it, git commits nothing and
 # Node's os.userInfo() throws.
 RUN seq -f 'trialfleet:x:%.0f:65532:trialfleet:/tmp:/usr/sbin/nologin' 70000 74095 >>/etc/passwd

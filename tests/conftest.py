@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from tests.programs import Starts, table
+from trialfleet_runner.agents.pinned import PinnedAgent, pinned
 
 # Before numpy: every worker would start a BLAS thread per core, which spin for one another and win nothing here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -68,8 +69,8 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(YOUNG_OBJECTS)
 
 
-def _claude() -> bool:
-    return bool(os.environ.get("TRIALFLEET_CLAUDE") or shutil.which("claude"))
+def _named_or_installed(agent: PinnedAgent) -> Callable[[], bool]:
+    return lambda: bool(os.environ.get(agent.variable) or shutil.which(agent.program))
 
 
 def _shared_python() -> bool:
@@ -103,7 +104,7 @@ def _served(group: str) -> bool:
 PRESENT: dict[str, tuple[Callable[[], bool], str]] = {
     **{program.name: (_installed(program.name), program.label) for program in table().values()},
     "bwrap": (_bubblewrap, "bubblewrap that can start a sandbox (apt install bubblewrap)"),
-    "claude": (_claude, table()["claude"].label),
+    **{pin.program: (_named_or_installed(pin), table()[pin.program].label) for pin in pinned().values()},
     "root": (lambda: os.geteuid() == 0, "root"),
     "shared_python": (_shared_python, f"a Python {_MINOR} that every user may execute (not below /root)"),
     "s3": (

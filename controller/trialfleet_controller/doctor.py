@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_ledger.campaign import LimitSpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import Limits
+from trialfleet_ledger.treatments import distinct
+from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.attempt.scratch import scratch_root
 from trialfleet_runner.cache import cache_root
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from trialfleet_controller.planning.campaign_file import CampaignFile
     from trialfleet_ledger.records import AgentSpec
     from trialfleet_ledger.store.protocol import Store
+    from trialfleet_runner.agents.protocol import Identity
     from trialfleet_runner.sandbox.protocol import Sandbox
 
 
@@ -56,12 +60,17 @@ def campaign_checks(campaign: CampaignReference) -> Iterator[DoctorCheck]:
     if campaign.file is not None and campaign.file.spec.kubernetes is not None:
         yield from _cluster(campaign.file, campaign.store)
     elif campaign.file is not None:
-        from trialfleet_controller.planning.freeze import identified
+        from trialfleet_controller.planning.freeze import identified_agent
 
-        file, spec = campaign.file, campaign.file.spec
-        yield _checked(f"agent {spec.agent.kind}", lambda: f"version {identified(file).version}")
-        yield from _credentials(spec.agent)
+        file = campaign.file
+        for agent in distinct(file.agents.values()):
+            yield _checked(f"agent {agent.kind}", partial(_version, partial(identified_agent, file, agent)))
+            yield from _credentials(agent)
         yield from _fits(campaign)
+
+
+def _version(identify: Callable[[], Identity]) -> str:
+    return f"version {identify().version}"
 
 
 def _cluster(file: CampaignFile, store: Store) -> Iterator[DoctorCheck]:
@@ -159,7 +168,7 @@ def _credentials(agent: AgentSpec) -> Iterator[DoctorCheck]:
     """Credentials of an agent that uses a model, also if its program is not installed yet."""
     from trialfleet_runner.attempt.model import upstream
 
-    if agent.kind != "claude-code" and not agent.options.get("needs_model"):
+    if agent.kind not in pinned() and not agent.options.get("needs_model"):
         return
 
     def key() -> str:

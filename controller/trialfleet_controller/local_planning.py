@@ -7,16 +7,17 @@ campaign's image in its cluster.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 
 import click
 
 from trialfleet_controller.backends.local.capacity import disk_room
 from trialfleet_controller.planning.campaign_file import CampaignFile
-from trialfleet_controller.planning.freeze import PlanningContext, frozen_agent, identified, prepare
+from trialfleet_controller.planning.freeze import PlanningContext, identified, planned_agent, prepare
 from trialfleet_controller.planning.model_check import check_model, check_price
 from trialfleet_ledger.campaign import KubernetesPlan, Plan
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.store.probe import probe
@@ -39,7 +40,7 @@ def make_plan(file: CampaignFile, store: Store | None, mirror: tuple[str, ...]) 
     sandbox = choose()
     refuse_folders(sandbox)
     with disk_room(" or ".join(folders)), _progress() as say:
-        identity, kubernetes = _place(file, store, say)
+        identities, kubernetes = _place(file, store, say)
         shop = PlanningContext(
             cache=cache,
             objects=Objects(cache.objects, store),
@@ -47,8 +48,9 @@ def make_plan(file: CampaignFile, store: Store | None, mirror: tuple[str, ...]) 
             mirrors=mirror_map(load_settings(), mirror),
             say=say,
         )
-        plan = prepare(file, shop, identity, kubernetes)
-        warnings = (*identity.warnings, *_not_in_workspaces(plan, shop.objects))
+        plan = prepare(file, shop, identities, kubernetes)
+        said = (warning for identity in identities.values() for warning in identity.warnings)
+        warnings = dict.fromkeys((*said, *_not_in_workspaces(plan, shop.objects)))
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
     return plan
@@ -56,9 +58,9 @@ def make_plan(file: CampaignFile, store: Store | None, mirror: tuple[str, ...]) 
 
 def _not_in_workspaces(plan: Plan, objects: Objects) -> Iterator[str]:
     """Warnings about scripts of the agent that are missing in the workspace of a task."""
-    if plan.agent.kind != Command.kind:
-        return
-    for name, n in workspace_scripts(options_of(plan.agent).argv).items():
+    specs = [spec for spec in plan.agent_specs if spec.kind == Command.kind]
+    scripts = {name: n for spec in specs for name, n in workspace_scripts(options_of(spec).argv).items()}
+    for name, n in scripts.items():
         lacking = [task.order.id for task in plan.tasks if name not in unpack(objects.get(task.order.workspace))]
         if lacking:
             yield (
@@ -80,31 +82,36 @@ def contexts_in_place(plan: Plan, objects: Objects) -> None:
     """Upload the plan's contexts again: a collector of unused contexts may have removed them before the plan was
     frozen. It keeps what a frozen plan names. `objects` must be new, because an `Objects` remembers its
     uploads."""
-    named = {digest for cell in plan.cells for digest in (cell.condition.files, cell.condition.context) if digest}
-    objects.upload(sorted(named))
+    objects.upload(sorted({digest for cell in plan.cells for digest in cell.condition.objects}))
 
 
 def _place(
     file: CampaignFile, store: Store | None, say: Callable[[str], None]
-) -> tuple[Identity, KubernetesPlan | None]:
-    """The agent where trials will run, and what is frozen of that place."""
-    limits = file.spec.limits.frozen()
+) -> tuple[dict[str, Identity], KubernetesPlan | None]:
+    """The conditions' agents where trials will run, and what is frozen of that place."""
     if file.spec.kubernetes is None:
-        identity = identified(file)
-        spec = frozen_agent(file.spec.agent, identity)
-        if store is None:  # a preview needs no key
-            check_price(identity, spec, limits)
-        else:
-            check_model(identity, spec, limits)
+        identities = identified(file)
+        _check_models(file, identities, with_keys=store is not None)  # a preview needs no key
+        if store is not None:
             probe(store)
-        return identity, None
+        return identities, None
     from trialfleet_controller.operate.preflight import clear
 
     if store is not None:
         probe(store)
-    identity, kubernetes = clear(file, store, say=say)
-    check_price(identity, frozen_agent(file.spec.agent, identity), limits)
-    return identity, kubernetes
+    identities, kubernetes = clear(file, store, say=say)
+    _check_models(file, identities, with_keys=False)
+    return identities, kubernetes
+
+
+def _check_models(file: CampaignFile, identities: Mapping[str, Identity], *, with_keys: bool) -> None:
+    check, limits = check_model if with_keys else check_price, file.spec.limits.frozen()
+    for name, identity in identities.items():
+        try:
+            check(identity, planned_agent(file.agents[name], identity).spec, limits)
+        except OperatorError as error:
+            where = file.where_agent(file.agents[name], (error.where or "").replace(": ", "."))
+            raise OperatorError(error.message, where=where, hint=error.hint) from None
 
 
 @contextmanager

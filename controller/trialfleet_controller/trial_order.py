@@ -9,7 +9,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import NamedTuple
 
-from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.campaign import Cell, Plan
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.records import Trial
 
@@ -71,16 +71,22 @@ def agent_seed(seed: int, task: str, condition: str, rep: int) -> int:
 
 
 def _cells(plan: Plan) -> list[_Cell]:
-    agent = digest([plan.agent.model_dump(mode="json"), plan.agent_digest])
+    agents = {name: digest([own.spec.model_dump(mode="json"), own.digest]) for name, own in plan.agents.items()}
     tasks = {planned.order.id: planned.order.digest for planned in plan.tasks}
     return [
         _Cell(
             cell.task,
             cell.condition.name,
-            "\0".join((cell.task, tasks[cell.task], cell.condition.name, cell.condition.digest, agent)).encode(),
+            _identity(tasks[cell.task], cell, agents[cell.condition.name]),
         )
         for cell in plan.cells
     ]
+
+
+def _identity(task: str, cell: Cell, agent: str) -> bytes:
+    """`task`, `agent`: their digests."""
+    condition = cell.condition
+    return "\0".join((cell.task, task, condition.name, condition.digest, agent)).encode()
 
 
 def _block(seed: int, block: int, cells: list[_Cell]) -> list[Planned]:

@@ -23,6 +23,7 @@ from trialfleet_ledger.records import (
     Sha256,
     TaskOrder,
 )
+from trialfleet_ledger.treatments import distinct
 
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
@@ -237,6 +238,7 @@ class CampaignSpec(Frozen):
     kubernetes: KubernetesSpec | None = None
     allow_no_oracle: bool = False  # run tasks without a fail-to-pass oracle, apart from primary results
     allow_empty: bool = False  # run a condition whose inline text has nothing to say for most tasks
+    allow_same: bool = False  # run two conditions that differ in nothing
 
     @property
     def store_spec(self) -> StoreSpec:
@@ -300,6 +302,14 @@ class PlannedTask(Frozen):
     committed: date | None = None  # day of the fix; None: not known
 
 
+class PlannedAgent(Frozen):
+    """The agent of a condition, with version and model as found where trials run. `digest`: of its program,
+    resolved model and options; another one halts the campaign."""
+
+    spec: AgentSpec
+    digest: Sha256
+
+
 class Plan(Record):
     """`campaign.json`: frozen before anything runs. The trials follow from it by
     `trialfleet_controller.trial_order`."""
@@ -309,8 +319,7 @@ class Plan(Record):
     created: float
     seed: int
     reps: int
-    agent: AgentSpec
-    agent_digest: Sha256  # of the agent's program and resolved model: drift halts
+    agents: dict[Name, PlannedAgent]  # of every condition
     limits: Limits
     parallel: int
     retries: RetrySpec
@@ -326,6 +335,11 @@ class Plan(Record):
     versions: dict[str, str]
     banner: str | None = None  # said on top of every report
     kubernetes: KubernetesPlan | None = None  # None: the local backend
+
+    @property
+    def agent_specs(self) -> tuple[AgentSpec, ...]:
+        """Its agents, each once, in the order of the conditions."""
+        return distinct(agent.spec for agent in self.agents.values())
 
 
 class Amendment(Record):

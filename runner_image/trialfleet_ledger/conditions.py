@@ -1,16 +1,37 @@
-"""Context conditions: files on disk × text in the prompt × a hook, composed freely."""
+"""Conditions: files on disk × text in the prompt × a hook × what changes of the agent, composed freely."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from trialfleet_ledger.records import Frozen, InlineSource, InlineSpec, Name
+from pydantic import BeforeValidator, Field, model_validator
+
+from trialfleet_ledger.errors import FieldError
+from trialfleet_ledger.records import Frozen, InlineSource, InlineSpec, McpSpec, Name
+
+
+class AgentChange(Frozen):
+    """What a condition changes of the campaign's agent. Another `kind` starts without the version, model and
+    options of the campaign's. The agent's time budget is the same under all conditions."""
+
+    kind: Name | None = None
+    version: str | None = None
+    model: str | None = None
+    max_turns: Annotated[int, Field(ge=1)] | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+def _by_kind(value: Any) -> Any:
+    """`agent: codex` is short for `agent: {kind: codex}`."""
+    return {"kind": value} if isinstance(value, str) else value
 
 
 class Condition(Frozen):
-    """How context reaches the agent. `files: X` names the task's `contexts.X`; `context` (default: `files`,
-    else "tree") is the tree that inline text and hook read from, whether or not it is on disk. `fail_fast`: the
-    third identical test or build command without an edit in between is denied."""
+    """What reaches the agent, and which agent. `files: X` names the task's `contexts.X`; `context` (default:
+    `files`, else "tree") is the tree that inline text and hook read from, whether or not it is on disk.
+    `fail_fast`: the third identical test or build command without an edit in between is denied. `agent`, `model`,
+    `agent_version`, `effort`, `settings`: what differs from the campaign's agent (`treatments.agent_of`).
+    `skills`: folders, as paths from the campaign file."""
 
     files: Name | None = None
     context: Name | None = None
@@ -18,6 +39,21 @@ class Condition(Frozen):
     hook: Literal["on_read"] | None = None
     fail_fast: bool = False
     inline: InlineSpec | None = None
+    agent: Annotated[AgentChange, BeforeValidator(_by_kind)] | None = None
+    model: str | None = None
+    agent_version: str | None = None
+    effort: str | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    skills: tuple[str, ...] = ()
+    mcp: dict[Name, McpSpec] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _once(self) -> Condition:
+        agent = self.agent
+        for name, inner in (("model", "model"), ("agent_version", "version")):
+            if agent is not None and getattr(self, name) is not None and getattr(agent, inner) is not None:
+                raise FieldError(f"{name} and agent.{inner} say the same thing", hint=f"keep {name}")
+        return self
 
     @property
     def source(self) -> str | None:

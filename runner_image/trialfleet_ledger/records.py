@@ -261,6 +261,27 @@ class InlineSpec(Frozen):
         return self
 
 
+class McpSpec(Frozen):
+    """A server of the Model Context Protocol that speaks over standard input and output, in the agent's sandbox.
+
+    `command`: argv; {files} is the folder of `files`, {python} the interpreter of the task's environment.
+    `version`: what the server says of itself. `files`: a folder, as a path from the campaign file. `mounts`:
+    absolute folders of the machine that it needs to see, read-only.
+    """
+
+    command: Annotated[tuple[str, ...], Field(min_length=1)]
+    version: Annotated[str, Field(min_length=1)]
+    files: str | None = None
+    env: dict[str, str] = Field(default_factory=dict)
+    mounts: tuple[str, ...] = ()
+
+
+class McpOrder(McpSpec):
+    """A server resolved. `tree`: object, tar of its files; None: it has none."""
+
+    tree: Sha256 | None = None
+
+
 class PredictedTarget(Frozen):
     """A file that was predicted to need the edit. `parts`: what its score came from, largest first; `symbols`: the
     definitions that the task is likely about."""
@@ -309,9 +330,18 @@ class ConditionOrder(Frozen):
     targets: tuple[str, ...] = ()  # files that `text` names, or that the pre-flight looks at
     abstained: str | None = None  # why there is no such text
     globs: tuple[str, ...] = ()  # resolved, of a text that is pushed as a rule
+    skills: dict[Name, Sha256] = Field(default_factory=dict)  # skill -> object: tar of its folder
+    mcp: dict[Name, McpOrder] = Field(default_factory=dict)
     forbidden: dict[str, tuple[str, ...]] = Field(
         default_factory=dict
     )  # context of the task -> lines of it that this condition does not deliver: the runner's alone
+
+    @property
+    def objects(self) -> tuple[Sha256, ...]:
+        """Digests of all that it delivers, each once."""
+        servers = (server.tree for server in self.mcp.values())
+        named = (self.files, self.context, self.text, *self.skills.values(), *servers)
+        return tuple(dict.fromkeys(digest for digest in named if digest is not None))
 
 
 class GetGrant(Frozen):

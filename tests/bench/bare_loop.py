@@ -95,7 +95,7 @@ class Loop:
             "trial": trial._asdict(),
             "attempt": 1,
             "intent_nonce": nonce,
-            "agent": self.plan.agent.model_dump(),
+            "agent": next(iter(self.plan.agents.values())).spec.model_dump(),
             "task": task.model_dump(),
             "condition": self.plan.cells[0].condition.model_dump(),
             "limits": self.plan.limits.model_dump(),

@@ -247,7 +247,7 @@ def _bundle(plan: Plan, trial: Trial, members: dict[str, bytes]) -> bytes:
         attempt=1,
         task=made.ZERO,
         condition=made.ZERO,
-        agent=plan.agent,
+        agent=plan.agent_specs[0],
         limits=plan.limits,
         isolation="bubblewrap",
         versions={"trialfleet": "0.1.0", "python": "3.11.2", "kernel": "6.1", "machine": "x86_64"},

@@ -28,7 +28,7 @@ from trialfleet_controller.dispatch.launch_requests import Granter
 from trialfleet_controller.trial_order import trials
 from trialfleet_ledger import keys
 from trialfleet_ledger.bundle import Bundle, unpack
-from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.campaign import Plan, PlannedAgent
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records import AgentSpec, End, Grants, Limits, Patch
@@ -137,11 +137,11 @@ class Site:
     def plan_of(self, spec: AgentSpec, limits: Limits) -> Plan:
         """A campaign of its own for each attack; nobody's keys meet another's."""
         n = next(self.numbers)
+        agent = PlannedAgent(spec=spec, digest=registered(spec.kind).identify(spec).digest)
         changes = {
             "campaign": f"attack-{n}",
             "uid": secrets.token_hex(16),
-            "agent": spec,
-            "agent_digest": registered(spec.kind).identify(spec).digest,
+            "agents": dict.fromkeys(self.plan.conditions, agent),
             "limits": limits,
         }
         return self.plan.model_copy(update=changes)

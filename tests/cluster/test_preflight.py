@@ -46,7 +46,7 @@ def test_the_plan_freezes_what_the_probe_pod_saw(tmp_path: Path) -> None:
         assert (plan.kubernetes.by_digest is None) == loaded
         assert (plan.kubernetes.reference == plan.kubernetes.image) == loaded
         assert plan.kubernetes.network in ("enforced", "unenforced")
-        assert (plan.agent.kind, plan.agent.version) == ("nop", "1")
+        assert [(agent.kind, agent.version) for agent in plan.agent_specs] == [("nop", "1")]
         keys = {item["Key"] for item in client().list_objects_v2(Bucket=place.bucket)["Contents"]}
         assert "runs/looked-at/campaign.json" in keys
         assert not any(".probe/" in key for key in keys)

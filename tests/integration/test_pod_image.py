@@ -160,23 +160,26 @@ def probed(tmp_path: Path, **env: str) -> tuple[PodProbeReport, PodProbeReport]:
 
 def test_a_probe_tells_what_the_image_is(lab: Lab, image: Path, tmp_path: Path) -> None:
     agent = AgentSpec(kind="search")
-    report, short = probed(tmp_path, TRIALFLEET_BAKED=str(image), TRIALFLEET_PROBE_AGENT=agent.model_dump_json())
+    report, short = probed(
+        tmp_path, TRIALFLEET_BAKED=str(image), TRIALFLEET_PROBE_AGENTS=f"[{agent.model_dump_json()}]"
+    )
     assert report == short
     ref = lab.planned.order.environment
     assert list(report.baked) == [environment.recipe(ref)[:32]]
     assert report.baked[environment.recipe(ref)[:32]].startswith(ref.python + ".")
-    assert report.agent is not None
-    assert (report.agent.kind, report.agent_error) == ("search", None)
+    assert [(one.identity and one.identity.kind, one.error) for one in report.agents] == [("search", None)]
     assert report.versions["trialfleet"]
     assert (report.store, report.network) == ((), None)
 
 
 def test_a_probe_tells_that_an_agent_is_missing(tmp_path: Path) -> None:
     agent = AgentSpec(kind="claude-code", version="0.0.1", model="m")
-    report, _ = probed(tmp_path, TRIALFLEET_PROBE_AGENT=agent.model_dump_json(), TRIALFLEET_CLAUDE="/nonexistent")
-    assert report.agent is None
-    assert report.agent_error is not None
-    assert "Claude Code is not on this machine" in report.agent_error
+    report, _ = probed(
+        tmp_path, TRIALFLEET_PROBE_AGENTS=f"[{agent.model_dump_json()}]", TRIALFLEET_CLAUDE="/nonexistent"
+    )
+    (found,) = report.agents
+    assert found.identity is None
+    assert "the agent claude-code is not on this machine" in str(found.error)
 
 
 def test_a_probe_asks_the_store_through_grants(tmp_path: Path) -> None:

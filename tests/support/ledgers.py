@@ -242,7 +242,7 @@ def bundle_bytes(
         attempt=attempt,
         task=ZERO,
         condition=ZERO,
-        agent=frozen.agent,
+        agent=frozen.agents[trial.condition].spec,
         limits=frozen.limits,
         isolation="bubblewrap",
         warnings=warnings,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trialfleet_ledger.campaign import Cell, Graces, KubernetesPlan, Plan, PlannedTask, RetrySpec
+from trialfleet_ledger.campaign import Cell, Graces, KubernetesPlan, Plan, PlannedAgent, PlannedTask, RetrySpec
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.records import AgentSpec, ConditionOrder, Limits, PythonEnvironmentRef, TaskOrder
@@ -42,7 +42,8 @@ def make_plan(
     planned = tuple(planned_task(f"task-{i}") for i in range(tasks)) if isinstance(tasks, int) else tuple(tasks)
     named = isinstance(conditions, Mapping)
     composed = dict(conditions) if named else {name: PRESETS[name] for name in conditions}
-    agent = fields.get("agent", AgentSpec(kind="nop"))
+    agent = fields.pop("agent", AgentSpec(kind="nop"))
+    planned_agent = PlannedAgent(spec=agent, digest=fields.pop("agent_digest", digest(agent)))
     cells = [(task.order.id, name) for task in planned for name in composed]
     defaults = {
         "campaign": CAMPAIGN,
@@ -50,8 +51,7 @@ def make_plan(
         "created": 0.0,
         "seed": 7,
         "reps": 3,
-        "agent": agent,
-        "agent_digest": digest(agent),
+        "agents": dict.fromkeys(composed, planned_agent),
         "limits": Limits(stop_grace_s=2.0),
         "parallel": 4,
         "retries": RetrySpec(),
@@ -80,5 +80,8 @@ def kube_plan(**kube: Any) -> Plan:
 def priced(plan: Plan, *, trial: float = 1.0, campaign: float | None = None) -> Plan:
     """A trial may cost so many USD, and so may the campaign."""
     limits = plan.limits.model_copy(update={"cost_usd": trial})
-    agent = plan.agent.model_copy(update={"model": "some-model"})
-    return plan.model_copy(update={"cost_usd_campaign": campaign, "limits": limits, "agent": agent})
+    agents = {
+        name: own.model_copy(update={"spec": own.spec.model_copy(update={"model": "some-model"})})
+        for name, own in plan.agents.items()
+    }
+    return plan.model_copy(update={"cost_usd_campaign": campaign, "limits": limits, "agents": agents})

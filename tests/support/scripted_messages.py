@@ -23,6 +23,7 @@ class Usage:
     output: int = 5
     cache_read: int = 0
     cache_write: int = 0
+    thoughts: int = 0  # part of `output`
 
     def wire(self) -> dict[str, int]:
         return {
@@ -50,6 +51,7 @@ class Fail:
     kind: str = "api_error"
     message: str = "scripted"
     retry_after: str | None = None
+    details: tuple[dict[str, Any], ...] = ()  # of Google's errors
 
 
 @dataclass(frozen=True)
@@ -121,10 +123,15 @@ def scripted_messages() -> Iterator[ScriptedMessages]:
 
 
 @contextmanager
-def serving(played: ScriptedMessages, host: str = "127.0.0.1", port: int = 0) -> Iterator[None]:
-    """`port` 0: a free one."""
+def serving(
+    played: ScriptedMessages,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    handler: type[ScriptedHandler] | None = None,
+) -> Iterator[None]:
+    """`port` 0: a free one. `handler`: the API that is spoken; the Messages API unless given."""
 
-    class Handler(_Handler):
+    class Handler(handler or MessagesHandler):  # type: ignore[misc]  # a base that is chosen at run time
         scripted = played
 
     server = _Server((host, port), Handler)
@@ -145,45 +152,64 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128  # five would make a burst of connections wait a second
 
 
-class _Handler(BaseHTTPRequestHandler):
+class ScriptedHandler(BaseHTTPRequestHandler):
+    """What the APIs have in common: one reply of the script per request, whole or streamed."""
+
     protocol_version = "HTTP/1.1"
     scripted: ScriptedMessages
+    stream_type = "text/event-stream; charset=utf-8"
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
 
+    def aside(self, request: Request) -> dict[str, Any] | None:
+        """The answer of a request that no model answers; None: it takes the next reply."""
+        return None
+
+    def streamed(self, request: Request) -> bool:
+        return request.body.get("stream") is True
+
+    def message(self, reply: Say, request: Request, number: int) -> dict[str, Any]:
+        """The whole answer."""
+        raise NotImplementedError
+
+    def pieces(self, message: dict[str, Any]) -> list[bytes]:
+        """The answer as its stream has it."""
+        raise NotImplementedError
+
+    def error(self, reply: Fail) -> dict[str, Any]:
+        raise NotImplementedError
+
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("content-length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        body = json.loads(data or b"{}")
-        path = self.path.partition("?")[0]
-        if path == "/v1/messages/count_tokens":
-            self.scripted.requests.append(Request(path, headers, body))
-            self._json(200, {"input_tokens": 7})
+        request = Request(self.path.partition("?")[0], headers, json.loads(data or b"{}"))
+        aside = self.aside(request)
+        if aside is not None:
+            self.scripted.requests.append(request)
+            self._json(200, aside)
             return
-        reply, number = self.scripted.take(Request(path, headers, body))
+        reply, number = self.scripted.take(request)
         match reply:
             case Say():
-                message = _message(reply, body.get("model", ""), number)
-                if body.get("stream"):
-                    self._stream(_events(message))
+                message = self.message(reply, request, number)
+                if self.streamed(request):
+                    self._stream(self.pieces(message))
                 else:
                     self._json(200, message)
             case Fail():
-                error = {"type": "error", "error": {"type": reply.kind, "message": reply.message}}
-                self._json(reply.status, error, retry_after=reply.retry_after)
+                self._json(reply.status, self.error(reply), retry_after=reply.retry_after)
             case Break():
-                events = _events(_message(Say(reply.text), body.get("model", ""), number))
-                self._stream(events[:3], finish=False)
+                self._stream(self._opening(reply.text, request, number), finish=False)
             case Hang():
                 if reply.after_words:
-                    events = _events(_message(Say("Let me think"), body.get("model", ""), number))
-                    self._stream(events[:3], finish=False, wait=True)
+                    self._stream(self._opening("Let me think", request, number), finish=False, wait=True)
                 self.scripted.released.wait(120)
                 self.close_connection = True
 
-    def do_GET(self) -> None:
-        self._json(200, {"data": [{"id": "claude-sonnet-4-6", "type": "model"}], "has_more": False})
+    def _opening(self, text: str, request: Request, number: int) -> list[bytes]:
+        """The first words of an answer, without its end."""
+        return self.pieces(self.message(Say(text), request, number))[:3]
 
     def _json(self, status: int, body: dict[str, Any], *, retry_after: str | None = None) -> None:
         data = json.dumps(body).encode()
@@ -196,13 +222,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def _stream(self, events: list[dict[str, Any]], *, finish: bool = True, wait: bool = False) -> None:
+    def _stream(self, pieces: list[bytes], *, finish: bool = True, wait: bool = False) -> None:
         self.send_response(200)
-        self.send_header("content-type", "text/event-stream; charset=utf-8")
+        self.send_header("content-type", self.stream_type)
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        for event in events:
-            data = f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+        for data in pieces:
             self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
             self.wfile.flush()
         if finish:
@@ -210,6 +235,25 @@ class _Handler(BaseHTTPRequestHandler):
         elif not wait:
             self.close_connection = True
             self.connection.close()
+
+
+class MessagesHandler(ScriptedHandler):
+    """The Messages API."""
+
+    def aside(self, request: Request) -> dict[str, Any] | None:
+        return {"input_tokens": 7} if request.path == "/v1/messages/count_tokens" else None
+
+    def message(self, reply: Say, request: Request, number: int) -> dict[str, Any]:
+        return _message(reply, request.body.get("model", ""), number)
+
+    def pieces(self, message: dict[str, Any]) -> list[bytes]:
+        return [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in _events(message)]
+
+    def error(self, reply: Fail) -> dict[str, Any]:
+        return {"type": "error", "error": {"type": reply.kind, "message": reply.message}}
+
+    def do_GET(self) -> None:
+        self._json(200, {"data": [{"id": "claude-sonnet-4-6", "type": "model"}], "has_more": False})
 
 
 def _message(reply: Say, model: str, number: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from trialfleet_analysis.statistics.estimates import Floats, Integers
 from trialfleet_analysis.tables.columns import Bools
 from trialfleet_ledger.campaign import Primary
 from trialfleet_ledger.conditions import Condition
+from trialfleet_ledger.records import AgentSpec
 
 FourCounts: TypeAlias = tuple[Integers, Integers, Integers, Integers]
 
@@ -37,6 +38,7 @@ class Scheme:
     tasks: tuple[str, ...]
     conditions: tuple[str, ...]
     composed: Mapping[str, Condition]
+    agents: Mapping[str, AgentSpec]
     declared: Primary | None
     factors: Mapping[str, tuple[str | None, ...]]
     limit_s: float

@@ -6,14 +6,16 @@ and says nothing of any one delivery: where that is requested it is refused, wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import yaml
 
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.treatments import PartName, agent_of, differing_parts, parts_of
 
 ArmChange = Literal["added", "dropped", "changed"]
 
@@ -22,7 +24,7 @@ ArmChange = Literal["added", "dropped", "changed"]
 class DeliveryChange:
     """One delivery in which the two conditions differ, as treatment against control."""
 
-    delivery: Literal["files", "inline", "hook", "pull", "fail_fast"]
+    delivery: PartName
     change: ArmChange
 
 
@@ -39,27 +41,39 @@ class Composition:
         return len(self.changes) > 1
 
 
-DeliveryName = Literal["files", "inline", "hook", "pull", "fail_fast"]
-DELIVERIES: tuple[DeliveryName, ...] = get_args(DeliveryName)
+# Parts that are a field of a condition by themselves: a condition in between can be written down.
+_FIELDS: dict[PartName, str] = {
+    **{name: name for name in ("model", "effort", "settings", "skills", "mcp", "files", "inline", "hook", "pull")},
+    "version": "agent_version",
+    "fail_fast": "fail_fast",
+}
 
 
-def compose(treatment: Condition, control: Condition, ran: Mapping[str, Condition]) -> Composition:
+@dataclass(frozen=True)
+class Arm:
+    """One side of a contrast: a condition, and the agent that its trials run."""
+
+    condition: Condition
+    agent: AgentSpec
+
+
+def compose(treatment: Arm, control: Arm, ran: Iterable[Condition]) -> Composition:
     """`ran`: the campaign's conditions; what is among them is not missing.
 
     >>> from trialfleet_ledger.conditions import PRESETS
-    >>> found = compose(PRESETS["intent_layer_preamble"], PRESETS["intent_layer"], PRESETS)
+    >>> agent = AgentSpec(kind="nop")
+    >>> arms = [Arm(PRESETS[name], agent) for name in ("intent_layer_preamble", "intent_layer")]
+    >>> found = compose(*arms, PRESETS.values())
     >>> [(change.delivery, change.change) for change in found.changes]
     [('inline', 'added'), ('pull', 'dropped')]
     >>> found.missing
     ('{files: tree, pull: true, hook: on_read, inline: {source: nearest}}',)
     """
-    changes = tuple(
-        DeliveryChange(name, _change(_delivered(treatment, name), _delivered(control, name)))
-        for name in DELIVERIES
-        if _delivered(treatment, name) != _delivered(control, name)
-    )
-    known = [_same(condition) for condition in ran.values()]
-    between = _between(treatment, control, [change.delivery for change in changes])
+    differing = differing_parts(treatment.condition, control.condition, (treatment.agent, control.agent))
+    one, other = (parts_of(arm.condition, arm.agent) for arm in (treatment, control))
+    changes = tuple(DeliveryChange(name, _change(one[name], other[name])) for name in differing)
+    known = [_same(condition) for condition in ran]
+    between = _between(treatment.condition, control.condition, differing)
     return Composition(changes, tuple(written(step) for step in between if _same(step) not in known))
 
 
@@ -82,26 +96,21 @@ def written(condition: Condition) -> str:
     return yaml.safe_dump(plain, default_flow_style=True, sort_keys=False, width=1000).strip()
 
 
-def _between(treatment: Condition, control: Condition, changed: list[DeliveryName]) -> Iterator[Condition]:
-    """The steps from one to the other, one delivery at a time; files come first, since pull and hook point at
-    them."""
+def _between(treatment: Condition, control: Condition, changed: Sequence[PartName]) -> Iterator[Condition]:
+    """The steps from one to the other, one part at a time; files come first, since pull and hook point at them.
+    None for parts that `agent:` holds together."""
+    if not changed or not set(changed) <= _FIELDS.keys():
+        return
     start, end = (treatment, control) if control.files and not treatment.files else (control, treatment)
-    step = start
-    for name in changed[:-1]:
-        step = step.model_copy(update={name: getattr(end, name)})
+    step, order = start, sorted(changed, key=lambda name: name != "files")
+    for name in order[:-1]:
+        step = step.model_copy(update={_FIELDS[name]: getattr(end, _FIELDS[name])})
         yield step
 
 
-def _delivered(condition: Condition, name: DeliveryName) -> object:
-    """What reaches the agent; inline text and hook with the tree they read from."""
-    value = getattr(condition, name)
-    if name in ("inline", "hook") and value is not None:
-        return value, condition.source
-    return value or None
-
-
-def _same(condition: Condition) -> tuple[object, ...]:
-    return tuple(_delivered(condition, name) for name in DELIVERIES)
+def _same(condition: Condition) -> dict[PartName, object]:
+    """What the condition itself says, whatever the campaign's agent is."""
+    return parts_of(condition, agent_of(AgentSpec(kind="any"), condition))
 
 
 def _change(treatment: object, control: object) -> ArmChange:
@@ -114,7 +123,7 @@ OPTION = "--contrast"
 
 
 def checked_contrasts(
-    requested: Sequence[str], composed: Mapping[str, Condition], *, packages: bool
+    requested: Sequence[str], composed: Mapping[str, Arm], *, packages: bool
 ) -> tuple[tuple[str, str], ...]:
     """TREATMENT:CONTROL, each, as pairs of the campaign's conditions (`composed`).
 
@@ -126,12 +135,13 @@ def checked_contrasts(
     pairs = tuple(_pair(text, composed) for text in requested)
     if not packages:
         for treatment, control in pairs:
-            found = compose(composed[treatment], composed[control], composed)
+            ran = [arm.condition for arm in composed.values()]
+            found = compose(composed[treatment], composed[control], ran)
             refuse_aliased(treatment, control, found, where=f"{OPTION} {treatment}:{control}")
     return pairs
 
 
-def _pair(text: str, composed: Mapping[str, Condition]) -> tuple[str, str]:
+def _pair(text: str, composed: Mapping[str, Arm]) -> tuple[str, str]:
     parts = text.split(":")
     if len(parts) != 2 or parts[0] == parts[1]:
         raise OperatorError(

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from trialfleet_analysis.analysis_plan.columns import CellCounts, Columns, FourCounts, Scheme, rates
-from trialfleet_analysis.analysis_plan.composition import Composition, compose
+from trialfleet_analysis.analysis_plan.composition import Arm, Composition, compose
 from trialfleet_analysis.analysis_plan.correction import (
     NAMES,
     AdjustedPValue,
@@ -163,13 +163,20 @@ def contrasted(sides: Sides, scheme: Scheme, columns: Columns, counts: CellCount
         tasks=int(tasks.sum()),
         treatment_rate=_mean(rate_a),
         control_rate=_mean(rate_b),
-        composition=compose(scheme.composed[sides.treatment], scheme.composed[sides.control], scheme.composed),
+        composition=_composition(scheme, sides),
         these_tasks=on_these_tasks(four, companion(columns, a, b, tasks), alpha=scheme.alpha),
         tasks_like_these=on_tasks_like_these(
             rate_a, rate_b, [name for name, kept in zip(scheme.tasks, tasks, strict=True) if kept], scheme.alpha
         ),
         heterogeneity=between_tasks(four),
     )
+
+
+def _composition(scheme: Scheme, sides: Sides) -> Composition:
+    treatment, control = (
+        Arm(scheme.composed[name], scheme.agents[name]) for name in (sides.treatment, sides.control)
+    )
+    return compose(treatment, control, scheme.composed.values())
 
 
 def on_these_tasks(four: FourCounts, by_block: BlockCompanion, *, alpha: float) -> OnTheseTasks:

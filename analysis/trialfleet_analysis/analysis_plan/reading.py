@@ -52,6 +52,7 @@ def scheme_of(
         tasks=tuple(task.order.id for task in kept),
         conditions=frame.conditions,
         composed={name: plan.conditions[name] for name in frame.conditions},
+        agents={name: plan.agents[name].spec for name in frame.conditions},
         declared=plan.primary,
         factors={
             "prompt source": tuple(task.order.prompt_source for task in kept),
@@ -60,7 +61,7 @@ def scheme_of(
             "coverage of the anchor": tuple(_coverage(task) for task in kept),
             **({FACTOR: tuple(side_of(task.committed, cutoff) for task in kept)} if cutoff else {}),
         },
-        limit_s=plan.agent.timeout_s,
+        limit_s=max(agent.timeout_s for agent in plan.agent_specs),
         reps=frame.reps,
         monitored=monitored,
         cap_usd=plan.limits.cost_usd,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from trialfleet_analysis.analysis_plan.composition import checked_contrasts
+from trialfleet_analysis.analysis_plan.composition import Arm, checked_contrasts
 from trialfleet_analysis.report.assemble import assemble, below_plan
 from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.html.page import to_html
@@ -54,7 +54,8 @@ def make_report(
             hint="run the campaign first, or wait for its first trials (`trialfleet status`)",
         )
     plan = found.frame.plan
-    pairs = checked_contrasts(contrasts, plan.conditions, packages=packages)
+    arms = {name: Arm(condition, plan.agents[name].spec) for name, condition in plan.conditions.items()}
+    pairs = checked_contrasts(contrasts, arms, packages=packages)
     if complete:
         _refuse_below(found, f"{store.url}/{campaign}/outcomes")
     if found.interim:

@@ -11,7 +11,7 @@ from trialfleet_analysis.ledger import Frame
 from trialfleet_analysis.report.campaign_report import ManifestLine
 from trialfleet_analysis.tables.columns import known, lists, some, tally, texts
 from trialfleet_analysis.tables.read import CampaignTables
-from trialfleet_ledger.campaign import Amendment, Plan
+from trialfleet_ledger.campaign import Amendment, Plan, PlannedAgent
 from trialfleet_ledger.canonical import canonical_json
 
 LEFT_OUT = "Metrics left out"  # of single trials, where they cannot be
@@ -24,7 +24,7 @@ def manifest_lines(campaign: CampaignTables, versions: Mapping[str, str]) -> tup
     plan = frame.plan
     groups: dict[str, Iterator[tuple[str, str]]] = {
         "Campaign": _campaign(frame),
-        "Agent": _agent(plan),
+        **dict(_agents(plan)),
         "Limits": _limits(plan),
         "Conditions": (
             (name, _json(plan.conditions[name].model_dump(mode="json", exclude_defaults=True)))
@@ -86,12 +86,19 @@ def _campaign(frame: Frame) -> Iterator[tuple[str, str]]:
         yield "primary contrast", "none declared"
 
 
-def _agent(plan: Plan) -> Iterator[tuple[str, str]]:
-    agent = plan.agent
+def _agents(plan: Plan) -> Iterator[tuple[str, Iterator[tuple[str, str]]]]:
+    """A group for every agent; with the conditions that run it, where there are several."""
+    for agent in {own.model_dump_json(): own for own in plan.agents.values()}.values():
+        names = [name for name, own in plan.agents.items() if own == agent]
+        yield "Agent" if len(names) == len(plan.agents) else f"Agent of {', '.join(names)}", _agent(agent)
+
+
+def _agent(planned: PlannedAgent) -> Iterator[tuple[str, str]]:
+    agent = planned.spec
     yield "kind", agent.kind
     yield "version", agent.version or "not declared"
     yield "model", agent.model or "none"
-    yield "digest", f"sha256 {plan.agent_digest}"
+    yield "digest", f"sha256 {planned.digest}"
     yield "budget", f"{agent.max_turns} turns, {agent.timeout_s:g} s"
     if agent.options:
         yield "options", _json(agent.options)

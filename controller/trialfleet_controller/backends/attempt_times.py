@@ -22,7 +22,7 @@ class AttemptSettings(Protocol):
     def uid(self) -> str: ...
 
     @property
-    def agent(self) -> AgentSpec: ...
+    def agent_specs(self) -> tuple[AgentSpec, ...]: ...
 
     @property
     def limits(self) -> Limits: ...
@@ -33,7 +33,7 @@ class AttemptSettings(Protocol):
 
 def attempt_deadline_s(plan: AttemptSettings) -> float:
     """No attempt of the plan takes longer."""
-    return longest_s(plan.agent, plan.limits)
+    return max(longest_s(agent, plan.limits) for agent in plan.agent_specs)
 
 
 def grants_expire_s(plan: AttemptSettings) -> float:

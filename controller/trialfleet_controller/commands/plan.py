@@ -12,6 +12,8 @@ import click
 from trialfleet_controller.commands.options import mirror_option
 from trialfleet_controller.trial_order import Planned, trials
 from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.treatments import differing_parts
 
 if TYPE_CHECKING:
     from trialfleet_ledger.store.protocol import Store
@@ -91,13 +93,15 @@ def _warn_of_store(store: Store, where: str) -> None:
 def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, extend: int | None) -> None:
     cells = len(made.cells)
     click.echo(f"campaign    {made.campaign} (seed {made.seed})")
-    click.echo(f"agent       {_agent(made)}")
+    for agent in made.agent_specs:
+        click.echo(f"agent       {_agent(made, agent)}")
     click.echo(f"tasks       {len(made.tasks)}: {', '.join(task.order.id for task in made.tasks)}")
     click.echo(f"conditions  {len(made.conditions)}: {', '.join(made.conditions)}")
     click.echo(f"trials      {cells} cells × {reps} reps = {cells * reps}")
     if made.primary is not None:
         p = made.primary
         click.echo(f"primary     {p.treatment} − {p.control}, {p.estimand}, α = {p.alpha:g}")
+        click.echo(f"differ in   {_differences(made, p.treatment, p.control)}")
     if made.limits.cost_usd is not None:
         click.echo(f"cost limit  {cells * reps * made.limits.cost_usd:g} USD, not counting lost attempts")
     if made.cost_usd_campaign is not None:
@@ -118,8 +122,20 @@ def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, 
         click.echo(f"… {len(chosen) - len(shown)} more trials (--all)")
 
 
-def _agent(made: Plan) -> str:
-    agent = made.agent
+def _agent(made: Plan, agent: AgentSpec) -> str:
+    """With the conditions that run it, where the campaign has others."""
     version = f" {agent.version}" if agent.version else ""
     model = f", {agent.model}" if agent.model else ""
-    return f"{agent.kind}{version}{model}, {agent.max_turns} turns, {agent.timeout_s:g} s"
+    said = f"{agent.kind}{version}{model}, {agent.max_turns} turns, {agent.timeout_s:g} s"
+    own = [name for name, planned in made.agents.items() if planned.spec == agent]
+    return said if len(own) == len(made.agents) else f"{said} ({', '.join(own)})"
+
+
+def _differences(made: Plan, treatment: str, control: str) -> str:
+    """What the declared contrast compares."""
+    agents = made.agents[treatment].spec, made.agents[control].spec
+    found = differing_parts(made.conditions[treatment], made.conditions[control], agents)
+    if not found:
+        return "nothing that the file names; their contents differ"
+    said = ", ".join(found)
+    return said if len(found) == 1 else f"{said}: two packages; no difference can be attributed to one part"

@@ -71,7 +71,7 @@ class Dispatcher:
         self._stop_conditions = StopConditions(ledger, tell, note, every_s=self._intervals.steer_s)
         self._directives = PeriodicTask(self._io_pool, self._stop_conditions.read, self._follow)
         self._heartbeat = PeriodicTask(self._io_pool, driver.beat, lambda _: None)
-        metered = plan.agent.model is not None
+        metered = frozenset(name for name, own in plan.agents.items() if own.spec.model is not None)
         budget = CampaignBudget(lease.money_usd, plan.limits.cost_usd or 0.0)
         self._table = TrialTable(trials, blocks_ahead=plan.blocks_ahead, budget=budget, metered=metered)
         self._table.queue.oldest_elsewhere = lease.oldest_open_block

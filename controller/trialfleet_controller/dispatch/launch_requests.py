@@ -31,7 +31,7 @@ class Granter:
     def grants(self, trial: Planned, intent: Intent, score_from: int | None) -> Grants:
         task = self._tasks[trial.task]
         condition = self._conditions[trial.task, trial.condition]
-        n, campaign = intent.attempt, self._plan.campaign
+        n, campaign, agent = intent.attempt, self._plan.campaign, self._plan.agents[trial.condition]
 
         def key(name: keys.AttemptFile) -> str:
             return keys.attempt_file(campaign, trial.id, n, name)
@@ -42,8 +42,8 @@ class Granter:
             trial=trial.record(),
             attempt=n,
             intent_nonce=intent.nonce,
-            agent=self._plan.agent,
-            agent_digest=self._plan.agent_digest,
+            agent=agent.spec,
+            agent_digest=agent.digest,
             texts=self._texts,
             task=task,
             condition=condition,
@@ -51,7 +51,7 @@ class Granter:
             limits=self._plan.limits,
             objects={
                 digest: store.grant_get(object_key(digest), expires_s=expires_s)
-                for digest in _objects(task, condition, with_fix=self._plan.agent.kind == "oracle")
+                for digest in _objects(task, condition, with_fix=agent.spec.kind == "oracle")
             },
             start=store.grant_put(key("start.json"), expires_s=expires_s),
             live=store.grant_put(key("live.log.zst"), conditional=False, expires_s=expires_s),
@@ -75,5 +75,4 @@ def _objects(task: TaskOrder, condition: ConditionOrder, *, with_fix: bool) -> I
     yield from (task.environment.source, task.workspace, task.pristine, task.prompt)
     if with_fix:
         yield task.fix
-    named = (condition.files, condition.context, condition.text)
-    yield from (digest for digest in named if digest is not None)
+    yield from condition.objects

@@ -6,7 +6,7 @@ Single-threaded, no I/O.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -97,7 +97,7 @@ SHOWN = frozenset({TrialState.RUNNING, TrialState.WATCHED})
 
 
 class TrialTable:
-    """`metered`: the agent costs money."""
+    """`metered`: conditions whose agent costs money."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class TrialTable:
         *,
         blocks_ahead: int,
         budget: CampaignBudget,
-        metered: bool,
+        metered: Collection[str],
     ) -> None:
         self.queue = Queue(trials, blocks_ahead)
         self.tally = CampaignTally.of(trials)
@@ -177,7 +177,7 @@ class TrialTable:
 
     def charged(self, opened: OpenTrial) -> OpenTrial:
         """Charge the cost of the whole chain, as a resume would: a verdict also says what a lost run had cost."""
-        cost = self.budget.cost(opened.chain) if self._metered else 0.0
+        cost = self.budget.cost(opened.chain) if opened.trial.condition in self._metered else 0.0
         self.budget = self.budget.charged(cost - opened.charged)
         return replace(opened, charged=cost)
 
@@ -212,4 +212,4 @@ class TrialTable:
     def earlier(self, outcome: Outcome, cost: float) -> None:
         """Count an outcome of an earlier controller."""
         self.tally.earlier(outcome)
-        self.budget = self.budget.charged(cost)
+        self.budget = self.budget.charged(cost if outcome.trial.condition in self._metered else 0.0)

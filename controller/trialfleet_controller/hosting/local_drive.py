@@ -23,7 +23,7 @@ from trialfleet_controller.hosting.pods import drive_shards, pods
 from trialfleet_controller.planning.model_check import check_model
 from trialfleet_controller.status.progress import view
 from trialfleet_controller.trial_order import trials
-from trialfleet_ledger.campaign import Plan, StoreSpec
+from trialfleet_ledger.campaign import Plan, PlannedAgent, StoreSpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records import Limits
@@ -36,17 +36,21 @@ from trialfleet_runner.context import texts
 from trialfleet_runner.exit_codes import CommandExit
 from trialfleet_runner.sandbox.choose import choose
 
+ANOTHER_NAME = "start a campaign of another name"
 
-def check_drift(plan: Plan) -> Identity:
-    """The agent of this machine. Raises `OperatorError` if it is not the planned one."""
-    found = agent(plan.agent.kind).identify(plan.agent)
-    if found.digest != plan.agent_digest:
-        raise OperatorError(
-            f"the agent has changed since the campaign was planned: {_change(plan, found)}",
-            where=f"agent: {plan.agent.kind}",
-            hint=f"install {plan.agent.version or 'the planned agent'} again, or start a campaign of another name",
-        )
-    return found
+
+def check_drift(plan: Plan) -> None:
+    """Raises `OperatorError` if an agent of this machine is not the planned one, or lacks its model's key."""
+    planned = {own.digest: own for own in plan.agents.values()}
+    for own in planned.values():
+        found = agent(own.spec.kind).identify(own.spec)
+        if found.digest != own.digest:
+            raise OperatorError(
+                f"the agent has changed since the campaign was planned: {_change(own, found)}",
+                where=f"agent: {own.spec.kind}",
+                hint=f"install {own.spec.version or 'the planned agent'} again, or {ANOTHER_NAME}",
+            )
+        check_model(found, own.spec, plan.limits)
 
 
 def check_texts(plan: Plan) -> None:
@@ -61,14 +65,14 @@ def check_texts(plan: Plan) -> None:
         )
 
 
-def _change(plan: Plan, found: Identity) -> str:
-    planned = [plan.agent.version, plan.agent.model]
-    here = [found.version, found.model or plan.agent.model]
+def _change(own: PlannedAgent, found: Identity) -> str:
+    planned = [own.spec.version, own.spec.model]
+    here = [found.version, found.model or own.spec.model]
     if planned != here:
         return f"planned {_named(planned)}, this machine has {_named(here)}"
     return (
         f"both are {_named(here)}, but the program's or its options' digest is {found.digest} here, "
-        f"{plan.agent_digest} in the plan"
+        f"{own.digest} in the plan"
     )
 
 
@@ -90,7 +94,7 @@ def drive(
     campaign's only one. Raises `OperatorError`; the campaign can be resumed after any failure."""
     if plan.kubernetes is None:
         check_texts(plan)
-        check_model(check_drift(plan), plan.agent, plan.limits)
+        check_drift(plan)
         local_slots(plan.limits, options.parallel)
         refuse_folders(choose())
     with _store_and_disk(ledger), json_log(hosts.log, plan.campaign) as note:

@@ -19,10 +19,12 @@ from trialfleet_ledger.campaign import KubernetesPlan, KubernetesSpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import AgentSpec
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.context import texts
 from trialfleet_runner.environment import RECIPE_CHARS, environment_ref, recipe
 from trialfleet_runner.interpreters import find_interpreter
+from trialfleet_runner.pod.probe import ProbedAgent
 from trialfleet_tasks.task_environment import python_environment
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks
 
@@ -32,9 +34,9 @@ MANY_PODS = 110  # a kubelet's default limit
 
 def clear(
     file: CampaignFile, store: Store | None, *, say: Callable[[str], None]
-) -> tuple[Identity, KubernetesPlan]:
-    """The agent in the campaign's image, and what the plan freezes of the cluster. `store` None: nothing is frozen
-    yet. Raises `OperatorError` for the first missing thing."""
+) -> tuple[dict[str, Identity], KubernetesPlan]:
+    """Every condition's agent in the campaign's image, and what the plan freezes of the cluster. `store` None:
+    nothing is frozen yet. Raises `OperatorError` for the first missing thing."""
 
     def tell(namespace: str) -> None:
         say(f"checking image and network with a probe pod in {namespace}")
@@ -42,8 +44,12 @@ def clear(
     target, probes = of_file(file), list[Probed]()
     for check in _findings(target, campaign_tasks(file.loaded), store, probes, say=say, before=tell):
         _refuse(check)
-    identity = probes[0].report.agent
-    assert identity is not None, "its check has passed"
+    probed = list(zip(target.settings.agent_specs, probes[0].report.agents, strict=True))
+    agents = {
+        name: next(found.identity for spec, found in probed if spec == own) for name, own in file.agents.items()
+    }
+    identities = {name: identity for name, identity in agents.items() if identity is not None}
+    assert identities.keys() == agents.keys(), "their checks have passed"
     _refuse(_same_image(probes))
     enforced = all(probed.report.network == "enforced" for probed in probes)
     by_digest = {probed.by_digest for probed in probes}
@@ -52,7 +58,7 @@ def clear(
         "by_digest": by_digest.pop() if len(by_digest) == 1 else None,
         "network": "enforced" if enforced else "unenforced",
     }
-    return identity, target.kube.model_copy(update=found)
+    return identities, target.kube.model_copy(update=found)
 
 
 def findings(
@@ -89,14 +95,14 @@ def _findings(
         except OperatorError as error:
             yield DoctorCheck(error.where or "probe pod", "missing", error.message, error.hint)
             continue
-        for check in probe_checks(probes[-1], kube, target.settings.agent, needed):
+        for check in probe_checks(probes[-1], kube, target.settings.agent_specs, needed):
             yield replace(check, name=f"{check.name} in {namespace}") if len(kube.namespaces) > 1 else check
 
 
 def _probe(target: ClusterTarget, namespace: str, store: Store | None, say: Callable[[str], None]) -> Probed:
     """Each namespace is probed: it has its own Secrets, policies and defaults."""
     kube = target.kube.model_copy(update={"namespaces": (namespace,)})
-    return probe_cluster(target.client, kube, target.settings.agent, store, say=say)
+    return probe_cluster(target.client, kube, target.settings.agent_specs, store, say=say)
 
 
 def _same_image(probes: Sequence[Probed]) -> DoctorCheck:
@@ -130,15 +136,19 @@ def environments(tasks: Iterable[LoadedTask]) -> dict[str, list[LoadedTask]]:
 
 
 def probe_checks(
-    probed: Probed, kube: KubernetesSpec, agent: AgentSpec, needed: Mapping[str, Sequence[LoadedTask]]
+    probed: Probed,
+    kube: KubernetesSpec,
+    agents: Sequence[AgentSpec],
+    needed: Mapping[str, Sequence[LoadedTask]],
 ) -> Iterator[DoctorCheck]:
     """What the probe pod found. Pure."""
     report = probed.report
     yield _image(probed, kube)
     yield _texts(report.texts, kube)
     yield _baked(report.baked, kube, needed)
-    yield _agent(probed, kube, agent)
-    yield _model(probed, kube)
+    for agent, found in zip(agents, report.agents, strict=True):
+        yield _agent(found, kube, agent)
+        yield _model(found, kube)
     yield _store(probed)
     yield _network(probed, kube)
     yield _processes(report.threads)
@@ -184,23 +194,25 @@ def _baked(
 def _installing(agent: AgentSpec) -> str:
     """The option of `image build` that adds the agent; a program of kind command comes with the base image."""
     version = f"@{agent.version}" if agent.version else ""
-    return {"command": "--base IMAGE ", "claude-code": f"--agents claude-code{version} "}.get(agent.kind, "")
+    if agent.kind in pinned():
+        return f"--agents {agent.kind}{version} "
+    return "--base IMAGE " if agent.kind == "command" else ""
 
 
-def _agent(probed: Probed, kube: KubernetesSpec, agent: AgentSpec) -> DoctorCheck:
-    name, found = f"agent {agent.kind}", probed.report.agent
+def _agent(probed: ProbedAgent, kube: KubernetesSpec, agent: AgentSpec) -> DoctorCheck:
+    name, found = f"agent {agent.kind}", probed.identity
     if found is None:
         return DoctorCheck(
             name,
             "missing",
-            f"in image {kube.image}: {probed.report.agent_error}",
+            f"in image {kube.image}: {probed.error}",
             f"trialfleet image build {_installing(agent)}…, and name the new image in kubernetes.image",
         )
     return DoctorCheck(name, "ok", f"version {found.version} in the image")
 
 
-def _model(probed: Probed, kube: KubernetesSpec) -> DoctorCheck:
-    error, secret = probed.report.model_error, kube.model_secret
+def _model(probed: ProbedAgent, kube: KubernetesSpec) -> DoctorCheck:
+    error, secret = probed.model_error, kube.model_secret
     if error is None:
         return DoctorCheck("credentials", "ok", "all that the agent needs")
     make = secret_made(secret or "model-keys")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
@@ -55,7 +56,12 @@ class Probed:
 
 
 def probe_cluster(
-    client: Client, kube: KubernetesSpec, agent: AgentSpec, store: Store | None, *, say: Callable[[str], None]
+    client: Client,
+    kube: KubernetesSpec,
+    agents: Sequence[AgentSpec],
+    store: Store | None,
+    *,
+    say: Callable[[str], None],
 ) -> Probed:
     """Runs the probe pod and a peer that it must not reach; both are deleted when this returns.
 
@@ -71,7 +77,7 @@ def probe_cluster(
     ):
         met = _until(client, kube, peer, lambda pod: _listens(client, namespace, pod), say)
         address = met["status"]["podIP"]
-        env = _env(client, kube, agent, f"{address}:{_PEER_PORT}") | grants
+        env = _env(client, kube, agents, f"{address}:{_PEER_PORT}") | grants
 
         def look(image: str) -> Probed:
             tried = looks.model_copy(update={"image": image})
@@ -118,13 +124,13 @@ def _log(client: Client, namespace: str, pod: Pod, *, lines: int) -> str:
     return client.text(pod_log(namespace, pod.name, container="probe", lines=lines, limit_bytes=_LOG_BYTES))
 
 
-def _env(client: Client, kube: KubernetesSpec, agent: AgentSpec, peer: str) -> dict[str, str]:
+def _env(client: Client, kube: KubernetesSpec, agents: Sequence[AgentSpec], peer: str) -> dict[str, str]:
     canary = [API, METADATA, peer]
     server = urlsplit(client.host)
     if server.hostname not in (None, "localhost", "127.0.0.1", "::1"):
         canary.append(f"{server.hostname}:{server.port or 443}")
     return {
-        "TRIALFLEET_PROBE_AGENT": agent.model_dump_json(),
+        "TRIALFLEET_PROBE_AGENTS": json.dumps([agent.model_dump(mode="json") for agent in agents]),
         "TRIALFLEET_CANARY": " ".join(canary),
         "TRIALFLEET_CANARY_S": str(0 if kube.allow_unenforced_network else _CUT_S),
         **model_env(kube),

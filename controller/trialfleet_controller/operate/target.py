@@ -14,6 +14,7 @@ from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_ledger.campaign import KubernetesPlan
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import AgentSpec, Limits
+from trialfleet_ledger.treatments import distinct
 
 _NOBODY = "0" * 32
 
@@ -23,7 +24,7 @@ class FileSettings:
     """What a campaign file says of its attempts. `kubernetes`: with placeholders for what a probe pod finds."""
 
     campaign: str
-    agent: AgentSpec
+    agent_specs: tuple[AgentSpec, ...]
     limits: Limits
     kubernetes: KubernetesPlan | None
     uid: str = _NOBODY
@@ -55,7 +56,7 @@ def of_file(file: CampaignFile) -> ClusterTarget:
     if spec.kubernetes is not None:
         found = {"image_id": "", "network": "unenforced", "pod_endpoint": spec.store_spec.pod_endpoint}
         kube = KubernetesPlan.model_validate({**spec.kubernetes.model_dump(), **found})
-    settings = FileSettings(spec.campaign, spec.agent, spec.limits.frozen(), kube)
+    settings = FileSettings(spec.campaign, distinct(file.agents.values()), spec.limits.frozen(), kube)
     return _of(settings, spec.limits.parallel or UNBOUNDED, file.where("backend"))
 
 

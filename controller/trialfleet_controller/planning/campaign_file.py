@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from trialfleet_controller.planning.secret_values import suspects
 from trialfleet_ledger.campaign import CampaignSpec
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.treatments import agent_of
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.taskfile import task_files
 
@@ -17,10 +20,12 @@ OUR_LABELS = "trialfleet.dev"
 
 @dataclass(frozen=True)
 class CampaignFile:
-    """`conditions`: in the file's order, presets resolved. `task_files`: globs expanded, each file once."""
+    """`conditions`: in the file's order, presets resolved; `agents`: the agent of each. `task_files`: globs
+    expanded, each file once."""
 
     loaded: yamlfile.Loaded[CampaignSpec]
     conditions: dict[str, Condition]
+    agents: dict[str, AgentSpec]
     task_files: tuple[Path, ...]
 
     @property
@@ -35,6 +40,15 @@ class CampaignFile:
     def where(self, *place: str | int) -> str:
         return self.loaded.where(*place)
 
+    def where_agent(self, agent: AgentSpec, field: str | None = None) -> str:
+        """Where the file asks for this agent. `field`: such as "agent.model", of an adapter's error."""
+        names = (field or "").split(".")
+        place = names if names[0] == "agent" else ["agent"]
+        if agent == self.spec.agent:
+            return self.where(*place)
+        name = next(name for name, own in self.agents.items() if own == agent)
+        return f"{self.where('conditions', name)}: {'.'.join(place)}"
+
 
 def load_campaign(path: Path) -> CampaignFile:
     """Raises `OperatorError` for anything in the file that is not valid."""
@@ -43,8 +57,9 @@ def load_campaign(path: Path) -> CampaignFile:
     _check_primary(loaded, conditions)
     _check_money(loaded)
     _check_place(loaded)
-    _check_secrets(loaded)
-    return CampaignFile(loaded, conditions, task_files(loaded))
+    agents = {name: agent_of(loaded.value.agent, condition) for name, condition in conditions.items()}
+    _check_secrets(loaded, conditions, agents)
+    return CampaignFile(loaded, conditions, agents, task_files(loaded))
 
 
 def _conditions(loaded: yamlfile.Loaded[CampaignSpec]) -> dict[str, Condition]:
@@ -94,16 +109,26 @@ def _check_money(loaded: yamlfile.Loaded[CampaignSpec]) -> None:
         )
 
 
-def _check_secrets(loaded: yamlfile.Loaded[CampaignSpec]) -> None:
-    """Refuse secrets: the options become part of the plan, which every reader of the store can see."""
+def _check_secrets(
+    loaded: yamlfile.Loaded[CampaignSpec], conditions: Mapping[str, Condition], agents: Mapping[str, AgentSpec]
+) -> None:
+    """Refuse secrets: agents and servers become part of the plan, which every reader of the store can see."""
     for place, reason in suspects(loaded.value.agent.options):
-        raise OperatorError(
-            f"this looks like a secret ({reason}), and the plan would hold it in plain text",
-            where=loaded.where("agent", "options", *place),
-            hint="remove it. For the model's key set needs_model: true and export the key where the runner "
-            "starts; the gateway holds it, and the agent gets a token that is valid nowhere else "
-            "(docs/how-to/bring-your-own-agent.md#secrets). If it is no secret, give it another name",
-        )
+        raise _secret(loaded.where("agent", "options", *place), reason)
+    for name, condition in conditions.items():
+        own = {"options": agents[name].options, "mcp": {key: one.env for key, one in condition.mcp.items()}}
+        for place, reason in suspects(own):
+            raise _secret(f"{loaded.where('conditions', name)}: {yamlfile.dotted(place)}", reason)
+
+
+def _secret(where: str, reason: str) -> OperatorError:
+    return OperatorError(
+        f"this looks like a secret ({reason}), and the plan would hold it in plain text",
+        where=where,
+        hint="remove it. For the model's key set needs_model: true and export the key where the runner "
+        "starts; the gateway holds it, and the agent gets a token that is valid nowhere else "
+        "(docs/how-to/bring-your-own-agent.md#secrets). If it is no secret, give it another name",
+    )
 
 
 def _check_place(loaded: yamlfile.Loaded[CampaignSpec]) -> None:

@@ -6,7 +6,7 @@ import os
 import platform
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,14 +14,22 @@ from pathlib import Path
 from trialfleet_controller.backends.local.capacity import UNBOUNDED
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.canaries import watched
-from trialfleet_controller.planning.predicted_targets import Predictor, order_digest, require, told
-from trialfleet_ledger.campaign import Cell, KubernetesPlan, Plan, PlannedTask
-from trialfleet_ledger.canonical import sha256
+from trialfleet_controller.planning.deliveries import check_deliveries
+from trialfleet_controller.planning.predicted_targets import (
+    Predictor,
+    content_digest,
+    order_digest,
+    require,
+    told,
+)
+from trialfleet_ledger.campaign import Cell, KubernetesPlan, Plan, PlannedAgent, PlannedTask
+from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records import AgentSpec, ConditionOrder
-from trialfleet_runner.agents.protocol import Identity, Lack
+from trialfleet_ledger.treatments import distinct
+from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context import texts, tokens
@@ -31,12 +39,6 @@ from trialfleet_tasks.contexts import context_object
 from trialfleet_tasks.prepare import prepare_task
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks
 from trialfleet_tasks.validate.task import validate_task
-
-_LACKS: dict[Lack, str] = {
-    "rules": "texts that are pushed as rules (inline: {channel: rules})",
-    "fail_fast": "the fail-fast hook (fail_fast: true)",
-    "preflight": "a pre-flight (inline: {source: preflight})",
-}
 
 
 @dataclass(frozen=True)
@@ -51,14 +53,18 @@ class PlanningContext:
 
 
 def prepare(
-    file: CampaignFile, shop: PlanningContext, identity: Identity, kubernetes: KubernetesPlan | None = None
+    file: CampaignFile,
+    shop: PlanningContext,
+    identities: Mapping[str, Identity],
+    kubernetes: KubernetesPlan | None = None,
 ) -> Plan:
-    """The plan, not yet frozen; `identity`: of the agent where trials will run. Raises `OperatorError`; what costs
-    least is checked first."""
+    """The plan, not yet frozen; `identities`: of every condition's agent where trials will run. Raises
+    `OperatorError`; what costs least is checked first."""
     tasks = campaign_tasks(file.loaded)
     _check_statuses(file, tasks)
     _check_block_cost(file, len(tasks))
-    check_deliveries(file, identity)
+    check_deliveries(file, identities)
+    agents = {name: planned_agent(file.agents[name], identity) for name, identity in identities.items()}
     _check_predictor(file, tasks)
     orders = {
         (task.id, name): _condition_order(task, name, condition, shop.objects)
@@ -87,14 +93,14 @@ def prepare(
         planned.append(made)
         cells += watched(task, made.order, resolved, shop.objects)
     check_empty(file, cells)
+    check_differing(file, cells, agents)
     return Plan(
         campaign=spec.campaign,
         uid=secrets.token_hex(16),
         created=time.time(),
         seed=spec.seed,
         reps=spec.reps,
-        agent=frozen_agent(file.spec.agent, identity),
-        agent_digest=identity.digest,
+        agents=agents,
         limits=spec.limits.frozen(),
         parallel=spec.limits.parallel or UNBOUNDED,
         retries=spec.limits.retries,
@@ -108,25 +114,33 @@ def prepare(
         inputs=_inputs(file, tasks),
         texts=texts.digests(),
         versions=_versions(),
-        banner=identity.banner,
+        banner=_banner(identities.values()),
         kubernetes=kubernetes,
     )
 
 
-def identified(file: CampaignFile) -> Identity:
-    """The agent as this machine has it. Raises `OperatorError`."""
-    asked = file.spec.agent
+def identified(file: CampaignFile) -> dict[str, Identity]:
+    """Every condition's agent as this machine has it; a program is asked once. Raises `OperatorError`."""
+    found = [(spec, identified_agent(file, spec)) for spec in distinct(file.agents.values())]
+    return {name: next(one for spec, one in found if spec == own) for name, own in file.agents.items()}
+
+
+def identified_agent(file: CampaignFile, asked: AgentSpec) -> Identity:
+    """One of them."""
     try:
         return agent(asked.kind).identify(asked)
     except OperatorError as error:
-        field = (error.where or "").split(".")
-        place = field if field[0] == "agent" else ["agent"]
-        raise OperatorError(error.message, where=file.where(*place), hint=error.hint) from None
+        raise OperatorError(error.message, where=file.where_agent(asked, error.where), hint=error.hint) from None
 
 
-def frozen_agent(asked: AgentSpec, identity: Identity) -> AgentSpec:
+def planned_agent(asked: AgentSpec, identity: Identity) -> PlannedAgent:
     """With version and model as found."""
-    return asked.model_copy(update={"version": identity.version, "model": identity.model or asked.model})
+    found = {"version": identity.version, "model": identity.model or asked.model}
+    return PlannedAgent(spec=asked.model_copy(update=found), digest=identity.digest)
+
+
+def _banner(identities: Iterable[Identity]) -> str | None:
+    return " ".join(dict.fromkeys(one.banner for one in identities if one.banner)) or None
 
 
 def _check_statuses(file: CampaignFile, tasks: Sequence[LoadedTask]) -> None:
@@ -147,25 +161,6 @@ def _check_statuses(file: CampaignFile, tasks: Sequence[LoadedTask]) -> None:
         )
 
 
-def check_deliveries(file: CampaignFile, identity: Identity) -> None:
-    """Refuse deliveries that the agent, or the place where it runs, does not support."""
-    for name, condition in file.conditions.items():
-        inline, missing = condition.inline, set(identity.lacks)
-        asked: set[Lack] = set()
-        if inline is not None and inline.channel == "rules":
-            asked.add("rules")
-        if inline is not None and inline.source == "preflight":
-            asked.add("preflight")
-        if condition.fail_fast:
-            asked.add("fail_fast")
-        for lack in sorted(asked & missing):
-            raise OperatorError(
-                f"the agent {identity.kind} does not support {_LACKS[lack]}",
-                where=file.where("conditions", name),
-                hint="use agent kind claude-code, or remove the condition",
-            )
-
-
 def check_empty(file: CampaignFile, cells: Sequence[Cell]) -> None:
     """A condition that says nothing for most tasks is not what its name says, and its trials tell nothing."""
     for name in file.conditions:
@@ -178,6 +173,20 @@ def check_empty(file: CampaignFile, cells: Sequence[Cell]) -> None:
                 where=file.where("conditions"),
                 hint="give these tasks `anchor: {path: …}` in a folder that a node of the context covers, write "
                 "such nodes, or set allow_empty: true",
+            )
+
+
+def check_differing(file: CampaignFile, cells: Sequence[Cell], agents: Mapping[str, PlannedAgent]) -> None:
+    """Two conditions that deliver the same to the same agent in every task measure one thing twice."""
+    seen: dict[str, str] = {}
+    for name in file.conditions:
+        own = {cell.task: content_digest(cell.condition) for cell in cells if cell.condition.name == name}
+        same = seen.setdefault(digest([own, agents[name].model_dump(mode="json")]), name)
+        if same != name and not file.spec.allow_same:
+            raise OperatorError(
+                f"{same} and {name} differ in nothing: the same context, and the same agent, in every task",
+                where=file.where("conditions", name),
+                hint="remove one of them or correct it; allow_same: true runs both, as a check of the method",
             )
 
 

@@ -212,6 +212,11 @@ def _why(condition: Condition, prediction: Prediction | None) -> str:
     return prediction.abstained or "too_long"
 
 
+def content_digest(order: ConditionOrder) -> str:
+    """Digest of what is delivered, under whatever name."""
+    return order_digest(order.model_copy(update={"name": "content"}))
+
+
 def order_digest(order: ConditionOrder) -> str:
     """Digest of what is delivered, with the texts around it."""
     return digest(order.model_dump(mode="json", exclude={"forbidden", "digest"}) | {"texts": texts.digest()})

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import AgentSpec, Frozen
-from trialfleet_runner.agents.protocol import Identity, Parsed, Setup
+from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
 from trialfleet_runner.agents.scripts import missing_scripts
 from trialfleet_runner.agents.trajectory import read_trajectory
@@ -78,7 +78,7 @@ class Command:
             digest=digest(parts),
             needs_model=options.needs_model,
             warnings=tuple(missing_scripts(options.argv, (*_SYSTEM_FOLDERS, *options.mounts))),
-            lacks=("rules", "fail_fast", "preflight"),
+            reach=Reach(system=True),
         )
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
@@ -119,6 +119,8 @@ def _told(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, str]:
             "ANTHROPIC_API_KEY": setup.gateway_token,
             "OPENAI_BASE_URL": f"{setup.gateway_url}/v1",
             "OPENAI_API_KEY": setup.gateway_token,
+            "GOOGLE_GEMINI_BASE_URL": setup.gateway_url,
+            "GEMINI_API_KEY": setup.gateway_token,
         }
     return told
 

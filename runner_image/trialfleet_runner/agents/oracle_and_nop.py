@@ -7,11 +7,14 @@ from pathlib import Path
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import AgentSpec, Stop
-from trialfleet_runner.agents.protocol import Identity, Parsed, Setup, Step
+from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup, Step
 from trialfleet_runner.agents.sandbox_env import job_of, stop_of
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
 
 # Paths are what `git apply` reports, NUL-separated with -z, so that names need no unquoting.
+_ANYTHING = Reach(
+    hook_after=True, fail_fast=True, preflight=True, system=True
+)  # they read nothing: nothing is refused
 _ARGV = ("git", "apply", "--whitespace=nowarn", "--numstat", "-z", "--apply", "-")
 
 
@@ -19,7 +22,9 @@ class Oracle:
     kind = "oracle"
 
     def identify(self, spec: AgentSpec) -> Identity:
-        return Identity(kind=self.kind, version="1", digest=digest({"kind": self.kind, "version": "1"}))
+        return Identity(
+            kind=self.kind, version="1", digest=digest({"kind": self.kind, "version": "1"}), reach=_ANYTHING
+        )
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
         if setup.fix is None:
@@ -47,7 +52,9 @@ class Nop:
     kind = "nop"
 
     def identify(self, spec: AgentSpec) -> Identity:
-        return Identity(kind=self.kind, version="1", digest=digest({"kind": self.kind, "version": "1"}))
+        return Identity(
+            kind=self.kind, version="1", digest=digest({"kind": self.kind, "version": "1"}), reach=_ANYTHING
+        )
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
         return None

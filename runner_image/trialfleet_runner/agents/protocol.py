@@ -16,7 +16,28 @@ LARGEST_COUNT = 2**53  # what every reader of a table can hold
 MAX_STEPS = 100_000  # kept of a trajectory; an agent may print millions. All are counted
 
 
-Lack = Literal["rules", "fail_fast", "preflight"]
+class Reach(Frozen):
+    """What an agent can be given, as data: adapters state it, `trialfleet agents check` measures it.
+
+    A condition that asks for something else is refused when a campaign is planned. The defaults are of a program
+    that trialfleet knows nothing about: context files keep their names, and whether it reads them is its affair.
+    """
+
+    root_file: str | None = None  # file of the workspace's root that it puts before the model by itself
+    root_in_prompt: bool = False  # it loads none: the root's text goes into its prompt
+    nested: bool = False  # such a file of a folder below follows the result of a tool that read there
+    hook_after: bool = False  # a hook of ours can add text to a tool's result: `hook: on_read` and rules
+    hook_before: bool = False  # and can add text before a tool runs
+    fail_fast: bool = False  # a hook of ours can deny a tool's call
+    preflight: bool = False  # it can be confined to reading tools, a fixed number of times
+    system: bool = False  # text can be added to its system prompt
+    skills: bool = False
+    mcp: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known how the agent comes by context files."""
+        return self.root_in_prompt or self.root_file is not None
 
 
 class Identity(Frozen):
@@ -27,10 +48,9 @@ class Identity(Frozen):
     model: str | None = None
     digest: Sha256
     needs_model: bool = False
-    loads_files: bool = False  # puts the root context file before the model by itself: the canary insists on it
     banner: str | None = None  # said on top of every report of this agent
     warnings: tuple[str, ...] = ()  # what will most likely not work: said when a campaign is planned
-    lacks: tuple[Lack, ...] = ()  # deliveries that it cannot be given: a condition that asks for one is refused
+    reach: Reach = Reach()
 
 
 class Step(Frozen):

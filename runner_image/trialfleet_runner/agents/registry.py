@@ -13,6 +13,7 @@ KINDS = {
     "search": "trialfleet_runner.agents.search:SearchAgent",
     "command": "trialfleet_runner.agents.command:Command",
     "claude-code": "trialfleet_runner.agents.claude_code:ClaudeCode",
+    "codex": "trialfleet_runner.agents.codex:Codex",
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import AgentSpec, Stop
-from trialfleet_runner.agents.protocol import LARGEST_COUNT, MAX_STEPS, Identity, Parsed, Setup, Step
+from trialfleet_runner.agents.protocol import LARGEST_COUNT, MAX_STEPS, Identity, Parsed, Reach, Setup, Step
 from trialfleet_runner.agents.sandbox_env import job_of, stop_of, with_mount
 from trialfleet_runner.sandbox.interpreter import hook_python
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
@@ -40,9 +40,8 @@ class SearchAgent:
                 where="agent: options",
                 hint="max_turns and timeout_s are its only settings",
             )
-        return Identity(
-            kind=self.kind, version=VERSION, digest=program_digest(), banner=BANNER, lacks=("fail_fast",)
-        )
+        reach = Reach(hook_after=True, preflight=True, system=True)
+        return Identity(kind=self.kind, version=VERSION, digest=program_digest(), banner=BANNER, reach=reach)
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
         """Writes `search.json` to `setup.home` and mounts the program read-only at its own path."""

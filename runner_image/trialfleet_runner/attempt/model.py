@@ -4,16 +4,38 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import AgentSpec
-from trialfleet_runner.gateway.upstream import Upstream
+from trialfleet_runner.gateway.upstream import Auth, Upstream
 
 KEYS = "/trialfleet/keys"  # a mounted Secret of a pod: a file per variable; $TRIALFLEET_KEYS says otherwise
+PROVIDER_OF = {"codex": "openai", "mini-swe-agent": "openai", "gemini": "google"}  # where none is named
+
+
+@dataclass(frozen=True)
+class _Provider:
+    """Names of variables; `keys`: of the key and how it is sent, the first that is set counts."""
+
+    base: str
+    default: str
+    keys: tuple[tuple[str, Auth], ...]
+
+
 _PROVIDERS = {
-    "anthropic": ("ANTHROPIC_BASE_URL", "https://api.anthropic.com", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
-    "openai": ("OPENAI_BASE_URL", "https://api.openai.com", "", "OPENAI_API_KEY"),
+    "anthropic": _Provider(
+        "ANTHROPIC_BASE_URL",
+        "https://api.anthropic.com",
+        (("ANTHROPIC_API_KEY", "x-api-key"), ("ANTHROPIC_AUTH_TOKEN", "bearer")),
+    ),
+    "openai": _Provider("OPENAI_BASE_URL", "https://api.openai.com", (("OPENAI_API_KEY", "bearer"),)),
+    "google": _Provider(
+        "GOOGLE_GEMINI_BASE_URL",
+        "https://generativelanguage.googleapis.com",
+        (("GEMINI_API_KEY", "x-goog-api-key"), ("GOOGLE_API_KEY", "x-goog-api-key")),
+    ),
 }
 
 
@@ -22,24 +44,22 @@ def upstream(spec: AgentSpec, environ: Mapping[str, str] = os.environ) -> Upstre
 
     Raises `OperatorError` naming the variable when there is no key.
     """
-    provider = str(spec.options.get("provider", "anthropic"))
+    provider = str(spec.options.get("provider") or PROVIDER_OF.get(spec.kind, "anthropic"))
     if provider not in _PROVIDERS:
         raise OperatorError(
             f"no provider is called {provider!r}",
             where="agent: options: provider",
             hint=f"one of {', '.join(_PROVIDERS)}; others behind a gateway that speaks one of their APIs",
         )
-    base_variable, default, key_variable, bearer_variable = _PROVIDERS[provider]
-    base = environ.get(base_variable) or default
-    key, bearer = (_secret(name, environ) if name else None for name in (key_variable, bearer_variable))
-    if key:
-        return Upstream(base_url=base, key=key)
-    if bearer:
-        return Upstream(base_url=base, key=bearer, auth="bearer")
+    chosen = _PROVIDERS[provider]
+    for variable, auth in chosen.keys:
+        if key := _secret(variable, environ):
+            return Upstream(base_url=environ.get(chosen.base) or chosen.default, key=key, auth=auth)
+    variable = chosen.keys[0][0]
     raise OperatorError(
         f"no key for the model provider {provider}",
-        where=f"environment: {key_variable or bearer_variable}",
-        hint=f"export {key_variable or bearer_variable}=… (and {base_variable}=… for a gateway of your own)",
+        where=f"environment: {variable}",
+        hint=f"export {variable}=… (and {chosen.base}=… for a gateway of your own)",
     )
 
 

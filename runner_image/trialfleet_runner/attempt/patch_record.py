@@ -31,7 +31,7 @@ def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun, *, s
     left = diff(scratch.workspace, ready.given, ready.exclusions, secrets=secrets)
     hook = read_hook_log(scratch.home / HOOK_LOG)
     denied = denials(scratch.home / FAIL_FAST_LOG) if grants.condition.fail_fast else None
-    insisted = frozenset({"inline", "files"} if run.identity.loads_files else {"inline"})
+    insisted = frozenset({"inline", "files"} if run.identity.reach.known else {"inline"})
     inline = grants.condition.inline
     delivery = delivered(
         ready.composed.delivery,

@@ -1,4 +1,4 @@
-"""Answers of a model, assembled from streams or read whole: for the record, the counts and the faults."""
+"""Answers of a model, assembled from streams or read whole: for the record and the counts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Protocol, cast
 
+from trialfleet_runner.gateway.faults import error_text
 from trialfleet_runner.gateway.usage import TokenUsage, messages_usage, openai_usage
 from trialfleet_runner.untrusted import mapping, objects
 
 MAX_EVENT_BYTES = 32 * 2**20
+
+
+class StreamParser(Protocol):
+    """Feed the bytes of a stream in any cut; get its JSON objects."""
+
+    def feed(self, chunk: bytes) -> Iterator[dict[str, Any]]: ...
 
 
 class EventParser:
@@ -75,11 +81,11 @@ class ModelAnswer:
 
     @property
     def id(self) -> str | None:
-        return self._text("id")
+        return self._text("id") or self._text("responseId")
 
     @property
     def model(self) -> str | None:
-        return self._text("model")
+        return self._text("model") or self._text("modelVersion")
 
     def _text(self, key: str) -> str | None:
         found = self.body.get(key)
@@ -89,9 +95,11 @@ class ModelAnswer:
 UsageReader = Callable[[Mapping[str, Any]], TokenUsage]
 
 
-def whole_answer(body: dict[str, Any], read_usage: UsageReader, *, complete: bool) -> ModelAnswer:
-    """An answer whose body has its counts in `usage`."""
-    usage = mapping(body.get("usage"))
+def whole_answer(
+    body: dict[str, Any], read_usage: UsageReader, *, complete: bool, counts: str = "usage"
+) -> ModelAnswer:
+    """An answer whose body has its counts in the field `counts`."""
+    usage = mapping(body.get(counts))
     return ModelAnswer(body, complete, read_usage(usage) if usage else None)
 
 
@@ -99,12 +107,13 @@ def whole_answer(body: dict[str, Any], read_usage: UsageReader, *, complete: boo
 class Assembler(ABC):
     """An answer put together from its stream."""
 
-    parser: EventParser = field(default_factory=EventParser)
+    parser: StreamParser = field(default_factory=EventParser)
     ended: bool = False
     error: str | None = None
     chars: int = 0
     usage: dict[str, Any] = field(default_factory=dict[str, Any])
     read_usage: ClassVar[UsageReader] = openai_usage
+    counts: ClassVar[str] = "usage"
 
     def feed(self, chunk: bytes) -> None:
         for event in self.parser.feed(chunk):
@@ -119,7 +128,8 @@ class Assembler(ABC):
         """As the same answer would have come unstreamed."""
 
     def answer(self) -> ModelAnswer:
-        found = whole_answer(self.body(), type(self).read_usage, complete=self.ended and self.error is None)
+        complete = self.ended and self.error is None
+        found = whole_answer(self.body(), type(self).read_usage, complete=complete, counts=self.counts)
         return replace(found, error=self.error, streamed_chars=self.chars)
 
 
@@ -251,39 +261,3 @@ class ResponsesAssembler(Assembler):
 
     def body(self) -> dict[str, Any]:
         return self.response
-
-
-def error_text(body: dict[str, Any]) -> str:
-    """`type: message` of a provider's error object, in either dialect."""
-    error = mapping(body.get("error"))
-    kind, message = error.get("type") or error.get("code"), error.get("message") or body.get("message")
-    return f"{kind or 'error'}: {message or 'no message'}"[:500]
-
-
-class Fault(StrEnum):
-    """TRANSIENT: a retry may succeed. FATAL: no trial of the campaign can succeed. REQUEST: the agent's own."""
-
-    TRANSIENT = "transient"
-    FATAL = "fatal"
-    REQUEST = "request"
-
-
-# Providers put an empty account in a 400 or a 429; only their words tell it from other errors.
-_BILLING = ("credit balance", "billing", "insufficient_quota", "exceeded your current quota", "payment required")
-_NO_MODEL = ("model:", "model_not_found", "does not exist", "invalid model")
-
-
-def fault(status: int, body: object) -> Fault:
-    """Classify an answer whose status is not 2xx.
-
-    >>> fault(529, {}), fault(401, {}), fault(400, {"error": {"message": "Your credit balance is too low"}})
-    (<Fault.TRANSIENT: 'transient'>, <Fault.FATAL: 'fatal'>, <Fault.FATAL: 'fatal'>)
-    """
-    words = error_text(mapping(body)).lower()
-    if status in (401, 402, 403) or any(word in words for word in _BILLING):
-        return Fault.FATAL
-    if status == 404 and any(word in words for word in _NO_MODEL):
-        return Fault.FATAL
-    if status in (408, 409, 429) or status >= 500 or 300 <= status < 400:
-        return Fault.TRANSIENT
-    return Fault.REQUEST

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from trialfleet_ledger.records import Stop
+from trialfleet_runner.gateway.conversations import Conversations, Opening
 from trialfleet_runner.gateway.prices import Price, price_of
 from trialfleet_runner.gateway.usage import TokenUsage
 
@@ -21,9 +22,10 @@ _USEFUL_OUTPUT = 256  # a request cut below this is refused instead
 class TrialBudget:
     """Limits of one trial; None: no limit.
 
-    Turns end at exactly `max_turns`. Money is hard: before a request is forwarded its worst case
-    (all of it written to the cache, all of its allowed output) is set aside; where that does not fit, its
-    output limit is lowered, and where that is not possible it is refused.
+    Turns end at exactly `max_turns`; helpers of the agent's program that offer tools may ask as often again.
+    Money is hard: before a request is forwarded its worst case (all of it written to the cache, all of its
+    allowed output) is set aside; where that does not fit, its output limit is lowered, and where that is not
+    possible it is refused.
     """
 
     max_turns: int | None = None
@@ -36,7 +38,7 @@ class RequestCost:
 
     model: str
     main: bool  # asks the main model
-    tools: bool  # carries tools
+    opening: Opening
     bytes: int
     output_cap: int | None
 
@@ -76,7 +78,7 @@ class Spent:
     unpriced: bool = False
     turns: int = 0
     held_turns: int = 0
-    tools_seen: bool = False
+    helpers: int = 0  # admitted requests to the main model that offer tools and are no turns
     held_usd: float = 0.0
     in_flight: int = 0
 
@@ -86,12 +88,17 @@ class Spent:
         return None if self.unpriced else self.usd
 
 
+def _helps(asked: RequestCost, turn: bool) -> bool:
+    return asked.main and not turn and bool(asked.opening.tools)
+
+
 class BudgetLedger:
     """Thread-safe. `admit` may wait while other requests hold what this one needs."""
 
     def __init__(self, budget: TrialBudget, prices: Mapping[str, Price]) -> None:
         self._budget, self._prices = budget, prices
         self._spent = Spent()
+        self._conversations = Conversations()
         self._tokens_per_byte = _TOKENS_PER_BYTE
         self._changed = threading.Condition()
         self._closed = False
@@ -109,32 +116,29 @@ class BudgetLedger:
                 "unpriced", f"the trial has a money budget and {asked.model!r} has no known price"
             )
         with self._changed:
-            self._tools(asked)
+            if asked.main and self._conversations.first_tools(asked.opening):
+                self._spent.turns = 0
+                self._changed.notify_all()
+            turn = self._is_turn(asked)
             while True:
-                answer = _CLOSED if self._closed else self._judge(asked, price)
+                answer = _CLOSED if self._closed else self._judge(asked, turn, price)
                 if answer is not None:
                     return self._hold(answer)
                 self._changed.wait()
 
-    def _tools(self, asked: RequestCost) -> None:
-        """With the first tools, earlier requests without any turn out to have been probes, not turns."""
-        if asked.main and asked.tools and not self._spent.tools_seen:
-            self._spent.tools_seen = True
-            self._spent.turns = 0
-            self._changed.notify_all()
-
     def _is_turn(self, asked: RequestCost) -> bool:
-        return asked.main and (asked.tools or not self._spent.tools_seen)
+        return asked.main and self._conversations.has_turn(asked.opening)
 
-    def _judge(self, asked: RequestCost, price: Price | None) -> Reservation | RequestRefused | None:
+    def _judge(self, asked: RequestCost, turn: bool, price: Price | None) -> Reservation | RequestRefused | None:
         """None: wait until a request in flight is settled and its unused part is free again."""
         budget, spent = self._budget, self._spent
         limit = budget.max_turns
-        turn = self._is_turn(asked)
         if limit is not None and turn and spent.turns + spent.held_turns >= limit:
             if spent.turns < limit:
                 return None
             return RequestRefused("max_turns", f"the trial's {limit} turns are spent")
+        if limit is not None and _helps(asked, turn) and spent.helpers >= limit:
+            return RequestRefused("max_turns", f"the trial's {limit} requests of helpers are spent")
         if budget.max_cost_usd is None or price is None:
             return Reservation(asked, turn, None, 0.0)
         sent = int(asked.bytes * self._tokens_per_byte * _MARGIN) + 1
@@ -158,13 +162,20 @@ class BudgetLedger:
             self._spent.held_turns += answer.turn
             self._spent.held_usd += answer.usd
             self._spent.in_flight += 1
+            self._spent.helpers += _helps(answer.asked, answer.turn)
         return answer
 
     def settle(
-        self, admitted: Reservation, usage: TokenUsage | None, *, estimated: int = 0, answered: bool
+        self,
+        admitted: Reservation,
+        usage: TokenUsage | None,
+        *,
+        estimated: int = 0,
+        answered: bool,
+        calls: Sequence[object] = (),
     ) -> int | None:
         """What it really was; returns the number of its turn, from 1, when it was one. `usage` None with
-        `estimated` output tokens: cut before counts came."""
+        `estimated` output tokens: cut before counts came. `calls`: inputs of the tools that the answer calls."""
         asked = admitted.asked
         price = price_of(asked.model, self._prices)
         with self._changed:
@@ -172,8 +183,10 @@ class BudgetLedger:
             spent.held_turns -= admitted.turn
             spent.held_usd -= admitted.usd
             spent.in_flight -= 1
-            turn = answered and self._is_turn(asked)
+            turn = answered and admitted.turn and self._counts(asked)
             spent.turns += turn
+            if turn:
+                self._conversations.answered(asked.opening, calls)
             spent.estimated += estimated
             charged = (usage or TokenUsage()) + TokenUsage(output=estimated)
             if usage is not None:
@@ -186,6 +199,10 @@ class BudgetLedger:
                 spent.unpriced = True
             self._changed.notify_all()
             return spent.turns if turn else None
+
+    def _counts(self, asked: RequestCost) -> bool:
+        """Whether a request that was a turn when it was admitted still is: the first tools may have come since."""
+        return bool(asked.opening.tools) or self._is_turn(asked)
 
     @property
     def spent(self) -> Spent:

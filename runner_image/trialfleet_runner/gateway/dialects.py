@@ -1,7 +1,10 @@
-"""The APIs that the gateway speaks: where they differ and nothing else."""
+"""The APIs that the gateway speaks at fixed paths: where they differ and nothing else."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from trialfleet_runner.gateway.answers import (
@@ -12,6 +15,7 @@ from trialfleet_runner.gateway.answers import (
     ResponsesAssembler,
     whole_answer,
 )
+from trialfleet_runner.gateway.conversations import Opening
 from trialfleet_runner.gateway.usage import count, messages_usage, openai_usage
 from trialfleet_runner.untrusted import mapping, objects
 
@@ -20,6 +24,34 @@ Body = dict[str, Any]
 # A provider runs these itself, with its own network: an agent could fetch the fix through them.
 _CLIENT_TOOLS = ("custom", "bash", "text_editor", "computer", "memory", "tool_search")
 _OPENAI_CLIENT_TOOLS = ("function", "custom", "local_shell", "shell", "apply_patch")
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """`input`: JSON, or text that is none."""
+
+    name: str
+    input: object
+
+
+def _name(tool: Body) -> str:
+    """Of a tool or call without one, as a shell that the API knows: its type."""
+    return str(tool.get("name") or tool.get("type"))
+
+
+def _before_the_model(messages: object) -> Iterator[str]:
+    """Texts of the user's messages up to the first of the model."""
+    for message in objects(messages):
+        role = message.get("role")
+        if role == "assistant" or (role is None and message.get("type") not in (None, "message")):
+            return
+        if role == "user":
+            content = message.get("content")
+            yield content if isinstance(content, str) else "\n".join(texts(objects(content)))
+
+
+def texts(parts: list[Body]) -> Iterator[str]:
+    return (part["text"] for part in parts if isinstance(part.get("text"), str))
 
 
 class Dialect:
@@ -33,8 +65,28 @@ class Dialect:
         """A 2xx answer that was not streamed."""
         return whole_answer(body, openai_usage, complete=body.get("error") is None)
 
-    def refusal(self, message: str, kind: str) -> Body:
-        """An error in this API's form."""
+    def model(self, body: Body) -> str:
+        return str(body.get("model", ""))
+
+    def streamed(self, body: Body) -> bool:
+        """Whether the request asks for a stream."""
+        return body.get("stream") is True
+
+    def stream(self, content_type: str) -> Assembler | None:
+        """What assembles an answer of this content type as it comes; None: it comes whole."""
+        return self.assembler() if content_type == "text/event-stream" else None
+
+    def calls(self, body: Body) -> list[ToolCall]:
+        """Tools that an answer calls, in order."""
+        raise NotImplementedError
+
+    def opening(self, body: Body) -> Opening:
+        """The user's text before the model first speaks, and the tools that are offered."""
+        tools = (mapping(tool.get("function")).get("name") or _name(tool) for tool in objects(body.get("tools")))
+        return Opening("\n".join(_before_the_model(body.get("messages"))), frozenset(map(str, tools)))
+
+    def refusal(self, message: str, kind: str) -> Any:
+        """An error in this API's form, as JSON."""
         return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
 
     def output_cap(self, body: Body) -> int | None:
@@ -49,6 +101,10 @@ class Dialect:
     def prepared(self, body: Body) -> Body:
         """The request with usage reporting asked for; the same object when nothing changes."""
         return body
+
+    def unmeasured(self, body: Body) -> str | None:
+        """What in the request would escape the canary or the budget, or None."""
+        return None
 
     def remote(self, body: Body) -> str | None:
         """What in the request would make the provider reach into the network, or None."""
@@ -76,7 +132,11 @@ class Messages(Dialect):
     def whole(self, body: Body) -> ModelAnswer:
         return whole_answer(body, messages_usage, complete=body.get("type") == "message")
 
-    def refusal(self, message: str, kind: str) -> Body:
+    def calls(self, body: Body) -> list[ToolCall]:
+        called = (block for block in objects(body.get("content")) if "name" in block)
+        return [ToolCall(str(block["name"]), block.get("input")) for block in called]
+
+    def refusal(self, message: str, kind: str) -> Any:
         return {"type": "error", "error": {"type": kind, "message": message}}
 
     def with_cap(self, body: Body, tokens: int) -> Body | None:
@@ -114,6 +174,11 @@ class Chat(Dialect):
     assembler = ChatAssembler
     caps = ("max_completion_tokens", "max_tokens")
 
+    def calls(self, body: Body) -> list[ToolCall]:
+        message = mapping((objects(body.get("choices")) or [{}])[0].get("message"))
+        called = (mapping(call.get("function")) for call in objects(message.get("tool_calls")))
+        return [ToolCall(str(call["name"]), _input(call.get("arguments"))) for call in called if "name" in call]
+
     def prepared(self, body: Body) -> Body:
         options = mapping(body.get("stream_options"))
         if not body.get("stream") or options.get("include_usage") is True:
@@ -127,6 +192,23 @@ class Responses(Dialect):
     path = "/v1/responses"
     assembler = ResponsesAssembler
     caps = ("max_output_tokens",)
+
+    def calls(self, body: Body) -> list[ToolCall]:
+        found = [item for item in objects(body.get("output")) if str(item.get("type")).endswith("_call")]
+        return [ToolCall(_name(item), _input(item.get("arguments") or item.get("input"))) for item in found]
+
+    def opening(self, body: Body) -> Opening:
+        given = body.get("input")
+        messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        return super().opening({"messages": messages, "tools": body.get("tools")})
+
+
+def _input(arguments: object) -> object:
+    """A call's arguments, which OpenAI's APIs write as JSON in a string."""
+    try:
+        return json.loads(arguments) if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError):
+        return arguments
 
 
 DIALECTS: dict[str, Dialect] = {dialect.path: dialect for dialect in (Messages(), Chat(), Responses())}

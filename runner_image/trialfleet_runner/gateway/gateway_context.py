@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from trialfleet_runner.gateway.answers import Fault
 from trialfleet_runner.gateway.budget import BudgetLedger
 from trialfleet_runner.gateway.canary import Canaries
 from trialfleet_runner.gateway.dialects import Dialect
+from trialfleet_runner.gateway.faults import Fault
 from trialfleet_runner.gateway.listener import Room
 from trialfleet_runner.gateway.record import JsonLinesFile
 from trialfleet_runner.gateway.tally import RequestTally
@@ -103,7 +103,7 @@ class AgentRequest:
 
     @property
     def model(self) -> str:
-        return str(self.body.get("model", ""))
+        return self.dialect.model(self.body)
 
     @property
     def chain(self) -> str:

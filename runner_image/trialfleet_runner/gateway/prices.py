@@ -52,6 +52,11 @@ def _openai(input: float, output: float, cache_read: float) -> Price:
     return Price(input=input, output=output, cache_read=cache_read, cache_write=input, cache_write_1h=input)
 
 
+def _gemini(input: float, output: float) -> Price:
+    """Cached tokens cost a tenth, caching itself nothing; prompts of up to 200,000 tokens."""
+    return _openai(input, output, input / 10)
+
+
 PRICES: dict[str, Price] = {
     "claude-fable-5-1": _claude(10, 50, cache_read=0.25),
     "claude-fable-5": _claude(10, 50),
@@ -81,14 +86,24 @@ PRICES: dict[str, Price] = {
     "gpt-5-mini": _openai(0.25, 2, 0.025),
     "gpt-4.1": _openai(2, 8, 0.5),
     "gpt-4.1-mini": _openai(0.4, 1.6, 0.1),
+    "gemini-3.5-flash": _gemini(1.5, 9),
+    "gemini-3.1-pro": _gemini(2, 12),
+    "gemini-3.1-flash-lite": _gemini(0.25, 1.5),
+    "gemini-3-pro": _gemini(2, 12),
+    "gemini-3-flash": _gemini(0.5, 3),
+    "gemini-2.5-pro": _gemini(1.25, 10),
+    "gemini-2.5-flash": _gemini(0.3, 2.5),
+    "gemini-2.5-flash-lite": _gemini(0.1, 0.4),
 }
 
-_DATE = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+_DATE = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest|preview(?:-\d{2}-\d{4}|-\d{2}-\d{2})?)$")
 
 
 def bare(model: str) -> str:
     """A model's name without a gateway's provider prefix, a context suffix or a release date.
 
+    >>> bare("gemini-3-pro-preview"), bare("models/gemini-2.5-flash-preview-05-20")
+    ('gemini-3-pro', 'gemini-2.5-flash')
     >>> bare("anthropic/claude-haiku-4-5-20251001"), bare("claude-sonnet-4-6[1m]"), bare("gpt-5-2025-08-07")
     ('claude-haiku-4-5', 'claude-sonnet-4-6', 'gpt-5')
     """

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import gzip
 import http.client
 import json
 import math
-import re
-import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
 
 from trialfleet_ledger.records import TOKEN_KINDS
-from trialfleet_runner.gateway.answers import Fault, ModelAnswer, error_text, fault
+from trialfleet_runner.gateway.answers import Assembler, ModelAnswer
 from trialfleet_runner.gateway.budget import RequestCost, RequestRefused, Reservation
 from trialfleet_runner.gateway.canary import Sighting, look
+from trialfleet_runner.gateway.dialects import ToolCall
+from trialfleet_runner.gateway.faults import Fault, error_text, fault, retry_after_s
 from trialfleet_runner.gateway.gateway_context import AgentConnection, AgentRequest, ClientGone, GatewayContext
 from trialfleet_runner.gateway.record import capped
-from trialfleet_runner.gateway.upstream import passed_back
+from trialfleet_runner.gateway.upstream import json_body, passed_back, whole_body
 from trialfleet_runner.gateway.usage import TokenUsage
-from trialfleet_runner.untrusted import mapping, objects
 
 _CHUNK = 2**16
-_WHOLE_BYTES = 64 * 2**20
 _CHARS_PER_TOKEN = 4  # of generated text, for answers that were cut before the provider counted
 
 
@@ -43,7 +39,7 @@ class ProxiedRequest:
         sighting = look(self.call.body, self.of.canaries)
         self.of.tally.sent(self.started, sighting)
         upstream = self.of.line.upstream
-        streamed = self.call.body.get("stream") is True
+        streamed = self.call.dialect.streamed(self.call.body)
         idle_s = upstream.idle_timeout_s if streamed else upstream.whole_timeout_s
         target = self.call.dialect.path + self.call.query
         try:
@@ -54,26 +50,32 @@ class ProxiedRequest:
         finally:
             self._settle()
 
-    def _settle(self) -> int | None:
+    def _settle(self, calls: Sequence[ToolCall] = ()) -> int | None:
         """Once, and before the agent sees the end of its answer: what it asks next is judged by true sums.
         Returns the number of the turn, if it was one."""
         if self.settled:
             return None
         self.settled = True
-        return self.of.account.settle(self.admitted, self.usage, estimated=self.estimated, answered=self.answered)
+        return self.of.account.settle(
+            self.admitted,
+            self.usage,
+            estimated=self.estimated,
+            answered=self.answered,
+            calls=[call.input for call in calls],
+        )
 
     def _answer(self, response: http.client.HTTPResponse, sighting: Sighting) -> None:
         if not 200 <= response.status < 300:
             self._error(response)
             return
         self.of.tally.began(sighting)
-        if response.headers.get_content_type() == "text/event-stream":
-            self._stream(response)
+        assembler = self.call.dialect.stream(response.headers.get_content_type())
+        if assembler is not None:
+            self._stream(response, assembler)
         else:
             self._whole(response)
 
-    def _stream(self, response: http.client.HTTPResponse) -> None:
-        assembler = self.call.dialect.assembler()
+    def _stream(self, response: http.client.HTTPResponse, assembler: Assembler) -> None:
         broken: str | None = None
         try:
             self.reply.start(response.status, passed_back(response.getheaders()), None)
@@ -106,8 +108,8 @@ class ProxiedRequest:
         self.reply.abort()
 
     def _whole(self, response: http.client.HTTPResponse) -> None:
-        data = _read(response)
-        body = _json(data)
+        data = whole_body(response)
+        body = json_body(data)
         answer = self.call.dialect.whole(body)
         if answer.complete:
             self._complete(answer, response.status)
@@ -116,14 +118,14 @@ class ProxiedRequest:
         self._pass(response, data)
 
     def _error(self, response: http.client.HTTPResponse) -> None:
-        data = _read(response)
-        body = _json(data)
+        data = whole_body(response)
+        body = json_body(data)
         found = fault(response.status, body)
         self._failed(response.status, found, f"{response.status} {error_text(body)}", None)
         if 300 <= response.status < 400:
             self._local_error(502, f"the provider redirects ({response.status}), which is not followed")
         else:
-            self._pass(response, data)
+            self._pass(response, data, retry_after_s(body))
 
     def _unreachable(self, error: Exception) -> None:
         """No answer, or a whole one that broke off before anything of it was passed on."""
@@ -143,8 +145,9 @@ class ProxiedRequest:
             main=self.admitted.asked.main,
             answer=answer,
         )
-        turn = self._settle()
-        self._note(answer, turn)
+        calls = self.call.dialect.calls(answer.body)
+        turn = self._settle(calls)
+        self._note(answer, turn, calls)
         self._record(status, answer, turn, None)
 
     def _interrupted(self, answer: ModelAnswer) -> None:
@@ -177,7 +180,7 @@ class ProxiedRequest:
         counted = answer.usage.output if answer.usage else 0
         self.estimated = max(0, math.ceil(answer.streamed_chars / _CHARS_PER_TOKEN) - counted)
 
-    def _note(self, answer: ModelAnswer, turn: int | None) -> None:
+    def _note(self, answer: ModelAnswer, turn: int | None, calls: list[ToolCall]) -> None:
         """One line per complete answer, which joins an agent's output with measured counts and times."""
         self.of.answers.write(
             {
@@ -186,7 +189,7 @@ class ProxiedRequest:
                 "at_s": round(self.of.clock(), 3),
                 "model": answer.model,
                 **(answer.usage.by_kind() if answer.usage else dict.fromkeys(TOKEN_KINDS)),
-                "tools": [block.get("name") for block in objects(answer.body.get("content")) if "name" in block],
+                "tools": [call.name for call in calls],
             }
         )
 
@@ -204,9 +207,12 @@ class ProxiedRequest:
             }
         )
 
-    def _pass(self, response: http.client.HTTPResponse, data: bytes) -> None:
+    def _pass(self, response: http.client.HTTPResponse, data: bytes, retry_after: int | None = None) -> None:
+        """`retry_after`: seconds that the body asks for; a header of the provider comes first."""
         safe = self.of.bodies.redact(data.decode(errors="replace")).encode()
-        self._quietly(lambda: self.reply.whole(response.status, passed_back(response.getheaders()), safe))
+        asked = {} if retry_after is None else {"retry-after": str(retry_after)}
+        headers = asked | passed_back(response.getheaders())
+        self._quietly(lambda: self.reply.whole(response.status, headers, safe))
 
     def _local_error(self, status: int, message: str) -> None:
         body = self.call.dialect.refusal(f"trialfleet: {message}", "api_error")
@@ -219,43 +225,20 @@ class ProxiedRequest:
             act()
 
 
-def _read(response: http.client.HTTPResponse) -> bytes:
-    """The whole body; `OSError` when it is larger than any answer of a model."""
-    data = response.read(_WHOLE_BYTES + 1)
-    if len(data) > _WHOLE_BYTES:
-        raise OSError("the provider's answer is too large")
-    encoding = response.headers.get("content-encoding", "identity")
-    if encoding == "gzip":  # asked for identity; some gateways compress errors all the same
-        try:
-            return gzip.decompress(data)
-        except (EOFError, zlib.error) as error:
-            raise OSError("the provider's answer is broken gzip") from error
-    if encoding != "identity":
-        raise OSError(f"the provider's answer is {encoding}-encoded")
-    return data
-
-
-def _json(data: bytes) -> dict[str, Any]:
-    try:
-        return mapping(json.loads(data))
-    except (ValueError, RecursionError):
-        return {"message": re.sub(r"\s+", " ", data[:300].decode(errors="replace"))}
-
-
 def _text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:300]
 
 
 def serve(shared: GatewayContext, call: AgentRequest, reply: AgentConnection) -> None:
     """Answer one model request: by the provider, or by saying why not. Raises `ClientGone`."""
-    remote = call.dialect.remote(call.body)
-    if remote is not None:
-        _refuse(shared, call, reply, f"{remote} would reach the network from the provider's side", None)
+    forbidden = _forbidden(call)
+    if forbidden is not None:
+        _refuse(shared, call, reply, forbidden, None)
         return
     asked = RequestCost(
         model=call.model,
         main=shared.tally.is_main(call.model),
-        tools=bool(call.body.get("tools")),
+        opening=call.dialect.opening(call.body),
         bytes=len(call.data),
         output_cap=call.dialect.output_cap(call.body),
     )
@@ -270,6 +253,14 @@ def serve(shared: GatewayContext, call: AgentRequest, reply: AgentConnection) ->
     if admitted.kind == "unpriced" and asked.main:
         shared.halt(admitted.message)
     _refuse(shared, call, reply, admitted.message, admitted)
+
+
+def _forbidden(call: AgentRequest) -> str | None:
+    if remote := call.dialect.remote(call.body):
+        return f"{remote} would reach the network from the provider's side"
+    if unmeasured := call.dialect.unmeasured(call.body):
+        return f"{unmeasured} would pass unmeasured"
+    return None
 
 
 def _prepared(call: AgentRequest, admitted: Reservation) -> bytes | None:

@@ -12,16 +12,14 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from trialfleet_runner.gateway.answers import Fault, fault
-from trialfleet_runner.gateway.dialects import DIALECTS
+from trialfleet_runner.gateway.faults import Fault, fault
 from trialfleet_runner.gateway.gateway_context import AgentConnection, AgentRequest, ClientGone, GatewayContext
 from trialfleet_runner.gateway.proxied_request import serve
+from trialfleet_runner.gateway.routes import dialect_of, local_error, relayed, without_key
 from trialfleet_runner.gateway.upstream import passed_back
 from trialfleet_runner.untrusted import mapping
 
 MAX_REQUEST_BYTES = 32 * 2**20  # the Messages API's own limit
-_COUNT_TOKENS = "/v1/messages/count_tokens"
-_MODELS = re.compile(r"^/v1/models(?:/[A-Za-z0-9._:@-]{1,200})?$")
 _QUERY = re.compile(r"^[A-Za-z0-9_.=&-]{0,200}$")
 _MAX_ERROR_BYTES = 2**20
 
@@ -61,7 +59,8 @@ class Handler(BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         headers = {name.lower(): value for name, value in self.headers.items()}
         try:
-            self._authorise(headers)
+            key, query = without_key(query)
+            self._authorise(headers, key)
             if not _QUERY.fullmatch(query):
                 raise _Refused(400, "invalid_request_error", "this query is not passed on")
             act(path, f"?{query}" if query else "", headers)
@@ -71,9 +70,9 @@ class Handler(BaseHTTPRequestHandler):
         except ClientGone:
             self.close_connection = True
 
-    def _authorise(self, headers: dict[str, str]) -> None:
+    def _authorise(self, headers: dict[str, str], key: str) -> None:
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
-        for given in (headers.get("x-api-key", ""), bearer):
+        for given in (headers.get("x-api-key", ""), headers.get("x-goog-api-key", ""), bearer, key):
             if hmac.compare_digest(given.encode(), self._token.encode()):
                 return
         self._shared.tally.stranger()
@@ -88,10 +87,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def _serve(self, path: str, query: str, headers: dict[str, str]) -> None:
         data = self._body(headers)
-        if path == _COUNT_TOKENS:
+        if relayed("POST", path):
             self._relay("POST", path + query, headers, data)
             return
-        dialect = DIALECTS.get(path)
+        dialect = dialect_of(path, query)
         if dialect is None:
             raise _Refused(404, "not_found_error", f"trialfleet: {path[:100]} is not served here")
         try:
@@ -103,7 +102,7 @@ class Handler(BaseHTTPRequestHandler):
         serve(self._shared, AgentRequest(dialect, query, headers, data, body), self._reply)
 
     def _get(self, path: str, query: str, headers: dict[str, str]) -> None:
-        if not _MODELS.fullmatch(path):
+        if not relayed("GET", path):
             raise _Refused(404, "not_found_error", f"trialfleet: {path[:100]} is not served here")
         self._relay("GET", path + query, headers, None)
 
@@ -156,6 +155,5 @@ class Handler(BaseHTTPRequestHandler):
         return _Refused(status, "invalid_request_error", f"trialfleet: {message}")
 
     def _json(self, status: int, kind: str, message: str) -> None:
-        error = {"type": kind, "message": message, "code": kind}
-        data = json.dumps({"type": "error", "error": error}).encode()
+        data = local_error(self.path.partition("?")[0], status, kind, message)
         self._reply.whole(status, {"content-type": "application/json"}, data)

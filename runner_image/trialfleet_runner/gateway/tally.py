@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from trialfleet_ledger.records import Frozen, Stop
-from trialfleet_runner.gateway.answers import Fault, ModelAnswer
+from trialfleet_runner.gateway.answers import ModelAnswer
 from trialfleet_runner.gateway.canary import Sighting, strings
+from trialfleet_runner.gateway.faults import Fault
 from trialfleet_runner.gateway.prices import bare
 
 
@@ -26,9 +27,10 @@ class GatewayReport(Frozen):
     """Counts of the gateway; an agent's own claims are kept apart (`Parsed`) and must agree.
 
     `requests`: model requests that were forwarded; `answered`: those that came back whole. `turns`: answered
-    requests to the main model, and of these only those that carry tools if any does. `side_requests`: the other
-    answered ones (titles, probes, sub-agents on smaller models); their tokens and cost are counted too. Token
-    kinds do not overlap.
+    requests to the main model that belong to the agent's loop or to a sub-agent that the model started; which
+    these are is decided by conversation (`Conversations`). `side_requests`: the other answered ones (titles,
+    probes, the program's own helpers, sub-agents on smaller models); their tokens and cost are counted too.
+    Token kinds do not overlap.
     `cost_usd`: None when a model without a known price answered. `estimated_output_tokens`: of answers cut
     before the provider's count came; not in `output_tokens`, but charged to budget and cost.
     """

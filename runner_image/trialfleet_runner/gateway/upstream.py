@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
+import json
 import re
 import ssl
 import threading
+import zlib
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.untrusted import mapping, objects
 
 # What is passed on. Everything else (cookies, the agent's own token, addresses) stays here.
 _REQUEST_HEADERS = ("accept", "content-type", "user-agent", "openai-beta", "anthropic-")
@@ -26,19 +30,23 @@ _RESPONSE_HEADERS = (
     "anthropic-ratelimit-",
     "x-ratelimit-",
 )
+_WHOLE_BYTES = 64 * 2**20
+
+Auth = Literal["x-api-key", "x-goog-api-key", "bearer"]
 
 
 @dataclass(frozen=True)
 class Upstream:
     """`base_url` without `/v1`: https://api.anthropic.com, or a path of a gateway. The key stays in here.
 
-    `auth`: `x-api-key` (Anthropic) or `bearer` (OpenAI, LiteLLM). Proxies of the environment are not used and
-    redirects are not followed: the host is fixed. Raises `OperatorError` for an address that is none.
+    `auth`: `x-api-key` (Anthropic), `x-goog-api-key` (Google) or `bearer` (OpenAI, LiteLLM). Proxies of the
+    environment are not used and redirects are not followed: the host is fixed. Raises `OperatorError`
+    for an address that is none.
     """
 
     base_url: str
     key: str = field(repr=False)
-    auth: Literal["x-api-key", "bearer"] = "x-api-key"
+    auth: Auth = "x-api-key"
     connect_timeout_s: float = 30
     idle_timeout_s: float = 300  # a streamed answer without a byte for so long has failed; some models think long
     whole_timeout_s: float = 600  # the same for an answer that is not streamed
@@ -56,8 +64,8 @@ class Upstream:
 
     @property
     def prefix(self) -> str:
-        """Path before `/v1/…`."""
-        return urlsplit(self.base_url).path.rstrip("/").removesuffix("/v1")
+        """Path before `/v1/…` or `/v1beta/…`."""
+        return urlsplit(self.base_url).path.rstrip("/").removesuffix("/v1").removesuffix("/v1beta")
 
     def connection(self) -> http.client.HTTPConnection:
         """A new connection; the first request opens it."""
@@ -73,7 +81,7 @@ class Upstream:
         """Of the agent's headers (lower-case names) those that are passed on, and the key."""
         named = {name: value for name, value in given.items() if name.startswith(_REQUEST_HEADERS)}
         kept = {name: value for name, value in named.items() if value.isprintable()}
-        key = {"x-api-key": self.key} if self.auth == "x-api-key" else {"authorization": f"Bearer {self.key}"}
+        key = {"authorization": f"Bearer {self.key}"} if self.auth == "bearer" else {self.auth: self.key}
         return kept | {"accept-encoding": "identity"} | key
 
 
@@ -95,6 +103,31 @@ def _tls() -> ssl.SSLContext:
 def passed_back(headers: list[tuple[str, str]]) -> dict[str, str]:
     """Of the provider's headers those that the agent gets."""
     return {name.lower(): value for name, value in headers if name.lower().startswith(_RESPONSE_HEADERS)}
+
+
+def whole_body(response: http.client.HTTPResponse) -> bytes:
+    """The whole body; `OSError` when it is larger than any answer of a model."""
+    data = response.read(_WHOLE_BYTES + 1)
+    if len(data) > _WHOLE_BYTES:
+        raise OSError("the provider's answer is too large")
+    encoding = response.headers.get("content-encoding", "identity")
+    if encoding == "gzip":  # asked for identity; some gateways compress errors all the same
+        try:
+            return gzip.decompress(data)
+        except (EOFError, zlib.error) as error:
+            raise OSError("the provider's answer is broken gzip") from error
+    if encoding != "identity":
+        raise OSError(f"the provider's answer is {encoding}-encoded")
+    return data
+
+
+def json_body(data: bytes) -> dict[str, Any]:
+    """The body's object; of an array, as streams of Gemini have it, the first."""
+    try:
+        found: object = json.loads(data)
+        return mapping(found) or mapping((objects(found) or [{}])[0])
+    except (ValueError, RecursionError):
+        return {"message": re.sub(r"\s+", " ", data[:300].decode(errors="replace"))}
 
 
 class UpstreamConnections:

@@ -71,6 +71,23 @@ def openai_usage(wire: Mapping[str, Any]) -> TokenUsage:
     return TokenUsage(input=sent - cached, output=output, cache_read=cached)
 
 
+def gemini_usage(wire: Mapping[str, Any]) -> TokenUsage:
+    """Of Gemini's `usageMetadata`: the prompt's count includes cached content, not the results of hosted tools;
+    the candidates' count excludes thoughts.
+
+    >>> gemini_usage({"promptTokenCount": 9, "cachedContentTokenCount": 4, "candidatesTokenCount": 2,
+    ...               "thoughtsTokenCount": 3, "toolUsePromptTokenCount": 1})
+    TokenUsage(input=6, output=5, cache_read=4, cache_write=0, cache_write_1h=0)
+    """
+    sent = count(wire, "promptTokenCount")
+    cached = min(sent, count(wire, "cachedContentTokenCount"))
+    return TokenUsage(
+        input=sent - cached + count(wire, "toolUsePromptTokenCount"),
+        output=count(wire, "candidatesTokenCount") + count(wire, "thoughtsTokenCount"),
+        cache_read=cached,
+    )
+
+
 def count(wire: Mapping[str, Any], key: str) -> int:
     """A non-negative integer of the wire; anything else counts nothing."""
     value = wire.get(key)

@@ -26,7 +26,7 @@ from collections.abc import Generator, Iterator
 from typing import Any, NoReturn, cast
 
 TIMES = 2  # a command may run so often without an edit; the reason says so, too
-EDITS = ("Edit", "MultiEdit", "Write", "NotebookEdit")
+EDITS = ("Edit", "MultiEdit", "Write", "NotebookEdit", "apply_patch", "write_file", "replace")
 STDIN_BYTES = 16 * 2**20
 PATIENCE_S = 8  # Claude Code waits ten, and counts the interpreter's start
 FILES = 200_000  # of a workspace that are looked at; with more, nothing is denied

@@ -19,13 +19,16 @@ import json
 import os
 import posixpath
 import re
+import shlex
 import signal
 import sys
 import time
 from typing import Any, NoReturn, cast
 
 NODE_NAMES = ("AGENTS.md", "CLAUDE.md")  # the rule of `nodes.covering_node`, on a folder
-PATH_KEYS = ("file_path", "notebook_path", "path")
+PATH_KEYS = ("file_path", "notebook_path", "path", "absolute_path", "filePath")
+PATCH_MARKS = ("*** Update File: ", "*** Add File: ")
+MAX_PATHS = 20  # of one command
 SKIPPED = (".json", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".lock")
 RULES = "rules.json"
 STDIN_BYTES = 16 * 2**20
@@ -71,10 +74,34 @@ def note(log: str, **fields: object) -> None:
         os.close(fd)
 
 
-def tool_path(event: dict[str, Any]) -> str | None:
+def tool_paths(event: dict[str, Any], workspace: str) -> list[str]:
+    """The paths that a tool was called with: its own argument, or the words of a shell command that name files."""
     given = event.get("tool_input")
     fields = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
-    return next((value for key in PATH_KEYS if isinstance(value := fields.get(key), str) and value), None)
+    named = next((value for key in PATH_KEYS if isinstance(value := fields.get(key), str) and value), None)
+    command = fields.get("command")
+    if named is not None or not isinstance(command, str):
+        return [] if named is None else [named]
+    return command_paths(command, str(event.get("cwd") or workspace))[:MAX_PATHS]
+
+
+def command_paths(command: str, cwd: str) -> list[str]:
+    """Files that a patch changes, else words that are files below `cwd`, each once.
+
+    >>> command_paths("*** Begin Patch\\n*** Update File: a/b.py\\n@@", "/")
+    ['a/b.py']
+    """
+    marked = [
+        line[len(mark) :].strip() for line in command.splitlines() for mark in PATCH_MARKS if mark in line[:20]
+    ]
+    if marked:
+        return list(dict.fromkeys(marked))
+    try:
+        words = shlex.split(command, comments=False)
+    except ValueError:
+        words = command.split()
+    files = (word for word in words[:1000] if os.path.isfile(posixpath.join(cwd, word)))  # noqa: PTH113
+    return list(dict.fromkeys(files))
 
 
 def matches(path: str, glob: str) -> bool:
@@ -111,9 +138,17 @@ def fire_rules(event: dict[str, Any], path: str | None, context: str, log: str) 
 
 
 def fire(event: dict[str, Any], workspace: str, context: str, log: str) -> str | None:
-    """The text to push for this event, and a line in the log; None: nothing to say."""
-    given = tool_path(event)
-    path = relative(given, str(event.get("cwd") or workspace), workspace) if given else None
+    """The text to push for this event, and a line in the log for each of its paths; None: nothing to say."""
+    said: list[str] = []
+    paths: list[str | None] = [*tool_paths(event, workspace)]
+    for given in paths or [None]:
+        path = relative(given, str(event.get("cwd") or workspace), workspace) if given else None
+        said += [*fire_node(event, path, context, log), *fire_rules(event, path, context, log)]
+    return "\n\n".join(said) or None
+
+
+def fire_node(event: dict[str, Any], path: str | None, context: str, log: str) -> list[str]:
+    """The node that covers this path, if it has something to say and has not said it, with a line in the log."""
     skipped = path is None or path.lower().endswith(SKIPPED)
     node = None if skipped or path is None else covering(context, path)
     text = ""
@@ -129,8 +164,7 @@ def fire(event: dict[str, Any], workspace: str, context: str, log: str) -> str |
         emitted=emitted,
         chars=len(text) if emitted else 0,
     )
-    said = [*([text] if emitted else []), *fire_rules(event, path, context, log)]
-    return "\n\n".join(said) or None
+    return [text] if emitted else []
 
 
 def main(argv: list[str]) -> None:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import GRANTS_URL, AgentSpec, Frozen, GetGrant, Sha256
@@ -47,6 +47,14 @@ class CanaryAddress(Frozen):
     at_first: bool = False
 
 
+class ProbedAgent(Frozen):
+    """One of the campaign's agents. `error`: why there is none; `model_error`: why it has no key for its model."""
+
+    identity: Identity | None = None
+    error: str | None = None
+    model_error: str | None = None
+
+
 class PodProbeReport(Frozen):
     """One line of JSON. What was not asked for is empty or None."""
 
@@ -54,9 +62,7 @@ class PodProbeReport(Frozen):
     texts: Sha256  # of the texts that this image has for models
     uv: bool
     baked: dict[str, str] = Field(default_factory=dict)  # recipe -> Python's whole version
-    agent: Identity | None = None
-    agent_error: str | None = None
-    model_error: str | None = None  # an agent that needs a model, and no key for it
+    agents: tuple[ProbedAgent, ...] = ()  # in the order in which they were asked for
     threads: int | None = None  # how many could be started; None: as many as were tried
     user: str | None = None  # the name of this pod's uid in the image; None: it has none
     store: tuple[StoreCheck, ...] = ()
@@ -77,9 +83,9 @@ def main() -> int:
 
 
 def examine() -> PodProbeReport:
-    """Looks at what the environment names: $TRIALFLEET_PROBE_AGENT (an agent's JSON), $TRIALFLEET_GRANTS_URL (of
+    """Looks at what the environment names: $TRIALFLEET_PROBE_AGENTS (their JSON), $TRIALFLEET_GRANTS_URL (of
     `ProbeGrants`), $TRIALFLEET_CANARY (host:port, separated by spaces or commas) for $TRIALFLEET_CANARY_S."""
-    agent, agent_error = _agent(os.environ.get("TRIALFLEET_PROBE_AGENT"))
+    specs = TypeAdapter(tuple[AgentSpec, ...]).validate_json(os.environ.get("TRIALFLEET_PROBE_AGENTS", "[]"))
     checks, store_error = _store(os.environ.get(GRANTS_URL))
     addresses = re.split(r"[,\s]+", os.environ.get("TRIALFLEET_CANARY", "").strip())
     canary = reached(tuple(addresses), patience_s=float(os.environ.get("TRIALFLEET_CANARY_S", "0")))
@@ -88,9 +94,7 @@ def examine() -> PodProbeReport:
         texts=texts.digest(),
         uv=shutil.which("uv") is not None,
         baked=dict(baked_pythons(baked_folder())),
-        agent=agent,
-        agent_error=agent_error,
-        model_error=_model(agent, os.environ.get("TRIALFLEET_PROBE_AGENT")),
+        agents=tuple(_probed(spec) for spec in specs),
         threads=_threads(),
         user=_user(),
         store=checks,
@@ -134,13 +138,16 @@ def _ever_less(report: PodProbeReport) -> Iterator[PodProbeReport]:
     yield report
     report = report.model_copy(update={"store": tuple(check for check in short if not check.holds)})
     yield report
-    errors = ("agent_error", "model_error", "store_error")
-    cut = {name: text and text[:DETAIL_CHARS] for name in errors for text in [getattr(report, name)]}
-    report = report.model_copy(update=cut)
+    agents = tuple(agent.model_copy(update=_cut(agent, "error", "model_error")) for agent in report.agents)
+    report = report.model_copy(update={"agents": agents} | _cut(report, "store_error"))
     yield report
     report = report.model_copy(update={"baked": {}})
     yield report
     yield report.model_copy(update={"canary": (), "store": ()})
+
+
+def _cut(report: Frozen, *names: str) -> dict[str, str | None]:
+    return {name: text and text[:DETAIL_CHARS] for name in names for text in [getattr(report, name)]}
 
 
 def baked_pythons(folder: Path | None) -> Iterator[tuple[str, str]]:
@@ -152,21 +159,17 @@ def baked_pythons(folder: Path | None) -> Iterator[tuple[str, str]]:
         yield settings.parent.name, version[1] if version else "unknown"
 
 
-def _agent(given: str | None) -> tuple[Identity | None, str | None]:
-    if given is None:
-        return None, None
-    spec = AgentSpec.model_validate_json(given)
+def _probed(spec: AgentSpec) -> ProbedAgent:
     try:
-        return registered(spec.kind).identify(spec), None
+        identity = registered(spec.kind).identify(spec)
     except OperatorError as error:
-        return None, str(error)
+        return ProbedAgent(error=str(error))
+    return ProbedAgent(identity=identity, model_error=_model(spec) if identity.needs_model else None)
 
 
-def _model(agent: Identity | None, given: str | None) -> str | None:
-    if agent is None or given is None or not agent.needs_model:
-        return None
+def _model(spec: AgentSpec) -> str | None:
     try:
-        upstream(AgentSpec.model_validate_json(given))
+        upstream(spec)
     except OperatorError as error:
         return error.message
     return None

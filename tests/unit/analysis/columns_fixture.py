@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from trialfleet_analysis.analysis_plan.columns import Columns, Scheme
 from trialfleet_ledger.campaign import Primary
 from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.records import AgentSpec
 
 Rates = NDArray[np.float64]
 
@@ -32,6 +33,7 @@ def scheme(
         tasks=tuple(f"task-{t}" for t in range(tasks)),
         conditions=tuple(conditions),
         composed={name: (composed or PRESETS).get(name, Condition()) for name in conditions},
+        agents=dict.fromkeys(conditions, AgentSpec(kind="nop")),
         declared=chosen if declared else None,
         factors={name: tuple(levels) for name, levels in (factors or {}).items()},
         limit_s=100.0,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ledgers import MID_RUN, Fate, plan, read, trials, write
-from trialfleet_analysis.analysis_plan.composition import checked_contrasts, compose
+from trialfleet_analysis.analysis_plan.composition import Arm, checked_contrasts, compose
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.make import make_report
 from trialfleet_analysis.report.summary import answer, decided
@@ -18,10 +18,12 @@ from trialfleet_analysis.statistics.comparisons import midp_size
 from trialfleet_ledger.campaign import Primary
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import InlineSpec, Metrics, Stop, Trial, Verdict
+from trialfleet_ledger.records import AgentSpec, InlineSpec, Metrics, Stop, Trial, Verdict
 
 FAILED = Fate(verdict=Verdict.FAILED)
 CONDITIONS = ("placebo", "none")
+NOP = AgentSpec(kind="nop")
+ARMS = {name: Arm(condition, NOP) for name, condition in PRESETS.items()}
 PRIMARY = Primary(treatment="placebo", control="none")
 
 
@@ -57,7 +59,7 @@ def report(
 def test_deliveries_that_differ_are_named(
     treatment: str, control: str, changes: list[tuple[str, str]], missing: tuple[str, ...]
 ) -> None:
-    found = compose(PRESETS[treatment], PRESETS[control], PRESETS)
+    found = compose(ARMS[treatment], ARMS[control], PRESETS.values())
     assert [(change.delivery, change.change) for change in found.changes] == changes
     assert found.missing == missing
     assert found.confounded == (len(changes) > 1)
@@ -66,9 +68,11 @@ def test_deliveries_that_differ_are_named(
 def test_the_tree_that_inline_text_reads_is_part_of_it() -> None:
     nearest = InlineSpec(source="nearest")
     one, other = Condition(inline=nearest, context="tree"), Condition(inline=nearest, context="flat")
-    assert [(c.delivery, c.change) for c in compose(one, other, {}).changes] == [("inline", "changed")]
-    assert compose(Condition(inline=nearest), one, {}).changes == ()
-    packages = compose(Condition(files="tree", fail_fast=True), Condition(), {})
+    assert [(c.delivery, c.change) for c in compose(Arm(one, NOP), Arm(other, NOP), ()).changes] == [
+        ("inline", "changed")
+    ]
+    assert compose(Arm(Condition(inline=nearest), NOP), Arm(one, NOP), ()).changes == ()
+    packages = compose(Arm(Condition(files="tree", fail_fast=True), NOP), ARMS["none"], ())
     assert [(c.delivery, c.change) for c in packages.changes] == [("files", "added"), ("fail_fast", "added")]
 
 
@@ -77,7 +81,7 @@ def test_what_the_campaign_ran_is_not_missing() -> None:
         **PRESETS,
         "both": Condition(files="tree", pull=True, hook="on_read", inline=InlineSpec(source="nearest")),
     }
-    assert compose(PRESETS["intent_layer_preamble"], PRESETS["intent_layer"], ran).missing == ()
+    assert compose(ARMS["intent_layer_preamble"], ARMS["intent_layer"], ran.values()).missing == ()
 
 
 @pytest.mark.parametrize(
@@ -92,16 +96,16 @@ def test_what_the_campaign_ran_is_not_missing() -> None:
 )
 def test_contrasts_that_cannot_be_answered_are_refused(asked: str, words: str) -> None:
     with pytest.raises(OperatorError) as caught:
-        checked_contrasts([asked], PRESETS, packages=False)
+        checked_contrasts([asked], ARMS, packages=False)
     assert words in str(caught.value)
     assert caught.value.where == f"--contrast {asked}"
 
 
 def test_an_aliased_contrast_names_the_missing_condition_and_may_be_a_package() -> None:
     with pytest.raises(OperatorError) as caught:
-        checked_contrasts(["intent_layer_preamble:intent_layer"], PRESETS, packages=False)
+        checked_contrasts(["intent_layer_preamble:intent_layer"], ARMS, packages=False)
     assert "{files: tree, pull: true, hook: on_read, inline: {source: nearest}}" in (caught.value.hint or "")
-    pairs = checked_contrasts(["intent_layer_preamble:intent_layer"], PRESETS, packages=True)
+    pairs = checked_contrasts(["intent_layer_preamble:intent_layer"], ARMS, packages=True)
     assert pairs == (("intent_layer_preamble", "intent_layer"),)
 
 

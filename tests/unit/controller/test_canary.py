@@ -12,6 +12,7 @@ from trialfleet_controller.planning.canaries import watched
 from trialfleet_controller.planning.freeze import check_empty
 from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.campaign import Cell
+from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records import ConditionOrder, InlineSource, InlineSpec, TaskOrder
@@ -110,7 +111,7 @@ def test_a_campaign_whose_condition_is_mostly_empty_is_refused(tmp_path: Path) -
 
 
 def test_a_further_context_changes_no_trial(tmp_path: Path) -> None:
-    objects, plan = Objects(tmp_path / "objects"), make_plan()
+    objects, plan = Objects(tmp_path / "objects"), make_plan(conditions={"none": Condition(), "flat": Condition()})
     few = task_of(tmp_path, flat=FLAT)
     before = list(watched(few, order_of(objects), conditions(few, objects), objects))
     more = task_of(tmp_path, flat=FLAT, tree=TREE)

@@ -41,10 +41,11 @@ def test_drift_names_what_differs() -> None:
         check_drift(same)  # the fixture's digest is made up
     assert "both are" in str(raised.value)
     assert found.digest in str(raised.value)
-    assert same.agent_digest in str(raised.value)
+    assert same.agents["none"].digest in str(raised.value)
     with pytest.raises(OperatorError, match=f"planned 0.0.1, this machine has {found.version}"):
         check_drift(plan(agent=NOP.model_copy(update={"version": "0.0.1"})))
-    assert check_drift(same.model_copy(update={"agent_digest": found.digest})) == found
+    found_there = {name: own.model_copy(update={"digest": found.digest}) for name, own in same.agents.items()}
+    check_drift(same.model_copy(update={"agents": found_there}))
 
 
 def test_texts_that_changed_since_the_plan_are_named() -> None:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from tests.support.plans import make_plan
 from trialfleet_controller.planning.campaign_file import load_campaign
-from trialfleet_controller.planning.freeze import check_deliveries
+from trialfleet_controller.planning.deliveries import check_deliveries
 from trialfleet_controller.planning.predicted_targets import order_digest, told, wrong_targets
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records import ConditionOrder, InlineSpec, PredictedTarget, Prediction, TaskOrder
-from trialfleet_runner.agents.protocol import Identity
+from trialfleet_runner.agents.protocol import Identity, Reach
 from trialfleet_runner.context import tokens
 from trialfleet_runner.context.naming import naming
 
@@ -144,6 +144,8 @@ agent: {{kind: nop}}
 store: runs
 """
 
+EVERYTHING = Reach(hook_after=True, fail_fast=True, preflight=True, system=True, skills=True, mcp=True)
+
 
 def campaign(folder: Path, condition: str, more: str = "") -> Path:
     (folder / "t.yaml").write_text("")
@@ -153,20 +155,26 @@ def campaign(folder: Path, condition: str, more: str = "") -> Path:
 
 
 @pytest.mark.parametrize(
-    ("condition", "lack"),
+    ("condition", "lacked"),
     [
-        ("{inline: {source: targets, channel: rules}}", "rules"),
+        ("{inline: {source: targets, channel: rules}}", "hook_after"),
         ("{inline: {source: preflight}}", "preflight"),
         ("{fail_fast: true}", "fail_fast"),
+        ("{inline: {source: targets, channel: system}}", "system"),
+        ("{hook: on_read}", "hook_after"),
+        ("{skills: [review]}", "skills"),
+        ("{mcp: {docs: {command: [docs], version: '1'}}}", "mcp"),
     ],
 )
-def test_what_an_agent_cannot_be_given_is_refused(tmp_path: Path, condition: str, lack: str) -> None:
+def test_what_an_agent_cannot_be_given_is_refused(tmp_path: Path, condition: str, lacked: str) -> None:
     file = load_campaign(campaign(tmp_path, condition))
-    able = Identity(kind="claude-code", version="1", digest="0" * 64)
-    check_deliveries(file, able)
-    unable = Identity.model_validate({**able.model_dump(), "kind": "mine", "lacks": [lack]})
+    able = Identity(kind="claude-code", version="1", digest="0" * 64, reach=EVERYTHING)
+    check_deliveries(file, dict.fromkeys(file.conditions, able))
+    unable = Identity(
+        kind="mine", version="1", digest="0" * 64, reach=EVERYTHING.model_copy(update={lacked: False})
+    )
     with pytest.raises(OperatorError, match="the agent mine does not support") as caught:
-        check_deliveries(file, unable)
+        check_deliveries(file, dict.fromkeys(file.conditions, unable))
     assert str(tmp_path / "c.yaml") in str(caught.value)
 
 
@@ -182,12 +190,13 @@ def test_globs_without_a_rule_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_pod_can_be_given_a_preflight(tmp_path: Path) -> None:
-    able = Identity(kind="claude-code", version="1", digest="0" * 64)
+    able = Identity(kind="claude-code", version="1", digest="0" * 64, reach=EVERYTHING)
     pods = 'backend: kubernetes\nkubernetes: {image: "runner:1"}\n'
     path = campaign(tmp_path, "{inline: {source: preflight}}", pods)
     path.write_text(path.read_text().replace("store: runs", "store: s3://bucket/runs"))
     file = load_campaign(path)
     assert file.spec.kubernetes is not None
-    check_deliveries(file, able)
+    check_deliveries(file, dict.fromkeys(file.conditions, able))
+    unable = able.model_copy(update={"reach": EVERYTHING.model_copy(update={"preflight": False})})
     with pytest.raises(OperatorError, match="a pre-flight"):
-        check_deliveries(file, able.model_copy(update={"lacks": ("preflight",)}))
+        check_deliveries(file, dict.fromkeys(file.conditions, unable))

@@ -32,7 +32,7 @@ class Shard:
 
     def __init__(self, trials: list[Planned], ahead: int) -> None:
         budget = CampaignBudget(cap=None, trial=0.0)
-        self.table = TrialTable(trials, blocks_ahead=ahead, budget=budget, metered=False)
+        self.table = TrialTable(trials, blocks_ahead=ahead, budget=budget, metered=())
         self.table.queue.oldest_elsewhere = 0
         self.running: list[OpenTrial] = []
         self.report = DispatcherStatus()

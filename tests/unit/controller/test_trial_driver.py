@@ -73,7 +73,7 @@ class Script:
 
 @pytest.fixture
 def table() -> TrialTable:
-    return TrialTable([TRIAL], blocks_ahead=1, budget=CampaignBudget(cap=None, trial=0.0), metered=False)
+    return TrialTable([TRIAL], blocks_ahead=1, budget=CampaignBudget(cap=None, trial=0.0), metered=())
 
 
 def driver_of(script: Script, table: TrialTable) -> TrialDriver:

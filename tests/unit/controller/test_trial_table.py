@@ -17,7 +17,7 @@ TRIALS = [Planned(letter * 26, "task", "none", n, 0, n, 0) for n, letter in enum
 @given(moves=st.lists(st.tuples(st.sampled_from(TRIALS), st.sampled_from([*TrialState, None])), max_size=30))
 def test_every_state_can_be_asked_for(moves: list[tuple[Planned, TrialState | None]]) -> None:
     """None: the trial is over."""
-    table = TrialTable(TRIALS, blocks_ahead=9, budget=CampaignBudget(cap=None, trial=0.0), metered=False)
+    table = TrialTable(TRIALS, blocks_ahead=9, budget=CampaignBudget(cap=None, trial=0.0), metered=())
     places: dict[str, TrialState] = {}
     for trial, place in moves:
         if place is not None:

@@ -165,6 +165,15 @@ def test_a_mounted_secret_is_a_file_per_variable(tmp_path: Path) -> None:
     assert upstream(ANTHROPIC, keys | {"ANTHROPIC_API_KEY": "mine"}).key == "mine"
 
 
+def test_googles_key_has_two_names_and_one_header(tmp_path: Path) -> None:
+    (tmp_path / "GEMINI_API_KEY").write_text("first")
+    google, keys = AgentSpec(kind="command", options={"provider": "google"}), {"TRIALFLEET_KEYS": str(tmp_path)}
+    assert upstream(google, keys | {"GOOGLE_API_KEY": "second"}).key == "first"
+    found = upstream(google, {"TRIALFLEET_KEYS": str(tmp_path / "none"), "GOOGLE_API_KEY": "second"})
+    assert (found.key, found.auth) == ("second", "x-goog-api-key")
+    assert found.base_url == "https://generativelanguage.googleapis.com"
+
+
 def test_the_address_comes_with_the_environment(tmp_path: Path) -> None:
     (tmp_path / "ANTHROPIC_AUTH_TOKEN").write_text("token")
     told = {"TRIALFLEET_KEYS": str(tmp_path), "ANTHROPIC_BASE_URL": "http://gateway.internal:4000"}

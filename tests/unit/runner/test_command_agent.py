@@ -43,6 +43,8 @@ def test_the_program_is_told_its_task_by_the_paths_it_sees(tmp_path: Path) -> No
     assert job.env["PYTHONPATH"] == "/workspace/lib"
     assert job.env["OPENAI_BASE_URL"] == "http://127.0.0.1:4711/v1"
     assert job.env["ANTHROPIC_API_KEY"] == "worthless"
+    assert job.env["GOOGLE_GEMINI_BASE_URL"] == "http://127.0.0.1:4711"
+    assert job.env["GEMINI_API_KEY"] == "worthless"
 
 
 def test_the_runners_own_environment_stays_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from trialfleet_ledger.records import Stop
 from trialfleet_runner.gateway.budget import BudgetLedger, RequestCost, RequestRefused, Reservation, TrialBudget
+from trialfleet_runner.gateway.conversations import Conversations, Opening
 from trialfleet_runner.gateway.prices import PRICES, Price, bare, price_of
 from trialfleet_runner.gateway.usage import TokenUsage
 
@@ -19,7 +20,7 @@ MODEL = "claude-sonnet-4-6"
 def asked(
     *, main: bool = True, tools: bool = True, size: int = 300, cap: int | None = 1000, model: str = MODEL
 ) -> RequestCost:
-    return RequestCost(model, main, tools, size, cap)
+    return RequestCost(model, main, Opening("fix it", frozenset({"read", "edit"} if tools else ())), size, cap)
 
 
 def admitted(account: BudgetLedger, request: RequestCost) -> Reservation:
@@ -52,6 +53,61 @@ def test_with_the_first_tools_earlier_requests_turn_out_to_be_probes() -> None:
     assert account.settle(admitted(account, asked()), TokenUsage(output=1), answered=True) == 1
     assert account.settle(admitted(account, asked(tools=False)), TokenUsage(output=1), answered=True) is None
     assert isinstance(account.admit(asked()), RequestRefused)
+
+
+LOOP = Opening("fix the bug", frozenset({"read", "edit", "shell", "agent"}))
+
+
+def started() -> Conversations:
+    conversations = Conversations()
+    assert conversations.first_tools(LOOP)
+    assert conversations.has_turn(LOOP)
+    return conversations
+
+
+def test_a_helper_with_fewer_tools_after_the_last_answer_is_no_turn() -> None:
+    """Qwen Code asks its helper about the finished conversation, with six tools."""
+    conversations = started()
+    conversations.answered(LOOP, [{"path": "src/a.py"}])
+    assert conversations.has_turn(LOOP)
+    conversations.answered(LOOP, [])
+    for text in ("Remember what matters of: fix the bug", LOOP.text):
+        helper = Opening(text, frozenset({"read", "edit"}))
+        assert not conversations.has_turn(helper)
+        assert not conversations.has_turn(helper), "its next request is no turn either"
+
+
+def test_a_sub_agent_that_the_model_called_has_turns_until_it_is_done() -> None:
+    conversations = started()
+    conversations.answered(LOOP, [{"prompt": "Look around. ", "type": "general"}])
+    sub = Opening("<reminder>\nLook around.", frozenset({"read"}))
+    assert conversations.has_turn(sub)
+    conversations.answered(sub, [{"path": "src/a.py"}])
+    assert conversations.has_turn(LOOP), "its result"
+    conversations.answered(LOOP, [])
+    assert conversations.has_turn(sub), "it may work in the background"
+    assert not conversations.has_turn(Opening("Look around.", frozenset({"edit"}))), "nobody waits for this one"
+
+
+def test_a_compacted_conversation_and_a_second_session_are_the_loop() -> None:
+    conversations = started()
+    conversations.answered(LOOP, [])
+    assert conversations.has_turn(Opening("Summary: so far …", LOOP.tools))
+    assert conversations.has_turn(Opening("next task", LOOP.tools | {"loaded_later"}))
+
+
+def test_a_loop_that_offers_fewer_tools_for_once_stays_the_loop() -> None:
+    conversations = started()
+    conversations.answered(LOOP, [{"path": "a"}])
+    assert conversations.has_turn(Opening(LOOP.text, frozenset({"read"})))
+
+
+def test_helpers_have_a_limit_of_their_own() -> None:
+    account = BudgetLedger(TrialBudget(max_turns=1), {})
+    account.settle(admitted(account, asked()), TokenUsage(output=1), answered=True)
+    helper = RequestCost(MODEL, True, Opening("tidy up", frozenset({"read"})), 300, 1000)
+    assert account.settle(admitted(account, helper), TokenUsage(output=1), answered=True) is None
+    assert isinstance(account.admit(helper), RequestRefused)
 
 
 def test_a_failed_request_spends_no_turn() -> None:

@@ -14,15 +14,17 @@ from hypothesis import strategies as st
 from trialfleet_runner.gateway.answers import (
     ChatAssembler,
     EventParser,
-    Fault,
     MessagesAssembler,
     ResponsesAssembler,
-    fault,
 )
 from trialfleet_runner.gateway.canary import Canaries, look
-from trialfleet_runner.gateway.dialects import DIALECTS
+from trialfleet_runner.gateway.conversations import Opening
+from trialfleet_runner.gateway.dialects import DIALECTS, ToolCall
+from trialfleet_runner.gateway.faults import Fault, fault
+from trialfleet_runner.gateway.gemini import ArrayParser
 from trialfleet_runner.gateway.listener import Room
 from trialfleet_runner.gateway.record import JsonLinesFile, capped
+from trialfleet_runner.gateway.routes import dialect_of
 from trialfleet_runner.gateway.tally import Throttle
 from trialfleet_runner.gateway.upstream import Upstream, passed_back
 from trialfleet_runner.gateway.usage import TokenUsage
@@ -124,6 +126,28 @@ def test_no_bytes_break_the_parser(data: bytes) -> None:
     assert all(isinstance(event, dict) for event in EventParser().feed(b"data: " + data + b"\n\n"))
 
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text('{}[]"\\a,ü'),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('{}"\\a'), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.lists(st.dictionaries(st.text('{}"\\a', min_size=1), JSON, min_size=1), max_size=4), st.integers(1, 9))
+def test_an_arrays_objects_come_out_whole_however_it_is_cut(rows: list[dict[str, Any]], size: int) -> None:
+    for data in (json.dumps(rows).encode(), json.dumps(rows, indent=1, ensure_ascii=False).encode()):
+        parser, found = ArrayParser(), list[dict[str, Any]]()
+        for start in range(0, len(data), size):
+            found += parser.feed(data[start : start + size])
+        assert found == rows
+
+
+@given(st.lists(st.binary(max_size=40), max_size=9))
+def test_no_bytes_break_the_array_parser(chunks: list[bytes]) -> None:
+    parser = ArrayParser()
+    assert all(isinstance(event, dict) for chunk in chunks for event in parser.feed(b"[{" + chunk))
+
+
 # --- dialects -------------------------------------------------------------------------------------------
 
 
@@ -167,6 +191,80 @@ def test_what_would_make_the_provider_reach_out_is_seen(
 ) -> None:
     remote = DIALECTS[path].remote(body)
     assert (remote is None) if found is None else (remote is not None and found in remote)
+
+
+OPENINGS = {
+    "/v1/messages": {
+        "system": "changes",
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]},
+            {"role": "assistant", "content": "x"},
+            {"role": "user", "content": "later"},
+        ],
+        "tools": [{"name": "read"}, {"type": "bash_20250124", "name": "bash"}],
+    },
+    "/v1/chat/completions": {
+        "messages": [
+            {"role": "system", "content": "changes"},
+            {"role": "user", "content": "one\ntwo"},
+            {"role": "assistant", "tool_calls": []},
+            {"role": "user", "content": "later"},
+        ],
+        "tools": [{"type": "function", "function": {"name": n}} for n in ("read", "bash")],
+    },
+    "/v1/responses": {
+        "input": [
+            {"role": "developer", "content": [{"type": "input_text", "text": "changes"}]},
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "one"}]},
+            {"role": "user", "content": "two"},
+            {"type": "function_call", "name": "read", "arguments": "{}"},
+            {"role": "user", "content": "later"},
+        ],
+        "tools": [{"type": "function", "name": "read"}, {"type": "bash"}],
+    },
+    "/v1beta/models/m:generateContent": {
+        "systemInstruction": {"parts": [{"text": "changes"}]},
+        "contents": [
+            {"role": "user", "parts": [{"text": "one"}, {"text": "two"}]},
+            {"role": "model", "parts": [{"text": "x"}]},
+            {"role": "user", "parts": [{"text": "later"}]},
+        ],
+        "tools": [{"functionDeclarations": [{"name": "read"}, {"name": "bash"}]}],
+    },
+}
+
+
+@pytest.mark.parametrize("path", OPENINGS)
+def test_a_conversation_is_known_by_its_opening_in_every_api(path: str) -> None:
+    dialect = dialect_of(path, "")
+    assert dialect is not None
+    assert dialect.opening(OPENINGS[path]) == Opening("one\ntwo", frozenset({"read", "bash"}))
+    assert dialect.opening({}) == Opening("", frozenset())
+
+
+CALL = ToolCall("task", {"prompt": "Look around."})
+ANSWERS = {
+    "/v1/messages": {"content": [{"type": "text"}, {"type": "tool_use", "name": "task", "input": CALL.input}]},
+    "/v1/chat/completions": {
+        "choices": [
+            {"message": {"tool_calls": [{"function": {"name": "task", "arguments": json.dumps(CALL.input)}}]}}
+        ]
+    },
+    "/v1/responses": {
+        "output": [{"type": "function_call", "name": "task", "arguments": json.dumps(CALL.input)}, {"type": "x"}]
+    },
+    "/v1beta/models/m:generateContent": {
+        "candidates": [{"content": {"parts": [{"functionCall": {"name": "task", "args": CALL.input}}]}}]
+    },
+}
+
+
+@pytest.mark.parametrize("path", ANSWERS)
+def test_what_an_answer_calls_is_known_in_every_api(path: str) -> None:
+    dialect = dialect_of(path, "")
+    assert dialect is not None
+    assert dialect.calls(ANSWERS[path]) == [CALL]
+    assert dialect.calls({}) == []
 
 
 def test_a_thinking_budget_is_not_cut_through() -> None:

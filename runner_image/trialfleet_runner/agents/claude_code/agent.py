@@ -1,15 +1,8 @@
-"""Finding Claude Code on this machine, and starting it. Flags and what they do: measured with version 2.1.197."""
+"""How Claude Code is started. Flags and what they do: measured with version 2.1.197."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
-import shlex
-import shutil
-import subprocess
-import tempfile
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -19,87 +12,30 @@ from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import AgentSpec, Frozen
 from trialfleet_runner.agents.claude_code.parse import parse_stream
-from trialfleet_runner.agents.protocol import Identity, Parsed, Setup
+from trialfleet_runner.agents.hook_scripts import HookScripts
+from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
+from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, with_mount
 from trialfleet_runner.context.preflight import MAX_CALLS
 from trialfleet_runner.context.texts import render
 from trialfleet_runner.gateway.prices import Price
-from trialfleet_runner.sandbox.interpreter import hook_python
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
 
-PACKAGE = "@anthropic-ai/claude-code"
-_VERSION = re.compile(r"^(\d+\.\d+\.\d+\S*) \(Claude Code\)")
-_VERSION_TIMEOUT_S = 60
-
-
-def find_program(given: str | None) -> Path:
-    """`agent.options.binary`, else $TRIALFLEET_CLAUDE, else `claude` on PATH; links resolved.
-
-    Raises `OperatorError` when there is none.
-    """
-    name = given or os.environ.get("TRIALFLEET_CLAUDE") or "claude"
-    found = shutil.which(name)
-    if found is None:
-        raise OperatorError(
-            f"Claude Code is not on this machine ({name} cannot be run)",
-            where="agent: claude-code",
-            hint=f"npm install -g {PACKAGE}@<version>, or name it in $TRIALFLEET_CLAUDE",
-        )
-    return Path(found).resolve()
-
-
-def version_of(program: Path) -> str:
-    """What `--version` says. Raises `OperatorError` when it says nothing of the kind."""
-    return _ask(program, program.stat().st_mtime_ns)
-
-
-@cache
-def _ask(program: Path, _: int) -> str:
-    """Once per program and change of it: starting it takes a tenth of a second."""
-    with tempfile.TemporaryDirectory(prefix="trialfleet-claude-") as home:
-        env = {"HOME": home, "CLAUDE_CONFIG_DIR": home, "PATH": os.defpath, "DISABLE_AUTOUPDATER": "1"}
-        try:
-            ran = subprocess.run(
-                [program, "--version"],
-                env=env,
-                cwd=home,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=_VERSION_TIMEOUT_S,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise _unusable(program, str(error)) from error
-    match = _VERSION.match(ran.stdout)
-    if match is None:
-        raise _unusable(program, (ran.stderr or ran.stdout).strip()[:300] or f"exit code {ran.returncode}")
-    return match[1]
-
-
-def _unusable(program: Path, why: str) -> OperatorError:
-    return OperatorError(
-        f"{program} --version does not work: {why}",
-        where="agent: claude-code",
-        hint=f"install it again: npm install -g {PACKAGE}@<version>",
-    )
-
-
-def shown(program: Path) -> Path:
-    """What must be visible for the program to run: its npm package, or the single file of a native install."""
-    for folder in list(program.parents)[:3]:
-        if (folder / "package.json").is_file():
-            return folder
-    return program
-
-
+_VERSION = r"^(\d+\.\d+\.\d+\S*) \(Claude Code\)"
+_REACH = Reach(
+    root_file="CLAUDE.md",
+    nested=True,
+    hook_after=True,
+    hook_before=True,
+    fail_fast=True,
+    preflight=True,
+    system=True,
+)
 REVISION = 1  # of the flags and variables below: part of the agent's digest
 _ALIASES = ("default", "best", "sonnet", "opus", "haiku", "fable", "opusplan")  # they move with time
 _WEB_TOOLS = ("WebSearch", "WebFetch")
-_SCRIPTS = Path(__file__).resolve().parents[2] / "hooks"
 HOOK_TOOLS = "Read|Grep|Glob|Edit|MultiEdit|Write|NotebookEdit"
 _EDIT_TOOLS = "Bash|Edit|MultiEdit|Write|NotebookEdit"
-_HOOK_TIMEOUT_S = 10
 _READ_ONLY_TOOLS = ("Read", "Glob")
 _QUIET = {
     "IS_SANDBOX": "1",  # lets root skip permissions
@@ -141,13 +77,9 @@ class ClaudeCode:
         """Runs `claude --version`. `OperatorError`: no program, another version, no model or only an alias."""
         options = options_of(spec)
         model = _fixed_model(spec.model)
-        version = version_of(find_program(options.binary))
-        if spec.version is not None and spec.version != version:
-            raise OperatorError(
-                f"Claude Code here is {version}, the campaign names {spec.version}",
-                where="agent: version",
-                hint=f"npm install -g {PACKAGE}@{spec.version}, or write version: {version}",
-            )
+        program = find_program(self.kind, options.binary)
+        quiet = {"CLAUDE_CONFIG_DIR": "{home}", "DISABLE_AUTOUPDATER": "1"}
+        version = checked_version(spec, version_of(self.kind, program, _VERSION, quiet))
         chosen = options.model_dump(mode="json", exclude={"binary", "prices", "provider"})
         parts = {"version": version, "model": model, "revision": REVISION, "options": chosen}
         return Identity(
@@ -156,23 +88,20 @@ class ClaudeCode:
             model=model,
             digest=digest(parts),
             needs_model=True,
-            loads_files=True,
+            reach=_REACH,
         )
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
         options = options_of(setup.spec)
-        program = find_program(options.binary)
+        program = find_program(self.kind, options.binary)
         mounts = with_mount(mounts, shown(program))
-        if setup.hook_context is not None:
-            mounts = with_mount(mounts, setup.hook_context)
-            mounts = with_mount(mounts, setup.hook_log.parent, writable=True)
-        if setup.fail_fast_log is not None:
-            mounts = with_mount(mounts, setup.fail_fast_log.parent, writable=True)
+        scripts = HookScripts(setup, mounts)
+        mounts = scripts.mounts
         folder = setup.home / "trialfleet"
         folder.mkdir(parents=True, exist_ok=True)
         (setup.home / ".claude").mkdir(exist_ok=True)
         settings = folder / "settings.json"
-        settings.write_text(json.dumps(_settings(setup, mounts), indent=1))
+        settings.write_text(json.dumps(_settings(setup, scripts), indent=1))
         argv = (inside(program, mounts), *_flags(setup, options, inside(settings, mounts)))
         if setup.system:
             (folder / "system.md").write_text(setup.system)
@@ -213,30 +142,23 @@ def _flags(setup: Setup, options: ClaudeCodeOptions, settings: str) -> tuple[str
     )
 
 
-def _settings(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, object]:
+def _settings(setup: Setup, scripts: HookScripts) -> dict[str, object]:
     """Settings outside the workspace. A PostToolUse hook's `additionalContext` follows the tool's result in the
     next request; a PreToolUse hook's denial holds in spite of `--dangerously-skip-permissions`. A Bash command
     that ends with another code than 0 is a PostToolUseFailure."""
     hooks: dict[str, list[object]] = {}
-
-    def add(event: str, tools: str, script: str, *options: str) -> None:
-        command = _hook_command(setup, mounts, script, *options)
-        hook = {"type": "command", "command": command, "timeout": _HOOK_TIMEOUT_S}
-        hooks.setdefault(event, []).append({"matcher": tools, "hooks": [hook]})
-
-    workspace = ("--workspace", inside(setup.workspace, mounts))
     if setup.hook_context is not None:
-        places = ("--context", inside(setup.hook_context, mounts), "--log", inside(setup.hook_log, mounts))
-        add("PostToolUse", HOOK_TOOLS, "push_on_read.py", *workspace, *places)
+        hooks["PostToolUse"] = [scripts.on_read(HOOK_TOOLS)]
     if setup.fail_fast_log is not None:
-        places = (*workspace, "--log", inside(setup.fail_fast_log, mounts))
-        add("PreToolUse", "Bash", "fail_fast.py", *places, "--reason", render("fail_fast"))
-        add("PostToolUse", _EDIT_TOOLS, "fail_fast.py", *places)
-        add("PostToolUseFailure", "Bash", "fail_fast.py", *places)
+        before, after = scripts.fail_fast()
+        hooks["PreToolUse"] = [scripts.entry("Bash", before)]
+        hooks.setdefault("PostToolUse", []).append(scripts.entry(_EDIT_TOOLS, after))
+        hooks["PostToolUseFailure"] = [scripts.entry("Bash", after)]
     if setup.preflight:
-        log = inside(setup.home / "trialfleet" / "calls.jsonl", mounts)
+        log = inside(setup.home / "trialfleet" / "calls.jsonl", scripts.mounts)
         calls = ("--calls", str(MAX_CALLS), "--log", log)
-        add("PreToolUse", ".*", "preflight_gate.py", *workspace, *calls, *_gate_texts())
+        gate = scripts.command("preflight_gate.py", *calls, *_gate_texts())
+        hooks.setdefault("PreToolUse", []).append(scripts.entry(".*", gate))
     return {"hooks": hooks} if hooks else {}
 
 
@@ -248,14 +170,6 @@ def _gate_texts() -> tuple[str, ...]:
         *("--read-before", render("preflight_read_before")),
         *("--unchecked", render("preflight_call_unchecked")),
     )
-
-
-def _hook_command(setup: Setup, mounts: tuple[Mount, ...], script: str, *options: str) -> str:
-    """The script is copied into HOME, where every sandbox can read it."""
-    copy = setup.home / "trialfleet" / script
-    copy.write_bytes((_SCRIPTS / script).read_bytes())
-    python = hook_python(setup.environment, mounts)
-    return shlex.join((python, "-I", inside(copy, mounts), *options))
 
 
 def _variables(setup: Setup, mounts: tuple[Mount, ...], options: ClaudeCodeOptions) -> dict[str, str]:

@@ -14,15 +14,17 @@ from trialfleet_ledger.records import AgentSpec
 from trialfleet_ledger.store.probe import StoreCheck as Promise
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.context import texts
-from trialfleet_runner.pod.probe import CanaryAddress, PodProbeReport
+from trialfleet_runner.pod.probe import CanaryAddress, PodProbeReport, ProbedAgent
 
 KUBE, NOP = KubernetesSpec(image="runner:1"), AgentSpec(kind="nop")
+PROBED = ProbedAgent(identity=Identity(kind="nop", version="1", digest="0" * 64))
+KEYLESS = PROBED.model_copy(update={"model_error": "no key for the model provider anthropic"})
 GOOD = PodProbeReport(
     versions={},
     texts=texts.digest(),
     uv=False,
     baked={"e" * 32: "3.11.2"},
-    agent=Identity(kind="nop", version="1", digest="0" * 64),
+    agents=(PROBED,),
     threads=1022,
     user="trialfleet",
     store=(Promise(name="a grant creates once", holds=True),),
@@ -33,7 +35,7 @@ GOOD = PodProbeReport(
 
 def checks(kube: KubernetesSpec = KUBE, agent: AgentSpec = NOP, /, **changed: Any) -> dict[str, DoctorCheck]:
     probed = Probed(GOOD.model_copy(update=changed), "sha256:1", "node")
-    found = list(probe_checks(probed, kube, agent, {"e" * 32: []}))
+    found = list(probe_checks(probed, kube, [agent], {"e" * 32: []}))
     assert len({check.name for check in found}) == len(found)
     return {check.name: check for check in found}
 
@@ -50,9 +52,9 @@ def test_a_good_report_lacks_nothing() -> None:
 @pytest.mark.parametrize(
     ("changed", "name", "found", "fix"),
     [
-        ({"agent": None, "agent_error": "no claude"}, "agent nop", "no claude", "image build"),
+        ({"agents": (ProbedAgent(error="no claude"),)}, "agent nop", "no claude", "image build"),
         ({"texts": "1" * 64}, "texts", "image runner:1 has other texts for models", "image build"),
-        ({"model_error": "no key"}, "credentials", "no key", "model_secret: model-keys"),
+        ({"agents": (KEYLESS,)}, "credentials", "no key", "model_secret: model-keys"),
         (
             {"store_error": "timed out"},
             "store from pods",
@@ -92,7 +94,7 @@ def test_findings(changed: dict[str, Any], name: str, found: str, fix: str) -> N
 def test_an_agent_that_the_image_lacks_is_built_in_by_the_option_that_is_named(
     agent: dict[str, str], option: str
 ) -> None:
-    ((_, fix),) = missing(KUBE, AgentSpec.model_validate(agent), agent=None, agent_error="none").values()
+    ((_, fix),) = missing(KUBE, AgentSpec.model_validate(agent), agents=(ProbedAgent(error="none"),)).values()
     assert option in (fix or "")
 
 
@@ -123,6 +125,6 @@ def test_a_network_that_is_cut_late_is_said() -> None:
 
 def test_a_secret_that_is_there_and_lacks_the_key_is_named() -> None:
     kube = KUBE.model_copy(update={"model_secret": "mine"})
-    found, fix = missing(kube, model_error="no key for the model provider anthropic")["credentials"]
+    found, fix = missing(kube, agents=(KEYLESS,))["credentials"]
     assert "in Secret mine" in found
     assert "generic mine" in (fix or "")

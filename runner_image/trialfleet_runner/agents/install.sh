@@ -1,0 +1,32 @@
+#!/bin/sh
+# install.sh FOLDER KIND[@VERSION] …: installs agents of pinned.tsv, each into FOLDER/KIND, with a link in FOLDER/bin to its
+# program. What is there in that version is left alone. npm and Python 3 with venv must be on this machine.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+folder=$1
+shift
+
+row() { awk -F '\t' -v kind="$1" '$1 == kind { print $2, $3, $4, $5 }' "$here/pinned.tsv"; }
+
+for agent; do
+  kind=${agent%%@*}
+  # shellcheck disable=SC2046 # four words
+  set -- $(row "$kind")
+  if [ $# -ne 4 ]; then
+    echo "unknown agent: $kind (known: $(awk -F '\t' '!/^#/ { printf "%s%s", gap, $1; gap = ", " }' "$here/pinned.tsv"))" >&2
+    exit 2
+  fi
+  installer=$1 package=$2 version=$3 program=$4 home=$folder/$kind
+  case $agent in *@*) version=${agent#*@} ;; esac
+  if [ "$(cat "$home/.installed" 2>/dev/null)" != "$package $version" ]; then
+    rm -rf "$home"
+    mkdir -p "$home" "$folder/bin"
+    case $installer in
+      npm) npm install --silent --no-audit --no-fund --prefix "$home" "$package@$version" ;;
+      pip) python3 -m venv "$home" && "$home/bin/pip" install -q --disable-pip-version-check "$package==$version" ;;
+    esac
+    echo "$package $version" >"$home/.installed"
+  fi
+  case $installer in npm) bin=node_modules/.bin ;; pip) bin=bin ;; esac
+  ln -sfn "../$kind/$bin/$program" "$folder/bin/$program"
+done

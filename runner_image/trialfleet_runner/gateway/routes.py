@@ -1,0 +1,54 @@
+"""Which paths the gateway serves: model requests by dialect, and the few that are passed through uncounted."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from trialfleet_runner.gateway.dialects import DIALECTS, Dialect
+from trialfleet_runner.gateway.gemini import Gemini, google_error
+
+_GEMINI = re.compile(
+    r"/v1(?:beta|alpha)?/models/(?P<model>[A-Za-z0-9._-]{1,200}):(?P<method>generateContent|streamGenerateContent)"
+)
+_RELAYED = {
+    "POST": re.compile(r"/v1/messages/count_tokens|/v1(?:beta|alpha)?/models/[A-Za-z0-9._-]{1,200}:countTokens"),
+    "GET": re.compile(r"/v1(?:beta|alpha)?/models(?:/[A-Za-z0-9._:@-]{1,200})?"),
+}
+_GOOGLE = re.compile(r"/v1(?:beta|alpha)/|/v1/models/[^/]*:[a-z]+[A-Z]")
+
+
+def dialect_of(path: str, query: str) -> Dialect | None:
+    """The form of a model request; None: no model request is served at this path.
+
+    >>> dialect_of("/v1beta/models/gemini-2.5-pro:streamGenerateContent", "?alt=sse").model({})
+    'gemini-2.5-pro'
+    """
+    found = _GEMINI.fullmatch(path)
+    if found is None:
+        return DIALECTS.get(path)
+    stream, events = found["method"] == "streamGenerateContent", "alt=sse" in query.lstrip("?").split("&")
+    return Gemini(path, found["model"], stream=stream, events=events)
+
+
+def relayed(method: str, path: str) -> bool:
+    """Whether a request that no model answers is passed through: lists of models, counts of tokens."""
+    return _RELAYED[method].fullmatch(path) is not None
+
+
+def local_error(path: str, status: int, kind: str, message: str) -> bytes:
+    """The body of an error that the gateway itself answers with, in the form of the path's API."""
+    if _GOOGLE.match(path):
+        return json.dumps(google_error(message, kind, code=status)).encode()
+    return json.dumps({"type": "error", "error": {"type": kind, "message": message, "code": kind}}).encode()
+
+
+def without_key(query: str) -> tuple[str, str]:
+    """A key that a Google client wrote into the query, and the query without it.
+
+    >>> without_key("alt=sse&key=tf-1")
+    ('tf-1', 'alt=sse')
+    """
+    items = query.split("&") if query else []
+    keys = [item.removeprefix("key=") for item in items if item.startswith("key=")]
+    return (keys[0] if keys else ""), "&".join(item for item in items if not item.startswith("key="))
