@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from tests.support.git_repositories import Made
 from trialfleet_tasks.commands import mine as mine_command
 from trialfleet_tasks.commands.mine import tasks
+from trialfleet_tasks.mining.environments import MinedEnvironments
 from trialfleet_tasks.validate import bench
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.slow, pytest.mark.timeout(600)]
@@ -112,7 +113,11 @@ def test_a_history_without_tests_and_languages_without_tools(
     made.write("cart_test.go", "package x\n")
     made.commit("Go")
     here = mine_command._environments(tmp_path, build=False)  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(mine_command, "_environments", lambda *_, **__: {"Python": here["Python"]})
+
+    def python_alone(*_: object, **__: object) -> dict[str, MinedEnvironments]:
+        return {"Python": here["Python"]}
+
+    monkeypatch.setattr(mine_command, "_environments", python_alone)
     ended = CliRunner().invoke(tasks, ["mine", str(made.folder)], catch_exceptions=False)
     assert ended.exit_code == 0, ended.output
     shown = " ".join(ended.output.split())

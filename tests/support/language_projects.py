@@ -378,7 +378,7 @@ JAVA = LanguageProject(
     lost={"pom.xml": _pom("shop", _LOST)},
     fails="org.example.KeptTest::adds",
     nested_fails="org.example.PriceTest::adds",
-    timeout_s=25,
+    timeout_s=45,
 )
 
 _BUILD = """apply plugin: 'java'

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any, cast
 
+from trialfleet_runner.results.limits import as_list
 from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.trees import Tree
 from trialfleet_tasks.presets.java import GRADLE_FILES
@@ -64,10 +65,9 @@ def _cargo(tree: Tree, folder: str) -> dict[str, Any]:
 
 def _excluded(workspace: Any, place: str, crate: str) -> bool:
     table = cast("dict[str, Any]", workspace) if isinstance(workspace, dict) else {}
-    excluded = table.get("exclude")
-    patterns: list[Any] = excluded if isinstance(excluded, list) else []
+    patterns = map(str, as_list(table.get("exclude")))
     inside = crate if place == ROOT else crate.removeprefix(f"{place}/")
-    return any(fnmatchcase(inside, str(pattern)) or inside.startswith(f"{pattern}/") for pattern in patterns)
+    return any(fnmatchcase(inside, pattern) or inside.startswith(f"{pattern}/") for pattern in patterns)
 
 
 def _project(tree: Tree, folder: str) -> str:
