@@ -76,10 +76,12 @@ def _version(identify: Callable[[], Identity]) -> str:
 def _cluster(file: CampaignFile, store: Store) -> Iterator[DoctorCheck]:
     from trialfleet_controller.operate.preflight import findings
     from trialfleet_controller.operate.target import of_file
+    from trialfleet_tasks.settings import load_settings, mirror_map
     from trialfleet_tasks.taskfile import campaign_tasks
 
     try:
-        yield from findings(of_file(file), campaign_tasks(file.loaded), store, say=_say)
+        mirrors = mirror_map(load_settings(), ())
+        yield from findings(of_file(file), campaign_tasks(file.loaded), store, mirrors=mirrors, say=_say)
     except OperatorError as error:
         yield DoctorCheck("cluster", "missing", error.message, error.hint)
 
@@ -113,7 +115,7 @@ def _languages() -> DoctorCheck:
     from trialfleet_runner.tool_environment import find_tool
 
     found: list[str] = []
-    for program in ("go", "node", "npm", "cargo", "java", "mvn"):
+    for program in ("go", "node", "npm", "cargo", "java", "mvn", "gradle"):
         with suppress(OperatorError):
             found.append(f"{program} {find_tool(program)[1]}")
     return DoctorCheck("languages", "ok", ", ".join(found) or "Python alone: no tools of other languages are here")

@@ -39,6 +39,7 @@ class Condition(Frozen):
     hook: Literal["on_read"] | None = None
     fail_fast: bool = False
     inline: InlineSpec | None = None
+    delivery: Literal["required", "best_effort"] = "required"  # best_effort: without what cannot reach it
     agent: Annotated[AgentChange, BeforeValidator(_by_kind)] | None = None
     model: str | None = None
     agent_version: str | None = None

@@ -330,6 +330,7 @@ class ConditionOrder(Frozen):
     targets: tuple[str, ...] = ()  # files that `text` names, or that the pre-flight looks at
     abstained: str | None = None  # why there is no such text
     globs: tuple[str, ...] = ()  # resolved, of a text that is pushed as a rule
+    undelivered: tuple[str, ...] = ()  # left out of a condition that says `delivery: best_effort`
     skills: dict[Name, Sha256] = Field(default_factory=dict)  # skill -> object: tar of its folder
     mcp: dict[Name, McpOrder] = Field(default_factory=dict)
     forbidden: dict[str, tuple[str, ...]] = Field(
@@ -501,6 +502,10 @@ class Delivery(Frozen):
     reached_model: dict[str, bool | None] = Field(
         default_factory=dict
     )  # files|inline|hook|rules -> claim; None: no model
+    read_as: dict[str, str] = Field(
+        default_factory=dict
+    )  # path of the context -> path of the workspace, or "prompt"
+    undelivered: tuple[str, ...] = ()  # what the condition asks for and its agent cannot be given
 
 
 class TestResult(Frozen):

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import EnvironmentRef, ResultFormat, ToolEnvironmentRef
+from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import environment_ref, tool_environment_ref
 from trialfleet_runner.interpreters import find_interpreter
-from trialfleet_runner.task import GitSource, PythonEnvironment, ToolEnvironment
+from trialfleet_runner.task import GitSource, ToolEnvironment
 from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.tool_environment import find_tool
 from trialfleet_runner.trees import Tree, pack
 from trialfleet_tasks.presets.preset import inputs, preset
+from trialfleet_tasks.sources.materialise import Trees, materialise
 from trialfleet_tasks.taskfile import LoadedTask
+from trialfleet_tasks.variants import Variants, variants
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class PlannedEnvironment:
 
 
 def planned_environment(task: LoadedTask, tree: Tree, *, for_other_uid: bool = False) -> PlannedEnvironment:
-    """On this machine. `tree`: before the fix. Raises `OperatorError` when this machine lacks an interpreter or a
+    """On this machine. `tree`: `unfixed`. Raises `OperatorError` when this machine lacks an interpreter or a
     tool, or the repository what the kind needs."""
     environment = task.environment
     if isinstance(environment, ToolEnvironment):
@@ -51,15 +55,18 @@ def planned_environment(task: LoadedTask, tree: Tree, *, for_other_uid: bool = F
     )
 
 
-def python_environment(task: LoadedTask, *, what: str) -> PythonEnvironment:
-    """For what works with Python environments only. Raises `OperatorError` naming `what`."""
-    if isinstance(task.environment, ToolEnvironment):
-        raise OperatorError(
-            f"{what} works with environments of kind python only",
-            where=f"{task.where}: environment.kind",
-            hint="leave the task out, or use the local backend",
-        )
-    return task.environment
+def environment_of(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path]) -> PlannedEnvironment:
+    """As `planned_environment`; the task's trees are read only if its environment depends on them."""
+    if not isinstance(task.environment, ToolEnvironment):
+        return planned_environment(task, {})
+    trees = materialise(task, cache=cache, mirrors=mirrors)
+    return planned_environment(task, unfixed(trees, variants(task, trees)))
+
+
+def unfixed(trees: Trees, found: Variants) -> Tree:
+    """The tree that an environment is built of: before the fix and without its tests, which may not compile; then
+    nothing could be fetched by a run of tests."""
+    return {path: entry for path, entry in trees.pre_fix.items() if path in found.pristine}
 
 
 def _tools(environment: ToolEnvironment, tree: Tree, task: LoadedTask) -> PlannedEnvironment:

@@ -166,12 +166,12 @@ def test_bait_that_does_reach_the_model_is_a_loss_that_halts(attempts: Attempts)
     assert PARENT_BAIT in ran.left.bundle.files["gateway/model.jsonl"].decode()
 
 
-def test_files_that_were_declared_and_did_not_reach_the_model_are_a_loss_that_halts(attempts: Attempts) -> None:
-    """Claude Code loads no AGENTS.md by itself: such a condition is not what its name says."""
+def test_a_root_file_of_another_agents_name_is_given_its_own(attempts: Attempts) -> None:
+    """Claude Code loads no AGENTS.md by itself: a condition names what is said."""
     ran = attempts.run([Say("Done.")], condition="renamed", composed=Condition(files="renamed"))
-    loss = lost(ran)
-    assert (loss.loss, loss.halt) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN)
-    assert loss.message == "declared, but did not reach the model: files"
+    end = scored(ran)
+    assert (end.delivery.reached_model, end.delivery.files) == ({"files": True}, ("CLAUDE.md",))
+    assert end.delivery.read_as == {"AGENTS.md": "CLAUDE.md"}
 
 
 @pytest.mark.parametrize("isolation", ["subreaper", "bubblewrap"])

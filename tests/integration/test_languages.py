@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ from click.testing import CliRunner
 
 from tests.support.audit import audit
 from tests.support.git_repositories import Made
-from tests.support.language_projects import GO, JAVA, NODE, RUST, LanguageProject, gradle_history, history
+from tests.support.language_projects import GO, JAVA, NODE, RUST, Project, history, task_file
+from tests.support.scripted_messages import Say, scripted_messages
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import Verdict
+from trialfleet_ledger.records import Outcome, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
-from trialfleet_runner.task import ToolEnvironment
+from trialfleet_runner.sandbox.choose import choose
+from trialfleet_runner.testrun import Suite, run_tests, trouble
 from trialfleet_tasks.commands.mine import tasks
 from trialfleet_tasks.commands.validate import validate
 from trialfleet_tasks.taskfile import load_task_file
@@ -30,14 +33,23 @@ from trialfleet_tasks.taskfile import load_task_file
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-def attempted(folder: Path, file: Path, agent: dict[str, Any], verdict: Verdict) -> None:
-    """A campaign of one trial, run as a user runs it, ends with this verdict."""
+def attempted(
+    folder: Path,
+    file: Path,
+    agent: dict[str, Any],
+    verdict: Verdict,
+    conditions: Any = ("none",),
+    only: Sequence[str] = (),
+) -> Outcome:
+    """A campaign of one trial, run as a user runs it, ends with this verdict. `only`: the task's id, where the
+    file has several."""
     name = f"c-{agent['kind']}"
     spec = {
         "campaign": name,
         "seed": 1,
         "tasks": [str(file)],
-        "conditions": ["none"],
+        "only": list(only),
+        "conditions": conditions if isinstance(conditions, dict) else list(conditions),
         "reps": 1,
         "agent": agent,
         "limits": {"cpu": 1, "memory": "2Gi", "parallel": 1},
@@ -50,62 +62,82 @@ def attempted(folder: Path, file: Path, agent: dict[str, Any], verdict: Verdict)
     ended = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     store = DirectoryStore(folder / "runs")
-    audit(store, Ledger(store, name).plan(), verdict=verdict)
+    (outcome,) = audit(store, Ledger(store, name).plan(), verdict=verdict)
+    return outcome
 
 
-def wrong(project: LanguageProject) -> dict[str, Any]:
-    """An agent that edits the file of each task, and not as it should."""
-    paths = (*project.source("kept", ""), next(path for path in project.nested_fix if "est" not in path))
-    script = "".join(f"echo >> {path}; " for path in paths)
-    return {"kind": "command", "options": {"argv": ["/bin/sh", "-c", script]}}
+def wrong(path: str) -> dict[str, Any]:
+    """An agent that edits one file, and not as it should."""
+    return {"kind": "command", "options": {"argv": ["/bin/sh", "-c", f"echo >> {path}"]}}
 
 
 @pytest.mark.parametrize(
     "project",
     [
-        pytest.param(each, id=each.language, marks=pytest.mark.needs(*each.programs))
-        for each in (GO, NODE, RUST, JAVA)
+        pytest.param(each, id=each.language, marks=pytest.mark.needs(*programs))
+        for each, programs in ((GO, ["go"]), (NODE, ["node", "npm"]), (RUST, ["cargo"]), (JAVA, ["java", "mvn"]))
     ],
 )
-def test_mined_and_attempted(project: LanguageProject, tmp_path: Path) -> None:
+def test_mined_and_attempted(project: Project, tmp_path: Path) -> None:
     made, expected = history(project, tmp_path / "shop")
-    limits = ("--timeout", str(project.timeout_s), "--want", "50", "--jobs", "2")
-    argv = ["mine", str(made.folder), "--language", project.language, *limits, "--json"]
-    mined = CliRunner().invoke(tasks, argv, catch_exceptions=False)
-    assert mined.exit_code == 0, mined.output
-    findings = {row["commit"]: row for row in json.loads(mined.stdout)["findings"]}
-    said = {finding: findings[sha]["outcome"] for finding, sha in expected.items()}
-    assert said == {**{finding: finding for finding in expected}, "nested": "kept"}, findings
-    file = made.folder / "trialfleet/tasks/mined.yaml"
-    found = {str(task.source.fix_commit): task for task in load_task_file(file).tasks if task.source.kind == "git"}
-    root, nested = found[expected["kept"]], found[expected["nested"]]
-    for task, fails, folder in ((root, project.fails, None), (nested, project.nested_fails, project.directory)):
-        assert task.spec.fail_to_pass in ((fails,), (fails.rpartition("/")[0], fails))
-        assert task.spec.pass_to_pass
-        assert isinstance(task.environment, ToolEnvironment)
-        assert task.environment.directory == folder
-    attempted(tmp_path, file, {"kind": "oracle"}, Verdict.PASSED)
-    attempted(tmp_path, file, {"kind": "nop"}, Verdict.FAILED)
-    attempted(tmp_path, file, wrong(project), Verdict.FAILED)
-
-
-@pytest.mark.needs("java", "gradle")
-def test_gradle(tmp_path: Path) -> None:
-    made, expected = gradle_history(tmp_path / "shop")
-    argv = ["mine", str(made.folder), "--language", "Java", "--repeats", "2", "--timeout", "60", "--json"]
-    mined = CliRunner().invoke(tasks, argv, catch_exceptions=False)
+    mined = CliRunner().invoke(
+        tasks, ["mine", str(made.folder), "--language", project.language, "--json"], catch_exceptions=False
+    )
     assert mined.exit_code == 0, mined.output
     findings = {row["commit"]: row for row in json.loads(mined.stdout)["findings"]}
     said = {finding: findings[sha]["outcome"] for finding, sha in expected.items()}
     assert said == {finding: finding for finding in expected}, findings
-    assert "gradlew" in findings[expected["environment_failed"]]["detail"]
     file = made.folder / "trialfleet/tasks/mined.yaml"
     (task,) = load_task_file(file).tasks
-    assert (task.spec.fail_to_pass, task.spec.pass_to_pass) == (
-        ("org.example.KeptTest::adds",), ("org.example.KeptTest::isZero",),
-    )  # fmt: skip
+    assert task.spec.fail_to_pass == (project.fails,) or task.spec.fail_to_pass == (
+        project.fails.rpartition("/")[0],
+        project.fails,
+    )
+    assert task.spec.pass_to_pass
     attempted(tmp_path, file, {"kind": "oracle"}, Verdict.PASSED)
     attempted(tmp_path, file, {"kind": "nop"}, Verdict.FAILED)
+    attempted(tmp_path, file, wrong(project.wrong), Verdict.FAILED)
+
+
+@pytest.mark.needs("node", "npm", "claude")
+def test_claude_code_in_another_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the hook of `fail_fast`, which no Python of the environment can run: it has none."""
+    file = task_file(NODE, tmp_path)
+    assert CliRunner().invoke(validate, [str(file), "--write"], catch_exceptions=False).exit_code == 0
+    tested = "Bash", {"command": "node --test test/total.test.js", "description": "d"}
+    read = "Read", {"file_path": "/workspace/src/total.js"}
+    edit = "Edit", {"file_path": "/workspace/src/total.js", "old_string": "=> a;", "new_string": "=> a + b;"}
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789abcdef")
+    with scripted_messages() as provider:
+        provider.play(
+            *(Say("On.", (tool,)) for tool in (tested, tested, tested, read, edit, tested)), Say("Done.")
+        )
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
+        agent = {"kind": "claude-code", "model": "claude-sonnet-4-6", "max_turns": 12, "timeout_s": 180}
+        outcome = attempted(tmp_path, file, agent, Verdict.PASSED, {"careful": {"fail_fast": True}})
+        told = [str(request.body["messages"][-1]) for request in provider.main[1:]]
+    assert ["fail 1" in each for each in told] == [True, True, False, False, False, False]
+    assert "pass 2" in told[-1]
+    assert outcome.scored is not None
+    metrics = outcome.scored.metrics
+    assert (metrics.fail_fast_denials, metrics.turns, metrics.first_edit_turn) == (1, 7, 5)
+    assert metrics.files_changed == 1
+
+
+def test_tests_of_no_crate_run_nothing(tmp_path: Path) -> None:
+    """Without a package to name, `cargo test` would run the tests of every crate."""
+    environment, workspace = tmp_path / "environment", tmp_path / "workspace"
+    for folder in (environment / "bin", workspace, tmp_path / "scratch"):
+        folder.mkdir(parents=True)
+    (workspace / "Cargo.toml").write_text('[workspace]\nmembers = ["crates/*"]\n')
+    suite = Suite(environment, ("/bin/touch", "ran", "{tests}"), (), 60, results="libtest")
+    ran = run_tests(
+        suite, workspace=workspace, scratch=tmp_path / "scratch", tests=["src/lib.rs::adds"], sandbox=choose()
+    )
+    assert (ran.exit.code, ran.output) == (5, "no package holds src/lib.rs::adds\n")
+    assert not (workspace / "ran").exists()
+    assert [each.outcome for each in ran.results(["src/lib.rs::adds"])] == ["missing"]
+    assert trouble(ran) == "no_tests_collected", "no result that counts"
 
 
 def test_any_commands_in_a_sixth_language(tmp_path: Path) -> None:

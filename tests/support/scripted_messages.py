@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
 from typing import Any
 
 
@@ -158,6 +159,7 @@ class ScriptedHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     scripted: ScriptedMessages
     stream_type = "text/event-stream; charset=utf-8"
+    extra: Mapping[str, str] = MappingProxyType({})  # headers of whole answers
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -183,7 +185,10 @@ class ScriptedHandler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("content-length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        request = Request(self.path.partition("?")[0], headers, json.loads(data or b"{}"))
+        self.play(Request(self.path.partition("?")[0], headers, json.loads(data or b"{}")))
+
+    def play(self, request: Request) -> None:
+        """Answer with the next reply."""
         aside = self.aside(request)
         if aside is not None:
             self.scripted.requests.append(request)
@@ -198,7 +203,7 @@ class ScriptedHandler(BaseHTTPRequestHandler):
                 else:
                     self._json(200, message)
             case Fail():
-                self._json(reply.status, self.error(reply), retry_after=reply.retry_after)
+                self.refuse(reply)
             case Break():
                 self._stream(self._opening(reply.text, request, number), finish=False)
             case Hang():
@@ -206,6 +211,9 @@ class ScriptedHandler(BaseHTTPRequestHandler):
                     self._stream(self._opening("Let me think", request, number), finish=False, wait=True)
                 self.scripted.released.wait(120)
                 self.close_connection = True
+
+    def refuse(self, reply: Fail) -> None:
+        self._json(reply.status, self.error(reply), retry_after=reply.retry_after)
 
     def _opening(self, text: str, request: Request, number: int) -> list[bytes]:
         """The first words of an answer, without its end."""
@@ -217,6 +225,8 @@ class ScriptedHandler(BaseHTTPRequestHandler):
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
         self.send_header("request-id", "req_scripted")
+        for name, value in self.extra.items():
+            self.send_header(name, value)
         if retry_after is not None:
             self.send_header("retry-after", retry_after)
         self.end_headers()

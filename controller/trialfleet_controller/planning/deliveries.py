@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from trialfleet_controller.planning.campaign_file import CampaignFile
+from trialfleet_controller.planning.predicted_targets import order_digest
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.records import ConditionOrder
 from trialfleet_runner.agents.protocol import Identity, Reach
+from trialfleet_runner.context.placement import nested_unreached
+from trialfleet_runner.trees import unpack
 
 
 def check_deliveries(file: CampaignFile, identities: Mapping[str, Identity]) -> None:
     """Refuse deliveries that a condition's agent, or the place where it runs, does not support."""
-    for name, condition in file.conditions.items():
+    required = {name: one for name, one in file.conditions.items() if one.delivery == "required"}
+    for name, condition in required.items():
         for refused in beyond(condition, identities[name].reach):
             raise OperatorError(
                 f"the agent {identities[name].kind} does not support {refused}",
                 where=file.where("conditions", name),
-                hint="use agent kind claude-code, or remove the condition",
+                hint="use another agent (`trialfleet agents list` says what each can be given), remove this from "
+                "the condition, or set delivery: best_effort in it to run without",
             )
 
 
@@ -38,3 +45,44 @@ def beyond(condition: Condition, reach: Reach) -> Iterator[str]:
         yield "skills"
     if condition.mcp and not reach.mcp:
         yield "MCP servers (mcp:)"
+
+
+def reachable(
+    order: ConditionOrder, condition: Condition, identity: Identity, objects: Objects, *, where: str
+) -> ConditionOrder:
+    """The order without what its agent cannot be given, if the condition allows that; what is left out is named.
+
+    Raises `OperatorError`, at `where`, for nested files that do not reach the agent. `check_deliveries` has
+    refused everything else.
+    """
+    reading, otherwise = identity.reach.reading, condition.pull or condition.hook is not None
+    files = {} if order.files is None else {p: e.data for p, e in unpack(objects.get(order.files)).items()}
+    lacking = [*beyond(condition, identity.reach)]
+    if nested_unreached(files, reading, delivered_otherwise=otherwise):
+        lacking.append("nested context files, delivered when a file beside them is read (files)")
+    if not lacking:
+        return order
+    if condition.delivery == "required":
+        raise OperatorError(
+            f"the agent {identity.kind} does not support {lacking[0]}",
+            where=where,
+            hint="add pull: true, which tells it to read them, or hook: on_read where the agent has hooks; or "
+            "name a context with a root file only; or set delivery: best_effort to run without",
+        )
+    less = order.model_copy(update={**_less(order, identity.reach), "undelivered": tuple(lacking)})
+    return less.model_copy(update={"digest": order_digest(less)})
+
+
+def _less(order: ConditionOrder, reach: Reach) -> dict[str, object]:
+    """Fields of the order that change when everything beyond the agent's reach is left out."""
+    inline = order.inline
+    lost = inline is not None and (
+        (inline.channel == "system" and not reach.system)
+        or (inline.channel == "rules" and not reach.hook_after)
+        or (inline.source == "preflight" and not reach.preflight)
+    )
+    return {
+        "hook": order.hook if reach.hook_after else None,
+        "fail_fast": order.fail_fast and reach.fail_fast,
+        "inline": None if lost else inline,
+    }

@@ -14,7 +14,7 @@ from pathlib import Path
 from trialfleet_controller.backends.local.capacity import UNBOUNDED
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.canaries import watched
-from trialfleet_controller.planning.deliveries import check_deliveries
+from trialfleet_controller.planning.deliveries import check_deliveries, reachable
 from trialfleet_controller.planning.predicted_targets import (
     Predictor,
     content_digest,
@@ -67,7 +67,13 @@ def prepare(
     agents = {name: planned_agent(file.agents[name], identity) for name, identity in identities.items()}
     _check_predictor(file, tasks)
     orders = {
-        (task.id, name): _condition_order(task, name, condition, shop.objects)
+        (task.id, name): reachable(
+            _condition_order(task, name, condition, shop.objects),
+            condition,
+            identities[name],
+            shop.objects,
+            where=file.where("conditions", name),
+        )
         for task in tasks
         for name, condition in file.conditions.items()
     }

@@ -219,4 +219,6 @@ def content_digest(order: ConditionOrder) -> str:
 
 def order_digest(order: ConditionOrder) -> str:
     """Digest of what is delivered, with the texts around it."""
-    return digest(order.model_dump(mode="json", exclude={"forbidden", "digest"}) | {"texts": texts.digest()})
+    return digest(
+        order.model_dump(mode="json", exclude={"forbidden", "digest", "undelivered"}) | {"texts": texts.digest()}
+    )

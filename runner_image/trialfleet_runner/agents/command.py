@@ -35,6 +35,7 @@ class CommandOptions(Frozen):
     env: dict[str, str] = Field(default_factory=dict)  # fixed values, no secrets: they are part of the plan
     needs_model: bool = False
     provider: str = "anthropic"  # read by the runner, which holds the key
+    model_ids: dict[str, str] = Field(default_factory=dict)  # names as asked for -> the provider's
     prices: dict[str, Price] = Field(default_factory=dict)  # of models that the built-in list lacks
 
     @field_validator("mounts")

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Protocol
 from pydantic import Field
 
 from trialfleet_ledger.records import AgentSpec, Frozen, Sha256, Stop
+from trialfleet_runner.context.placement import FileReading
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
 
 LARGEST_COUNT = 2**53  # what every reader of a table can hold
@@ -38,6 +39,10 @@ class Reach(Frozen):
     def known(self) -> bool:
         """Whether it is known how the agent comes by context files."""
         return self.root_in_prompt or self.root_file is not None
+
+    @property
+    def reading(self) -> FileReading:
+        return FileReading(self.root_file, self.nested, self.root_in_prompt)
 
 
 class Identity(Frozen):

@@ -229,7 +229,7 @@ def _gateway(grants: Grants, ready: Ready, place: MountedScratch, secrets: set[s
         )
     except OperatorError as error:
         raise Lost(LossClass.PROVIDER, str(error), halt=HaltScope.CAMPAIGN) from error
-    secrets |= {provider.key, gateway.token}
+    secrets |= {*provider.secrets, gateway.token}
     return gateway
 
 

@@ -26,6 +26,7 @@ from trialfleet_runner.attempt.refused_patch import Renewal
 from trialfleet_runner.attempt.score_run import ScoreRun
 from trialfleet_runner.attempt.scratch import Scratch, emptied, refuse_full
 from trialfleet_runner.cache import Cache
+from trialfleet_runner.context.placement import AS_NAMED, FileReading
 from trialfleet_runner.metrics import agrees, all_passed, verdict
 from trialfleet_runner.sandbox.protocol import Exit, Sandbox
 
@@ -100,7 +101,7 @@ class Attempt:
             prior = self._earlier_patch()
             chosen = agent_run.identified(self.grants) if prior is None else None
             self.clock.lap("inputs")
-            ready = self._ready()
+            ready = self._ready(AS_NAMED if chosen is None else chosen[1].reach.reading)
             if chosen is not None:
                 lay_out(ready, self.scratch)
         refuse_full(self.scratch.agent, self.grants.limits.disk_bytes)
@@ -117,8 +118,8 @@ class Attempt:
         self.members.add("trajectory.jsonl", patch.trajectory_jsonl, left_out=left_out)
         return self._scored(ready, patch)
 
-    def _ready(self) -> Ready:
-        return prepare(self.grants, self.inputs, self.sandbox)
+    def _ready(self, reading: FileReading) -> Ready:
+        return prepare(self.grants, self.inputs, self.sandbox, reading)
 
     def _earlier_patch(self) -> Patch | None:
         """The patch of a lost attempt whose agent had ended. Only scoring runs: the agent does not run again and
@@ -161,7 +162,7 @@ class Attempt:
         if not protected and not environment.unchanged(ready.environment):
             self.members.warnings.append("the agent changed its environment, which was thrown away")
             environment.retire(ready.environment)
-            ready = replace(ready, environment=self._ready().environment)
+            ready = replace(ready, environment=self._ready(AS_NAMED).environment)
         patch = patch_record.patch_of(self.grants, ready, self.scratch, run, secrets=secrets)
         patch = patch.model_copy(update={"metrics": patch.metrics.model_copy(update=self._own_costs())})
         self._save(patch)

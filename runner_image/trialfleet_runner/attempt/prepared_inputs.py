@@ -17,6 +17,7 @@ from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.scratch import Scratch
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.delivery import Composed, compose
+from trialfleet_runner.context.placement import AS_NAMED, FileReading
 from trialfleet_runner.excluded_paths import Exclusions
 from trialfleet_runner.hooks.push_on_read import RULES
 from trialfleet_runner.provided import provided
@@ -72,9 +73,9 @@ class Ready:
     exclusions: Exclusions
 
 
-def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox) -> Ready:
+def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReading = AS_NAMED) -> Ready:
     """Raises `Lost(setup)` when the order cannot be met; it halts the task when no other attempt could either.
-    `sandbox`: the agent's."""
+    `sandbox`, `reading`: the agent's."""
     try:
         task, condition = grants.task, grants.condition
         words = inputs.text(task.prompt)
@@ -85,6 +86,7 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox) -> Ready:
             context=_bytes(inputs.tree(condition.context)),
             anchor=task.anchor,
             text=None if condition.text is None else inputs.text(condition.text),
+            reading=reading,
         )
         built = _environment(grants, inputs, sandbox)
         given = inputs.template(task.workspace, composed.files)

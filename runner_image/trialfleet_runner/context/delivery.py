@@ -20,6 +20,7 @@ from trialfleet_runner.context.markdown import (
 )
 from trialfleet_runner.context.naming import framed, join, pull_sentence
 from trialfleet_runner.context.nodes import child_nodes, covering_node, inside, root_file
+from trialfleet_runner.context.placement import AS_NAMED, FileReading, PlacedFiles, placed
 from trialfleet_runner.context.texts import render
 
 ELLIPSIS = " …"
@@ -152,28 +153,40 @@ def compose(
     context: Mapping[str, bytes] | None = None,
     anchor: str | None = None,
     text: str | None = None,
+    reading: FileReading = AS_NAMED,
 ) -> Composed:
     """The deliveries of `condition`. `files` and `context` are the trees of the order's digests (path ->
     bytes), `task` the task's text, `anchor` its anchor, `text` what the plan has frozen of a source other than
-    `nearest`. What a pre-flight finds comes later: `with_text`. Raises `OperatorError` for a tree that cannot be
-    delivered."""
+    `nearest`, `reading` how the agent comes by files. What a pre-flight finds comes later: `with_text`. Raises
+    `OperatorError` for a tree that cannot be delivered."""
     on_disk, read_from = strip_files(_checked(files)), strip_files(_checked(context))
+    otherwise = condition.pull or condition.hook is not None
+    laid = placed(on_disk.files, reading, delivered_otherwise=otherwise)
     tree = {path: _decoded(path, data) for path, data in read_from.files.items() if is_text(path)}
     node, inline = _inline(condition.inline, tree, anchor)
     if text is not None:
         inline = _whole(text)
-    sentence = pull_sentence(on_disk.files) if condition.pull else ""
+    sentence = pull_sentence(laid.files) if condition.pull else ""
     nodes = hook_nodes(tree) if condition.hook is not None else {}
     bare = Composed(
         prompt=join(task, sentence),
         system=None,
-        files=on_disk.files,
+        files=laid.files,
         hook_nodes=nodes,
-        delivery=_delivery(condition, on_disk.files, node, inline),
+        delivery=_delivery(condition, laid, node, inline),
         hook_needles={path: said.splitlines()[0] for path, said in nodes.items() if said},
         stripped=on_disk.diff + (read_from.diff if read_from.diff != on_disk.diff else ""),
     )
-    return _spoken(bare, condition, inline, node)
+    spoken = _spoken(bare, condition, inline, node)
+    return _root_told(spoken, laid.told) if laid.told else spoken
+
+
+def _root_told(composed: Composed, text: str) -> Composed:
+    """With the root's text at the end of the prompt, for an agent that loads no file."""
+    line = needle(text, not_in=f"{composed.prompt}\n{composed.system or ''}")
+    said = join(composed.prompt, render("root_in_prompt", content=text))
+    needles = {name: old for name, old in composed.needles.items() if name != "files"}
+    return replace(composed, prompt=said, needles={**needles, **({} if line is None else {"files": line})})
 
 
 def with_text(composed: Composed, condition: ConditionOrder, text: str, targets: Sequence[str]) -> Composed:
@@ -181,7 +194,8 @@ def with_text(composed: Composed, condition: ConditionOrder, text: str, targets:
     inline = _whole(text)
     told = {"inline_tokens": inline.tokens, "coverage": Coverage.COVERED, "targets": tuple(targets)}
     delivery = composed.delivery.model_copy(update=told)
-    return _spoken(replace(composed, delivery=delivery), condition, inline, None)
+    said = _spoken(replace(composed, delivery=delivery), condition, inline, None)
+    return replace(said, needles={**composed.needles, **said.needles})
 
 
 def _whole(text: str) -> Inline:
@@ -236,11 +250,16 @@ def _inline(spec: InlineSpec | None, tree: Mapping[str, str], anchor: str | None
     return node, Inline(frame(made.text), made.tokens, made.truncated, made.first) if made.text else made
 
 
-def _delivery(condition: ConditionOrder, files: Mapping[str, bytes], node: str | None, inline: Inline) -> Delivery:
+def _delivery(condition: ConditionOrder, laid: PlacedFiles, node: str | None, inline: Inline) -> Delivery:
+    on_disk = Delivery(
+        files=tuple(sorted(laid.files)),
+        read_as=dict(sorted(laid.read_as.items())),
+        undelivered=condition.undelivered,
+    )
     if condition.inline is None:
-        return Delivery(files=tuple(sorted(files)))
+        return on_disk
     return Delivery(
-        files=tuple(sorted(files)),
+        **on_disk.model_dump(include={"files", "read_as", "undelivered"}),
         inline_tokens=inline.tokens if inline.text else None,
         inline_truncated=inline.truncated,
         node=node,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Collection
 
-NODE_NAMES = ("AGENTS.md", "CLAUDE.md")
-ROOT_NAMES = ("CLAUDE.md", "AGENTS.md")
+NODE_NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
+ROOT_NAMES = ("CLAUDE.md", "AGENTS.md", "GEMINI.md")
 
 
 def inside(path: str) -> str | None:
@@ -23,9 +23,10 @@ def inside(path: str) -> str | None:
 
 
 def covering_node(tree: Collection[str], anchor: str | None) -> str | None:
-    """The node (a path of `tree`) of the nearest folder above `anchor` that has one: AGENTS.md, else CLAUDE.md.
-    Nearest only, never the root's. An anchor that is itself a folder is covered by its own node. Whether the
-    anchor exists does not matter: its folders are looked for in the tree.
+    """The node (a path of `tree`) of the nearest folder above `anchor` that has one, in the order of
+    `NODE_NAMES`. Nearest only, never the root's. An anchor that is itself a folder is covered by its own
+    node. Whether
+    the anchor exists does not matter: its folders are looked for in the tree.
 
     >>> covering_node({"CLAUDE.md", "a/AGENTS.md", "a/CLAUDE.md"}, "a/b/missing.py")
     'a/AGENTS.md'

@@ -62,7 +62,8 @@ def _unusable(status: int, error: dict[str, Any], words: str) -> bool:
         any(word in words for word in _BILLING)
         or not reasons.isdisjoint(_KEY_REASONS)
         or (status == 404 and any(word in words for word in _NO_MODEL))
-        or (status == 400 and error.get("code") == "model_not_found")
+        or (status in (400, 404) and error.get("code") == "model_not_found")
+        or (status == 400 and "not servable in region" in words)
     )
 
 

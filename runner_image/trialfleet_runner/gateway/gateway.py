@@ -57,7 +57,7 @@ class Gateway:
             )
         self.token = token = "tf-" + secrets.token_urlsafe(32)
         self.socket = listen
-        hidden = (upstream.key, token)
+        hidden = (*upstream.secrets, token)
         self._shared = shared = GatewayContext(
             line=UpstreamConnections(upstream),
             account=BudgetLedger(budget, prices),
@@ -66,6 +66,7 @@ class Gateway:
             bodies=JsonLinesFile(record / "model.jsonl", hidden),
             answers=JsonLinesFile(record / "answers.jsonl", hidden),
         )
+        upstream.watch(shared.hide)
         listening = unix_socket(listen) if listen else loopback_socket()
         self.port: int | None = None if listen else int(listening.getsockname()[1])
         self._listener = Listener(listening, lambda connection: Handler(connection, shared, token))

@@ -37,6 +37,11 @@ class GatewayContext:
         """Seconds since the gateway opened."""
         return time.monotonic() - self.opened
 
+    def hide(self, secret: str) -> None:
+        """Keep this out of everything that is recorded."""
+        self.bodies.hide(secret)
+        self.answers.hide(secret)
+
     def halt(self, reason: str) -> None:
         """Record that no trial of this campaign can succeed."""
         now = self.clock()

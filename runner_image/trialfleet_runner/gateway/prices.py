@@ -96,18 +96,23 @@ PRICES: dict[str, Price] = {
     "gemini-2.5-flash-lite": _gemini(0.1, 0.4),
 }
 
-_DATE = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest|preview(?:-\d{2}-\d{4}|-\d{2}-\d{2})?)$")
+_BEDROCK_VENDOR = re.compile(r"^(?:[a-z]{2,6}\.)?anthropic\.")
+_BEDROCK_VERSION = re.compile(r"-v\d+(?::\d+)?$")
+_DATE = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest|preview(?:-\d{2}-\d{4}|-\d{2}-\d{2})?)$")
 
 
 def bare(model: str) -> str:
     """A model's name without a gateway's provider prefix, a context suffix or a release date.
 
+    >>> bare("us.anthropic.claude-sonnet-4-5-20250929-v1:0"), bare("claude-sonnet-4-5@20250929")
+    ('claude-sonnet-4-5', 'claude-sonnet-4-5')
     >>> bare("gemini-3-pro-preview"), bare("models/gemini-2.5-flash-preview-05-20")
     ('gemini-3-pro', 'gemini-2.5-flash')
     >>> bare("anthropic/claude-haiku-4-5-20251001"), bare("claude-sonnet-4-6[1m]"), bare("gpt-5-2025-08-07")
     ('claude-haiku-4-5', 'claude-sonnet-4-6', 'gpt-5')
     """
-    return _DATE.sub("", model.rpartition("/")[2].partition("[")[0])
+    name = model.rpartition("/")[2].partition("[")[0]
+    return _DATE.sub("", _BEDROCK_VERSION.sub("", _BEDROCK_VENDOR.sub("", name)))
 
 
 def price_of(model: str, overrides: Mapping[str, Price]) -> Price | None:

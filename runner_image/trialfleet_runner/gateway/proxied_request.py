@@ -16,7 +16,13 @@ from trialfleet_runner.gateway.dialects import ToolCall
 from trialfleet_runner.gateway.faults import Fault, error_text, fault, retry_after_s
 from trialfleet_runner.gateway.gateway_context import AgentConnection, AgentRequest, ClientGone, GatewayContext
 from trialfleet_runner.gateway.record import capped
-from trialfleet_runner.gateway.upstream import json_body, passed_back, whole_body
+from trialfleet_runner.gateway.upstream import (
+    ProviderResponse,
+    UpstreamRefusal,
+    json_body,
+    passed_back,
+    whole_body,
+)
 from trialfleet_runner.gateway.usage import TokenUsage
 
 _CHUNK = 2**16
@@ -47,6 +53,9 @@ class ProxiedRequest:
                 self._answer(response, sighting)
         except (OSError, http.client.HTTPException) as error:
             self._unreachable(error)
+        except UpstreamRefusal as error:
+            self._failed(None, Fault.FATAL, str(error), None)
+            self._local_error(404, str(error))
         finally:
             self._settle()
 
@@ -64,7 +73,7 @@ class ProxiedRequest:
             calls=[call.input for call in calls],
         )
 
-    def _answer(self, response: http.client.HTTPResponse, sighting: Sighting) -> None:
+    def _answer(self, response: ProviderResponse, sighting: Sighting) -> None:
         if not 200 <= response.status < 300:
             self._error(response)
             return
@@ -75,7 +84,7 @@ class ProxiedRequest:
         else:
             self._whole(response)
 
-    def _stream(self, response: http.client.HTTPResponse, assembler: Assembler) -> None:
+    def _stream(self, response: ProviderResponse, assembler: Assembler) -> None:
         broken: str | None = None
         try:
             self.reply.start(response.status, passed_back(response.getheaders()), None)
@@ -107,7 +116,7 @@ class ProxiedRequest:
                 return
         self.reply.abort()
 
-    def _whole(self, response: http.client.HTTPResponse) -> None:
+    def _whole(self, response: ProviderResponse) -> None:
         data = whole_body(response)
         body = json_body(data)
         answer = self.call.dialect.whole(body)
@@ -117,7 +126,7 @@ class ProxiedRequest:
             self._failed(response.status, Fault.TRANSIENT, error_text(body), answer)
         self._pass(response, data)
 
-    def _error(self, response: http.client.HTTPResponse) -> None:
+    def _error(self, response: ProviderResponse) -> None:
         data = whole_body(response)
         body = json_body(data)
         found = fault(response.status, body)
@@ -207,7 +216,7 @@ class ProxiedRequest:
             }
         )
 
-    def _pass(self, response: http.client.HTTPResponse, data: bytes, retry_after: int | None = None) -> None:
+    def _pass(self, response: ProviderResponse, data: bytes, retry_after: int | None = None) -> None:
         """`retry_after`: seconds that the body asks for; a header of the provider comes first."""
         safe = self.of.bodies.redact(data.decode(errors="replace")).encode()
         asked = {} if retry_after is None else {"retry-after": str(retry_after)}

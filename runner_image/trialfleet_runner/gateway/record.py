@@ -26,6 +26,10 @@ class JsonLinesFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("wb", buffering=0)
 
+    def hide(self, secret: str) -> None:
+        """From now on this one too."""
+        self._secrets = _forms((*self._secrets, secret))
+
     def write(self, row: dict[str, Any]) -> None:
         try:
             text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))

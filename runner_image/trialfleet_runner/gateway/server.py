@@ -16,7 +16,7 @@ from trialfleet_runner.gateway.faults import Fault, fault
 from trialfleet_runner.gateway.gateway_context import AgentConnection, AgentRequest, ClientGone, GatewayContext
 from trialfleet_runner.gateway.proxied_request import serve
 from trialfleet_runner.gateway.routes import dialect_of, local_error, relayed, without_key
-from trialfleet_runner.gateway.upstream import passed_back
+from trialfleet_runner.gateway.upstream import UpstreamRefusal, passed_back
 from trialfleet_runner.untrusted import mapping
 
 MAX_REQUEST_BYTES = 32 * 2**20  # the Messages API's own limit
@@ -113,6 +113,8 @@ class Handler(BaseHTTPRequestHandler):
             with line.open(method, target, headers, data, line.upstream.whole_timeout_s) as response:
                 answer = response.read(_MAX_ERROR_BYTES)
                 status, back = response.status, passed_back(response.getheaders())
+        except UpstreamRefusal as error:
+            raise _Refused(404, "not_found_error", f"trialfleet: {error}") from None
         except (OSError, http.client.HTTPException):
             raise _Refused(502, "api_error", "trialfleet: the model provider does not answer") from None
         if status in (401, 402, 403) and fault(status, {}) is Fault.FATAL:

@@ -9,11 +9,12 @@ import re
 import ssl
 import threading
 import zlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from email.message import Message
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from trialfleet_ledger.errors import OperatorError
@@ -31,8 +32,35 @@ _RESPONSE_HEADERS = (
     "x-ratelimit-",
 )
 _WHOLE_BYTES = 64 * 2**20
+_UNAUTHORISED = 401
 
 Auth = Literal["x-api-key", "x-goog-api-key", "bearer"]
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A request to the provider: path and query, headers (lower-case names), body."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+    data: bytes | None
+
+
+class ProviderResponse(Protocol):
+    """What is read of a provider's answer; `http.client.HTTPResponse` is one."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> Message: ...
+    def read(self, amt: int | None = None) -> bytes: ...
+    def read1(self, n: int = -1) -> bytes: ...
+    def getheaders(self) -> list[tuple[str, str]]: ...
+
+
+class UpstreamRefusal(Exception):
+    """The provider cannot take such a request from anybody: wrong API, or a model that is not mapped."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +105,38 @@ class Upstream:
             )
         return http.client.HTTPConnection(parts.hostname, parts.port, timeout=self.connect_timeout_s)
 
-    def headers(self, given: dict[str, str]) -> dict[str, str]:
-        """Of the agent's headers (lower-case names) those that are passed on, and the key."""
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must be redacted wherever it stands."""
+        return (self.key,) if self.key else ()
+
+    def watch(self, hide: Callable[[str], None]) -> None:
+        """`hide` gets every secret, also those that come later."""
+        for secret in self.secrets:
+            hide(secret)
+
+    def outgoing(self, request: Outgoing) -> Outgoing:
+        """The agent's request as this provider takes it. Raises `UpstreamRefusal`, or `OSError` without a key."""
+        return replace(request, target=self.prefix + request.target, headers=self.headers(request.headers))
+
+    def received(self, response: http.client.HTTPResponse) -> ProviderResponse:
+        """The provider's answer as the agent's API has it."""
+        return response
+
+    def renew(self, refused: Outgoing) -> bool:
+        """After a 401: whether there is another key now and the request is worth sending again."""
+        return False
+
+    @staticmethod
+    def passed(given: dict[str, str]) -> dict[str, str]:
+        """Of the agent's headers (lower-case names) those that are passed on."""
         named = {name: value for name, value in given.items() if name.startswith(_REQUEST_HEADERS)}
-        kept = {name: value for name, value in named.items() if value.isprintable()}
+        return {name: value for name, value in named.items() if value.isprintable()}
+
+    def headers(self, given: dict[str, str]) -> dict[str, str]:
+        """Of the agent's headers those that are passed on, and the key."""
         key = {"authorization": f"Bearer {self.key}"} if self.auth == "bearer" else {self.auth: self.key}
-        return kept | {"accept-encoding": "identity"} | key
+        return self.passed(given) | {"accept-encoding": "identity"} | key
 
 
 def _without_login(url: str) -> str:
@@ -105,7 +159,7 @@ def passed_back(headers: list[tuple[str, str]]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers if name.lower().startswith(_RESPONSE_HEADERS)}
 
 
-def whole_body(response: http.client.HTTPResponse) -> bytes:
+def whole_body(response: ProviderResponse) -> bytes:
     """The whole body; `OSError` when it is larger than any answer of a model."""
     data = response.read(_WHOLE_BYTES + 1)
     if len(data) > _WHOLE_BYTES:
@@ -142,8 +196,20 @@ class UpstreamConnections:
     @contextmanager
     def open(
         self, method: str, target: str, headers: dict[str, str], data: bytes | None, idle_s: float
-    ) -> Generator[http.client.HTTPResponse, None, None]:
-        """The response's head. Raises `OSError` or `HTTPException` when there is none."""
+    ) -> Generator[ProviderResponse, None, None]:
+        """The response's head. Raises `OSError` or `HTTPException` when there is none, `UpstreamRefusal` when
+        there can be none. A key that was refused is renewed once."""
+        asked = Outgoing(method, target, headers, data)
+        sent = self.upstream.outgoing(asked)
+        with self._exchange(sent, idle_s) as response:
+            if response.status != _UNAUTHORISED or not self.upstream.renew(sent):
+                yield self.upstream.received(response)
+                return
+        with self._exchange(self.upstream.outgoing(asked), idle_s) as response:
+            yield self.upstream.received(response)
+
+    @contextmanager
+    def _exchange(self, sent: Outgoing, idle_s: float) -> Generator[http.client.HTTPResponse, None, None]:
         connection = self.upstream.connection()
         with self._lock:
             if self.closed:
@@ -154,7 +220,7 @@ class UpstreamConnections:
             if self.closed:
                 raise ConnectionAbortedError("the gateway is closed")
             connection.sock.settimeout(idle_s)
-            connection.request(method, self.upstream.prefix + target, data, self.upstream.headers(headers))
+            connection.request(sent.method, sent.target, sent.data, sent.headers)
             yield connection.getresponse()
         finally:
             with self._lock:

@@ -25,7 +25,7 @@ import sys
 import time
 from typing import Any, NoReturn, cast
 
-NODE_NAMES = ("AGENTS.md", "CLAUDE.md")  # the rule of `nodes.covering_node`, on a folder
+NODE_NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")  # the rule of `nodes.covering_node`, on a folder
 PATH_KEYS = ("file_path", "notebook_path", "path", "absolute_path", "filePath")
 PATCH_MARKS = ("*** Update File: ", "*** Add File: ")
 MAX_PATHS = 20  # of one command

@@ -17,7 +17,7 @@ from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.task import AnchorPath
 from trialfleet_runner.trees import pack
 from trialfleet_tasks.sources.materialise import materialise
-from trialfleet_tasks.task_environment import PlannedEnvironment, planned_environment
+from trialfleet_tasks.task_environment import PlannedEnvironment, planned_environment, unfixed
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.variants import Variants, variants
 
@@ -42,9 +42,7 @@ def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path
     trees = materialise(task, cache=cache, mirrors=mirrors)
     found = variants(task, trees)
     _check_anchor(task, found.workspace)
-    # Without the fix's tests, which may not compile: then nothing could be fetched by a run of tests.
-    unfixed = {path: entry for path, entry in trees.pre_fix.items() if path in found.pristine}
-    environment = planned_environment(task, unfixed, for_other_uid=sandbox.capabilities.other_uid)
+    environment = planned_environment(task, unfixed(trees, found), for_other_uid=sandbox.capabilities.other_uid)
     pristine = pack(found.pristine)
     facts = {
         "method": METHOD,

@@ -344,7 +344,8 @@ def container(kube: KubernetesSpec, name: str, command: Sequence[str], *, env: S
 def model_env(kube: KubernetesSpec) -> dict[str, str]:
     """The address of the model and the folder of its keys, for the runner."""
     base = kube.model_base_url
-    names = ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
+    apis = ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
+    names = (*apis, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "VERTEX_BASE_URL")
     bases: dict[str, str] = {} if base is None else dict.fromkeys(names, base)
     return bases if kube.model_secret is None else {**bases, "TRIALFLEET_KEYS": KEYS}
 

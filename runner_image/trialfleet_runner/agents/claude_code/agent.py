@@ -62,6 +62,9 @@ class ClaudeCodeOptions(Frozen):
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     prices: dict[str, Price] = Field(default_factory=dict)
     provider: str = "anthropic"  # read by the runner, which holds the key
+    model_ids: dict[str, str] = Field(
+        default_factory=dict
+    )  # names as asked for -> the provider's; read by the runner
 
 
 def options_of(spec: AgentSpec) -> ClaudeCodeOptions:
@@ -80,7 +83,7 @@ class ClaudeCode:
         program = find_program(self.kind, options.binary)
         quiet = {"CLAUDE_CONFIG_DIR": "{home}", "DISABLE_AUTOUPDATER": "1"}
         version = checked_version(spec, version_of(self.kind, program, _VERSION, quiet))
-        chosen = options.model_dump(mode="json", exclude={"binary", "prices", "provider"})
+        chosen = options.model_dump(mode="json", exclude={"binary", "prices", "provider", "model_ids"})
         parts = {"version": version, "model": model, "revision": REVISION, "options": chosen}
         return Identity(
             kind=self.kind,

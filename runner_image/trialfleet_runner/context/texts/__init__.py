@@ -43,6 +43,7 @@ TextName = Literal[
     "pull_directories",
     "pull_root",
     "pull_root_and_directories",
+    "root_in_prompt",
     "target_files",
     "task_commit_message",
     "task_failing_test",

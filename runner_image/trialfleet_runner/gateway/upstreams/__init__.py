@@ -1,0 +1,1 @@
+"""Providers that take another request than the agent sends: Amazon Bedrock and Google's Vertex AI."""

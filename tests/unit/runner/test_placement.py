@@ -1,0 +1,110 @@
+"""The same content in the file that each agent reads."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trialfleet_ledger.conditions import PRESETS
+from trialfleet_ledger.records import ConditionOrder
+from trialfleet_runner.context.delivery import Composed, compose
+from trialfleet_runner.context.placement import (
+    AS_NAMED,
+    PROMPT,
+    FileReading,
+    imported,
+    nested_unreached,
+    placed,
+)
+
+CLAUDE = FileReading("CLAUDE.md", nested=True)
+CODEX = FileReading("AGENTS.md")
+GEMINI = FileReading("GEMINI.md", nested=True)
+MINI = FileReading(in_prompt=True)
+TREE = {"CLAUDE.md": b"# Shop\n\nRoot words.\n", "a/AGENTS.md": b"# A\n\nNested words.\n", "docs/x.md": b"X.\n"}
+
+
+@pytest.mark.parametrize(
+    ("reading", "otherwise", "names"),
+    [
+        (AS_NAMED, False, {"CLAUDE.md", "a/AGENTS.md"}),
+        (CLAUDE, False, {"CLAUDE.md", "a/CLAUDE.md"}),
+        (CLAUDE, True, {"CLAUDE.md", "a/AGENTS.md"}),
+        (CODEX, False, {"AGENTS.md", "a/AGENTS.md"}),
+        (GEMINI, False, {"GEMINI.md", "a/GEMINI.md"}),
+        (GEMINI, True, {"GEMINI.md", "a/AGENTS.md"}),
+        (MINI, False, {"CLAUDE.md", "a/AGENTS.md"}),
+    ],
+)
+def test_a_tree_under_the_names_that_an_agent_reads(
+    reading: FileReading, otherwise: bool, names: set[str]
+) -> None:
+    made = placed(TREE, reading, delivered_otherwise=otherwise)
+    assert set(made.files) == {*names, "docs/x.md"}
+    assert sorted(made.files.values()) == sorted(TREE.values()), "the content is the same for every agent"
+    moved = {old: new for old, new in made.read_as.items() if new != PROMPT}
+    assert {new: TREE[old] for old, new in moved.items()} == {new: made.files[new] for new in moved.values()}
+    assert (made.told == "# Shop\n\nRoot words.") == reading.in_prompt
+
+
+def test_a_root_of_the_agents_own_name_stays_beside_another() -> None:
+    both = {"CLAUDE.md": b"@AGENTS.md\n", "AGENTS.md": b"Words.\n"}
+    for reading in (CLAUDE, CODEX):
+        assert placed(both, reading, delivered_otherwise=False).files == both
+    moved = placed(both, GEMINI, delivered_otherwise=False)
+    assert moved.files["GEMINI.md"] == b"Words.\n"
+
+
+def test_imports_come_along_once_and_never_in_a_circle() -> None:
+    files = {
+        "CLAUDE.md": b"See @docs/a.md, please.\n\n```\n@docs/a.md\n```\n@no.md @../../etc/passwd a@docs/a.md\n",
+        "docs/a.md": b"A says @b.md\n",
+        "docs/b.md": b"B, and @a.md again.\n",
+    }
+    assert imported(files, "CLAUDE.md") == (
+        "See A says B, and @a.md again., please.\n\n```\n@docs/a.md\n```\n@no.md @../../etc/passwd a@docs/a.md\n"
+    )
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["CLAUDE.md", "AGENTS.md", "a/AGENTS.md", "a/b/CLAUDE.md", "x.py"]), st.just(b"w\n")
+    )
+)
+def test_placing_twice_changes_nothing_more(files: dict[str, bytes]) -> None:
+    for reading in (AS_NAMED, CLAUDE, CODEX, GEMINI, MINI):
+        once = placed(files, reading, delivered_otherwise=False).files
+        assert placed(once, reading, delivered_otherwise=False).files == once
+        assert len(once) == len(files)
+
+
+def test_nested_files_that_nothing_delivers() -> None:
+    assert nested_unreached(TREE, CODEX, delivered_otherwise=False)
+    assert nested_unreached(TREE, MINI, delivered_otherwise=False)
+    assert not nested_unreached(TREE, CODEX, delivered_otherwise=True)
+    assert not nested_unreached({"CLAUDE.md": b""}, CODEX, delivered_otherwise=False)
+    assert not nested_unreached(TREE, GEMINI, delivered_otherwise=False)
+    assert not nested_unreached(TREE, AS_NAMED, delivered_otherwise=False)
+
+
+def made(reading: FileReading, preset: str = "flat_llm") -> Composed:
+    wanted = PRESETS[preset]
+    order = ConditionOrder(name=preset, digest="0" * 64, pull=wanted.pull, hook=wanted.hook, inline=wanted.inline)
+    return compose(order, task="Mend it.\n", files=TREE, context=TREE, anchor="a/b.py", reading=reading)
+
+
+def test_the_pull_sentence_names_the_file_that_is_there() -> None:
+    assert "GEMINI.md" in made(GEMINI).prompt
+    assert "CLAUDE.md" not in made(GEMINI).prompt
+    assert made(GEMINI).delivery.read_as == {"CLAUDE.md": "GEMINI.md"}
+    assert made(GEMINI).needles == {"files": "Root words."}
+
+
+def test_the_roots_text_is_in_the_prompt_of_an_agent_that_loads_none() -> None:
+    told = made(MINI)
+    assert told.prompt.startswith("Mend it.\n\n")
+    assert told.prompt.endswith("# Shop\n\nRoot words.")
+    assert told.delivery.read_as == {"CLAUDE.md": PROMPT}
+    assert told.needles == {"files": "Root words."}
+    assert made(AS_NAMED).prompt in told.prompt
