@@ -44,7 +44,7 @@ def attempted(
     """A campaign of one trial, run as a user runs it, ends with this verdict. `only`: the task's id, where the
     file has several."""
     name = f"c-{agent['kind']}"
-    spec = {
+    spec: dict[str, Any] = {
         "campaign": name,
         "seed": 1,
         "tasks": [str(file)],
