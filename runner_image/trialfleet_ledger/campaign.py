@@ -221,6 +221,23 @@ class Primary(Frozen):
     effect: Annotated[float, Field(gt=0, lt=1)] | None = None
 
 
+class ContextSource(Frozen):
+    """Context files of a git repository: of a revision (`ref`, in the repository at `repo`), or of a working tree
+    with all that is not committed yet (`worktree`). Paths start from the campaign file."""
+
+    ref: Annotated[str, Field(min_length=1)] | None = None
+    repo: str = "."
+    worktree: str | None = None
+
+    @model_validator(mode="after")
+    def _one_of(self) -> ContextSource:
+        if (self.ref is None) == (self.worktree is None):
+            raise FieldError(
+                "a context is of a revision or of a working tree", hint="write {ref: origin/main} or {worktree: .}"
+            )
+        return self
+
+
 class CampaignSpec(Frozen):
     """The campaign file. Conditions are preset names, or a mapping of names to compositions (null: the preset)."""
 
@@ -229,6 +246,7 @@ class CampaignSpec(Frozen):
     tasks: Annotated[tuple[str, ...], Field(min_length=1)]  # files or globs, relative to the campaign file
     only: tuple[Name, ...] = ()  # ids of tasks in these files; none: all of them
     conditions: Annotated[tuple[Name, ...], Field(min_length=1)] | dict[Name, Condition | None]
+    contexts: dict[Name, ContextSource] = Field(default_factory=dict)  # beyond those of the tasks
     reps: Annotated[int, Field(ge=1)]
     agent: AgentSpec
     limits: LimitSpec = LimitSpec()
