@@ -79,7 +79,7 @@ def _savings() -> list[Figure]:
     nothing: list[float] = []
     lost: list[float] = []
     for one in SETTINGS:
-        longer = SequentialDesign.of(math.ceil(INFLATION * one.reps))
+        longer = SequentialDesign.of(round(INFLATION * one.reps))
         at = _power(one, longer, one.effect, RULE, EFFECT)
         taken.append(at.share * longer.blocks / one.reps)
         nothing.append(_power(one, longer, 0.0, RULE, EFFECT).share * longer.blocks / one.reps)
