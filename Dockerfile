@@ -104,6 +104,7 @@ COPY pyproject.toml ./
 COPY runner_image runner_image
 COPY tasks/trialfleet_tasks tasks/trialfleet_tasks
 COPY controller controller
+COPY analysis/trialfleet_analysis analysis/trialfleet_analysis
 RUN --mount=type=cache,target=/root/.cache/uv \
     set -eu; touch README.md; hatchling build -t wheel -d dist; \
     uv pip install -q --python /opt/trialfleet/bin/python --no-deps --compile-bytecode dist/*.whl

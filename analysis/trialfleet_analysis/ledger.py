@@ -12,6 +12,7 @@ from trialfleet_ledger.campaign import Amendment, Cancel, Halt, Look, Plan, Quar
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.looks import Decision
 from trialfleet_ledger.records import End, Intent, LossClass, Outcome, Record, Start
 from trialfleet_ledger.stage_reached import Stage, stage
 from trialfleet_ledger.store.protocol import Store
@@ -66,6 +67,7 @@ class Frame:
     cancel: Cancel | None
     out_of_time: bool  # the wall-clock limit, amendments included, is behind us
     looks: tuple[Look, ...]
+    decisions: tuple[Decision, ...]  # of declared looks
     quarantine: tuple[Quarantine, ...]
 
     @property
@@ -109,6 +111,7 @@ def read_frame(store: Store, campaign: str) -> Frame:
         cancel=directives.cancelled(),
         out_of_time=directives.out_of_time(plan, amendments),
         looks=directives.looks(),
+        decisions=directives.decisions(),
         quarantine=tuple(record for _, record in _records(store, Quarantine, keys.quarantines(campaign))),
     )
 

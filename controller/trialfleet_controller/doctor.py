@@ -115,7 +115,7 @@ def _languages() -> DoctorCheck:
     from trialfleet_runner.tool_environment import find_tool
 
     found: list[str] = []
-    for program in ("go", "node", "npm", "cargo", "java", "mvn"):
+    for program in ("go", "node", "npm", "cargo", "java", "mvn", "gradle"):
         with suppress(OperatorError):
             found.append(f"{program} {find_tool(program)[1]}")
     return DoctorCheck("languages", "ok", ", ".join(found) or "Python alone: no tools of other languages are here")

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.errors import FieldError
+from trialfleet_ledger.looks import StopRule
 from trialfleet_ledger.records import (
     AgentSpec,
     AttemptTimes,
@@ -211,7 +212,8 @@ class KubernetesPlan(KubernetesSpec):
 
 class Primary(Frozen):
     """The one declared contrast. `margin`: a difference of pass rates too small to matter, either way; declared,
-    it is tested for. `effect`: the difference that the campaign was planned to see; its power is reported."""
+    it is tested for. `effect`: the difference that the campaign was planned to see; its power is reported.
+    `stop`: when it is looked at, and may end early; None: it runs to its end."""
 
     treatment: Name
     control: Name
@@ -219,6 +221,41 @@ class Primary(Frozen):
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
     margin: Annotated[float, Field(gt=0, lt=1)] | None = None
     effect: Annotated[float, Field(gt=0, lt=1)] | None = None
+    stop: StopRule | None = None
+
+    @model_validator(mode="after")
+    def _looks(self) -> Primary:
+        if self.stop is None:
+            return self
+        if self.estimand != "these_tasks":
+            raise FieldError(
+                "primary: stop needs estimand: these_tasks, whose test at looks is exact",
+                hint="write estimand: these_tasks, or remove stop",
+            )
+        rule = self.stop.futility
+        if rule != "none" and rule.conditional is not None and self.effect is None:
+            raise FieldError(
+                "primary: futility: conditional is the power at the declared effect, and none is declared",
+                hint="write effect: 0.1 (a difference of pass rates), or futility: {predictive: 0.05}",
+            )
+        return self
+
+
+class ContextSource(Frozen):
+    """Context files of a git repository: of a revision (`ref`, in the repository at `repo`), or of a working tree
+    with all that is not committed yet (`worktree`). Paths start from the campaign file."""
+
+    ref: Annotated[str, Field(min_length=1)] | None = None
+    repo: str = "."
+    worktree: str | None = None
+
+    @model_validator(mode="after")
+    def _one_of(self) -> ContextSource:
+        if (self.ref is None) == (self.worktree is None):
+            raise FieldError(
+                "a context is of a revision or of a working tree", hint="write {ref: origin/main} or {worktree: .}"
+            )
+        return self
 
 
 class CampaignSpec(Frozen):
@@ -229,6 +266,7 @@ class CampaignSpec(Frozen):
     tasks: Annotated[tuple[str, ...], Field(min_length=1)]  # files or globs, relative to the campaign file
     only: tuple[Name, ...] = ()  # ids of tasks in these files; none: all of them
     conditions: Annotated[tuple[Name, ...], Field(min_length=1)] | dict[Name, Condition | None]
+    contexts: dict[Name, ContextSource] = Field(default_factory=dict)  # beyond those of the tasks
     reps: Annotated[int, Field(ge=1)]
     agent: AgentSpec
     limits: LimitSpec = LimitSpec()
@@ -265,12 +303,21 @@ class CampaignSpec(Frozen):
                         f"primary: {side!r} is not among the conditions",
                         hint=f"choose one of {', '.join(names)}, or add {side} to the conditions",
                     )
+            self._last_look(self.primary)
             if self.primary.treatment == self.primary.control:
                 raise FieldError(
                     "primary: treatment and control are the same condition",
                     hint="name two conditions, or remove `primary`",
                 )
         return self
+
+    def _last_look(self, primary: Primary) -> None:
+        last = primary.stop and primary.stop.blocks(self.reps)[-1]
+        if last is not None and last != self.reps:
+            raise FieldError(
+                f"primary: stop: the last look is after block {last}, and the campaign has {self.reps} reps",
+                hint=f"end looks with {self.reps}: the last look is the campaign's end",
+            )
 
     def _misspelt(self) -> bool:
         """Whether a condition is neither composed nor a preset. The code that resolves presets reports it with its

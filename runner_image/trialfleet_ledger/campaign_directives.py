@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import ends_at, in_force, wall_clock_s
 from trialfleet_ledger.campaign import Amendment, Cancel, Epoch, Halt, Look, Plan
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.looks import Decision
 from trialfleet_ledger.stored_records import RecordStore
 
 
@@ -73,6 +75,20 @@ class Directives:
         at = self._records.clock()
         look = Look(number=0, at=at, planned=planned, terminal=terminal, complete_blocks=complete_blocks, by=by)
         return self._records.append("looks", "look", look)
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """What declared looks decided, in order."""
+        return self._records.all("decisions", Decision)
+
+    def decide(self, decision: Decision) -> Decision:
+        """Write what a look decided; or, when another controller was first, return what that one wrote."""
+        key = keys.numbered(self._campaign, "decisions", decision.number)
+        if self._records.create("decision", key, decision):
+            return decision
+        there = self._records.read(key, Decision)
+        if there is None:
+            raise OperatorError("a decision vanished: somebody deletes from the ledger", where=key)
+        return there
 
     def halts(self) -> tuple[Halt, ...]:
         """Those in force: a lifted one is history."""

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 AttemptFile = Literal["intent.json", "start.json", "live.log.zst", "patch.json", "bundle.tar.zst", "end.json"]
 
-Kind = Literal["epochs", "amendments", "halts", "looks"]
+Kind = Literal["epochs", "amendments", "halts", "looks", "decisions"]
 
 _ATTEMPT = re.compile(r"attempts/([a-z2-7]{26})/([1-9][0-9]*)/([a-z.]+)")
 _QUARANTINE = re.compile(r"quarantine/([a-z2-7]{26})/([1-9][0-9]*)\.json")

@@ -185,6 +185,7 @@ class ToolEnvironmentRef(Frozen):
     inputs: Sha256  # digest of the files that say what is fetched: manifests and locks
     tree: Sha256 = "0" * 64  # object: a tree with these files. Not part of `digest`: neighbouring commits share
     repository: Sha256 | None = None  # of its name; not part of `digest`. Caches of one repository are copied on
+    directory: str = "."  # folder of the tree that these commands run in
     fetch: tuple[tuple[str, ...], ...] = ()  # argv lists, run in the tree with a network
     warm: tuple[tuple[str, ...], ...] = ()  # then these, without one; they may fail
     keep: tuple[str, ...] = ()  # names of files and folders of the tree that attempts get: "node_modules"
@@ -205,7 +206,7 @@ class ToolEnvironmentRef(Frozen):
 
 EnvironmentRef = Annotated[PythonEnvironmentRef | ToolEnvironmentRef, Field(discriminator="kind")]
 # How the results of a test command are read.
-ResultFormat = Literal["pytest", "junit", "go", "libtest", "jest", "mocha", "vitest", "node", "surefire"]
+ResultFormat = Literal["pytest", "junit", "go", "libtest", "jest", "mocha", "vitest", "node", "surefire", "gradle"]
 
 
 class TaskOrder(Frozen):
@@ -219,6 +220,7 @@ class TaskOrder(Frozen):
     fix: Sha256  # unified diff pre-fix -> fixed, without the test files
     test_command: tuple[str, ...]  # argv; {junit} and {tests} are replaced
     results: ResultFormat = "pytest"
+    directory: str = "."  # folder of the workspace that the command is called in
     pythonpath: tuple[str, ...] = ()  # folders of the workspace put on PYTHONPATH
     env: dict[str, str] = Field(default_factory=dict)  # variables of agent and tests
     fail_to_pass: tuple[str, ...] = ()

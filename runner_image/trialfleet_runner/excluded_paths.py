@@ -51,9 +51,11 @@ _JUNK = {
     "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".coverage", ".venv", ".tox",
     "node_modules",
 }  # fmt: skip
-_BUILT = re.compile(  # by Maven and cargo: a source folder may be called target, too
+_BUILT = re.compile(  # by Maven, cargo and Gradle: a source folder may be called target, too
     r"(?:^|/)target/(?:classes|test-classes|surefire-reports|maven-status|maven-archiver|generated-sources"
     r"|generated-test-sources|debug|release|\.rustc_info\.json|CACHEDIR\.TAG)(?:/|$)"
+    r"|(?:^|/)build/(?:test-results|classes/(?:java|kotlin)|reports/tests|tmp/compile\w*Java)(?:/|$)"
+    r"|(?:^|/)\.gradle/(?:\d|buildOutputCleanup/|vcs)"
 )
 _COMPILED = (".pyc", ".pyo", ".so", ".pth", ".egg-link")
 _METADATA = (".egg-info", ".dist-info")

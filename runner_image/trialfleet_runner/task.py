@@ -103,7 +103,7 @@ class ToolEnvironment(Frozen):
     of an acceptable version ("" for any). `env`: variables of agent and tests; {workspace}, {home} and
     {environment} stand for the folders. `test_command`: argv; `{tests}` becomes what is run, `{junit}` the file of
     results. `results`: how results are read. `install_scripts`: permits scripts of packages to run when they are
-    installed.
+    installed. `directory`: folder of the package in which the tests are called, where that is not the root.
     """
 
     kind: Literal["node", "go", "rust", "java", "commands"]
@@ -116,6 +116,7 @@ class ToolEnvironment(Frozen):
     test_command: tuple[str, ...] | None = None
     results: ResultFormat | None = None
     install_scripts: bool = False
+    directory: RepoPath | None = None
 
     @model_validator(mode="after")
     def _commands(self) -> ToolEnvironment:

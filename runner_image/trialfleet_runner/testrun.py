@@ -17,17 +17,14 @@ from trialfleet_ledger.records import ResultFormat, TestResult
 from trialfleet_runner import junit
 from trialfleet_runner.removal import remove
 from trialfleet_runner.results.exact import exact_outcomes, exact_results
-from trialfleet_runner.results.formats import arguments
 from trialfleet_runner.results.limits import ResultError
 from trialfleet_runner.results.read import RunFiles, read_results
 from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH, base_variables, hook_mounts, program_mounts
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, Sandbox, inside, placed
+from trialfleet_runner.test_call import ROOT, CalledTests
 from trialfleet_runner.tool_environment import filled, furnish, variables_of
-from trialfleet_runner.untrusted import regular_file
 
 MAX_OUTPUT = 4 * 2**20
-MAX_MANIFEST = 2**20
-_MANY = 1500  # more ids than this are run by file: an argument list has an end
 INSIDE = "/workspace"
 HOME = "/home/agent"
 REPORT = "junit.xml"  # in HOME
@@ -47,6 +44,11 @@ class Suite:
     disk_bytes: int | None = None
     results: ResultFormat = "pytest"
     env: Mapping[str, str] = field(default_factory=dict[str, str])
+    directory: str = ROOT  # folder of the workspace that the command is called in
+
+    @property
+    def call(self) -> CalledTests:
+        return CalledTests(self.command, self.results, self.directory)
 
 
 @dataclass(frozen=True)
@@ -135,58 +137,6 @@ def _trouble_of_others(run: TestRun) -> Trouble | None:
     return "no_tests_collected" if run.cases is not None or code == 0 else "no_junit"
 
 
-def selected(suite: Suite, tests: Sequence[str], workspace: Path) -> tuple[str, ...]:
-    """What is put in the place of `{tests}` for ids or test files."""
-    if suite.results == "pytest":
-        return selection(tests)
-
-    def read(path: str) -> bytes | None:
-        file = regular_file(workspace / path)
-        if file is None:
-            return None
-        with file:
-            return file.read(MAX_MANIFEST)
-
-    return arguments(suite.results, tests, read)
-
-
-def selection(ids: Sequence[str]) -> tuple[str, ...]:
-    """For pytest: the functions of the ids, each once. Parameters are left out, for
-    pytest runs nothing at all when one id is gone, and parameters may come from the code that changes.
-
-    >>> selection(["t/test_a.py::test_b[1]", "t/test_a.py::test_b[2]", "t/test_a.py::C::test_d"])
-    ('t/test_a.py::test_b', 't/test_a.py::C::test_d')
-    """
-    functions = tuple(dict.fromkeys(map(junit.function_id, ids)))
-    if len(functions) <= _MANY and sum(map(len, functions)) < 100_000:
-        return functions
-    return tuple(dict.fromkeys(test.partition("::")[0] for test in functions))
-
-
-def argv(
-    command: Iterable[str], tests: Iterable[str], report: str, environment: str, programs: frozenset[str]
-) -> tuple[str, ...]:
-    """The command with its places filled; the program is the environment's when it has one of that name.
-
-    >>> argv(("python", "run.py", "--xml={junit}", "{tests}"), ["a", "b"], "/r.xml", "/e", frozenset({"python"}))
-    ('/e/bin/python', 'run.py', '--xml=/r.xml', 'a', 'b')
-    >>> argv(("mvn", "-Dtest={tests}"), ["A", "B"], "/r.xml", "/e", frozenset())
-    ('mvn', '-Dtest=A,B')
-    """
-    given = tuple(tests)
-    fillings = {"{junit}": report, "{tests}": ",".join(given), "{environment}": environment}
-    words: list[str] = []
-    for word in command:
-        if word == "{tests}":
-            words += given
-            continue
-        for place, text in fillings.items():
-            word = word.replace(place, text)
-        words.append(word)
-    first = f"{environment}/bin/{words[0]}" if words[0] in programs else words[0]
-    return (first, *words[1:])
-
-
 def variables(suite: Suite, *, environment: str, home: str, workspace: str, seed: int = 0) -> dict[str, str]:
     """The tests' whole environment: nothing of the caller's own gets in. Paths are as the tests see them.
 
@@ -252,15 +202,16 @@ def run_tests(
     seen = {path: inside(path, mounts) for path in (suite.environment, home, workspace)}
     guard = _guard(scratch / "guard", guarded, seen[workspace], sandbox) if guarded else None
     programs = frozenset(program.name for program in (suite.environment / "bin").iterdir())
-    wanted = selected(suite, tests, workspace)
+    wanted = suite.call.selected(tests, workspace)
     if not wanted:
         return TestRun(Exit(5, "itself", 0.0, 0.0), f"no package holds {', '.join(tests[:3])}\n", None)
-    words = argv(suite.command, (*wanted, *extra), f"{seen[home]}/{REPORT}", seen[suite.environment], programs)
-    if not _found(words[0], workspace):
+    report, environment = f"{seen[home]}/{REPORT}", seen[suite.environment]
+    words = suite.call.argv((*wanted, *extra), report, environment, programs, workspace)
+    if not _found(words[0], workspace / suite.directory):
         return TestRun(Exit(127, "itself", 0.0, 0.0), f"{words[0]}: no such program", None)
     ended = sandbox.run(
         Job(
-            argv=words,
+            argv=suite.call.there(words),
             env=variables(
                 replace(suite, pythonpath=(*([guard.target] if guard else ()), *suite.pythonpath)),
                 environment=seen[suite.environment],
@@ -283,7 +234,7 @@ def run_tests(
     unreadable: str | None = None
     cases: tuple[junit.JunitCase, ...] | None = None
     try:
-        files = RunFiles(home / REPORT, record, workspace, seen[workspace], output)
+        files = RunFiles(home / REPORT, record, workspace, seen[workspace], output, suite.directory)
         found = read_results(suite.results, files)
         cases, output = found.cases, output if found.output is None else found.output
     except ResultError as error:
@@ -301,10 +252,10 @@ def _guard(folder: Path, guarded: Sequence[str], workspace: str, sandbox: Sandbo
     return placed(sandbox, folder, _GUARD_INSIDE)
 
 
-def _found(program: str, workspace: Path) -> bool:
+def _found(program: str, folder: Path) -> bool:
     """Whether the program exists where the tests will look for it: then a failure to start is the sandbox's."""
     if "/" in program:
-        return (workspace / program).exists()
+        return (folder / program).exists()
     return shutil.which(program, path=SYSTEM_PATH) is not None
 
 

@@ -26,7 +26,7 @@ HOME = "/home/agent"
 _COMMAND_S = 1800.0
 _DISK_BYTES = 32 * 2**30
 _SHOWN = 2000  # characters of a command's output in a message
-_NODE_REPORTER = Path(__file__).parent / "results" / "node_reporter.mjs"
+_OWN_FILES = {"node": "node_reporter.mjs", "java": "gradle_tests.gradle"}  # by kind, beside the results' readers
 
 
 def caches_of(ref: ToolEnvironmentRef) -> Sha256 | None:
@@ -41,7 +41,15 @@ def seed_of(folder: Path, ref: ToolEnvironmentRef) -> Path | None:
     wanted = caches_of(ref)
     files = sorted(folder.parent.glob(f"*/{FURNISHINGS}"), key=lambda file: -file.stat().st_mtime)
     found = (file.parent for file in files if file.parent != folder)
-    return next((each for each in found if wanted and furnishings(each).caches == wanted), None)
+    return next((each for each in found if wanted and _caches_in(each) == wanted), None)
+
+
+def _caches_in(environment: Path) -> Sha256 | None:
+    """None where another release wrote what this one cannot read."""
+    try:
+        return furnishings(environment).caches
+    except ValueError:
+        return None
 
 
 def _copied(seed: Path, folder: Path) -> None:
@@ -109,8 +117,9 @@ class _Build:
         (self.place / "home" / "tmp").mkdir(parents=True)
         self.checkout.mkdir()
         write_changes(tree, self.checkout)
-        if self.ref.kind == "node":
-            shutil.copyfile(_NODE_REPORTER, self.folder / _NODE_REPORTER.name)
+        if self.ref.kind in _OWN_FILES:
+            name = _OWN_FILES[self.ref.kind]
+            shutil.copyfile(Path(__file__).parent / "results" / name, self.folder / name)
         for argv in self.ref.fetch:
             self.fetch(argv)
         for checkout in (checkouts if self.ref.warm else ()) or (self.checkout,):
@@ -164,7 +173,7 @@ class _Build:
             Job(
                 argv=tuple(filled(word, places) for word in self._found(argv)),
                 env=variables,
-                cwd=workspace,
+                cwd=f"{workspace}/{self.ref.directory}",
                 mounts=mounts,
                 stdout=output,
                 stderr=output,

@@ -24,6 +24,7 @@ KEPT = "kept"
 _ASKS = {"go": "version", "java": "-version", "javac": "-version"}  # the others: --version
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _OWN_LOCKS = {".cargo-lock", ".package-cache"}  # a program locks them: each attempt makes its own
+_WRITTEN = (".bin", ".lock", ".lck")  # indexes and locks that a program opens for writing: each attempt has copies
 
 
 class Furnishings(Frozen):
@@ -90,7 +91,7 @@ def _lay(source: Path, target: Path) -> None:
 
 
 def _linked(source: Path, target: Path) -> None:
-    """Folders that can be written, whose files are links."""
+    """Folders that can be written, whose files are links, apart from those that programs write."""
     todo = [(os.fspath(source), os.fspath(target))]
     while todo:
         folder, place = todo.pop()
@@ -100,6 +101,8 @@ def _linked(source: Path, target: Path) -> None:
                 path = f"{place}/{child.name}"
                 if child.is_dir(follow_symlinks=False):
                     todo.append((child.path, path))
+                elif child.name.endswith(_WRITTEN) and child.is_file(follow_symlinks=False):
+                    shutil.copyfile(child.path, path)
                 elif child.name not in _OWN_LOCKS:
                     os.symlink(child.path, path)  # noqa: PTH211
 

@@ -76,6 +76,7 @@ def prepare_task(
         fix=objects.put(between(template, variants.fix).encode()),
         test_command=environment.test_command,
         results=environment.results,
+        directory=environment.directory,
         pythonpath=environment.pythonpath,
         env=dict(environment.env),
         fail_to_pass=validation.fail_to_pass,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from trialfleet_ledger import campaign, records
+from trialfleet_ledger import campaign, looks, records
 from trialfleet_runner import task
 from trialfleet_tasks.validate.record import Validation
 
@@ -31,6 +31,7 @@ FILES: dict[str, type[BaseModel]] = {
     "quarantine": campaign.Quarantine,
     "validation": Validation,
     "look": campaign.Look,
+    "decision": looks.Decision,
 }
 
 

@@ -13,12 +13,13 @@ from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import environment_ref, tool_environment_ref
 from trialfleet_runner.interpreters import find_interpreter
 from trialfleet_runner.task import GitSource, ToolEnvironment
+from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.tool_environment import find_tool
 from trialfleet_runner.trees import Tree, pack
-from trialfleet_tasks.presets import inputs, preset
-from trialfleet_tasks.sources.materialise import materialise
+from trialfleet_tasks.presets.preset import inputs, preset
+from trialfleet_tasks.sources.materialise import Trees, materialise
 from trialfleet_tasks.taskfile import LoadedTask
-from trialfleet_tasks.variants import variants
+from trialfleet_tasks.variants import Variants, variants
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,11 @@ class PlannedEnvironment:
     env: Mapping[str, str]
     pythonpath: tuple[str, ...] = ()
     import_name: str | None = None
+    directory: str = ROOT
 
 
 def planned_environment(task: LoadedTask, tree: Tree, *, for_other_uid: bool = False) -> PlannedEnvironment:
-    """On this machine. `tree`: what is scored. Raises `OperatorError` when this machine lacks an interpreter or a
+    """On this machine. `tree`: `unfixed`. Raises `OperatorError` when this machine lacks an interpreter or a
     tool, or the repository what the kind needs."""
     environment = task.environment
     if isinstance(environment, ToolEnvironment):
@@ -58,7 +60,13 @@ def environment_of(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path
     if not isinstance(task.environment, ToolEnvironment):
         return planned_environment(task, {})
     trees = materialise(task, cache=cache, mirrors=mirrors)
-    return planned_environment(task, variants(task, trees).pristine)
+    return planned_environment(task, unfixed(trees, variants(task, trees)))
+
+
+def unfixed(trees: Trees, found: Variants) -> Tree:
+    """The tree that an environment is built of: before the fix and without its tests, which may not compile; then
+    nothing could be fetched by a run of tests."""
+    return {path: entry for path, entry in trees.pre_fix.items() if path in found.pristine}
 
 
 def _tools(environment: ToolEnvironment, tree: Tree, task: LoadedTask) -> PlannedEnvironment:
@@ -71,6 +79,7 @@ def _tools(environment: ToolEnvironment, tree: Tree, task: LoadedTask) -> Planne
         inputs=sha256(inputs(found.inputs, tree)),
         tree=sha256(source),
         repository=sha256(task.source.url.encode()) if isinstance(task.source, GitSource) else None,
+        directory=found.directory,
         fetch=found.fetch,
         warm=found.warm,
         keep=found.keep,
@@ -84,6 +93,7 @@ def _tools(environment: ToolEnvironment, tree: Tree, task: LoadedTask) -> Planne
         test_command=found.test_command,
         results=found.results,
         env=environment.env,
+        directory=environment.directory or ROOT,
     )
 
 

@@ -117,6 +117,25 @@ def test_killed_at_a_step_and_resumed(controller: Controller, place: str) -> Non
     controller.nobody_left()
 
 
+@pytest.mark.parametrize(
+    "place", ["decision.before:1", "decision.after:1", "decision.before:2", "decision.after:2"]
+)
+def test_killed_at_a_look(controller: Controller, place: str) -> None:
+    """The next controller decides the same, from the same trials, and once."""
+    code, output = controller.run("sleep=0.05", "--looks", crash=place)
+    assert code == -signal.SIGKILL, f"{place} was not reached: {output}"
+    controller.nobody_left()
+    plan = Ledger(DirectoryStore(controller.root), CAMPAIGN).plan()
+    before = records(controller.root, CAMPAIGN)
+    backend = ProcessBackend(slots=2, runner=fake_argv(f"sleep=0.05,log={controller.log}"))
+    assert drive(controller.root, plan, backend) in (Ending.COMPLETE, Ending.DECIDED)
+    after = records(controller.root, CAMPAIGN)
+    decisions = sorted(key for key in after if "/decisions/" in key)
+    assert decisions[-1].endswith("2.json") or '"verdict":"continue"' not in str(after[decisions[-1]])
+    assert all(after[key] == value for key, value in before.items() if "/decisions/" in key)
+    audit(controller.root, plan, log=controller.log, before=before)
+
+
 def test_killed_before_a_halt_was_written(controller: Controller) -> None:
     """The next controller writes it; once lifted, the same loss halts no more."""
     broken = "loss=setup:1,halt=task"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +34,21 @@ pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.slow, pytest.mark.timeout(
 
 
 def attempted(
-    folder: Path, file: Path, agent: dict[str, Any], verdict: Verdict, conditions: Any = ("none",)
+    folder: Path,
+    file: Path,
+    agent: dict[str, Any],
+    verdict: Verdict,
+    conditions: Any = ("none",),
+    only: Sequence[str] = (),
 ) -> Outcome:
-    """A campaign of one trial, run as a user runs it, ends with this verdict."""
+    """A campaign of one trial, run as a user runs it, ends with this verdict. `only`: the task's id, where the
+    file has several."""
     name = f"c-{agent['kind']}"
-    spec = {
+    spec: dict[str, Any] = {
         "campaign": name,
         "seed": 1,
         "tasks": [str(file)],
+        "only": list(only),
         "conditions": conditions if isinstance(conditions, dict) else list(conditions),
         "reps": 1,
         "agent": agent,

@@ -177,3 +177,27 @@ def test_bad_input_names_the_way_out(tmp_path: Path) -> None:
     assert "not one of" in said(made.folder, "--language", "Cobol")
     (tmp_path / "issues.json").write_text("{}3")
     assert "gh issue list" in said(made.folder, "--prompt", "issue", "--issues", tmp_path / "issues.json")
+
+
+def test_wider_keeps_tests_of_the_changed_packages(tmp_path: Path, run: Callable[..., Result]) -> None:
+    """A module that cannot be imported, a test that is not stable and one of another package are left out."""
+    made = Made(tmp_path / "shop")
+    made.write("pyproject.toml", PROJECT.format(""))
+    made.commit(
+        "Start",
+        shop____init__="",
+        shop__cart__total=BUG,
+        shop__tax__rate="rate = 1\n",
+        tests__cart__test_other="def test_other():\n    pass\n\ndef test_odd():\n    assert hash('b') % 2 == 0\n",
+        tests__cart__test_broken="import no_such_module\n\ndef test_b():\n    pass\n",
+        tests__tax__test_rate="from shop.tax.rate import rate\n\ndef test_rate():\n    assert rate\n",
+    )
+    made.commit("Fix", shop__cart__total=RIGHT, tests__cart__test_total=TEST.format("cart.total"))
+    for options, wide in (((), ()), (("--wider",), ("tests/cart/test_other.py::test_other",))):
+        ended = run(made.folder, *options, "--json")
+        assert [f["outcome"] for f in json.loads(ended.stdout)["findings"]] == ["kept"], ended.output
+        file = made.folder / "trialfleet/tasks/mined.yaml"
+        (task,) = load_task_file(file).tasks
+        assert task.spec.pass_to_pass == ("tests/cart/test_total.py::test_empty", *wide)
+    again = CliRunner().invoke(validate, [str(file), "--fresh"], catch_exceptions=False)
+    assert again.exit_code == 0, again.output

@@ -14,7 +14,8 @@ class AgentRow:
     """`read`, `edit` and `shell` make the calls with which this agent's model would read a file (a path of the
     workspace), replace a text in it, and run a command. `provider`: the environment that the runner gets, with the
     scripted server's address as {url} and the key as {key}. `own_prompt`: its model gets the prompt inside a text
-    of the agent's own, instead of as a message to the byte."""
+    of the agent's own, instead of as a message to the byte. `killer`: a command that kills its program.
+    `impatient`: options with which it soon gives up on a provider that fails."""
 
     kind: str
     program: str
@@ -27,8 +28,13 @@ class AgentRow:
     own_prompt: bool = False
     says_tokens: bool = True
     edit_kind: str = "edit"
+    killer: str = "kill -9 $PPID; sleep 30"
+    hangs_s: float = 15  # time in which it surely reads, edits and runs a command
+    impatient: dict[str, Any] | None = field(default_factory=lambda: {"max_retries": 1})  # None: it never gives up
 
 
+ANTHROPIC = {"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "{key}"}
+GOOGLE = {"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": "{key}"}
 OPENAI = {"OPENAI_BASE_URL": "{url}", "OPENAI_API_KEY": "{key}"}
 
 
@@ -46,5 +52,43 @@ ROWS = {
         edit=_patch,
         shell=lambda command: Call("exec_command", {"cmd": command, "yield_time_ms": 20_000}),
         provider=OPENAI,
+    ),
+    "copilot": AgentRow(
+        kind="copilot",
+        program="copilot",
+        model="gpt-5.5",
+        read=lambda path: Call("view", {"path": f"/workspace/{path}"}),
+        edit=_patch,
+        shell=lambda command: Call("bash", {"command": command, "description": "d"}),
+        provider=OPENAI,
+        own_prompt=True,
+        killer="exec python -c 'import os; os.kill(os.getppid(), 9)'",  # it refuses to run `kill $PPID`
+        impatient={},
+    ),
+    "opencode": AgentRow(
+        kind="opencode",
+        program="opencode",
+        model="claude-sonnet-4-6",
+        read=lambda path: Call("read", {"filePath": f"/workspace/{path}"}),
+        edit=lambda path, old, new: Call(
+            "edit", {"filePath": f"/workspace/{path}", "oldString": old, "newString": new}
+        ),
+        shell=lambda command: Call("bash", {"command": command, "description": "d"}),
+        provider=ANTHROPIC,
+        hangs_s=40,
+        impatient=None,
+    ),
+    "gemini": AgentRow(
+        kind="gemini",
+        program="gemini",
+        model="gemini-2.5-pro",
+        read=lambda path: Call("read_file", {"file_path": f"/workspace/{path}"}),
+        edit=lambda path, old, new: Call(
+            "replace",
+            {"file_path": f"/workspace/{path}", "instruction": "i", "old_string": old, "new_string": new},
+        ),
+        shell=lambda command: Call("run_shell_command", {"command": command}),
+        provider=GOOGLE,
+        hangs_s=30,
     ),
 }

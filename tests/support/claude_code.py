@@ -53,6 +53,7 @@ class Rig:
     timeout_s: float = TIMEOUT_S
     max_retries: int = 2
     idle_timeout_s: float = 60
+    upstream: Upstream | None = None  # another than the Messages API of `provider`
     sandbox: Sandbox | None = None
 
     def __post_init__(self) -> None:
@@ -105,7 +106,7 @@ class Rig:
         self.provider.play(*script)
         record = self.attempt / "record"
         with Gateway(
-            Upstream(self.provider.url, KEY, idle_timeout_s=self.idle_timeout_s),
+            self.upstream or Upstream(self.provider.url, KEY, idle_timeout_s=self.idle_timeout_s),
             record=record,
             listen=self.attempt / "gateway.sock" if self.isolated else None,
             budget=self.budget,

@@ -18,8 +18,9 @@ from trialfleet_controller.dispatch.dispatcher import Dispatcher
 from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.dispatch.stop_conditions import Interrupt, PollIntervals
 from trialfleet_controller.trial_order import trials
-from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.campaign import Plan, Primary
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.looks import StopRule
 from trialfleet_ledger.records import Limits
 from trialfleet_ledger.store.directory import DirectoryStore
 
@@ -66,11 +67,17 @@ def main() -> None:
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--grace", type=float, default=2.0)
+    parser.add_argument("--looks", action="store_true")
     parser.add_argument("--no-beat", action="store_true")
     parser.add_argument("--ray", action="store_true")
     options = parser.parse_args()
     interrupt = Interrupt()
-    plan = make_plan(tasks=options.tasks, reps=options.reps, limits=Limits(stop_grace_s=options.grace))
+    plan = make_plan(
+        tasks=options.tasks,
+        reps=options.reps,
+        limits=Limits(stop_grace_s=options.grace),
+        primary=Primary(treatment="flat_llm", control="none", stop=StopRule(looks=2)) if options.looks else None,
+    )
     argv = fake_argv(options.behaviour)
     if options.ray:
         from trialfleet_controller.hosting.ray_backend import RayBackend

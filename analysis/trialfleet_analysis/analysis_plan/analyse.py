@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from trialfleet_analysis.analysis_plan.columns import CellCounts, Columns, Scheme, counted
 from trialfleet_analysis.analysis_plan.contrast import Contrast, all_contrasts, sides
 from trialfleet_analysis.analysis_plan.correction import Corrected, Family
+from trialfleet_analysis.analysis_plan.looks import LooksFinding, allowing_for_looks, looks_finding
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding, equivalences
 from trialfleet_analysis.analysis_plan.measures import (
     CostPerPass,
@@ -65,6 +66,10 @@ METHODS: tuple[tuple[str, str], ...] = (
     (
         "its companion by block",
         "exact conditional test over complete task × block pairs, mid-p: McNemar's where tasks have as many",
+    ),
+    (
+        "a contrast at declared looks",
+        "exact group-sequential test by task × stage; stage-wise estimate and limits",
     ),
     ("a contrast, tasks like these", "paired t-test on the tasks' differences"),
     ("other contrasts, interactions", "Holm's correction in the named family"),
@@ -146,6 +151,7 @@ class Analysis:
     outlook: PowerSummary
     repeats: tuple[Repeats, ...]
     methods: tuple[Method, ...]
+    looks: LooksFinding | None = None
 
 
 def analyse(
@@ -164,7 +170,12 @@ def analyse(
     these. Order of trials does not matter.
     """
     counts, losses = counted(columns, scheme), everything or (scheme, columns)
-    contrasts = all_contrasts(scheme, columns, counts, sides(scheme, requested))
+    looks = looks_finding(scheme, columns)
+
+    def adapted(one: Contrast) -> Contrast:
+        return one if looks is None else allowing_for_looks(one, looks, scheme, columns)
+
+    contrasts = all_contrasts(scheme, columns, counts, sides(scheme, requested), adapted=adapted)
     primary = next((one for one in contrasts.found if one.role == "primary"), None)
     factors = by_factor(primary, scheme, counts) if primary else Corrected((), ())
     screens = _screens(contrasts.found, scheme, counts)
@@ -191,6 +202,7 @@ def analyse(
         outlook=power_summary(primary or next(iter(contrasts.found), None), scheme, counts),
         repeats=repeats(scheme, counts),
         methods=methods(scheme),
+        looks=looks,
     )
 
 

@@ -13,6 +13,7 @@ from trialfleet_analysis.statistics.estimates import Floats, Integers
 from trialfleet_analysis.tables.columns import Bools
 from trialfleet_ledger.campaign import Primary
 from trialfleet_ledger.conditions import Condition
+from trialfleet_ledger.looks import Decision
 from trialfleet_ledger.records import AgentSpec
 
 FourCounts: TypeAlias = tuple[Integers, Integers, Integers, Integers]
@@ -32,7 +33,8 @@ class Pair(Protocol):
 class Scheme:
     """What was fixed before anything ran. `factors`: of each factor of the tasks, one level per task of `tasks`
     (None: not known). `limit_s`: the agent's time budget. `monitored`: the campaign is not over. `cap_usd`: the
-    most that one run of the agent may cost; None: no limit."""
+    most that one run of the agent may cost; None: no limit. `planned_reps`: before any amendment; `decisions`: of
+    declared looks."""
 
     seed: int
     tasks: tuple[str, ...]
@@ -45,6 +47,8 @@ class Scheme:
     reps: int
     monitored: bool
     cap_usd: float | None = None
+    planned_reps: int = 0
+    decisions: tuple[Decision, ...] = ()
 
     @property
     def alpha(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
@@ -330,16 +330,21 @@ def _attainable(scheme: Scheme) -> tuple[str, ...]:
 
 
 def all_contrasts(
-    scheme: Scheme, columns: Columns, counts: CellCounts, wanted: Sequence[Sides]
+    scheme: Scheme,
+    columns: Columns,
+    counts: CellCounts,
+    wanted: Sequence[Sides],
+    *,
+    adapted: Callable[[Contrast], Contrast] = lambda one: one,
 ) -> Corrected[Contrast]:
-    """Every contrast, with Holm's correction in its family.
+    """Every contrast, `adapted` before Holm's correction in its family.
 
     The declared primary in its declared estimand stands alone, uncorrected. All other tests of a rate belong to
     one family per estimand, the primary contrast's own test in the other estimand among them, and those with a
     ceiling to another: they cost the questions nothing. No test is shown outside of a family. Tests without a
     p-value take no part.
     """
-    found = [contrasted(one, scheme, columns, counts) for one in wanted]
+    found = [adapted(contrasted(one, scheme, columns, counts)) for one in wanted]
     others = "contrasts other than the primary" if scheme.declared else "all pairwise contrasts"
     families: list[Family] = []
     for estimand, slot in SLOTS.items():

@@ -65,6 +65,8 @@ def scheme_of(
         reps=frame.reps,
         monitored=monitored,
         cap_usd=plan.limits.cost_usd,
+        planned_reps=plan.reps,
+        decisions=frame.decisions,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from trialfleet_analysis.power_cli.looks import LooksPlan, looks_plan
 from trialfleet_analysis.power_cli.plans import (
     Assumption,
     Assumptions,
@@ -20,6 +21,7 @@ from trialfleet_analysis.power_cli.plans import (
 )
 from trialfleet_analysis.power_cli.sources import Pilot, Subject, from_pilot, read_pilot, read_subject
 from trialfleet_analysis.statistics.power import TestName
+from trialfleet_ledger.campaign import Primary
 from trialfleet_ledger.errors import OperatorError
 
 Answer = RepsForEffect | EffectForReps | CampaignPlan | EqualCost
@@ -27,6 +29,7 @@ Answer = RepsForEffect | EffectForReps | CampaignPlan | EqualCost
 ALPHA, POWER = 0.05, 0.8
 CONTROL, ICC, SIGMA_INT = 0.5, 0.4, 0.1  # what a plan assumes that nobody has measured yet
 SIMULATIONS, SEED = 2_000, 1
+LOOKS_SIMULATIONS = 1_000  # simulated again at about four numbers of reps
 USUAL_REPS = (5, 10, 25, 50)
 LARGEST = 1_000  # reps in one cell: beyond, enumeration takes minutes
 
@@ -130,7 +133,31 @@ def _campaign(asked: PowerOptions) -> Answered:
     plan = planned(asked.to)
     if asked.to is None and declared is not None and declared.effect is not None:
         plan = replace(plan, at_declared=planned(assumptions.control.value + declared.effect))
+    if subject is not None and subject.primary is not None and subject.primary.stop is not None:
+        plan = replace(plan, looks=_looks(subject.primary, subject, tasks, plan, effort))
     return Answered(plan, pilot)
+
+
+def _looks(primary: Primary, subject: Subject, tasks: int, plan: CampaignPlan, effort: Effort) -> LooksPlan | None:
+    """At the named effect, the declared one, or the one that the design detects; None where there is none, and for
+    other reps than the campaign's, to which its looks belong."""
+    if plan.rows[0].reps != subject.reps or len(plan.rows) > 1:
+        return None
+    detected = plan.rows[0].effect.get("these_tasks")
+    named = None if plan.treatment is None else plan.treatment - plan.assumptions.control.value
+    effect = named or primary.effect or (detected and detected.effect)
+    if not effect:
+        return None
+    return looks_plan(
+        primary,
+        tasks=tasks,
+        reps=subject.reps,
+        control=plan.assumptions.control.value,
+        icc=plan.assumptions.icc.value,
+        effect=effect,
+        simulations=min(effort.simulations, LOOKS_SIMULATIONS),
+        seed=effort.seed,
+    )
 
 
 def _reps(asked: PowerOptions, subject: Subject | None) -> tuple[int, ...]:

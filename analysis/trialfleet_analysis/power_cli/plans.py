@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from trialfleet_analysis.power_cli.looks import LooksPlan
 from trialfleet_analysis.statistics.estimates import Estimand
 from trialfleet_analysis.statistics.power import (
     CampaignEffect,
@@ -186,7 +187,8 @@ class CampaignRow:
 @dataclass(frozen=True)
 class CampaignPlan:
     """`treatment`: its mean rate, when an effect was named; then `sd_effect` is how far true effects differ.
-    `at_declared`: where none was named, the same designs at the effect that the campaign declares."""
+    `at_declared`: where none was named, the same designs at the effect that the campaign declares. `looks`: what
+    declared looks are expected to save."""
 
     declared: DeclaredDesign | None
     assumptions: Assumptions
@@ -195,6 +197,7 @@ class CampaignPlan:
     sd_effect: float | None
     rows: tuple[CampaignRow, ...]
     at_declared: CampaignPlan | None = None
+    looks: LooksPlan | None = None
 
 
 @dataclass(frozen=True)

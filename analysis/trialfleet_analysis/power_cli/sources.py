@@ -31,6 +31,7 @@ class Subject:
     tasks: int
     reps: int
     alpha: float | None
+    primary: Primary | None = None
 
 
 def read_subject(campaign: str, store: str | None) -> Subject:
@@ -68,7 +69,7 @@ def _subject(name: str, primary: Primary | None, tasks: int, apart: int, reps: i
     if primary is None:
         return Subject(DeclaredDesign(name, None, None, None, apart=apart), tasks, reps, None)
     declared = DeclaredDesign(name, primary.treatment, primary.control, primary.estimand, primary.effect, apart)
-    return Subject(declared, tasks, reps, primary.alpha)
+    return Subject(declared, tasks, reps, primary.alpha, primary)
 
 
 def _comparing(conditions: int, where: str) -> None:

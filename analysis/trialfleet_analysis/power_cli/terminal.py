@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trialfleet_analysis.power_cli.asking import Answer
+from trialfleet_analysis.power_cli.looks import LooksPlan
 from trialfleet_analysis.power_cli.plans import (
     ESTIMANDS,
     Assumption,
@@ -116,10 +117,36 @@ def _campaign(found: CampaignPlan) -> Iterator[RenderableType]:
     if found.at_declared is not None:
         yield Text("")
         yield from _designs(found.at_declared)
+    if found.looks is not None:
+        yield Text("")
+        yield from _looks(found.looks)
     yield Text("")
     yield from _assumptions(found.assumptions)
     yield from _spread(found.at_declared or found)
     yield Text(_simulated(found))
+
+
+def _looks(found: LooksPlan) -> Iterator[RenderableType]:
+    at = ", ".join(map(str, found.looks))
+    yield _head(f"with the declared looks, after blocks {at} ({found.spending}), on these tasks")
+    table = _table(
+        "true effect", "power", "without looks", "trials on average", "of the plan", "gives up", numbers=6
+    )
+    for one in found.scenarios:
+        table.add_row(
+            _points(one.effect),
+            Text(percent(one.power), style="bold"),
+            percent(one.fixed_power),
+            f"{one.trials:,.0f}",
+            percent(one.share),
+            percent(one.futile),
+        )
+    yield table
+    if found.inflation is None:
+        yield Text("more than 1.5 times the reps would be needed for the power of one test at the end")
+    elif found.inflation > 1:
+        more = f"{found.inflation:.2f} times the reps would give looks the power of one test at the end"
+        yield Text(more)
 
 
 def _designs(found: CampaignPlan) -> Iterator[RenderableType]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
+from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding
 from trialfleet_analysis.analysis_plan.measures import CostPerPass, MeasureContrast
 from trialfleet_analysis.analysis_plan.power_summary import DeclaredPower, Detectable
@@ -60,6 +61,7 @@ class DeclaredResult:
     power: DeclaredPower | None
     equivalence: EquivalenceFinding | None
     robustness: RobustnessFinding | None
+    looks: LooksFinding | None
 
 
 def declared_result(report: Report, *, other: bool = False) -> DeclaredResult | None:
@@ -73,12 +75,13 @@ def declared_result(report: Report, *, other: bool = False) -> DeclaredResult | 
         contrast=contrast,
         declared=declared,
         estimand=estimand,
-        monitored=analysis.monitored,
+        monitored=analysis.monitored and not (on_these and analysis.looks),
         part=contrast.these_tasks if on_these else contrast.tasks_like_these,
         detectable=_of(analysis.outlook.detectable, estimand),
         power=_of(analysis.outlook.declared, estimand),
         equivalence=_of(analysis.equivalence, estimand),
         robustness=_of(analysis.robustness, estimand),
+        looks=analysis.looks if on_these else None,
     )
 
 
@@ -178,7 +181,26 @@ def answer(report: Report) -> tuple[str, ...]:
     elif size is not None:
         second = f"{size}{_needed(result, outcome)}. {second or ''}".rstrip()
     fragile = "" if outcome == "undefined" else _fragile(result)
-    return tuple(text for text in (f"{first}.{fragile}", second) if text)
+    return tuple(text for text in (f"{first}.{fragile}", second, _saved(result)) if text)
+
+
+def _saved(result: DeclaredResult) -> str | None:
+    """Why the campaign is over, and what it took; None where no look has ended it early."""
+    found = result.looks
+    if found is None or found.ended not in ("benefit", "harm", "futility") or not found.taken:
+        return None
+    last = found.taken[-1]
+    if last.blocks == found.planned[-1]:
+        return None
+    money, planned = found.cost_usd, found.planned_cost_usd
+    cost = f" and {quantity(money, 'usd')}" if money else ""
+    fixed = f" and {quantity(planned, 'usd')}" if money and planned else ""
+    taken, fixed_plan = plural(found.trials, "trial"), plural(found.planned_trials, "trial")
+    return (
+        f"Stopped for {found.ended} at look {last.number} of {len(found.planned)}, after {last.blocks} of "
+        f"{found.planned[-1]} blocks: this answer took {taken}{cost}; the fixed plan would have taken "
+        f"{fixed_plan}{fixed}."
+    )
 
 
 def estimand(report: Report) -> str:
@@ -290,6 +312,7 @@ def summary(report: Report) -> tuple[SummaryRow, ...]:
         "Difference": _difference,
         f"{level(1 - one.declared.alpha)} interval": _interval,
         "Test": _test,
+        "Looks": _looks,
         "Information": _information,
         "Detectable": _detectable,
         "Declared effect": _power,
@@ -318,7 +341,9 @@ def _interval(result: DeclaredResult) -> SummaryEntry:
     if shown is None:
         return SummaryEntry(NOTHING, difference.reason)
     if result.estimand == "these_tasks":
-        return SummaryEntry(f"{shown} points", "Miettinen–Nurminen score, stratified")
+        stagewise = difference.method == "stage-wise"
+        method = "stage-wise, allows for looks" if stagewise else "Miettinen–Nurminen score, stratified"
+        return SummaryEntry(f"{shown} points", method)
     degrees = f"t with {plural(result.contrast.tasks - 1, 'degree')} of freedom"
     cut = cut_at(difference)
     return SummaryEntry(f"{shown} points", f"{degrees}; {cut}" if cut else degrees)
@@ -329,9 +354,23 @@ def _test(result: DeclaredResult) -> SummaryEntry:
     if test.p_value is None:
         return SummaryEntry(NOTHING, test.reason)
     method = "exact, conditional, mid-p" if result.estimand == "these_tasks" else "paired t on task differences"
+    if result.looks is not None:
+        method = test.method
     alpha = f"alpha {result.declared.alpha:g}" if adjusted is None else f"{bare_p(adjusted.p_value)} after Holm"
     monitored = "; not valid under monitoring" if result.monitored else ""
     return SummaryEntry(p_value(test.p_value), f"{method}; {alpha}{monitored}")
+
+
+def _looks(result: DeclaredResult) -> SummaryEntry | None:
+    if result.declared.stop is None:
+        return None
+    found = result.looks
+    if found is None:
+        return SummaryEntry(NOTHING, "declared for these tasks")
+    state = f"decided: {found.ended}" if found.ended else "the campaign goes on"
+    unbiased = found.difference.estimate if found.difference is not None else None
+    median = "" if unbiased is None else f"; median-unbiased difference {points(unbiased)}"
+    return SummaryEntry(f"{len(found.taken)} of {len(found.planned)} taken", f"{state}{median}")
 
 
 def _information(result: DeclaredResult) -> SummaryEntry:

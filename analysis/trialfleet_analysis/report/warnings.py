@@ -70,13 +70,17 @@ def broken_agent(counts: Sequence[DeadAgentCount]) -> str | None:
 
 def _interim(report: Report) -> Iterator[str]:
     progress = report.progress
-    if progress.interim:
+    looks = report.analysis.looks
+    if progress.interim and looks is not None and looks.ended and not looks.extended:
+        yield "A declared look ended the campaign: only the p-values of contrasts on these tasks allow for that."
+    elif progress.interim:
         over = f"{progress.terminal:,} of {plural(progress.planned, 'trial')} are terminal"
         counted = f"Interim. {_unfinished(progress)}: {over}."
         yield f"{counted} {_waiting(report) if report.analysis.monitored else _only_halted(report)}"
         yield from _below(report)
     if progress.extended_after_look:
-        yield ("Reps were added after a look at results: p-values and intervals do not account for that.")
+        only = "; the declared contrast's p and limits are those of the look that decided" if looks else ""
+        yield f"Reps were added after a look at results: p-values and intervals do not account for that{only}."
 
 
 def _unfinished(progress: CampaignProgress) -> str:
@@ -110,9 +114,13 @@ def _waiting(report: Report) -> str:
     return (
         f"All numbers are made of the first {plural(progress.complete_blocks, 'complete block')} of "
         f"{progress.blocks} only; {progress.beyond:,} later trials wait, since early finishers would bias them. "
-        "This look is recorded, and no p-value is valid under monitoring: looking again and again finds something "
-        "by chance."
+        f"This look is recorded, and no p-value{_but(report)} is valid under monitoring: looking again and again "
+        "finds something by chance."
     )
+
+
+def _but(report: Report) -> str:
+    return " but those that allow for the declared looks" if report.analysis.looks else ""
 
 
 def _only_halted(report: Report) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Keys of a campaign that are copied. Grants are not: a grant permits its holder to write a verdict.
 _RECORDS = re.compile(
-    r"campaign\.json|cancel(-now)?\.json|(amendments|halts|looks)/[0-9]+\.json|epochs/[0-9]+\.(json|beat)"
+    r"campaign\.json|cancel(-now)?\.json|(amendments|halts|looks|decisions)/[0-9]+\.json|epochs/[0-9]+\.(json|beat)"
     r"|attempts/[a-z2-7]{26}/[1-9][0-9]*/(intent|start|patch|end)\.json"
     r"|attempts/[a-z2-7]{26}/[1-9][0-9]*/(bundle\.tar|live\.log)\.zst"
     r"|outcomes/[a-z2-7]{26}\.json|quarantine/[a-z2-7]{26}/[1-9][0-9]*\.json|tables/([A-Za-z0-9._-]+\.parquet|seal\.json)"

@@ -49,6 +49,11 @@ if TYPE_CHECKING:
     help="Kubernetes: the cluster that the campaign started on no longer exists. Record its running attempts as "
     "lost and continue on this cluster.",
 )
+@click.option(
+    "--no-stop",
+    is_flag=True,
+    help="Go on when a declared look finds a gain too unlikely. What it found is recorded.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print progress as JSON lines.")
 def resume(
     campaign: str,
@@ -62,6 +67,7 @@ def resume(
     no_report: bool,
     in_cluster: bool,
     cluster_gone: bool,
+    no_stop: bool,
     as_json: bool,
     keep_failed: int,
     **asked: Unpack[HostOptions],
@@ -79,7 +85,7 @@ def resume(
     plan = found.ledger.plan()
     found = signing_for_pods(found, plan)
     ledger = found.ledger
-    options = DriveOptions.of(plan, keep_failed=keep_failed, cluster_gone=cluster_gone)
+    options = DriveOptions.of(plan, keep_failed=keep_failed, cluster_gone=cluster_gone, obey_futility=not no_stop)
     if in_cluster:
         options = replace(options, context=None)
     if parallel is not None:

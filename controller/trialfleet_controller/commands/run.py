@@ -22,6 +22,11 @@ from trialfleet_ledger.errors import OperatorError
 @mirror_option
 @report_options
 @host_options
+@click.option(
+    "--no-stop",
+    is_flag=True,
+    help="Go on when a declared look finds a gain too unlikely. What it found is recorded.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print progress as JSON lines.")
 def run(
     campaign_file: Path,
@@ -29,6 +34,7 @@ def run(
     mirror: tuple[str, ...],
     out: str | None,
     no_report: bool,
+    no_stop: bool,
     as_json: bool,
     keep_failed: int,
     **asked: Unpack[HostOptions],
@@ -59,7 +65,7 @@ def run(
         plan, new = freeze(ledger, made)
         if not new:
             click.echo(f"{found.name} exists: continuing it", err=True)
-        options = DriveOptions.of(made, keep_failed=keep_failed)
+        options = DriveOptions.of(made, keep_failed=keep_failed, obey_futility=not no_stop)
         ending = drive(ledger, plan, options, as_json=as_json, address=found.address, hosts=hosts)
     conclude(ending.value, named(str(campaign_file), store), as_json=as_json, out=out, report=not no_report)
     finish(ending, found.store.url, found.name)

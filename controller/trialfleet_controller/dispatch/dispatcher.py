@@ -20,6 +20,7 @@ from trialfleet_controller.dispatch.epochs import Driver
 from trialfleet_controller.dispatch.events import CampaignEvent, EventKind, Note, ignore
 from trialfleet_controller.dispatch.io_pool import IoPool, PeriodicTask
 from trialfleet_controller.dispatch.launch_requests import Granter
+from trialfleet_controller.dispatch.looks import LookNews, Looks, told
 from trialfleet_controller.dispatch.rate_limit import RateLimit
 from trialfleet_controller.dispatch.recovery import Recovery
 from trialfleet_controller.dispatch.shards import Activity, DispatcherStatus, Ending, Lease
@@ -40,7 +41,7 @@ COMMIT_S = 5.0  # beyond the agent's grace: a runner that was told to stop must 
 class Dispatcher:
     """Drives `trials` to their outcomes. `on_change` is called with the tally whenever it may have changed.
     `lease`: what this shard may use; None: the whole campaign's limits. `ends_at`: when the wall-clock limit is
-    reached, in seconds since 1970."""
+    reached, in seconds since 1970. `looks`: None: these trials are the whole campaign."""
 
     def __init__(
         self,
@@ -57,6 +58,7 @@ class Dispatcher:
         tell: Callable[[str], None] = lambda _: None,
         note: Note = ignore,
         intervals: PollIntervals | None = None,
+        looks: Looks | None = None,
     ) -> None:
         self._plan, self._trials, self._ledger = plan, trials, ledger
         self._backend, self._driver, self._ends_at = backend, driver, ends_at
@@ -71,6 +73,9 @@ class Dispatcher:
         self._stop_conditions = StopConditions(ledger, tell, note, every_s=self._intervals.steer_s)
         self._directives = PeriodicTask(self._io_pool, self._stop_conditions.read, self._follow)
         self._heartbeat = PeriodicTask(self._io_pool, driver.beat, lambda _: None)
+        self._looks = looks or Looks(plan, lambda: trials, ledger, epoch=driver.number)
+        self._look = PeriodicTask(self._io_pool, self._looks.read, self._follow_looks)
+        self._next_look = 0.0
         metered = frozenset(name for name, own in plan.agents.items() if own.spec.model is not None)
         budget = CampaignBudget(lease.money_usd, plan.limits.cost_usd or 0.0)
         self._table = TrialTable(trials, blocks_ahead=plan.blocks_ahead, budget=budget, metered=metered)
@@ -110,6 +115,7 @@ class Dispatcher:
             self._recover()
             while not self._over():
                 self._turn()
+            self._take_last_look()
             self._publish(Activity.OVER)
             return self._ending()
         except CredentialsRefused:
@@ -127,6 +133,7 @@ class Dispatcher:
         begun = [mine[trial] for trial in survey.open if trial in mine]
         self._table.resume(done, begun)
         self._follow(self._stop_conditions.read())
+        self._follow_looks(self._looks.read())
         self._recovery.begin(done, begun)
 
     def _turn(self) -> None:
@@ -138,6 +145,7 @@ class Dispatcher:
         self._stop_if_out_of_time()
         if self._stop_conditions.due:
             self._directives.go()
+        self._look_if_due()
         self._recovery.continue_reading()
         wait_s = self._launch_what_may()
         self._collect(wait_s)
@@ -158,16 +166,36 @@ class Dispatcher:
         return bool(self._table.busy or self._io_pool.busy or self._recovery.under_way)
 
     def _ending(self) -> Ending:
-        """A campaign whose time was up, or that was cancelled, may be complete: what ran may have been all."""
+        """A campaign whose time was up, that was cancelled, or that its last look decided may be complete."""
         total, ending = self._table.tally.total(), self._stop_conditions.ending
         done = total.terminal >= total.planned
-        if ending is Ending.CANCELLED and total.measured >= total.planned:
+        if ending in (Ending.CANCELLED, Ending.DECIDED) and total.measured >= total.planned:
             return Ending.COMPLETE
         if ending is not None and not (done and ending is Ending.OUT_OF_TIME):
             return ending
         if not done:
             return Ending.HALTED
         return Ending.INCOMPLETE if total.abandoned else Ending.COMPLETE
+
+    # --- declared looks -----------------------------------------------------------------------------
+
+    def _look_if_due(self) -> None:
+        """A look waits for the slowest trial of its blocks, which may be another shard's."""
+        now = time.monotonic()
+        if now >= self._next_look and self._looks.due(self._table.queue.oldest):
+            self._next_look = now + self._intervals.steer_s
+            self._look.go()
+
+    def _take_last_look(self) -> None:
+        """Of a campaign that ran to its end; the last shard to end finds all blocks over."""
+        if self._stop_conditions.ending is None and self._looks.barrier is not None:
+            self._follow_looks(self._looks.read())
+
+    def _follow_looks(self, news: LookNews) -> None:
+        decision = self._looks.follow(news)
+        self._table.queue.barrier = self._looks.barrier
+        if decision is not None:
+            self._stop_conditions.stop(Ending.DECIDED, told(decision, of=len(self._looks.at)))
 
     # --- launching and collecting -------------------------------------------------------------------
 

@@ -16,7 +16,8 @@ class DriveOptions:
     `parallel`: attempts that may run at once. The rest is for Kubernetes. `context`: of the kubeconfig; None: its
     current context, or the pod's service account. `max_pending`, `creates_per_s`, `creates_burst`: the load on the
     cluster; `creates_per_s` None: no limit. `keep_failed`: how many failed pods are kept in each namespace.
-    `cluster_gone`: the cluster where the campaign began is gone, and what ran there is lost.
+    `cluster_gone`: the cluster where the campaign began is gone, and what ran there is lost. `obey_futility`: a
+    declared look that finds a gain too unlikely ends the campaign.
     """
 
     parallel: int
@@ -26,14 +27,17 @@ class DriveOptions:
     creates_burst: int = 1
     keep_failed: int = 0
     cluster_gone: bool = False
+    obey_futility: bool = True
 
     @staticmethod
-    def of(plan: Plan, *, keep_failed: int = 0, cluster_gone: bool = False) -> DriveOptions:
+    def of(
+        plan: Plan, *, keep_failed: int = 0, cluster_gone: bool = False, obey_futility: bool = True
+    ) -> DriveOptions:
         """The plan's own values. `plan` may be newer than the frozen one: made from a campaign file that means the
         same and names another width or context."""
         kube = plan.kubernetes
         if kube is None:
-            return DriveOptions(plan.parallel)
+            return DriveOptions(plan.parallel, obey_futility=obey_futility)
         return DriveOptions(
             plan.parallel,
             context=kube.context,
@@ -42,6 +46,7 @@ class DriveOptions:
             creates_burst=kube.creates_burst,
             keep_failed=keep_failed,
             cluster_gone=cluster_gone,
+            obey_futility=obey_futility,
         )
 
 

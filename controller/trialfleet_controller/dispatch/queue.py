@@ -23,6 +23,7 @@ class Queue:
         self._cursor = 0
         self._oldest = 0
         self.oldest_elsewhere: int | None = None
+        self.barrier: int | None = None  # the first block that may not start
         self._open = [0] * (max((trial.block for trial in trials), default=-1) + 1)
         for trial in trials:
             self._open[trial.block] += 1
@@ -86,6 +87,8 @@ class Queue:
             trial = self._trials[self._cursor]
             if trial.id not in self._closed and trial.id not in self._held:
                 if oldest is None or trial.block > oldest + self._ahead:
+                    return None
+                if self.barrier is not None and trial.block >= self.barrier:
                     return None
                 self._cursor += 1
                 self._held.add(trial.id)

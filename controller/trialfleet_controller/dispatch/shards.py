@@ -20,6 +20,7 @@ class Ending(StrEnum):
     COMPLETE = "complete"  # every planned trial is measured
     INCOMPLETE = "incomplete"  # every trial is over, and some were abandoned
     CANCELLED = "cancelled"
+    DECIDED = "decided"  # a declared look has ended it
     HALTED = "halted"  # the campaign is halted, or every open trial belongs to a halted task
     OUT_OF_MONEY = "out of money"
     OUT_OF_TIME = "out of time"  # the campaign's wall-clock limit; running attempts were finished

@@ -32,6 +32,7 @@ _WORST_FIRST = (
     Ending.OUT_OF_TIME,
     Ending.OUT_OF_MONEY,
     Ending.HALTED,
+    Ending.DECIDED,
     Ending.INCOMPLETE,
     Ending.COMPLETE,
 )

@@ -16,6 +16,7 @@ from trialfleet_controller.dispatch import epochs
 from trialfleet_controller.dispatch.dispatcher import Dispatcher
 from trialfleet_controller.dispatch.drive_options import AmendedLimits, DriveOptions
 from trialfleet_controller.dispatch.events import Note, json_log
+from trialfleet_controller.dispatch.looks import Looks, look_test
 from trialfleet_controller.dispatch.shards import Ending, Lease
 from trialfleet_controller.dispatch.stop_conditions import Interrupt
 from trialfleet_controller.hosting.place import Hosts, place
@@ -92,6 +93,8 @@ def drive(
 ) -> Ending:
     """Run what is missing. `address`: of the ledger's store; `amend` is called once this controller is the
     campaign's only one. Raises `OperatorError`; the campaign can be resumed after any failure."""
+    if plan.primary is not None and plan.primary.stop is not None:
+        look_test()
     if plan.kubernetes is None:
         check_texts(plan)
         check_drift(plan)
@@ -146,6 +149,7 @@ def _drive_here(
             backend,
             driver,
             lease=Lease.whole(options, limits.cost_usd),
+            looks=Looks(plan, lambda: every, ledger, epoch=driver.number, obey_futility=options.obey_futility),
             ends_at=limits.ends_at,
             interrupt=interrupt,
             on_change=shown.show,
@@ -174,7 +178,7 @@ def _drive_pods(
         view(as_json=as_json, terminal=sys.stdout.isatty()) as shown,
     ):
         ending = drive_shards(plan, limits, access, where, driver, interrupt, shown, note)
-        if ending in (Ending.COMPLETE, Ending.INCOMPLETE, Ending.CANCELLED):
+        if ending in (Ending.COMPLETE, Ending.DECIDED, Ending.INCOMPLETE, Ending.CANCELLED):
             _leave_cluster(plan, options, tell=shown.tell)
         return ending
 
@@ -218,7 +222,7 @@ def finish(ending: Ending, store_url: str, campaign: str, *, in_job: bool = Fals
     restarts this command unless it exits 0."""
     at = f"{store_url.rstrip('/')}/{campaign}"
     match ending:
-        case Ending.COMPLETE:
+        case Ending.COMPLETE | Ending.DECIDED:
             return
         case Ending.CANCELLED | Ending.OUT_OF_TIME | Ending.INCOMPLETE:
             _say(f"over and not complete: {_INCOMPLETE[ending]}; `trialfleet status {at}` counts them")

@@ -90,7 +90,16 @@ def drive_shards(
     name = f"{plan.campaign}-{plan.uid[:8]}-{driver.number}"
     here = version("trialfleet")
     jobs = [
-        DispatcherJob(plan.campaign, shard, driver.number, limits.reps, access, here, limits.ends_at)
+        DispatcherJob(
+            plan.campaign,
+            shard,
+            driver.number,
+            limits.reps,
+            access,
+            here,
+            limits.ends_at,
+            obey_futility=access.options.obey_futility,
+        )
         for shard in shards(plan, access.options)
     ]
     with place(name, Pool.of(plan, access.options, limits.cost_usd), jobs) as supervisor:

@@ -15,6 +15,7 @@ from trialfleet_controller.backends.protocol import Backend
 from trialfleet_controller.dispatch.dispatcher import Dispatcher
 from trialfleet_controller.dispatch.epochs import EpochObserver, HeartbeatConfig
 from trialfleet_controller.dispatch.events import CampaignEvent, EventKind, Note, ignore
+from trialfleet_controller.dispatch.looks import Looks
 from trialfleet_controller.dispatch.shards import Activity, DispatcherStatus, Ending, Lease
 from trialfleet_controller.dispatch.stop_conditions import Interrupt, PollIntervals
 from trialfleet_controller.hosting.division import Shard
@@ -66,6 +67,7 @@ class DispatcherJob:
     access: ClusterAccess
     version: str
     ends_at: float | None = None
+    obey_futility: bool = True
     intervals: PollIntervals = field(default_factory=PollIntervals)
     message_intervals: MessageIntervals = field(default_factory=MessageIntervals)
     heartbeat: HeartbeatConfig = field(default_factory=HeartbeatConfig)
@@ -149,13 +151,15 @@ class ShardHost:
         store = job.access.store()
         ledger = Ledger(store, job.campaign)
         plan = ledger.plan()
+        every = trials(plan, job.reps)
         self._core = core = Dispatcher(
             plan,
-            job.shard.mine(trials(plan, job.reps)),
+            job.shard.mine(every),
             ledger,
             job.access.backend(plan, job.shard, self._tell),
             EpochObserver(store, job.campaign, job.epoch, job.heartbeat),
             lease=self._held or idle_lease(plan, ledger.directives.amendments()),
+            looks=Looks(plan, lambda: every, ledger, epoch=job.epoch, obey_futility=job.obey_futility),
             ends_at=job.ends_at,
             interrupt=self._interrupt,
             tell=self._tell,

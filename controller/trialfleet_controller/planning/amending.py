@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 
 from trialfleet_ledger.amendments import effective_reps
-from trialfleet_ledger.campaign import Amendment
+from trialfleet_ledger.campaign import Amendment, Plan
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.looks import stopped
 
 
 def amend(
@@ -30,6 +31,8 @@ def amend(
             where="--reps",
             hint=f"give {now + 1} or more: reps can only grow, because measured trials stay",
         )
+    if reps is not None:
+        _refuse_open_looks(ledger, plan)
     if cost_usd is not None and plan.limits.cost_usd is None:
         raise OperatorError(
             "the plan has no cost limit per trial, so a cost cap cannot be enforced",
@@ -48,9 +51,24 @@ def amend(
         return None
     # A finished campaign has been reported: extending it is a decision after a look, recorded or not.
     finished = sum(1 for _ in ledger.attempts.outcome_ids()) >= now * len(plan.cells)
-    after_look = reps is not None and (finished or bool(ledger.directives.looks()))
+    after_look = reps is not None and (
+        finished or bool(ledger.directives.looks()) or bool(ledger.directives.decisions())
+    )
     return ledger.directives.amend(
         reps=reps, cost_usd=cost_usd, wall_clock_s=wall_clock_s, after_look=after_look, lifts=lifts
+    )
+
+
+def _refuse_open_looks(ledger: Ledger, plan: Plan) -> None:
+    """More reps would move the end that the declared looks were planned for."""
+    declared = None if plan.primary is None else plan.primary.stop
+    decisions = ledger.directives.decisions()
+    if declared is None or stopped(decisions) or len(decisions) == len(declared.blocks(plan.reps)):
+        return
+    raise OperatorError(
+        f"the campaign declares looks up to block {plan.reps}, and has taken {len(decisions)} of them",
+        where="--reps",
+        hint="reps can be added, labelled, once a look has decided; or run a campaign of another name",
     )
 
 

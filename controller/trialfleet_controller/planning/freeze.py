@@ -16,6 +16,7 @@ from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.canaries import watched
 from trialfleet_controller.planning.deliveries import check_deliveries, reachable
 from trialfleet_controller.planning.extensions import extensions, with_extensions
+from trialfleet_controller.planning.own_contexts import with_contexts
 from trialfleet_controller.planning.predicted_targets import (
     Predictor,
     content_digest,
@@ -61,7 +62,7 @@ def prepare(
 ) -> Plan:
     """The plan, not yet frozen; `identities`: of every condition's agent where trials will run. Raises
     `OperatorError`; what costs least is checked first."""
-    tasks = campaign_tasks(file.loaded)
+    tasks = with_contexts(file, campaign_tasks(file.loaded), shop.objects)
     _check_statuses(file, tasks)
     _check_block_cost(file, len(tasks))
     check_deliveries(file, identities)

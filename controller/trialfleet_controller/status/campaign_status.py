@@ -21,6 +21,7 @@ from trialfleet_ledger.campaign import Amendment, Cancel, Epoch, Halt, Plan
 from trialfleet_ledger.dead_agent import did_nothing
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import NO_CAMPAIGN
+from trialfleet_ledger.looks import Decision, stopped
 from trialfleet_ledger.records import LossClass
 from trialfleet_ledger.store.clock import NEAR_S
 from trialfleet_ledger.store.protocol import Store
@@ -39,6 +40,7 @@ class State(StrEnum):
     HALTED = "halted"  # a halt is in force, and no controller drives the rest
     CANCELLED = "cancelled"
     INCOMPLETE = "incomplete"  # trials are not measured: interrupted, out of money, or abandoned
+    DECIDED = "decided"  # a declared look has ended it
     COMPLETE = "complete"  # every planned trial is measured
 
 
@@ -105,6 +107,10 @@ class CampaignStatus:
     amendments: int = 0
     after_look: bool = False
     cancelled: str | None = None
+    looks_planned: int = 0
+    looks_taken: int = 0
+    decided: str | None = None  # "benefit", "harm" or "futility": a declared look has ended it
+    extended: bool = False  # reps were added after that
     out_of_time: bool = False
     quarantined: int = 0
     bundles: str = (
@@ -161,6 +167,7 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
         banner=plan.banner,
         unreadable=[*amended.unreadable, *halts.unreadable],
     )
+    _count_looks(store, plan, status)
     status.cost_usd, status.projected_cost_usd = so_far_and_projected(outcomes, cells, reps, complete)
     if status.terminal < status.planned:
         _count_open(store, plan, reps, {outcome["trial"]["id"] for outcome in outcomes}, status, losses)
@@ -176,6 +183,20 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     status.out_of_time = end is not None and store.now() >= end
     status.state = _state(status)
     return status
+
+
+def _count_looks(store: Store, plan: Plan, status: CampaignStatus) -> None:
+    """Declared looks: how many there are, and what they have decided."""
+    rule = None if plan.primary is None else plan.primary.stop
+    if rule is None:
+        return
+    taken = readable(store, plan.campaign, "decisions", Decision)
+    status.unreadable += taken.unreadable
+    status.looks_planned, status.looks_taken = len(rule.blocks(plan.reps)), len(taken.records)
+    end = stopped(taken.records)
+    if end is not None:
+        status.decided = end.result.verdict
+        status.extended = status.amendments > end.amendments and status.reps > plan.reps
 
 
 def _count(counts: ConditionStatus, outcome: dict[str, Any], losses: Counter[str]) -> None:
@@ -289,6 +310,8 @@ def _state(status: CampaignStatus) -> State:
         return State.COMPLETE
     if cancelled:
         return State.CANCELLED
+    if status.decided is not None and not status.extended:
+        return State.DECIDED
     if status.terminal >= status.planned:
         return State.INCOMPLETE
     if last is not None and last.alive:

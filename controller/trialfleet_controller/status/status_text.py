@@ -19,6 +19,7 @@ def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
         *([f"cancelled by {plain(status.cancelled)}"] if status.cancelled else []),
         *(f"halted: {plain(halt, MESSAGE_CHARS)}" for halt in status.halts),
         *(f"cannot be read: {plain(record)}" for record in status.unreadable),
+        *_of_looks(status),
         *_of_agents(status),
         *(["extended after a look"] if status.after_look else []),
         "",
@@ -40,6 +41,15 @@ def _of_agents(status: CampaignStatus) -> list[str]:
         for name, c in status.conditions.items()
         if mostly(c.dead_agents, c.measured)
     ]
+
+
+def _of_looks(status: CampaignStatus) -> list[str]:
+    if not status.looks_planned:
+        return []
+    taken = f"{status.looks_taken} of {status.looks_planned} declared looks are taken"
+    if status.decided is None:
+        return [f"{taken}; stopping for what is seen in between would make the test reject too often"]
+    return [f"{taken}; the last one decided: {status.decided}"]
 
 
 def _of_state(status: CampaignStatus) -> list[str]:

@@ -25,6 +25,9 @@ for agent; do
       npm) npm install --silent --no-audit --no-fund --prefix "$home" "$package@$version" ;;
       pip) python3 -m venv "$home" && "$home/bin/pip" install -q --disable-pip-version-check "$package==$version" ;;
     esac
+    if [ "$kind" = copilot ]; then # once here, not 235 MB into the HOME of every attempt
+      COPILOT_SEA_EXTRACT_ONLY=1 COPILOT_PKG_CACHE_HOME=$home/unpacked "$home/node_modules/.bin/copilot" --version
+    fi
     echo "$package $version" >"$home/.installed"
   fi
   case $installer in npm) bin=node_modules/.bin ;; pip) bin=bin ;; esac

@@ -13,6 +13,9 @@ KINDS = {
     "search": "trialfleet_runner.agents.search:SearchAgent",
     "command": "trialfleet_runner.agents.command:Command",
     "claude-code": "trialfleet_runner.agents.claude_code:ClaudeCode",
+    "copilot": "trialfleet_runner.agents.copilot:Copilot",
+    "opencode": "trialfleet_runner.agents.opencode:OpenCode",
+    "gemini": "trialfleet_runner.agents.gemini:GeminiCli",
     "codex": "trialfleet_runner.agents.codex:Codex",
 }
 

@@ -26,8 +26,8 @@ from trialfleet_runner.context.delivery import Composed, with_text
 from trialfleet_runner.context.preflight import block
 from trialfleet_runner.context.skills import needle
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, SandboxError
+from trialfleet_runner.test_call import CalledTests
 from trialfleet_runner.testrun import REPORT as TEST_REPORT
-from trialfleet_runner.testrun import Suite, argv, selected
 
 if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway
     from trialfleet_runner.gateway import Gateway, GatewayReport, Price
@@ -308,6 +308,7 @@ def _visible_tests(grants: Grants, ready: Ready, place: MountedScratch) -> tuple
         return ()
     report = f"{place.inside(place.scratch.home)}/tmp/{TEST_REPORT}"  # noqa: S108 - in the agent's own HOME
     programs = frozenset(path.name for path in (ready.environment / "bin").iterdir())
-    suite = Suite(ready.environment, task.test_command, task.pythonpath, 0.0, results=task.results)
-    words = selected(suite, task.fail_to_pass, place.scratch.workspace)
-    return argv(task.test_command, words, report, place.inside(ready.environment), programs)
+    call = CalledTests(task.test_command, task.results, task.directory)
+    workspace = place.scratch.workspace
+    words = call.selected(task.fail_to_pass, workspace)
+    return call.there(call.argv(words, report, place.inside(ready.environment), programs, workspace))

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from trialfleet_runner.gateway.upstreams.access_token import AccessToken
 
 KEYS = "/trialfleet/keys"  # a mounted Secret of a pod: a file per variable; $TRIALFLEET_KEYS says otherwise
-PROVIDER_OF = {"codex": "openai", "mini-swe-agent": "openai", "gemini": "google"}  # where none is named
+PROVIDER_OF = {  # where none is named
+    **dict.fromkeys(("codex", "copilot", "mini-swe-agent"), "openai"),
+    "gemini": "google",
+}
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,7 @@ def score(
         disk_bytes=grants.limits.disk_bytes,
         results=task.results,
         env=task.env,
+        directory=task.directory,
     )
     ids = (*task.fail_to_pass, *task.pass_to_pass)
     if not sandbox.capabilities.protects_environment:  # what is changed now is found at the end, too

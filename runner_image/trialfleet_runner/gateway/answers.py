@@ -29,14 +29,18 @@ class EventParser:
     """
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
         self._data: list[bytes] = []
         self._size = 0
 
     def feed(self, chunk: bytes) -> Iterator[dict[str, Any]]:
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        self._rest += chunk
+        lines: list[bytes] = []
+        if b"\n" in chunk:  # a long line is not searched again with every piece of it
+            *lines, rest = bytes(self._rest).split(b"\n")
+            self._rest = bytearray(rest)
         if len(self._rest) > MAX_EVENT_BYTES:
-            self._rest = b""
+            self._rest.clear()
         for line in lines:
             line = line.removesuffix(b"\r")
             if line.startswith(b"data:"):

@@ -33,11 +33,14 @@ def arguments(format: ResultFormat, tests: Sequence[str], read: Read) -> tuple[s
     units = [test.partition("::")[0] for test in tests]
     match format:
         case "pytest":
-            raise ValueError("pytest is given ids, see testrun.selection")
+            raise ValueError("pytest is given ids, see test_call.selection")
         case "go":
             return _each_once(_go_package(unit) for unit in units)
         case "surefire":
             return _each_once(java_class(unit).partition("$")[0] for unit in units)
+        case "gradle":
+            classes = _each_once(java_class(unit).partition("$")[0] for unit in units)
+            return tuple(word for name in classes for word in ("--tests", name))
         case "libtest":
             names = _each_once(filter(None, (_cargo_package(unit, read) for unit in _each_once(units))))
             return tuple(word for name in names for word in ("-p", name))

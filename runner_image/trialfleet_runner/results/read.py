@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from posixpath import join, normpath
 
 from trialfleet_ledger.records import ResultFormat
 from trialfleet_runner import junit
@@ -14,24 +15,26 @@ from trialfleet_runner.results.go import read_go
 from trialfleet_runner.results.javascript import read_jest, read_mocha, read_node
 from trialfleet_runner.results.libtest import read_libtest
 from trialfleet_runner.results.limits import ResultError
-from trialfleet_runner.results.surefire import read_surefire
+from trialfleet_runner.results.surefire import read_gradle, read_surefire
 from trialfleet_runner.results.vitest import read_vitest
 from trialfleet_runner.untrusted import regular_file
 
-_SUREFIRE = "target/surefire-reports/TEST-*.xml"
+_SUREFIRE, _GRADLE = "target/surefire-reports/TEST-*.xml", "build/test-results/*/TEST-*.xml"
 MAX_REPORTS = 5000
 
 
 @dataclass(frozen=True)
 class RunFiles:
     """`report`: the file that `{junit}` named. `record`: folder with the files `stdout` and `stderr`. `inside`:
-    the workspace as the tests saw it. `output`: the end of what they printed."""
+    the workspace as the tests saw it. `output`: the end of what they printed. `directory`: folder of the workspace
+    that they were called in."""
 
     report: Path
     record: Path
     workspace: Path
     inside: str
     output: str
+    directory: str = "."
 
 
 def read_results(results: ResultFormat, files: RunFiles) -> ReadResults:
@@ -61,13 +64,21 @@ def _read(results: ResultFormat, files: RunFiles) -> ReadResults:
             case "mocha":
                 return read_mocha(_content(files.report), files.inside)
             case "vitest":
-                return read_vitest(_content(files.report))
+                return _from_root(read_vitest(_content(files.report)), files.directory)
             case "node":
                 return read_node(_content(files.report), files.inside)
             case "surefire":
-                return read_surefire(_surefire(files.workspace), files.output)
+                return read_surefire(_reports(files.workspace, _SUREFIRE), files.output)
+            case "gradle":
+                return read_gradle(_reports(files.workspace, _GRADLE), files.output)
     except junit.JUnitError as error:
         raise ResultError(f"the JUnit XML cannot be used: {error}") from None
+
+
+def _from_root(found: ReadResults, directory: str) -> ReadResults:
+    """With units that start at the repository's root, where the runner's start at the folder it was called in."""
+    cases = (replace(case, classname=normpath(join(directory, case.classname))) for case in found.cases)
+    return found if directory == "." else replace(found, cases=tuple(cases))
 
 
 def _content(path: Path) -> bytes:
@@ -79,10 +90,10 @@ def _content(path: Path) -> bytes:
         return file.read(junit.MAX_BYTES + 1)
 
 
-def _surefire(workspace: Path) -> Iterator[bytes]:
+def _reports(workspace: Path, pattern: str) -> Iterator[bytes]:
     """Of every module. No link is followed, and the sum of sizes is limited."""
     left = junit.MAX_BYTES
-    for number, path in enumerate(sorted(workspace.rglob(_SUREFIRE))):
+    for number, path in enumerate(sorted(workspace.rglob(pattern))):
         if number >= MAX_REPORTS or path.resolve().is_relative_to(workspace.resolve()) is False:
             break
         data = _content(path)

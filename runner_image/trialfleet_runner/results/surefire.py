@@ -1,4 +1,5 @@
-"""Maven Surefire's reports (`target/surefire-reports/TEST-*.xml`) and the compiler's words in Maven's output."""
+"""Reports of Maven Surefire (`target/surefire-reports/TEST-*.xml`) and of Gradle
+(`build/test-results/*/TEST-*.xml`), and the compiler's words in their outputs."""
 
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ _NOT_BUILT = re.compile(
     r"\[ERROR\] (?:COMPILATION ERROR|The build could not read |Failed to execute goal .*: Compilation failure)"
 )
 _SOURCE = re.compile(r"\[ERROR\] (?:file://)?(/[^:]+\.(?:java|kt|groovy|scala)):")
+_GRADLE_NOT_BUILT = re.compile(r"Execution failed for task '[\w:.-]*:compile\w*'")
+_GRADLE_SOURCE = re.compile(r"(?:e: )?(?:file://)?(/[^:]+\.(?:java|kt|groovy|scala)):.*(?:error|e: |\d+:\d+)")
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -26,8 +29,17 @@ def read_surefire(files: Iterable[bytes], output: str) -> ReadResults:
     as Maven counts it. A report that is no XML is left out. Each source file that does not compile is a collection
     failure of its class. Raises `ResultError`.
     """
+    return _read(files, _not_compiled(output))
+
+
+def read_gradle(files: Iterable[bytes], output: str) -> ReadResults:
+    """The results of Gradle's test tasks, as those of Surefire. Raises `ResultError`."""
+    return _read(files, _not_compiled_by_gradle(output))
+
+
+def _read(files: Iterable[bytes], not_compiled: Iterable[tuple[str, str]]) -> ReadResults:
     found = CaseList()
-    for unit, text in _not_compiled(output):
+    for unit, text in not_compiled:
         found.not_loaded(unit, text)
     for case in _cases(files):
         text = case.text or case.message
@@ -76,6 +88,27 @@ def _not_compiled(output: str) -> Iterator[tuple[str, str]]:
         yield unit, str(words)
     if everything and not texts:
         yield "pom.xml", str(everything)
+
+
+def _not_compiled_by_gradle(output: str) -> Iterator[tuple[str, str]]:
+    """(class, the compiler's words) of every source file with an error, where a task that compiles failed."""
+    if not _GRADLE_NOT_BUILT.search(output):
+        return
+    texts: dict[str, BoundedText] = {}
+    text: BoundedText | None = None
+    for line in map(_plain, io.StringIO(output)):
+        source = _GRADLE_SOURCE.match(line)
+        if source:
+            check_count(len(texts))
+            text = texts.setdefault(java_class(source[1]), BoundedText())
+        elif line.startswith(("> Task", ":", "FAILURE:", "* ")):
+            text = None
+        if text is not None:
+            text.add(line)
+    for unit, words in texts.items():
+        yield unit, str(words)
+    if not texts:
+        yield "build.gradle", output[-4000:]
 
 
 def _plain(line: str) -> str:

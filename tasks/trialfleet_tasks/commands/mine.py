@@ -91,6 +91,7 @@ def tasks() -> None:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Issues as `gh issue list --json number,title,body` prints them, for --prompt issue.",
 )
+@click.option("--wider", is_flag=True, help="Also keep tests of the changed packages as pass-to-pass.")
 @click.option("--repeats", default=3, show_default=True, type=click.IntRange(1), help="Test runs per tree.")
 @click.option("--timeout", "timeout_s", default=60.0, show_default=True, metavar="S", help="Limit of a test run.")
 @click.option("--build", is_flag=True, help="Permit building packages that have no wheel. This runs their code.")
@@ -109,11 +110,14 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
         git_dir, head=given["head"], since=given["since"], until=given["until"], limit=given["commits"]
     )
     rules = CandidateRules(given["source_files"], given["source_lines"], given["paths"], given["grep"])
-    environments = _chosen(_environments(folder, build=given["build"]), given["languages"])
-    found = candidates(commits, [LANGUAGES[name] for name in environments], rules, git_dir)
+    here = _environments(folder, build=given["build"])
+    environments = _chosen(here, given["languages"])
+    lacking = [] if given["languages"] else [LANGUAGES[name] for name in LANGUAGES if name not in here]
+    languages = [LANGUAGES[name] for name in environments]
+    found = candidates(commits, languages, rules, git_dir, lacking=lacking)
     miner = _mine(repository, git_dir, folder, environments, given, no_sandbox=no_sandbox)
-    languages = {candidate.commit.sha: candidate.language.name for candidate in found.chosen}
-    state = MiningState.load(folder / STATE / "findings.jsonl", _setting(given), languages)
+    of_commit = {candidate.commit.sha: candidate.language.name for candidate in found.chosen}
+    state = MiningState.load(folder / STATE / "findings.jsonl", _setting(given), of_commit)
     (folder / STATE).mkdir(parents=True, exist_ok=True)
     (folder / STATE / ".gitignore").write_text("*\n")
     order = [candidate.commit.sha for candidate in found.chosen]
@@ -140,7 +144,7 @@ def _environments(folder: Path, *, build: bool) -> dict[str, MinedEnvironments]:
         GO.name: ToolEnvironments("go", "go"),
         JAVASCRIPT.name: ToolEnvironments("node", "node", install_scripts=build),
         RUST.name: ToolEnvironments("rust", "cargo"),
-        JAVA.name: ToolEnvironments("java", "mvn"),
+        JAVA.name: ToolEnvironments("java", "java"),
     }
     return {
         PYTHON.name: PythonEnvironments(folder / LOCKS, build=build),
@@ -192,6 +196,7 @@ def _mine(
         sandbox=sandbox,
         repeats=given["repeats"],
         timeout_s=given["timeout_s"],
+        wider=given["wider"],
     )
 
 
@@ -201,7 +206,7 @@ def _holds(repo: Path, folder: Path) -> bool:
 
 def _setting(given: dict[str, Any]) -> str:
     """What a finding depends on besides the commit itself."""
-    facts = {name: given[name] for name in ("prompt_source", "repeats", "timeout_s", "build")}
+    facts = {name: given[name] for name in ("prompt_source", "repeats", "timeout_s", "build", "wider")}
     issues = given["issues"]
     return digest({**facts, "issues": None if issues is None else issues.read_text()})
 

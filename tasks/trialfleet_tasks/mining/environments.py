@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.task import Environment, ToolEnvironment
+from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.tool_environment import find_tool
 from trialfleet_runner.trees import Tree
-from trialfleet_tasks.presets import preset
+from trialfleet_tasks.presets.packages import package_of_most
+from trialfleet_tasks.presets.preset import preset
 
 
 class MinedEnvironments(Protocol):
     """Environments of one repository's commits in one language. Threads may share it."""
 
-    def of(self, tree: Tree, committed: datetime, version: str) -> Environment:
-        """The environment for a tree of that time. Raises `OperatorError` if there is none.
+    def of(self, tree: Tree, committed: datetime, version: str, tests: Sequence[str]) -> Environment:
+        """The environment for a tree of that time, and for these test files. Raises `OperatorError` if there is
+        none.
 
         `tree`: all paths, with the content of those for which the language's `is_manifest` holds; the others are
         empty. `version`: of the newest tag before the commit, "0.0.0" if there is none."""
@@ -42,9 +46,14 @@ class ToolEnvironments:
             return False
         return True
 
-    def of(self, tree: Tree, committed: datetime, version: str) -> Environment:
-        """Every commit of the repository has the same; what is fetched for it depends on its tree."""
-        environment = ToolEnvironment(kind=self.kind, install_scripts=self.install_scripts)
+    def of(self, tree: Tree, committed: datetime, version: str, tests: Sequence[str]) -> Environment:
+        """Every commit of a package has the same; what is fetched for it depends on its tree."""
+        package = package_of_most(self.kind, tree, tests)
+        environment = ToolEnvironment(
+            kind=self.kind,
+            install_scripts=self.install_scripts,
+            directory=None if package == ROOT else package,
+        )
         for name in preset(environment, tree).tools:
             find_tool(name)
         return environment

@@ -21,9 +21,12 @@ from trialfleet_tasks.mining.environments import MinedEnvironments
 from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason, reason_of
 from trialfleet_tasks.mining.history import CandidateCommit
 from trialfleet_tasks.mining.languages import MinedLanguage
+from trialfleet_tasks.mining.tree_gaps import not_in_the_tree
+from trialfleet_tasks.mining.wider import tests_of_packages
 from trialfleet_tasks.settings import plain_url
 from trialfleet_tasks.sources.materialise import materialise
 from trialfleet_tasks.taskfile import LoadedTask
+from trialfleet_tasks.validate.bench import passing_tests
 from trialfleet_tasks.validate.inputs import prepare_inputs
 from trialfleet_tasks.validate.record import Validation
 from trialfleet_tasks.validate.task import save, validate_task
@@ -31,13 +34,21 @@ from trialfleet_tasks.variants import variants
 
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)*)")
 PromptSource = Literal["failing_test", "issue", "commit_message"]
+# Reasons that files which git does not hold may be behind.
+_MAY_LACK_FILES = {
+    RejectionReason.ENVIRONMENT_FAILED,
+    RejectionReason.CANNOT_RUN_AT_FIX,
+    RejectionReason.FAILS_AT_FIX,
+}
+_WIDER_TRIES = 2  # of a package's tests, without those that were not stable the time before
 TELLING_CHARS = 24  # a line of the fix this long does not stand in a message by chance
 
 
 @dataclass(frozen=True)
 class Miner:
     """One repository that is mined. `file`: the task file to be, which paths are relative to. `environments`: by
-    the language's name. `issues`: text by number. `logs`: where outputs go. Threads may share it."""
+    the language's name. `issues`: text by number. `logs`: where outputs go. `wider`: tests of the changed packages
+    must keep passing too. Threads may share it."""
 
     git_dir: Path
     url: str
@@ -51,6 +62,7 @@ class Miner:
     sandbox: Sandbox
     repeats: int
     timeout_s: float
+    wider: bool = False
 
     @property
     def mirrors(self) -> dict[str, Path]:
@@ -71,7 +83,10 @@ class Miner:
         commit = candidate.commit
         try:
             environment = self.environments[candidate.language.name].of(
-                self._metadata(commit.parent, candidate.language), commit.committed, self._version(commit.sha)
+                self._metadata(commit.parent, candidate.language),
+                commit.committed,
+                self._version(commit.sha),
+                candidate.tests,
             )
         except OperatorError as error:
             return self._rejected(
@@ -123,6 +138,8 @@ class Miner:
         else:
             key = prepare_inputs(final, cache=self.cache, mirrors=self.mirrors, sandbox=self.sandbox).digest
             save(validation.model_copy(update={"digest": key}), cache=self.cache)
+        if self.wider:
+            spec = self._widened(candidate, final, found.pristine, say)
         finding = MiningFinding(
             commit=candidate.commit.sha,
             language=candidate.language.name,
@@ -130,6 +147,35 @@ class Miner:
             environment=_environment(validation),
         )
         return finding, spec
+
+    def _widened(
+        self, candidate: CandidateCommit, task: LoadedTask, tree: Tree, say: Callable[[str], None]
+    ) -> TaskSpec:
+        """With the tests of the changed packages that pass in every run; as it is where these give no stable
+        results."""
+        spec = task.spec
+        files = tests_of_packages(candidate.language, tree, source=candidate.source, tests=candidate.tests)
+        known = {*spec.fail_to_pass, *spec.pass_to_pass}
+        more = passing_tests(
+            task,
+            files,
+            cache=self.cache,
+            mirrors=self.mirrors,
+            sandbox=self.sandbox,
+            timeout_s=self.timeout_s,
+            say=say,
+        )
+        more = tuple(test for test in more if test not in known)
+        for _ in range(_WIDER_TRIES if more else 0):
+            wide = spec.model_copy(update={"pass_to_pass": (*spec.pass_to_pass, *more)})
+            problems = self._validate(replace(task, spec=wide), say).problems
+            if not problems:
+                return wide
+            unstable = {problem.message.partition(": ")[0] for problem in problems}
+            if unstable.isdisjoint(more):
+                break
+            more = tuple(test for test in more if test not in unstable)
+        return spec
 
     def _validate(self, task: LoadedTask, say: Callable[[str], None]) -> Validation:
         return validate_task(
@@ -225,7 +271,9 @@ class Miner:
     def _refused(self, candidate: CandidateCommit, validation: Validation) -> MiningFinding:
         first = validation.problems[0]
         reason = reason_of(validation.problems)
-        finding = self._rejected(candidate, reason, first.message, hint=first.hint, output=first.output)
+        lacks = not_in_the_tree(self.git_dir, candidate.commit.parent) if reason in _MAY_LACK_FILES else None
+        detail = f"{lacks}; {first.message}" if lacks else first.message
+        finding = self._rejected(candidate, reason, detail, hint=first.hint, output=first.output)
         return finding.model_copy(update={"environment": _environment(validation)})
 
     def _rejected(

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from trialfleet_ledger.records import Frozen
+from trialfleet_tasks.validate.judge import NO_PYTEST
 from trialfleet_tasks.validate.record import Problem, ProblemKind
 
 
@@ -19,6 +20,7 @@ class RejectionReason(StrEnum):
     UNUSUAL_PATHS = "unusual_paths"
     OTHER_PATHS = "other_paths"
     OTHER_MESSAGE = "other_message"
+    NO_TOOLCHAIN = "no_toolchain"
     UNDONE = "undone"
     DUPLICATE = "duplicate"
 
@@ -45,6 +47,7 @@ MEANING: Mapping[RejectionReason, str] = {
     RejectionReason.UNUSUAL_PATHS: "has paths that are not printable UTF-8",
     RejectionReason.OTHER_PATHS: "changes nothing below --paths",
     RejectionReason.OTHER_MESSAGE: "its message does not match --grep",
+    RejectionReason.NO_TOOLCHAIN: "is in a language whose tools this machine lacks",
     RejectionReason.UNDONE: "was reverted, or reverts another",
     RejectionReason.DUPLICATE: "is the same change as a newer commit",
     RejectionReason.UNREADABLE: "its trees cannot be read",
@@ -59,7 +62,7 @@ MEANING: Mapping[RejectionReason, str] = {
     RejectionReason.FLAKY: "its tests give different results in repeated runs",
     RejectionReason.TOO_SLOW: "its tests take longer than the limit",
     RejectionReason.TOO_BIG: "its tests need more memory or disk than the limit",
-    RejectionReason.NEEDS_NETWORK: "its tests need a network",
+    RejectionReason.NEEDS_NETWORK: "its tests need a network, a database or Docker",
     RejectionReason.NAMES_WHAT_ONLY_THE_FIX_ADDS: "its tests use a name that only the fix adds",
 }
 
@@ -91,7 +94,6 @@ _BY_KIND: Mapping[ProblemKind, RejectionReason] = {
     ProblemKind.MISSING_INTERPRETER: RejectionReason.ENVIRONMENT_FAILED,
     ProblemKind.NOT_EXECUTABLE: RejectionReason.ENVIRONMENT_FAILED,
     ProblemKind.OUTSIDE_WORKSPACE: RejectionReason.ENVIRONMENT_FAILED,
-    ProblemKind.NO_JUNIT: RejectionReason.ENVIRONMENT_FAILED,
     ProblemKind.ALREADY_PASSES: RejectionReason.ALREADY_GREEN,
     ProblemKind.FAILS_AT_FIX: RejectionReason.FAILS_AT_FIX,
     ProblemKind.SWAPPED: RejectionReason.FAILS_AT_FIX,
@@ -109,6 +111,8 @@ _BY_KIND: Mapping[ProblemKind, RejectionReason] = {
 def reason_of(problems: Iterable[Problem]) -> RejectionReason:
     """The reason that a validation's first problem stands for."""
     first = next(iter(problems))
+    if first.kind is ProblemKind.NO_JUNIT and NO_PYTEST in first.message:
+        return RejectionReason.ENVIRONMENT_FAILED
     known = _BY_KIND.get(first.kind)
     if known is not None:
         return known

@@ -27,16 +27,27 @@ class CandidateCommits:
     rejected: tuple[MiningFinding, ...]
 
 
+_NOT_IN_THESE = (RejectionReason.NO_SOURCE, RejectionReason.NO_TESTS)
+
+
 def candidates(
-    commits: Sequence[HistoryCommit], languages: Collection[MinedLanguage], rules: CandidateRules, git_dir: Path
+    commits: Sequence[HistoryCommit],
+    languages: Collection[MinedLanguage],
+    rules: CandidateRules,
+    git_dir: Path,
+    *,
+    lacking: Collection[MinedLanguage] = (),
 ) -> CandidateCommits:
-    """By names and numbers of lines, without those that were undone or stand twice in the history."""
+    """By names and numbers of lines, without those that were undone or stand twice in the history. `lacking`:
+    languages whose tests this machine cannot run."""
     gone = undone(commits)
     found: list[CandidateCommit] = []
     rejected: list[MiningFinding] = []
     for commit in commits:
         judged = RejectionReason.UNDONE if commit.sha in gone else judge(commit, languages, rules)
         if isinstance(judged, RejectionReason):
+            if judged in _NOT_IN_THESE and isinstance(judge(commit, lacking, rules), CandidateCommit):
+                judged = RejectionReason.NO_TOOLCHAIN
             rejected.append(MiningFinding(commit=commit.sha, outcome=judged))
         else:
             found.append(judged)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -47,7 +47,7 @@ class PythonEnvironments:
     _locks: dict[str, str | OperatorError] = field(default_factory=dict[str, "str | OperatorError"])
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
-    def of(self, tree: Tree, committed: datetime, version: str) -> PythonEnvironment:
+    def of(self, tree: Tree, committed: datetime, version: str, tests: Sequence[str]) -> PythonEnvironment:
         """The environment for a tree of that time. Raises `OperatorError` if no set of requirements can be locked.
 
         `tree`: all paths, with the content of `is_metadata` ones. `version`: of the project, for

@@ -17,7 +17,7 @@ from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.task import AnchorPath
 from trialfleet_runner.trees import pack
 from trialfleet_tasks.sources.materialise import materialise
-from trialfleet_tasks.task_environment import PlannedEnvironment, planned_environment
+from trialfleet_tasks.task_environment import PlannedEnvironment, planned_environment, unfixed
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.variants import Variants, variants
 
@@ -42,7 +42,7 @@ def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path
     trees = materialise(task, cache=cache, mirrors=mirrors)
     found = variants(task, trees)
     _check_anchor(task, found.workspace)
-    environment = planned_environment(task, found.pristine, for_other_uid=sandbox.capabilities.other_uid)
+    environment = planned_environment(task, unfixed(trees, found), for_other_uid=sandbox.capabilities.other_uid)
     pristine = pack(found.pristine)
     facts = {
         "method": METHOD,
@@ -51,6 +51,7 @@ def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path
         "task": task.spec.model_dump(mode="json", exclude={"status", "contexts", "environment", "committed"}),
         "command": environment.test_command,
         "results": environment.results,
+        "directory": environment.directory,
         "env": dict(environment.env),
         "pythonpath": environment.pythonpath,
         "import_name": environment.import_name,

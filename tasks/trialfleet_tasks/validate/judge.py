@@ -14,9 +14,12 @@ from trialfleet_tasks.validate.record import OUTPUT_CHARS, Problem, ProblemKind,
 _ERROR = re.compile(r"(?:E\s+|ERROR:?\s+)?[\w.]*(?:Error|Exception|ERROR)\b")
 _NETWORK = re.compile(
     r"name resolution|Name or service not known|Network is unreachable|No address associated with hostname|"
-    r"Failed to establish a new connection|All connection attempts failed|getaddrinfo",
+    r"Failed to establish a new connection|All connection attempts failed|getaddrinfo|Could not resolve host|"
+    r"dial (?:tcp|udp)\d?: lookup |no such host|UnknownHostException|"
+    r"Connection ?refused|ECONNREFUSED|Cannot connect to the Docker daemon|find a valid Docker environment",
     re.IGNORECASE,
 )
+NO_PYTEST = "the task's environment has no pytest"
 _NO_PYTEST = re.compile(r"No module named '?pytest'?\s*$", re.MULTILINE)
 Outcomes = Mapping[str, str]  # test id -> outcome of one run; absent: missing
 
@@ -62,7 +65,7 @@ def not_a_run(run: TestRun, tree: TreeName) -> Problem | None:
     if found == "no_junit" and _NO_PYTEST.search(run.output):
         return Problem(
             kind=ProblemKind.NO_JUNIT,
-            message=f"at the {words(tree)}: the task's environment has no pytest",
+            message=f"at the {words(tree)}: {NO_PYTEST}",
             hint="add pytest to environment.lock; `uv pip compile --generate-hashes` writes it",
             tree=tree,
         )
@@ -85,9 +88,9 @@ def _detail(run: TestRun) -> str:
 
 
 def needs_network(run: TestRun) -> bool:
-    """Whether every test that failed says that it could not reach a network.
+    """Whether every test that failed says that it could not reach a network, or a service such as a database.
 
-    Tests run without one: what they print is the resolver's or the kernel's own message.
+    Tests run without any: what they print is the resolver's or the kernel's own message.
     """
     failed = [case for case in run.cases or () if case.outcome in ("failed", "error")]
     return bool(failed) and all(_NETWORK.search(f"{case.message}\n{case.text}") for case in failed)

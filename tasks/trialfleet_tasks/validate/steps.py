@@ -13,6 +13,7 @@ from trialfleet_runner.context.anchor import anchor_for
 from trialfleet_runner.context_files import leftovers, unused
 from trialfleet_runner.task import Status
 from trialfleet_runner.testrun import TestRun
+from trialfleet_tasks.presets.packages import in_package
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.inputs import Prepared
 from trialfleet_tasks.validate.judge import (
@@ -36,6 +37,7 @@ _SUFFIXES: Mapping[ResultFormat, tuple[str, ...]] = {  # of test files that a ru
     "go": ("_test.go",),
     "libtest": (".rs",),
     "surefire": (".java", ".kt"),
+    "gradle": (".java", ".kt"),
     "junit": ("",),
 }
 _TREES: tuple[TreeName, TreeName] = ("fixed", "pre_fix")
@@ -150,7 +152,9 @@ class ValidationSteps:
         present = tuple(file for file in files if file in self.prepared.variants.pristine)
         results = self.prepared.environment.results
         if results != "pytest":
-            return tuple(path for path in present if path.endswith(_SUFFIXES.get(results, _JAVASCRIPT)))
+            given = tuple(path for path in present if path.endswith(_SUFFIXES.get(results, _JAVASCRIPT)))
+            planned = self.prepared.environment
+            return in_package(planned.ref.kind, self.prepared.variants.pristine, given, planned.directory)
         python = tuple(file for file in present if file.endswith(".py"))
         return tuple(filter(is_test_module, python)) or python  # no conftest.py beside them
 
@@ -212,7 +216,7 @@ def _explained(found: DiscoveredTests, fixed: TestRun) -> DiscoveredTests:
         if problem.kind is ProblemKind.FAILS_AT_FIX:
             change = {"tree": "fixed", "output": fixed.output[-OUTPUT_CHARS:]}
             if needs_network(fixed):
-                hint = "tests run without a network: choose others"
+                hint = "tests run without a network, databases or Docker: choose others"
                 change |= {"kind": ProblemKind.NEEDS_NETWORK, "hint": hint}
             problem = problem.model_copy(update=change)
         explained.append(problem)

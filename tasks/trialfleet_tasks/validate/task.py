@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from trialfleet_ledger.atomic_file import write_whole
-from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_runner.attempt.scratch import locked, scratch_root
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.nodes import child_nodes
 from trialfleet_runner.environment import build
-from trialfleet_runner.provided import provided
 from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.task import Status
-from trialfleet_runner.testrun import Suite
-from trialfleet_runner.workspace import build_template, template_of
 from trialfleet_tasks.contexts import context_tree, coverage
 from trialfleet_tasks.taskfile import LoadedTask
+from trialfleet_tasks.validate.bench import bench
 from trialfleet_tasks.validate.inputs import prepare_inputs
 from trialfleet_tasks.validate.record import NodeCoverage, Problem, ProblemKind, Validation
-from trialfleet_tasks.validate.runs import TaskRunner
 from trialfleet_tasks.validate.steps import Say, ValidationSteps
 from trialfleet_tasks.variants import NothingToFix
 
@@ -69,17 +63,8 @@ def validate_task(
         )
     except OperatorError as error:
         return _failed(task, error, repeats, sandbox, started, kind=ProblemKind.ENVIRONMENT)
-    template = build_template(
-        template_of(sha256(prepared.pristine), None, cache=cache), prepared.variants.pristine
-    )
-    planned = prepared.environment
-    paths = planned.pythonpath
-    prepared = replace(prepared, variants=prepared.variants.in_environment(paths, lambda: provided(environment)))
-    suite = Suite(environment, planned.test_command, paths, timeout_s, results=planned.results, env=planned.env)
-    with locked(scratch_root(), f"validate-{os.getpid()}-{prepared.digest[:12]}") as scratch:
-        bench = TaskRunner(suite, template, prepared.variants.fix, sandbox, scratch.runner / "bench")
-        bench.scratch.mkdir(mode=0o755)
-        result = ValidationSteps(task, prepared, bench, repeats, objects, say).validation(started)
+    with bench(prepared, environment, cache=cache, sandbox=sandbox, timeout_s=timeout_s) as (prepared, runner):
+        result = ValidationSteps(task, prepared, runner, repeats, objects, say).validation(started)
     if _TRANSIENT.isdisjoint(problem.kind for problem in result.problems):
         save(result, cache=cache)
     return _with_contexts(result, task, objects)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.support.plans import make_plan
 from trialfleet_controller.planning.campaign_file import load_campaign
 from trialfleet_controller.planning.canaries import watched
 from trialfleet_controller.planning.freeze import check_empty
+from trialfleet_controller.planning.own_contexts import with_contexts
 from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.campaign import Cell
 from trialfleet_ledger.conditions import Condition
@@ -131,3 +133,21 @@ def test_a_context_that_cannot_be_read_is_refused_before_anything_runs(tmp_path:
     (tmp_path / "tree" / "CLAUDE.md").unlink()
     with pytest.raises(OperatorError, match=r"one: contexts\.tree"):
         list(watched(task, order_of(objects), orders, objects))
+
+
+def test_a_context_of_the_campaign_and_of_a_task_is_refused(tmp_path: Path) -> None:
+    task = task_of(tmp_path, flat=FLAT)
+    subprocess.run(("git", "init", "-q", str(tmp_path)), check=True)
+    text = (
+        "{campaign: c, seed: 1, tasks: [task.yaml], contexts: {NAME: {worktree: .}}, conditions: [none], reps: 1, "
+    )
+    for name, twice in (("flat", True), ("mine", False)):
+        (tmp_path / "c.yaml").write_text(text.replace("NAME", name) + "agent: {kind: nop}, store: out}")
+        file = load_campaign(tmp_path / "c.yaml")
+        if twice:
+            with pytest.raises(OperatorError, match="'flat' is a context of this campaign and of the task one"):
+                with_contexts(file, [task], Objects(tmp_path / "objects"))
+        else:
+            (extended,) = with_contexts(file, [task], Objects(tmp_path / "objects"))
+            assert extended.contexts.keys() == {"flat", "mine"}
+            assert extended.contexts["mine"].startswith("sha256:")

@@ -67,7 +67,8 @@ def test_a_build_by_hand_sees_what_the_dockerfile_copies() -> None:
 def test_holds_neither_task_data_nor_tests_nor_history() -> None:
     files = context(CHECKOUT, environments_for(DEMO))
     tops = {name.split("/")[0] for name in files}
-    assert tops == {"Dockerfile", "pyproject.toml", "requirements", "runner_image", "tasks", "controller"}
+    packages = {"runner_image", "tasks", "controller", "analysis"}
+    assert tops == {"Dockerfile", "pyproject.toml", "requirements", *packages}
     assert all(name.startswith("tasks/trialfleet_tasks/") for name in files if name.startswith("tasks/"))
     assert not [name for name in files if "__pycache__" in name or "/tests/" in name or name.endswith(".pyc")]
     assert "requirements/dev.txt" not in files

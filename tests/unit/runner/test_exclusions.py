@@ -33,6 +33,7 @@ OTHER_HARNESSES = """
     build.gradle build.gradle.kts settings.gradle.kts gradle.properties .mvn/maven.config .mvn/wrapper/x.jar
     buildSrc/A.kt node_modules/a/index.js web/node_modules/a.js target/classes/A.class
     core/target/surefire-reports/a.xml target/debug/a target/release/a target/.rustc_info.json
+    core/build/test-results/test/TEST-a.xml build/classes/java/main/A.class .gradle/8.5/checksums/a
     target/CACHEDIR.TAG
 """
 OTHER_SOURCE = """

@@ -50,7 +50,7 @@ def test_each_thing_is_named_once(given_format: ResultFormat, tests: list[str], 
 
 
 def test_pytest_is_not_among_them() -> None:
-    with pytest.raises(ValueError, match="testrun"):
+    with pytest.raises(ValueError, match="test_call"):
         arguments("pytest", ["a.py"], files({}))
 
 

@@ -12,7 +12,7 @@ from trialfleet_runner.junit import MAX_BYTES, JUnitError
 from trialfleet_runner.results.exact import exact_outcomes
 from trialfleet_runner.results.generic import read_junit
 from trialfleet_runner.results.limits import ResultError
-from trialfleet_runner.results.surefire import read_surefire
+from trialfleet_runner.results.surefire import read_gradle, read_surefire
 
 SUM = b"""<?xml version="1.0" encoding="UTF-8"?>
 <testsuite xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" name="org.x.SumTest$Inner" tests="8">
@@ -136,3 +136,37 @@ def test_only_result_errors_are_raised(data: bytes, output: str) -> None:
         read_surefire([], "[ERROR] COMPILATION ERROR :\n[ERROR] " + output)
     with contextlib.suppress(ResultError, JUnitError):
         read_junit(data)
+
+
+GRADLE_NOT_COMPILED = """> Task :core:compileTestJava FAILED
+/w/core/src/test/java/org/x/SumTest.java:6: error: cannot find symbol
+    @Test public void adds() { check(Sum.of(1, 2) == 3); }
+                                        ^
+  symbol:   method of(int,int)
+2 errors
+
+FAILURE: Build failed with an exception.
+* What went wrong:
+Execution failed for task ':core:compileTestJava'.
+> Compilation failed; see the compiler error output for details.
+"""
+
+
+def test_gradle_names_what_does_not_compile() -> None:
+    (case,) = read_gradle([], GRADLE_NOT_COMPILED).cases
+    assert case.at_collection
+    assert case.classname == "org.x.SumTest"
+    assert "cannot find symbol" in case.text
+    assert "What went wrong" not in case.text
+    kotlin = "e: file:///w/src/test/kotlin/org/x/ATest.kt:3:5 Unresolved reference\n"
+    failed = "Execution failed for task ':compileTestKotlin'.\n"
+    assert [one.classname for one in read_gradle([], kotlin + failed).cases] == ["org.x.ATest"]
+    assert [one.classname for one in read_gradle([], failed).cases] == ["build.gradle"], "no file is named"
+    assert read_gradle([], "/w/A.java:1: error: of a program's own\n").cases == ()
+    assert exact_outcomes(read_gradle([SUM], "").cases) == exact_outcomes(read_surefire([SUM], "").cases)
+
+
+@given(st.text())
+def test_gradles_output_may_be_anything(text: str) -> None:
+    with contextlib.suppress(ResultError):
+        read_gradle([text.encode("utf-8", "replace")], f"{text}\nExecution failed for task ':compileJava'\n")

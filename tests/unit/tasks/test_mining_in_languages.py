@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
 
@@ -40,7 +41,7 @@ class NoEnvironments:
     def __init__(self) -> None:
         self.given: list[tuple[Tree, datetime, str]] = []
 
-    def of(self, tree: Tree, committed: datetime, version: str) -> Environment:
+    def of(self, tree: Tree, committed: datetime, version: str, tests: Sequence[str]) -> Environment:
         self.given.append((tree, committed, version))
         raise OperatorError("there is none")
 

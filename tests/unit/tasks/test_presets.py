@@ -10,7 +10,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import ResultFormat
 from trialfleet_runner.task import TaskFile, ToolEnvironment
 from trialfleet_runner.trees import TreeEntry, unpack
-from trialfleet_tasks.presets import inputs, preset
+from trialfleet_tasks.presets.preset import inputs, preset
 
 
 def tree(**files: str) -> dict[str, TreeEntry]:
@@ -58,7 +58,7 @@ def test_the_lock_file_names_the_package_manager(lock: str, manager: str) -> Non
         ("node", package(dependencies={"a": "1"}), "no lock file"),
         ("go", {}, "no go.mod"),
         ("rust", {}, "no Cargo.toml"),
-        ("java", {"build.gradle": TreeEntry(b"")}, "no pom.xml"),
+        ("java", {"build.xml": TreeEntry(b"")}, "no pom.xml"),
     ],
 )
 def test_a_repository_that_lacks_what_the_kind_needs(kind: str, files: dict[str, TreeEntry], words: str) -> None:

@@ -13,7 +13,8 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.junit import JunitCase
 from trialfleet_runner.sandbox.protocol import Exit, Sandbox
 from trialfleet_runner.task import Status
-from trialfleet_runner.testrun import Suite, TestRun, run_tests, selection, trouble
+from trialfleet_runner.test_call import selection
+from trialfleet_runner.testrun import Suite, TestRun, run_tests, trouble
 from trialfleet_tasks import prompts
 from trialfleet_tasks.validate.judge import DiscoveredTests, check, discover, not_a_run, steady
 from trialfleet_tasks.validate.output import CAP, normalised, tail

@@ -6,12 +6,14 @@ from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.findings.conditions import cells, conditions, delivery, endings, repeats
 from trialfleet_analysis.report.findings.contrasts import by_task, contrasts
 from trialfleet_analysis.report.findings.effort import effort, timing
+from trialfleet_analysis.report.findings.looks import looks
 from trialfleet_analysis.report.findings.record import manifest, methods
 from trialfleet_analysis.report.findings.reliability import losses, order, power
 from trialfleet_analysis.report.findings.tables import ReportSection
 
 PARTS = (
     contrasts,
+    looks,
     conditions,
     cells,
     by_task,

@@ -15,6 +15,7 @@ from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.tables import ReportSection
 from trialfleet_analysis.report.html.conditions import conditions, heat, trials
 from trialfleet_analysis.report.html.forests import contrasts, designs, scenarios, strip, tasks, timing
+from trialfleet_analysis.report.html.looks import boundary
 from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, framed, h, page, section
 from trialfleet_analysis.report.html.process import effort, endings, over_blocks
 
@@ -80,6 +81,7 @@ def _list(sentences: Sequence[str]) -> Element:
 
 
 DRAWN: dict[str, Callable[[Report], Node]] = {
+    "looks": boundary,
     "contrasts": contrasts,
     "conditions": conditions,
     "cells": heat,

@@ -18,6 +18,7 @@ import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
 
@@ -166,6 +167,16 @@ def powered(factor: Floats, exponent: int) -> Floats:
         if exponent:
             factor = np.convolve(factor, factor)
     return found
+
+
+@lru_cache(maxsize=256)
+def equal_arms(n: int) -> tuple[Floats, ...]:
+    """P(passes in a = least + k) for 1 … 2n − 1 passes in both arms of `n` trials each."""
+    passes = np.arange(1, 2 * n)
+    least = np.maximum(0, passes - n)
+    every = tilted(informative_strata(least, np.full_like(passes, n), passes - least, np.full_like(passes, n)))
+    widths = np.minimum(passes, 2 * n - passes) + 1
+    return tuple(row[:width].copy() for row, width in zip(every, widths.tolist(), strict=True))
 
 
 OUTSIDE = 1e-20  # at most this probability is left out of the window, on either side

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -15,7 +14,7 @@ from scipy import special
 
 from trialfleet_analysis.statistics.comparisons import cochran_mantel_haenszel
 from trialfleet_analysis.statistics.comparisons.conditional import exact_p, stratified_exact
-from trialfleet_analysis.statistics.comparisons.convolution import convolved, informative_strata, powered, tilted
+from trialfleet_analysis.statistics.comparisons.convolution import convolved, equal_arms, powered
 from trialfleet_analysis.statistics.comparisons.paired import SAME
 from trialfleet_analysis.statistics.estimates import LEAST, TIES, Floats, Integers, floats, share
 from trialfleet_analysis.statistics.intervals import wilson
@@ -49,19 +48,9 @@ def _exact_p(n: int, margins: Counter[int], at: int) -> float:
     """`margins`: how many tasks have these passes in both arms of `n` reps. `at`: the passes in arm a above the
     least that the margins allow."""
     informative = [(passes, often) for passes, often in sorted(margins.items()) if 0 < passes < 2 * n]
-    distribution = convolved([powered(_rows(n)[passes - 1], often) for passes, often in informative])
+    distribution = convolved([powered(equal_arms(n)[passes - 1], often) for passes, often in informative])
     p = exact_p(distribution, at, midp=True, convention="central", alternative="two-sided")
     return min(1.0, max(p, LEAST))
-
-
-@lru_cache(maxsize=256)
-def _rows(n: int) -> tuple[Floats, ...]:
-    """P(passes in a = least + k) for 1 … 2n − 1 passes in both arms."""
-    passes = np.arange(1, 2 * n)
-    least = np.maximum(0, passes - n)
-    every = tilted(informative_strata(least, np.full_like(passes, n), passes - least, np.full_like(passes, n)))
-    widths = np.minimum(passes, 2 * n - passes) + 1
-    return tuple(row[:width].copy() for row, width in zip(every, widths.tolist(), strict=True))
 
 
 Analysis = Literal["stratified_exact", "paired_t", "cochran_mantel_haenszel"]

@@ -1,0 +1,57 @@
+"""Declared looks: what each saw and decided."""
+
+from __future__ import annotations
+
+from trialfleet_analysis.analysis_plan.looks import LookFinding
+from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.figures import NOTHING, bare_p, decimals, percent, plural, signed
+from trialfleet_analysis.report.findings.tables import Cell, ReportSection, number, section, table, text
+
+DECISIONS = {
+    "continue": "went on",
+    "benefit": "stopped: benefit",
+    "harm": "stopped: harm",
+    "futility": "stopped: futility",
+    "end": "the end",
+}
+
+
+def looks(report: Report) -> ReportSection:
+    """No table where no looks are declared, or none was taken."""
+    found = report.analysis.looks
+    if found is None:
+        return section("looks", "Looks", "")
+    planned = plural(len(found.planned), "look")
+    at = ", ".join(map(str, found.planned))
+    return section(
+        "looks",
+        "Looks",
+        f"{planned} declared before anything ran, after blocks {at}; spending {found.spending.replace('_', ' ')}. "
+        "Each tests the declared contrast exactly, on the blocks up to it, and its decision is kept in the store. "
+        "Looking at other times is recorded, and stopping for what is seen then would make the test reject too "
+        "often.",
+        table(
+            "What each look decided",
+            found.taken,
+            number("Look", lambda one: one.number),
+            number("After block", lambda one: one.blocks),
+            number("Passes above those expected", lambda one: signed(one.total - one.mean, 1)),
+            number("Rejects below", lambda one: _bound(one, one.lower)),
+            number("Rejects above", lambda one: _bound(one, one.upper)),
+            number("p", lambda one: bare_p(one.p_value)),
+            number("May be spent", lambda one: decimals(one.level, 4)),
+            number("Chance of a gain at the end", lambda one: percent(one.chance)),
+            text("Decision", _decision),
+        ),
+    )
+
+
+def _bound(one: LookFinding, at: float | None) -> str:
+    """Given the margins, the totals from which on the look rejects."""
+    return NOTHING if at is None else signed(at - one.mean, 1)
+
+
+def _decision(one: LookFinding) -> Cell:
+    if not one.obeyed:
+        return "futility, and the operator went on"
+    return DECISIONS[one.verdict]

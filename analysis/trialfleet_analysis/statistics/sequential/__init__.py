@@ -1,0 +1,65 @@
+"""Looking at a campaign while it grows: exact group-sequential tests, futility, estimates after a stop, and bets.
+
+Counts come as in `comparisons`: a the treatment, b the control, one stratum per entry. A campaign declares its
+looks before anything runs; between them nothing may be stopped on unblinded results.
+"""
+
+from trialfleet_analysis.statistics.sequential.betting import (
+    Pairs,
+    anytime_p,
+    confidence_sequence,
+    log_evidence,
+    log_evidence_at,
+    log_evidence_half,
+    planned_stake,
+)
+from trialfleet_analysis.statistics.sequential.design import FEWEST_TASKS, SequentialDesign, Spending, spent
+from trialfleet_analysis.statistics.sequential.exact import SequentialLook, monitor, sequential_p
+from trialfleet_analysis.statistics.sequential.futility import (
+    Futility,
+    chance_of_gain,
+    conditional_power,
+    futile,
+    predictive_power,
+)
+from trialfleet_analysis.statistics.sequential.normal import (
+    crossing_probabilities,
+    drift_estimate,
+    normal_bounds,
+    upper_tail,
+)
+from trialfleet_analysis.statistics.sequential.planning import SequentialPower, sequential_power
+from trialfleet_analysis.statistics.sequential.stages import SequentialStage, stage
+from trialfleet_analysis.statistics.sequential.stopped import stagewise_difference, stagewise_odds_ratio
+
+__all__ = [
+    "FEWEST_TASKS",
+    "Futility",
+    "Pairs",
+    "SequentialDesign",
+    "SequentialLook",
+    "SequentialPower",
+    "SequentialStage",
+    "Spending",
+    "anytime_p",
+    "chance_of_gain",
+    "conditional_power",
+    "confidence_sequence",
+    "crossing_probabilities",
+    "drift_estimate",
+    "futile",
+    "log_evidence",
+    "log_evidence_at",
+    "log_evidence_half",
+    "monitor",
+    "normal_bounds",
+    "planned_stake",
+    "predictive_power",
+    "sequential_p",
+    "sequential_power",
+    "spent",
+    "stage",
+    "stagewise_difference",
+    "stagewise_odds_ratio",
+    "upper_tail",
+]

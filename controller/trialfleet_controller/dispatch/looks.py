@@ -1,0 +1,171 @@
+"""Declared looks of a running campaign: a barrier holds later blocks back while a look is open, and whoever
+finds its blocks over writes the decision, once.
+
+Every dispatcher reads the same decisions, so a barrier needs no message between shards. Nothing runs beyond it,
+so a campaign that a look ends has no running trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+
+from trialfleet_controller.trial_order import Planned
+from trialfleet_ledger.campaign import Plan, Primary
+from trialfleet_ledger.canonical import digest
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.looks import Decision, LookResult, StageCounts, stopped
+from trialfleet_ledger.records import LossClass, Outcome
+from trialfleet_ledger.records import Verdict as TrialVerdict
+
+LookTest = Callable[[Primary, int, Sequence[Decision], Sequence[StageCounts]], LookResult]
+
+
+def look_test() -> LookTest:
+    """The test that decides at looks. Raises `OperatorError` when its package is not installed."""
+    for point in metadata.entry_points(group="trialfleet.looks", name="look_result"):
+        try:
+            found: LookTest = point.load()
+        except ImportError:
+            break
+        return found
+    raise OperatorError(
+        "looks are decided by an exact test that is not installed here",
+        where="primary: stop",
+        hint="pip install 'trialfleet[analysis]', in the controller's image too; or remove stop from the campaign",
+    )
+
+
+@dataclass(frozen=True)
+class LookNews:
+    """`decisions` so far; `extended`: reps were added after the campaign was decided, and nothing holds them
+    back."""
+
+    decisions: tuple[Decision, ...] = ()
+    extended: bool = False
+
+    @property
+    def stop(self) -> Decision | None:
+        """The decision that ends the campaign."""
+        return None if self.extended else stopped(self.decisions)
+
+
+class Looks:
+    """`trials`: of the whole campaign, whichever shard drives them. `obey_futility`: whether a verdict of futility
+    ends the campaign. Only `read` may be called by another thread."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        trials: Callable[[], Sequence[Planned]],
+        ledger: Ledger,
+        *,
+        epoch: int,
+        obey_futility: bool = True,
+    ) -> None:
+        primary = plan.primary
+        self._declared = primary is not None and primary.stop is not None
+        self._plan, self._trials, self._ledger = plan, trials, ledger
+        self._epoch, self._obey_futility = epoch, obey_futility
+        self.at: tuple[int, ...] = ()
+        if primary is not None and primary.stop is not None:
+            self.at = primary.stop.blocks(plan.reps)
+            self._test, self._primary = look_test(), primary
+        self._news = LookNews()
+
+    @property
+    def barrier(self) -> int | None:
+        """The first block that may not start yet; None: all may."""
+        taken = len(self._news.decisions)
+        return None if self._news.extended or taken >= len(self.at) else self.at[taken]
+
+    def due(self, oldest_open_block: int | None) -> bool:
+        """Whether a look is open and this shard has nothing left before it. `oldest_open_block`: of its trials."""
+        at = self.barrier
+        return at is not None and (oldest_open_block is None or oldest_open_block >= at)
+
+    def follow(self, news: LookNews) -> Decision | None:
+        """Returns the decision that ends the campaign."""
+        self._news = news
+        return news.stop
+
+    def read(self) -> LookNews:
+        """The decisions; the next look is taken if its blocks are over and nothing has ended the campaign."""
+        if not self._declared:
+            return LookNews()
+        directives = self._ledger.directives
+        decisions, amendments = directives.decisions(), directives.amendments()
+        news = LookNews(decisions, extended=_extended(decisions, self.at, [a.reps for a in amendments]))
+        if news.extended or news.stop or len(decisions) >= len(self.at):
+            return news
+        made = self._decide(decisions, len(amendments))
+        return news if made is None else LookNews((*decisions, made))
+
+    def _decide(self, earlier: tuple[Decision, ...], amendments: int) -> Decision | None:
+        """The next look; None while its blocks are not over. Losses of a cancellation are no ends: what was cut
+        off were the slow ones."""
+        at = self.at[len(earlier)]
+        since = self.at[len(earlier) - 1] if earlier else 0
+        halted = {halt.task for halt in self._ledger.directives.halts() if halt.task is not None}
+        wanted = [trial for trial in self._trials() if trial.block < at and trial.task not in halted]
+        if not {trial.id for trial in wanted} <= set(self._ledger.attempts.outcome_ids()):
+            return None
+        ended = list(self._ledger.attempts.outcomes([trial.id for trial in wanted if trial.block >= since]))
+        if any(outcome.abandoned is LossClass.CANCELLED for outcome in ended):
+            return None
+        stage = self._stage(ended, halted)
+        result = self._test(self._primary, self._plan.reps, earlier, stage)
+        return self._ledger.directives.decide(
+            Decision(
+                number=len(earlier) + 1,
+                at=self._ledger.clock(),
+                epoch=self._epoch,
+                blocks=at,
+                stage=stage,
+                halted=tuple(sorted(halted)),
+                outcomes=digest(sorted([outcome.trial.id, outcome.bundle_sha256] for outcome in ended)),
+                amendments=amendments,
+                result=result,
+                obeyed=self._obey_futility or result.verdict != "futility",
+            )
+        )
+
+    def _stage(self, ended: Sequence[Outcome], halted: Collection[str]) -> tuple[StageCounts, ...]:
+        tasks = [task.order.id for task in self._plan.tasks if task.primary and task.order.id not in halted]
+        return tuple(
+            _counts(self._primary, task, [one for one in ended if one.trial.task == task]) for task in tasks
+        )
+
+
+def _counts(primary: Primary, task: str, outcomes: Sequence[Outcome]) -> StageCounts:
+    def passed_and_valid(condition: str) -> tuple[int, int]:
+        scored = [one.scored for one in outcomes if one.trial.condition == condition and one.scored is not None]
+        return sum(one.verdict is TrialVerdict.PASSED for one in scored), len(scored)
+
+    treated, control = passed_and_valid(primary.treatment), passed_and_valid(primary.control)
+    return StageCounts(
+        task=task,
+        treatment_passed=treated[0],
+        treatment_valid=treated[1],
+        control_passed=control[0],
+        control_valid=control[1],
+    )
+
+
+def _extended(decisions: Sequence[Decision], looks: Sequence[int], reps: Sequence[int | None]) -> bool:
+    """Whether reps were added after the last look, or after the one that ended the campaign."""
+    if not decisions or not (stopped(decisions) or len(decisions) == len(looks)):
+        return False
+    return any(more is not None for more in reps[decisions[-1].amendments :])
+
+
+def told(decision: Decision, of: int) -> str:
+    """For the operator."""
+    result, reason = decision.result, {"benefit": "benefit", "harm": "harm", "futility": "futility"}
+    why = reason.get(result.verdict, result.verdict)
+    detail = f"p {result.p_value:.4f}, of which {2 * result.level:.4f} could be spent"
+    if result.verdict == "futility":
+        detail = f"the chance that the end would show a gain is {result.chance:.1%}"
+    return f"look {decision.number} of {of} after {decision.blocks} blocks: decided for {why} ({detail})"

@@ -1,0 +1,128 @@
+"""Looks that a campaign declares before it runs, and what each decided. Pure.
+
+`decisions/<k>.json` is what look `k` decided, written once by whichever controller comes first.
+(`looks/<k>.json` is another record: somebody saw interim results.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from trialfleet_ledger.errors import FieldError
+from trialfleet_ledger.records import Frozen, Name, Record, Sha256
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class FutilityRule(Frozen):
+    """When a gain of the treatment has become too unlikely to go on for: below `predictive` power, whatever the
+    effect is, or below `conditional` power at the declared effect. Exactly one is given."""
+
+    predictive: Share | None = None
+    conditional: Share | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> FutilityRule:
+        if (self.predictive is None) == (self.conditional is None):
+            raise FieldError(
+                "futility: give either predictive or conditional",
+                hint="write futility: {predictive: 0.05}, futility: {conditional: 0.2}, or futility: none",
+            )
+        return self
+
+
+class StopRule(Frozen):
+    """`primary.stop` of the campaign file. `looks`: how many, equally spaced over the blocks, or the numbers of
+    the blocks after which is looked; `spending`: how much of alpha each may spend."""
+
+    looks: Annotated[int, Field(ge=2, le=25)] | Annotated[tuple[int, ...], Field(min_length=2)] = 5
+    spending: Literal["power_2", "obrien_fleming"] = "power_2"
+    futility: FutilityRule | Literal["none"] = FutilityRule(predictive=0.05)
+
+    @model_validator(mode="after")
+    def _ascending(self) -> StopRule:
+        at = self.looks
+        if isinstance(at, tuple) and (at[0] < 1 or any(b <= a for a, b in pairwise(at))):
+            raise FieldError(
+                f"stop: looks {list(at)} do not ascend from block 1",
+                hint="write the number of looks, or blocks in ascending order: looks: [5, 10, 15, 20, 25]",
+            )
+        return self
+
+    def blocks(self, reps: int) -> tuple[int, ...]:
+        """After how many complete blocks each look is; the last is at the end.
+
+        >>> StopRule().blocks(25), StopRule().blocks(3), StopRule(looks=(4, 10)).blocks(10)
+        ((5, 10, 15, 20, 25), (1, 2, 3), (4, 10))
+        """
+        if isinstance(self.looks, tuple):
+            return self.looks
+        several = min(self.looks, reps)
+        return tuple(math.floor(number * reps / several + 0.5) for number in range(1, several + 1))
+
+
+class StageCounts(Frozen):
+    """One task in the blocks that a look added: passed and valid trials of the primary contrast's two sides."""
+
+    task: Name
+    treatment_passed: Annotated[int, Field(ge=0)]
+    treatment_valid: Annotated[int, Field(ge=0)]
+    control_passed: Annotated[int, Field(ge=0)]
+    control_valid: Annotated[int, Field(ge=0)]
+
+
+Verdict = Literal["continue", "benefit", "harm", "futility", "end"]
+
+
+class LookResult(Frozen):
+    """What the exact group-sequential test says at a look, from its counts and those of the looks before.
+
+    `total`: the treatment's weighted passes so far, with its `mean` and `variance` at equal rates; `p_value`: by
+    stage-wise ordering; `level`: what each side may have spent; `lower`, `upper`: totals that reject (None: none
+    does); `chance`: the power that the futility rule compares (None: no rule, or nothing known). `verdict`: what
+    the rule says; at the last look without a rejection, "end".
+    """
+
+    total: float
+    mean: float
+    variance: float
+    p_value: float
+    p_treatment: float
+    p_control: float
+    level: float
+    lower: float | None
+    upper: float | None
+    chance: float | None
+    verdict: Verdict
+
+
+class Decision(Record):
+    """`decisions/<k>.json`. `blocks`: complete ones at this look; `stage`: what they added since the look before,
+    without the `halted` tasks; `outcomes`: digest of the outcomes that were counted; `amendments`: how many there
+    were; `obeyed`: False if the controller was told to go on in spite of a verdict of futility."""
+
+    number: int
+    at: float
+    epoch: int
+    blocks: int
+    stage: tuple[StageCounts, ...]
+    halted: tuple[Name, ...] = ()
+    outcomes: Sha256
+    amendments: int
+    result: LookResult
+    obeyed: bool = True
+
+    @property
+    def stops(self) -> bool:
+        """Whether the campaign ends here."""
+        return self.obeyed and self.result.verdict in ("benefit", "harm", "futility")
+
+
+def stopped(decisions: Sequence[Decision]) -> Decision | None:
+    """The decision that ended the campaign; None: none has."""
+    return next((decision for decision in decisions if decision.stops), None)

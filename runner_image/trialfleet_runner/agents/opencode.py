@@ -1,0 +1,223 @@
+"""OpenCode as an agent. Configuration, flags and what reaches the model: measured with version 1.18.33."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from trialfleet_ledger.canonical import digest
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec, Frozen, Stop
+from trialfleet_runner.agents.hook_scripts import FOLDER, HookScripts
+from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
+from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
+from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
+from trialfleet_runner.agents.tool_steps import Kind, ToolSteps, claimed, clock_of, first_text
+from trialfleet_runner.gateway.prices import Price
+from trialfleet_runner.gateway.usage import TokenUsage, count
+from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
+from trialfleet_runner.untrusted import ANSWER_CHARS, json_object, lines, mapping, plain
+
+REVISION = 1  # of the flags and settings below: part of the agent's digest
+_VERSION = r"^(\d+\.\d+\.\d+\S*)"
+_REACH = Reach(root_file="AGENTS.md", nested=True, hook_after=True, fail_fast=True, system=True)
+_QUIET = {
+    "OPENCODE_DISABLE_AUTOUPDATE": "1",
+    "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+    "OPENCODE_DISABLE_PROJECT_CONFIG": "1",  # the workspace's settings and plugins, and its root file: see _told
+}
+_WEB_TOOLS = ("webfetch", "websearch")
+_TOKEN = "TRIALFLEET_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
+_PLUGIN_PACKAGE = "@opencode-ai/plugin"
+_KINDS: dict[str, Kind] = {
+    "read": "read",
+    **dict.fromkeys(("edit", "write", "apply_patch", "multiedit"), "edit"),
+    "bash": "run",
+    **dict.fromkeys(("grep", "glob", "list"), "search"),
+}
+
+
+class OpenCodeOptions(Frozen):
+    """`agent.options` of kind opencode.
+
+    `wire`: the API of an OpenAI-compatible provider. `variant`: the model's effort as OpenCode names it.
+    `prices`: US dollars per million tokens for models that the built-in list lacks.
+    """
+
+    binary: str | None = None
+    provider: Literal["anthropic", "openai", "google"] = "anthropic"  # read by the runner, which holds the key
+    wire: Literal["responses", "completions"] = "responses"
+    variant: str | None = Field(default=None, pattern=r"^[a-z]+$")
+    prices: dict[str, Price] = Field(default_factory=dict)
+
+
+def options_of(spec: AgentSpec) -> OpenCodeOptions:
+    """The checked options. Raises `OperatorError` naming the field."""
+    known = ", ".join(OpenCodeOptions.model_fields)
+    return checked_options(OpenCodeOptions, spec, hint=f"options of opencode: {known}")
+
+
+class OpenCode:
+    kind = "opencode"
+
+    def identify(self, spec: AgentSpec) -> Identity:
+        """Runs `opencode --version`. Raises `OperatorError`: no program, no ripgrep, another version, no model."""
+        options = options_of(spec)
+        if spec.model is None:
+            raise OperatorError("no model is named", where="agent: model", hint="for example claude-sonnet-4-6")
+        program = find_program(self.kind, options.binary)
+        version = checked_version(spec, version_of(self.kind, program, _VERSION, _QUIET))
+        if shutil.which("rg", path=SYSTEM_PATH) is None:
+            raise OperatorError(
+                "OpenCode searches with ripgrep, which it would download, and a sandbox has no network",
+                where="agent: opencode",
+                hint="apt-get install ripgrep",
+            )
+        chosen = options.model_dump(mode="json", exclude={"binary", "prices"})
+        parts = {"version": version, "model": spec.model, "revision": REVISION, "options": chosen}
+        return Identity(
+            kind=self.kind, version=version, model=spec.model, digest=digest(parts), needs_model=True, reach=_REACH
+        )
+
+    def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
+        if setup.gateway_url is None or setup.gateway_token is None:
+            raise ValueError("opencode runs behind the gateway only")
+        options = options_of(setup.spec)
+        program = find_program(self.kind, options.binary)
+        scripts = HookScripts(setup, with_mount(mounts, shown(program)))
+        folder = setup.home / ".config/opencode"
+        _install(folder, setup, scripts, version_of(self.kind, program, _VERSION, _QUIET))
+        (folder / "opencode.json").write_text(json.dumps(_settings(setup, options, scripts.mounts)))
+        env = {**_QUIET, _TOKEN: setup.gateway_token}
+        variant = ("--variant", options.variant) if options.variant else ()
+        model = f"{_provider(options)}/{setup.spec.model}"
+        flags = ("--format", "json", "--auto", "--title", "trial", "--model", model, *variant)
+        argv = (inside(program, scripts.mounts), "run", *flags)
+        return job_of(setup, scripts.mounts, argv, env=env, stdin=setup.prompt.encode())
+
+    def parse(self, record: Path, exit: Exit | None, workspace: Path) -> Parsed:
+        return parse_events(record / "stdout", exit, workspace)
+
+
+def _provider(options: OpenCodeOptions) -> str:
+    """OpenCode's own name, under which it knows the models' limits; `trialfleet` for any other server."""
+    return "trialfleet" if (options.provider, options.wire) == ("openai", "completions") else options.provider
+
+
+def _settings(setup: Setup, options: OpenCodeOptions, mounts: tuple[Mount, ...]) -> dict[str, Any]:
+    """`opencode.json`. Its last step has a text of its own that asks for a summary; the gateway's cap has none."""
+    name, model = _provider(options), setup.spec.model
+    path = "/v1beta" if options.provider == "google" else "/v1"
+    provider: dict[str, Any] = {
+        "options": {"baseURL": f"{setup.gateway_url}{path}", "apiKey": f"{{env:{_TOKEN}}}"},
+        "models": {model: {}},
+    }
+    if name == "trialfleet":
+        provider["npm"] = "@ai-sdk/openai-compatible"
+    return {
+        "autoupdate": False,
+        "share": "disabled",
+        "snapshot": False,
+        "enabled_providers": [name],
+        "provider": {name: provider},
+        "small_model": f"{name}/{model}",
+        "instructions": _told(setup, mounts),
+        "tools": dict.fromkeys(_WEB_TOOLS, False),
+        "permission": dict.fromkeys(_WEB_TOOLS, "deny"),
+        "agent": {"build": {"steps": setup.spec.max_turns}},
+    }
+
+
+def _told(setup: Setup, mounts: tuple[Mount, ...]) -> list[str]:
+    """Files for the system prompt: the root file that OpenCode would choose, and the condition's own text."""
+    root = [setup.workspace / name for name in ("AGENTS.md", "CLAUDE.md")]
+    files = [path for path in root if path.is_file()][:1]
+    if setup.system:
+        (setup.home / "trialfleet").mkdir(exist_ok=True)
+        files.append(setup.home / "trialfleet/system.md")
+        files[-1].write_text(setup.system)
+    return [inside(path, mounts) for path in files]
+
+
+def _install(folder: Path, setup: Setup, scripts: HookScripts, version: str) -> None:
+    """The plugin with the hooks, and what keeps OpenCode from fetching its plugin package: without a network it
+    tries for more than a minute before it starts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = {"dependencies": {_PLUGIN_PACKAGE: version}}
+    (folder / "node_modules").mkdir(exist_ok=True)
+    (folder / "package.json").write_text(json.dumps(wanted))
+    (folder / "package-lock.json").write_text(json.dumps({"packages": {"": wanted}}))
+    commands: dict[str, list[str]] = {"before": [], "after": []}
+    if setup.hook_context is not None:
+        context, log = inside(setup.hook_context, scripts.mounts), inside(setup.hook_log, scripts.mounts)
+        commands["after"].append(scripts.command("push_on_read.py", "--context", context, "--log", log))
+    if setup.fail_fast_log is not None:
+        before, after = scripts.fail_fast()
+        commands["before"].append(before)
+        commands["after"].append(after)
+    if commands["after"]:
+        (folder / "plugins").mkdir(exist_ok=True)
+        (folder / "plugins/trialfleet.js").write_bytes((FOLDER / "opencode_plugin.js").read_bytes())
+        (folder / "trialfleet-hooks.json").write_text(json.dumps(commands))
+
+
+def parse_events(stdout: Path, ended: Exit | None, workspace: Path) -> Parsed:
+    """The JSON lines of `run --format json`. One message is one turn."""
+    steps = ToolSteps(_KINDS, (str(workspace), "/workspace"))
+    turn_of: dict[str, int] = {}
+    usage, malformed, reason, answer = TokenUsage(), 0, None, None
+    for line in lines(stdout):
+        event = json_object(line)
+        malformed += not event and bool(line.strip())
+        part, at_s = mapping(event.get("part")), steps.after(clock_of(event.get("timestamp")))
+        name = part.get("messageID")
+        if not isinstance(name, str):
+            reason = "error" if event.get("type") == "error" else reason
+            continue
+        turn = turn_of.setdefault(name, len(turn_of) + 1)
+        match event.get("type"):
+            case "text" if (text := first_text(part, "text")) is not None:
+                steps.message(turn, at_s, text)
+                answer = plain(text, ANSWER_CHARS)
+            case "tool_use":
+                _tool(steps, part, turn, at_s)
+            case "step_finish":
+                usage, reason = usage + _usage(mapping(part.get("tokens"))), part.get("reason")
+            case _:
+                pass
+    seen = bool(turn_of)
+    return Parsed(
+        steps=tuple(steps.steps),
+        turns=len(turn_of) if seen else None,
+        tool_calls=steps.calls if seen else None,
+        **claimed(usage if seen else None),
+        stop=_stop(reason, ended),
+        malformed_lines=malformed,
+        answer=answer,
+    )
+
+
+def _tool(steps: ToolSteps, part: dict[str, Any], turn: int, at_s: float | None) -> None:
+    state, use = mapping(part.get("state")), str(part.get("callID"))
+    steps.call(turn, at_s, use, str(part.get("tool")), mapping(state.get("input")))
+    if state.get("status") == "error":
+        steps.failed(use, first_text(state, "error") or "")
+
+
+def _usage(tokens: dict[str, Any]) -> TokenUsage:
+    """Its output excludes the reasoning; ours does not."""
+    cache = mapping(tokens.get("cache"))
+    output = count(tokens, "output") + count(tokens, "reasoning")
+    return TokenUsage(count(tokens, "input"), output, count(cache, "read"), count(cache, "write"))
+
+
+def _stop(reason: object, ended: Exit | None) -> Stop | None:
+    """Its exit code is 0 after some errors."""
+    said = stop_of(ended)
+    return Stop.CRASHED if said is Stop.FINISHED and reason in (None, "error") else said

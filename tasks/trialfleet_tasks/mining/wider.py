@@ -1,0 +1,59 @@
+"""The tests of the packages that a fix changes, besides the test files that it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
+from trialfleet_tasks.mining.languages import GO, RUST, MinedLanguage
+
+MOST = 200  # test files
+_ASIDE = frozenset({"src", "lib", "main", "test", "tests", "__tests__", "spec", "java", "kotlin", "unit"})
+
+
+def tests_of_packages(
+    language: MinedLanguage, paths: Iterable[str], *, source: Sequence[str], tests: Sequence[str]
+) -> tuple[str, ...]:
+    """What a test runner can be given for the changed packages, the changed test files left out. `paths`: of the
+    whole tree; `source`, `tests`: files that the fix changes, those of source most changed first.
+
+    For Go and Rust the source files: their runners take a file's whole package or crate. For the others test files
+    that lie beside a changed file, or in the folder that has the place of a changed file's among the tests.
+
+    >>> from trialfleet_tasks.mining.languages import JAVASCRIPT
+    >>> paths = ["src/cart/a.ts", "test/cart/a.test.ts", "test/cart/b.test.ts", "test/tax/c.test.ts"]
+    >>> tests_of_packages(JAVASCRIPT, paths, source=["src/cart/a.ts"], tests=["test/cart/a.test.ts"])
+    ('test/cart/b.test.ts',)
+    """
+    if language in (GO, RUST):
+        return tuple(source)
+    folders = {_folder(path) for path in (*source, *tests)}
+    places = {_place(path) for path in source}
+    wide = [
+        path
+        for path in language.tests_among(sorted(paths))
+        if path not in tests and (_folder(path) in folders or _same_place(_place(path), places))
+    ]
+    return tuple(wide[:MOST])
+
+
+def _folder(path: str) -> str:
+    return str(PurePosixPath(path).parent)
+
+
+def _place(path: str) -> tuple[str, ...]:
+    """The folders that say what the code is about.
+
+    >>> _place("src/main/java/org/x/A.java"), _place("src/test/java/org/x/ATest.java")
+    (('org', 'x'), ('org', 'x'))
+    """
+    return tuple(part for part in PurePosixPath(path).parts[:-1] if part not in _ASIDE)
+
+
+def _same_place(place: tuple[str, ...], places: Iterable[tuple[str, ...]]) -> bool:
+    """Whether they are equal, or the one is the end of the other: tests often leave the first folder out.
+
+    >>> _same_place(("cart",), [("shop", "cart")]), _same_place((), [("shop", "cart")])
+    (True, False)
+    """
+    return bool(place) and any(place in (other, other[-len(place) :]) for other in places)

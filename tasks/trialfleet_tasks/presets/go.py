@@ -1,0 +1,38 @@
+"""Go modules."""
+
+from __future__ import annotations
+
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.task import ToolEnvironment
+from trialfleet_runner.test_call import ROOT
+from trialfleet_runner.trees import Tree
+from trialfleet_tasks.presets.record import ToolPreset, below, said
+
+
+def go(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
+    tree = below(tree, environment.directory)
+    if "go.mod" not in tree and "go.work" not in tree:
+        raise OperatorError(
+            f"{said(environment.directory)} has no go.mod",
+            where="environment",
+            hint="choose commits since it has Go modules, or name the module's folder as `directory`",
+        )
+    vendored = "vendor/modules.txt" in tree
+    return ToolPreset(
+        tools={"go": ""},
+        inputs=("go.mod", "go.sum", "go.work", "go.work.sum"),
+        directory=environment.directory or ROOT,
+        fetch=() if vendored else (("go", "mod", "download"),),
+        warm=(("go", "test", "-count=1", "-run=^$", "./..."),),
+        variables={
+            "GOMODCACHE": "{environment}/modules",
+            "GOCACHE": "{home}/.cache/go-build",
+            "GOPROXY": "off",
+            "GOFLAGS": "-buildvcs=false",
+            "GOTOOLCHAIN": "local",
+            "GOTELEMETRY": "off",
+        },
+        links={"build": "{home}/.cache/go-build"},
+        test_command=("go", "test", "-json", "-count=1", "{tests}"),
+        results="go",
+    )

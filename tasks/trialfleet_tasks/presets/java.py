@@ -1,0 +1,94 @@
+"""Projects of Maven and Gradle."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.task import ToolEnvironment
+from trialfleet_runner.test_call import ROOT
+from trialfleet_runner.tool_environment import find_tool
+from trialfleet_runner.trees import Tree
+from trialfleet_tasks.presets.record import ToolPreset, below, said
+
+_NONE_ELSEWHERE = ("-DfailIfNoTests=false", "-Dsurefire.failIfNoSpecifiedTests=false")  # in modules without it
+_MAVEN = ("mvn", "-B", "-ntp", "-fae", "-Drat.skip", "-Dcheckstyle.skip", "-Denforcer.skip", "test")
+GRADLE_FILES = ("settings.gradle", "settings.gradle.kts", "build.gradle", "build.gradle.kts")
+_WRAPPER = "gradle/wrapper/gradle-wrapper.properties"
+_WRAPPER_VERSION = re.compile(rb"^distributionUrl=.*/gradle-(\d[\w.]*)-(?:bin|all)\.zip\s*$", re.MULTILINE)
+_GRADLE = (
+    "--no-daemon",
+    "--console=plain",
+    "--init-script={environment}/gradle_tests.gradle",
+    "--continue",
+    "test",
+)
+
+
+def java(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
+    package = below(tree, environment.directory)
+    if "pom.xml" in package:
+        return _maven(environment, package)
+    if any(name in package for name in GRADLE_FILES):
+        return _gradle(environment, package)
+    raise OperatorError(
+        f"{said(environment.directory)} has no pom.xml and no build of Gradle",
+        where="environment",
+        hint="name the project's folder as `directory`, or use kind commands with `results: junit`",
+    )
+
+
+def _maven(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
+    return ToolPreset(
+        tools={"java": "", "mvn": ""},
+        inputs=("pom.xml", ".mvn/*"),
+        directory=environment.directory or ROOT,
+        # Maven fetches some plugins only when tests run: those of one class do.
+        fetch=((*_MAVEN, "-Dmaven.test.failure.ignore=true", *_first_test(tree), *_NONE_ELSEWHERE),),
+        variables={"MAVEN_OPTS": "-Duser.home={home} -Dmaven.repo.local={home}/.m2/repository"},
+        links={"m2": "{home}/.m2/repository"},
+        test_command=(*_MAVEN, "-o", "-Dtest={tests}", *_NONE_ELSEWHERE),
+        results="surefire",
+    )
+
+
+def _first_test(tree: Tree) -> tuple[str, ...]:
+    """The first by its path: neighbouring commits have the same."""
+    tests = sorted(path for path in tree if path.endswith("Test.java") and "src/test/java/" in path)
+    return (f"-Dtest={PurePosixPath(tests[0]).stem}",) if tests else ()
+
+
+def _gradle(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
+    """By the wrapper, unless this machine has its version. It downloads Gradle when dependencies are fetched."""
+    wrapper = _wrapped(tree)
+    own = wrapper is None or (environment.tools is not None and "gradle" in environment.tools) or _has(wrapper)
+    gradle = ("gradle",) if own else ("sh", "gradlew")
+    return ToolPreset(
+        tools={"java": "", "gradle": ""} if own else {"java": ""},
+        inputs=("*.gradle", "*.gradle.kts", "gradle.properties", "gradle.lockfile", "*.versions.toml", _WRAPPER),
+        directory=environment.directory or ROOT,
+        # What tests need is resolved before Gradle finds that none has this name.
+        fetch=((*gradle, *_GRADLE, "--tests", "no.test.of.this.Name"),),
+        variables={"GRADLE_OPTS": "-Duser.home={home}", "GRADLE_USER_HOME": "{home}/.gradle"},
+        links={"gradle": "{home}/.gradle"},
+        drop=("gradle/daemon", "gradle/workers"),
+        test_command=(*gradle, "--offline", *_GRADLE, "{tests}"),
+        results="gradle",
+    )
+
+
+def _wrapped(tree: Tree) -> str | None:
+    """The version that the repository's wrapper would download, "" for one that it does not say; None without a
+    wrapper."""
+    if "gradlew" not in tree or _WRAPPER not in tree:
+        return None
+    found = _WRAPPER_VERSION.search(tree[_WRAPPER].data)
+    return found[1].decode() if found else ""
+
+
+def _has(version: str) -> bool:
+    try:
+        return find_tool("gradle")[1] == version
+    except OperatorError:
+        return False

@@ -1,0 +1,107 @@
+"""Which package of a repository a file belongs to: the folder in which its tests are called."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from typing import Any, cast
+
+from trialfleet_runner.results.limits import as_list
+from trialfleet_runner.test_call import ROOT
+from trialfleet_runner.trees import Tree
+from trialfleet_tasks.presets.java import GRADLE_FILES
+from trialfleet_tasks.presets.node import folders_above, tested_package
+
+_MODULE = re.compile(rb"<module>\s*([^<>\s]+)\s*</module>")
+
+
+def package_of(kind: str, tree: Tree, path: str) -> str:
+    """The folder of the file's package; the root where there is none. Pure: by the manifests of `tree`."""
+    find = _FINDERS.get(kind)
+    folder = str(PurePosixPath(path).parent)
+    return ROOT if find is None else find(tree, folder)
+
+
+def package_of_most(kind: str, tree: Tree, paths: Iterable[str]) -> str:
+    """The package of most of the files, of the first of them where several have as many."""
+    found = Counter(package_of(kind, tree, path) for path in paths)
+    return found.most_common(1)[0][0] if found else ROOT
+
+
+def in_package(kind: str, tree: Tree, paths: Iterable[str], directory: str) -> tuple[str, ...]:
+    """The files whose package is `directory`; all that lie in it where its name is none of a package."""
+    given = tuple(paths)
+    exact = tuple(path for path in given if package_of(kind, tree, path) == directory)
+    return exact or tuple(path for path in given if directory == ROOT or path.startswith(f"{directory}/"))
+
+
+def _module(tree: Tree, folder: str) -> str:
+    return next((place for place in folders_above(folder) if _in(place, "go.mod") in tree), ROOT)
+
+
+def _workspace(tree: Tree, folder: str) -> str:
+    """The workspace that the crate belongs to; the crate itself where it belongs to none."""
+    crate: str | None = None
+    for place in folders_above(folder):
+        manifest = _cargo(tree, place)
+        if crate is None and "package" in manifest:
+            crate = place
+        if "workspace" in manifest and not _excluded(manifest["workspace"], place, crate or folder):
+            return place
+    return crate or ROOT
+
+
+def _cargo(tree: Tree, folder: str) -> dict[str, Any]:
+    entry = tree.get(_in(folder, "Cargo.toml"))
+    try:
+        return tomllib.loads(entry.data.decode()) if entry else {}
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _excluded(workspace: Any, place: str, crate: str) -> bool:
+    table = cast("dict[str, Any]", workspace) if isinstance(workspace, dict) else {}
+    patterns = map(str, as_list(table.get("exclude")))
+    inside = crate if place == ROOT else crate.removeprefix(f"{place}/")
+    return any(fnmatchcase(inside, pattern) or inside.startswith(f"{pattern}/") for pattern in patterns)
+
+
+def _project(tree: Tree, folder: str) -> str:
+    """Maven's: the outermost of the poms that name each other as modules. Gradle's: where its settings are."""
+    found: str | None = None
+    for place in folders_above(folder):
+        pom = tree.get(_in(place, "pom.xml"))
+        if pom is not None and (found is None or _relative(found, place) in _modules(pom.data)):
+            found = place
+    return found or _gradle_project(tree, folder)
+
+
+def _modules(pom: bytes) -> set[str]:
+    return {str(PurePosixPath(name.decode(errors="replace"))) for name in _MODULE.findall(pom)}
+
+
+def _gradle_project(tree: Tree, folder: str) -> str:
+    places = list(folders_above(folder))
+    with_settings = [place for place in places if any(_in(place, name) in tree for name in GRADLE_FILES[:2])]
+    with_build = [place for place in places if any(_in(place, name) in tree for name in GRADLE_FILES[2:])]
+    return next((found[index] for found, index in ((with_settings, 0), (with_build, -1)) if found), ROOT)
+
+
+def _in(folder: str, name: str) -> str:
+    return name if folder == ROOT else f"{folder}/{name}"
+
+
+def _relative(folder: str, above: str) -> str:
+    return folder if above == ROOT else folder.removeprefix(f"{above}/")
+
+
+_FINDERS: Mapping[str, Callable[[Tree, str], str]] = {
+    "go": _module,
+    "node": tested_package,
+    "rust": _workspace,
+    "java": _project,
+}

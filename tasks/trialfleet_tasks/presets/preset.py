@@ -1,0 +1,64 @@
+"""What the kinds of environments mean: how a language's dependencies are fetched, and its tests run and read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.task import ToolEnvironment
+from trialfleet_runner.test_call import ROOT
+from trialfleet_runner.trees import Tree, pack
+from trialfleet_tasks.presets.go import go
+from trialfleet_tasks.presets.java import java
+from trialfleet_tasks.presets.node import node
+from trialfleet_tasks.presets.record import Preset, ToolPreset, below
+from trialfleet_tasks.presets.rust import rust
+
+
+def preset(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
+    """What the kind means for this repository, with what the task file says in its place.
+
+    Raises `OperatorError` when the repository lacks what the kind needs."""
+    if environment.directory is not None and not below(tree, environment.directory):
+        raise OperatorError(
+            f"the repository has no folder {environment.directory}",
+            where="environment.directory",
+            hint="name a folder of the tree before the fix, or leave it out",
+        )
+    found = _KINDS[environment.kind](environment, tree)
+    names = ("tools", "inputs", "fetch", "warm", "keep", "test_command", "results")
+    given = {name: getattr(environment, name) for name in names if getattr(environment, name) is not None}
+    return replace(found, **given)
+
+
+def inputs(patterns: tuple[str, ...], tree: Tree) -> bytes:
+    """The files that decide what is fetched, as a tar.
+
+    >>> from trialfleet_runner.trees import TreeEntry, unpack
+    >>> sorted(unpack(inputs(("go.mod",), {"go.mod": TreeEntry(b""), "a.go": TreeEntry(b"")})))
+    ['go.mod']
+    """
+    return pack({path: entry for path, entry in tree.items() if _matches(path, patterns)})
+
+
+def _matches(path: str, patterns: tuple[str, ...]) -> bool:
+    """By the whole path or by its last name."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns for name in (path, path.rpartition("/")[2]))
+
+
+def _commands(environment: ToolEnvironment, _: Tree) -> ToolPreset:
+    assert environment.test_command is not None, "the task file's schema requires it"
+    assert environment.results is not None, "the task file's schema requires it"
+    program = environment.test_command[0]
+    return ToolPreset(
+        tools={} if "/" in program or environment.tools is not None else {program: ""},
+        inputs=(),
+        directory=environment.directory or ROOT,
+        test_command=environment.test_command,
+        results=environment.results,
+    )
+
+
+_KINDS: Mapping[str, Preset] = {"go": go, "node": node, "rust": rust, "java": java, "commands": _commands}

@@ -1,0 +1,52 @@
+"""What the kind of an environment means, as the kinds' modules say it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from trialfleet_ledger.records import ResultFormat
+from trialfleet_runner.task import ToolEnvironment
+from trialfleet_runner.test_call import ROOT
+from trialfleet_runner.trees import Tree
+
+Commands = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class ToolPreset:
+    """Everything that a `ToolEnvironment` may leave out. Fields as there; `drop`, `links` as in the reference.
+    `directory`: folder in which `fetch` and `warm` run."""
+
+    tools: Mapping[str, str]
+    inputs: tuple[str, ...]
+    test_command: tuple[str, ...]
+    results: ResultFormat
+    directory: str = ROOT
+    fetch: Commands = ()
+    warm: Commands = ()
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    links: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+Preset = Callable[[ToolEnvironment, Tree], ToolPreset]
+
+
+def below(tree: Tree, directory: str | None) -> Tree:
+    """The files of a folder, by their paths in it.
+
+    >>> from trialfleet_runner.trees import TreeEntry
+    >>> list(below({"a/b/c": TreeEntry(b""), "ab/c": TreeEntry(b"")}, "a"))
+    ['b/c']
+    """
+    if directory in (None, ROOT):
+        return tree
+    start = f"{directory}/"
+    return {path.removeprefix(start): entry for path, entry in tree.items() if path.startswith(start)}
+
+
+def said(directory: str | None) -> str:
+    """As messages name the place."""
+    return "the repository" if directory in (None, ROOT) else f"{directory}/"

@@ -1,0 +1,71 @@
+"""Crates and workspaces of cargo."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.task import ToolEnvironment
+from trialfleet_runner.test_call import ROOT
+from trialfleet_runner.trees import Tree
+from trialfleet_tasks.presets.record import ToolPreset, below, said
+
+
+def rust(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
+    features = ("--all-features",) if _ci_says(tree, "--all-features") else ()
+    tree = below(tree, environment.directory)
+    if "Cargo.toml" not in tree:
+        raise OperatorError(
+            f"{said(environment.directory)} has no Cargo.toml",
+            where="environment",
+            hint="name the folder of the crate or of its workspace as `directory`",
+        )
+    members = sorted(set(_crates(tree)))
+    return ToolPreset(
+        tools={"cargo": "", "rustc": "", "rustdoc": ""},
+        inputs=("Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml", ".cargo/config.toml"),
+        directory=environment.directory or ROOT,
+        fetch=(("cargo", "fetch"),),
+        # Cargo compares times of files: what it built of the workspace's own crates must not outlive the warming.
+        warm=(
+            ("cargo", "test", "--no-run", "--lib", "--bins", "--tests", *features),
+            *(("cargo", "clean", "-p", name) for name in members),
+        ),
+        drop=(
+            "target/*/incremental",
+            *(f"target/*/.fingerprint/{name}-{'[0-9a-f]' * 16}" for name in members),
+        ),
+        keep=("Cargo.lock",),
+        variables={
+            "CARGO_HOME": "{environment}/cargo",
+            "CARGO_TARGET_DIR": "{home}/target",
+            "CARGO_NET_OFFLINE": "true",
+            "CARGO_TERM_COLOR": "never",
+            "CARGO_TERM_QUIET": "false",
+            "CARGO_INCREMENTAL": "0",
+            "CARGO_PROFILE_DEV_DEBUG": "0",
+        },
+        links={"target": "{home}/target"},
+        test_command=(
+            "sh", "-c", 'exec cargo test "$@" 2>&1', "cargo", "--no-fail-fast",
+            "--message-format=json-render-diagnostics", "--lib", "--bins", "--tests", *features, "{tests}",
+        ),
+        results="libtest",
+    )  # fmt: skip
+
+
+def _crates(tree: Tree) -> Iterator[str]:
+    for path, entry in tree.items():
+        if path.rpartition("/")[2] == "Cargo.toml":
+            try:
+                name = tomllib.loads(entry.data.decode()).get("package", {}).get("name")
+            except (ValueError, AttributeError):
+                continue
+            if isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_-]+", name):
+                yield name
+
+
+def _ci_says(tree: Tree, words: str) -> bool:
+    return any(path.startswith(".github/workflows/") and words.encode() in e.data for path, e in tree.items())

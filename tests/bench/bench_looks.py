@@ -1,0 +1,135 @@
+"""Declared looks over ten designs: false rejections, power, and the trials that they take."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from functools import cache
+from statistics import fmean
+
+import numpy as np
+
+from tests.bench.figure import Figure
+from trialfleet_analysis.power_cli.looks import control_rates, shifted
+from trialfleet_analysis.statistics.estimates import Floats
+from trialfleet_analysis.statistics.sequential import (
+    Futility,
+    SequentialDesign,
+    SequentialPower,
+    SequentialStage,
+    monitor,
+    sequential_power,
+    stage,
+)
+
+NULL, EFFECT = 20_000, 2_000
+INFLATION = 1.13
+RULE = Futility(predictive=0.05)
+SIZES = ((7, 25), (12, 25), (20, 10), (50, 5), (20, 50))
+EFFECTS = {  # points, of 80 % power of one test at the end
+    (7, 25): (10.9, 14.6),
+    (12, 25): (8.4, 11.3),
+    (20, 10): (10.2, 13.7),
+    (50, 5): (9.2, 12.3),
+    (20, 50): (4.6, 6.2),
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    tasks: int
+    reps: int
+    alike: bool
+    effect: float
+
+    @property
+    def rates(self) -> Floats:
+        """Quantiles of Beta(.6, .6), whose ICC is 1 / 2.2; or all .5."""
+        return np.full(self.tasks, 0.5) if self.alike else control_rates(self.tasks, 0.5, 1 / 2.2)
+
+
+SETTINGS = [
+    Setting(tasks, reps, alike, EFFECTS[tasks, reps][alike] / 100)
+    for tasks, reps in SIZES
+    for alike in (False, True)
+]
+
+
+def measure() -> list[Figure]:
+    return [*_sizes(), *_savings(), *_saturated(), _time()]
+
+
+def _sizes() -> list[Figure]:
+    """The goals allow for three Monte Carlo standard errors of the worst of ten settings."""
+    ignored = [_power(one, SequentialDesign.of(one.reps), 0.0, None, NULL).power for one in SETTINGS]
+    obeyed = [_power(one, SequentialDesign.of(one.reps), 0.0, RULE, NULL).power for one in SETTINGS]
+    error = 3 * math.sqrt(0.05 * 0.95 / NULL)
+    note = f"ten settings, {NULL:,} campaigns each"
+    return [
+        Figure("size, futility ignored: most", max(ignored), "", 0.055 + error, note),
+        Figure("size, futility ignored: least", min(ignored), "", note=note, floor=0.040 - error),
+        Figure("size, futility obeyed: most", max(obeyed), "", 0.035, note),
+    ]
+
+
+def _savings() -> list[Figure]:
+    """Reps × 1.13, which pays for the looks, against one test at the end of the plan without."""
+    taken: list[float] = []
+    nothing: list[float] = []
+    lost: list[float] = []
+    for one in SETTINGS:
+        longer = SequentialDesign.of(round(INFLATION * one.reps))
+        at = _power(one, longer, one.effect, RULE, EFFECT)
+        taken.append(at.share * longer.blocks / one.reps)
+        nothing.append(_power(one, longer, 0.0, RULE, EFFECT).share * longer.blocks / one.reps)
+        once = SequentialDesign((one.reps,))
+        lost.append(_power(one, once, one.effect, None, EFFECT).power - at.power)
+    note = f"reps × 1.13, mean of ten settings, {EFFECT:,} campaigns each"
+    return [
+        Figure("trials at the planned effect, of the fixed design's", fmean(taken), "", 0.80, note),
+        Figure("trials where nothing is there, of the fixed design's", fmean(nothing), "", 0.58, note),
+        Figure("power lost to the fixed design", fmean(lost), "", 0.02, note),
+    ]
+
+
+def _saturated() -> list[Figure]:
+    """Saturated tasks left out after block 5 too, at the same reps."""
+    found: list[Figure] = []
+    for tasks, effect in ((12, 0.084), (20, 0.066)):
+        one, design = Setting(tasks, 25, alike=False, effect=effect), SequentialDesign.of(25)
+        dropped = _power(one, design, effect, RULE, EFFECT, drop=5)
+        lost = _power(one, SequentialDesign((25,)), effect, None, EFFECT).power - dropped.power
+        name = f"{tasks} × 25, saturated tasks left out: trials, of the fixed design's"
+        found.append(Figure(name, dropped.share, "", 0.62, f"power lost: {lost:.3f}"))
+    return found
+
+
+@cache
+def _treated(one: Setting, effect: float) -> tuple[float, ...]:
+    return tuple(shifted(one.rates, effect).tolist())
+
+
+def _power(
+    one: Setting, design: SequentialDesign, effect: float, rule: Futility | None, campaigns: int, drop: int = 0
+) -> SequentialPower:
+    treated = np.array(_treated(one, effect))
+    return sequential_power(
+        treated, one.rates, design, futility=rule, drop_saturated=drop, simulations=campaigns, seed=11
+    )
+
+
+def _time() -> Figure:
+    """The best of three; a tenth of the trials is lost, so that passes weigh unequally."""
+    rng = np.random.default_rng(3)
+    stages: list[SequentialStage] = []
+    for _ in range(5):
+        n = rng.binomial(10, 0.9, (2, 50))
+        x = rng.binomial(n, 0.5)
+        stages.append(stage(x[0], n[0], x[1], n[1], blocks=10))
+    taken: list[float] = []
+    for _ in range(3):
+        began = time.perf_counter()
+        monitor(SequentialDesign.of(50), stages)
+        taken.append(time.perf_counter() - began)
+    return Figure("the last look of 50 tasks × 50 reps", min(taken), "s", 1.0)

@@ -1,0 +1,231 @@
+"""Declared looks: when they are taken, what they hold back, what ends the campaign, and who decides."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.plans import CAMPAIGN, make_plan
+from tests.support.simulated_cluster import Cluster, ClusterBackend, Fate
+from tests.support.waiting import in_background, wait_until
+from trialfleet_analysis.monitoring import look_result
+from trialfleet_controller.dispatch import epochs
+from trialfleet_controller.dispatch.dispatcher import Dispatcher
+from trialfleet_controller.dispatch.looks import Looks
+from trialfleet_controller.dispatch.shards import Ending, Lease, of_shard
+from trialfleet_controller.dispatch.stop_conditions import PollIntervals
+from trialfleet_controller.planning.amending import amend
+from trialfleet_controller.status.campaign_status import State, read_status
+from trialfleet_controller.status.status_text import lines
+from trialfleet_controller.trial_order import trials
+from trialfleet_ledger.campaign import Plan, Primary
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.looks import Decision, FutilityRule, StopRule
+from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.store.directory import DirectoryStore
+
+FAST = PollIntervals(poll_s=0.05, steer_s=0.05, watch_s=0.05, back_off_s=0.001, wind_down_s=5)
+TREATED, CONTROL = "flat_llm", "none"
+NO_FUTILITY = StopRule(looks=(2, 4, 6), futility="none")
+
+
+def monitored(stop: StopRule = NO_FUTILITY, **fields: object) -> Plan:
+    primary = Primary(treatment=TREATED, control=CONTROL, stop=stop)
+    return make_plan(**{"tasks": 6, "reps": 6, "parallel": 20, "primary": primary, **fields})  # type: ignore[arg-type]
+
+
+class Site:
+    """One store and one cluster, and controllers that come and go."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = DirectoryStore(folder / "store")
+        self.ledger = Ledger(self.store, CAMPAIGN)
+        self.cluster = Cluster(self.store)
+        self.told: list[str] = []
+
+    def dispatcher(
+        self, plan: Plan, *, obey: bool = True, shard: int = 0, shards: int = 1, reps: int = 0
+    ) -> Dispatcher:
+        self.ledger.freeze(plan)
+        every = trials(plan, reps or plan.reps)
+        driver = epochs.Driver(self.store, CAMPAIGN, 1, epochs.HeartbeatConfig(enabled=False))
+        return Dispatcher(
+            plan,
+            of_shard(every, shard, shards),
+            self.ledger,
+            ClusterBackend(self.cluster),
+            driver,
+            looks=Looks(plan, lambda: every, self.ledger, epoch=1, obey_futility=obey),
+            lease=Lease(20) if shards == 1 else Lease(20, oldest_open_block=0),
+            tell=self.told.append,
+            intervals=FAST,
+        )
+
+    def run(self, plan: Plan, *, obey: bool = True, reps: int = 0) -> Ending:
+        return self.dispatcher(plan, obey=obey, reps=reps).run()
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        return self.ledger.directives.decisions()
+
+    @property
+    def state(self) -> State:
+        return read_status(self.store, CAMPAIGN).state
+
+    def blocks(self, plan: Plan) -> set[int]:
+        """Of every trial that was launched."""
+        block = {trial.id: trial.block for trial in trials(plan, 20)}
+        return {block[attempt.trial] for attempt in self.cluster.order}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    site = Site(tmp_path)
+    yield site
+    site.cluster.close()
+
+
+def test_a_clear_gain_ends_the_campaign_at_a_look(site: Site) -> None:
+    plan = monitored()
+    site.cluster.rates = {TREATED: 1.0, CONTROL: 0.0}
+    assert site.run(plan) is Ending.DECIDED
+    assert [(d.number, d.blocks, d.result.verdict) for d in site.decisions] == [(1, 2, "benefit")]
+    assert site.blocks(plan) == {0, 1}
+    assert not site.cluster.living
+    assert site.told[-1].startswith("look 1 of 3 after 2 blocks: decided for benefit (p 0.000")
+    status = read_status(site.store, CAMPAIGN)
+    assert (status.state, status.decided, status.looks_taken) == (State.DECIDED, "benefit", 1)
+    assert "1 of 3 declared looks are taken; the last one decided: benefit" in lines(status)
+
+
+def test_a_harm_is_as_good_a_reason(site: Site) -> None:
+    site.cluster.rates = {TREATED: 0.0, CONTROL: 1.0}
+    assert site.run(monitored()) is Ending.DECIDED
+    assert site.decisions[-1].result.verdict == "harm"
+
+
+def test_looks_go_on_to_the_end_where_nothing_is_there(site: Site) -> None:
+    plan = monitored()
+    site.cluster.rates = {TREATED: 0.5, CONTROL: 0.5}
+    assert site.run(plan) is Ending.COMPLETE
+    assert [(d.number, d.blocks) for d in site.decisions] == [(1, 2), (2, 4), (3, 6)]
+    assert site.decisions[-1].result.verdict in ("end", "benefit", "harm")
+    assert site.state is State.COMPLETE
+    assert site.run(plan) is Ending.COMPLETE  # again: nothing is decided twice
+    assert len(site.decisions) == 3
+
+
+def test_futility_ends_it_unless_the_operator_wants_to_go_on(site: Site) -> None:
+    plan = monitored(StopRule(looks=(2, 4, 6), futility=FutilityRule(predictive=0.99)))
+    site.cluster.rates = {TREATED: 0.5, CONTROL: 0.5}
+    assert site.run(plan, obey=False) is Ending.COMPLETE
+    assert [(d.result.verdict, d.obeyed) for d in site.decisions][:2] == [("futility", False)] * 2
+
+
+def test_futility(site: Site) -> None:
+    plan = monitored(StopRule(looks=(2, 4, 6), futility=FutilityRule(predictive=0.99)))
+    site.cluster.rates = {TREATED: 0.5, CONTROL: 0.5}
+    assert site.run(plan) is Ending.DECIDED
+    assert site.decisions[-1].result.verdict == "futility"
+    assert "the chance that the end would show a gain is" in site.told[-1]
+    assert site.state is State.DECIDED
+
+
+def test_nothing_starts_beyond_a_look_that_waits_for_its_slowest_trial(site: Site) -> None:
+    plan = monitored(blocks_ahead=5)
+    site.cluster.rates = {TREATED: 0.5, CONTROL: 0.5}
+    site.cluster.usual = Fate(seconds=600)
+    run = in_background(site.dispatcher(plan).run)
+    wait_until(lambda: len(site.cluster.living) == 20)  # all that are allowed at once
+    assert site.blocks(plan) <= {0, 1}
+    assert site.decisions == ()
+    site.cluster.hasten()
+    assert run.result(60) is Ending.COMPLETE
+
+
+def test_shards_wait_for_each_other_and_one_decides(site: Site) -> None:
+    plan = monitored()
+    site.cluster.rates = {TREATED: 1.0, CONTROL: 0.0}
+    running = [in_background(site.dispatcher(plan, shard=shard, shards=3).run) for shard in range(3)]
+    assert {run.result(60) for run in running} == {Ending.DECIDED}
+    assert len(site.decisions) == 1
+    assert site.blocks(plan) == {0, 1}
+
+
+def test_two_controllers_at_a_look_read_one_decision(site: Site) -> None:
+    plan = monitored()
+    site.cluster.rates = {TREATED: 1.0, CONTROL: 0.0}
+    assert site.run(plan) is Ending.DECIDED
+    [first] = site.decisions
+    barrier = threading.Barrier(2)
+
+    def decided() -> Decision:
+        barrier.wait(10)
+        return site.ledger.directives.decide(first.model_copy(update={"at": first.at + 5, "epoch": 9}))
+
+    both = [in_background(decided) for _ in range(2)]
+    assert [one.result(30) for one in both] == [first, first]
+
+
+def test_a_late_outcome_changes_no_decision(site: Site) -> None:
+    """What a look counted stands in its record, and later looks read it there."""
+    plan = monitored()
+    site.cluster.rates = {TREATED: 0.5, CONTROL: 0.5}
+    assert site.run(plan) is Ending.COMPLETE
+    first, second, _ = site.decisions
+    assert plan.primary is not None
+    assert look_result(plan.primary, plan.reps, [first], second.stage) == second.result
+    other = first.model_copy(
+        update={"stage": tuple(one.model_copy(update={"control_passed": 0}) for one in first.stage)}
+    )
+    assert look_result(plan.primary, plan.reps, [other], second.stage) != second.result
+
+
+def test_losses_are_missing_data_and_a_cancelled_block_is_no_look(site: Site) -> None:
+    plan = monitored(reps=6, retries={"mid_run": 0, "disruptions": 0})
+    site.cluster.rates = {TREATED: 1.0, CONTROL: 0.0}
+    site.cluster.fates[1] = Fate(loss=LossClass.TERMINATED)
+    assert site.run(plan) is Ending.INCOMPLETE
+    assert all(one.treatment_valid == one.control_valid == 0 for d in site.decisions for one in d.stage)
+    assert [d.result.p_value for d in site.decisions] == [1, 1, 1]
+
+
+def test_cancelled_before_a_look(site: Site) -> None:
+    plan = monitored()
+    site.cluster.usual = Fate(seconds=600)
+    run = in_background(site.dispatcher(plan).run)
+    wait_until(lambda: len(site.cluster.living) == 20)
+    site.ledger.directives.cancel(now=True, by="test")
+    assert run.result(60) is Ending.CANCELLED
+    assert site.decisions == ()
+
+
+def test_reps_are_added_only_after_the_decision_and_labelled(site: Site) -> None:
+    plan = monitored()
+    site.cluster.rates = {TREATED: 1.0, CONTROL: 0.0}
+    site.ledger.freeze(plan)
+    with pytest.raises(OperatorError, match="declares looks up to block 6, and has taken 0 of them"):
+        amend(site.ledger, reps=9)
+    assert site.run(plan) is Ending.DECIDED
+    amendment = amend(site.ledger, reps=8)
+    assert amendment is not None
+    assert amendment.after_look
+    assert site.run(plan, reps=8) is Ending.COMPLETE
+    assert len(site.decisions) == 1
+    assert site.blocks(plan) == set(range(8))
+    assert site.state is State.COMPLETE
+
+
+def test_a_halted_task_is_left_out(site: Site) -> None:
+    plan = monitored()
+    site.cluster.rates = {TREATED: 1.0, CONTROL: 0.0}
+    site.ledger.freeze(plan)
+    site.ledger.directives.halt("task-3", "broken")
+    assert site.run(plan) is Ending.DECIDED
+    [decision] = site.decisions
+    assert decision.halted == ("task-3",)
+    assert {one.task for one in decision.stage} == {f"task-{i}" for i in (0, 1, 2, 4, 5)}

@@ -1,0 +1,126 @@
+"""Repositories that mining must name or refuse: each commit here is one that real ones have."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.support.git_repositories import Made
+from trialfleet_tasks.commands import mine as mine_command
+from trialfleet_tasks.commands.mine import tasks
+from trialfleet_tasks.mining.environments import MinedEnvironments
+from trialfleet_tasks.validate import bench
+
+pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.slow, pytest.mark.timeout(600)]
+
+PROJECT = '[project]\nname = "shop"\nversion = "1"\n[dependency-groups]\ntest = ["pytest"]\n'
+BUG, RIGHT = "def total(prices):\n    return 0\n", "def total(prices):\n    return sum(prices)\n"
+TEST = "from shop.{0} import total\n\ndef test_total():\n    {1}\n    assert total([1, 2]) == 3\n"
+OUTSIDE = "/var/tmp/trialfleet-written-outside"
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
+
+# case -> (what its test does first, what is found, words of the finding)
+HOSTILE = {
+    "crlf": ("", "kept", ""),
+    "writes_outside": (f"open({OUTSIDE!r}, 'w').write('x')", "fails_at_fix", ""),
+    "kills_its_parent": ("import os; os.kill(os.getppid(), 9)", "kept", ""),  # it cannot
+    "kills_all": ("import os; os.kill(-1, 9)", "fails_at_fix", ""),  # there is nobody but itself
+    "ends_its_runner": ("import os; os._exit(0)", "cannot_run_at_fix", "no results were written"),
+    "fills_the_disk": ("while True: open('big', 'ab').write(bytes(10**7))", "too_big", "memory or disk"),
+    "prints_without_end": ("import time\n    while True: print('x' * 10**6); time.sleep(0.05)", "too_slow", ""),
+    "needs_a_database": ("import socket; socket.create_connection(('127.0.0.1', 5432))", "needs_network", ""),
+    "reads_lfs": ("assert open('data.bin').read() == 'data'", "fails_at_fix", "Git LFS are pointers: data.bin"),
+    "uses_a_submodule": ("import vendored.code", "fails_at_fix", "submodules are not read: vendored"),
+}
+
+
+def mined(made: Made, *options: str) -> dict[str, Any]:
+    argv = [
+        "mine",
+        str(made.folder),
+        "--language",
+        "Python",
+        "--timeout",
+        "20",
+        "--want",
+        "50",
+        *options,
+        "--json",
+    ]
+    ended = CliRunner().invoke(tasks, argv, catch_exceptions=False)
+    assert ended.exit_code == 0, ended.output
+    found: dict[str, Any] = json.loads(ended.stdout)
+    return found
+
+
+def test_hostile_commits_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "_DISK_BYTES", 200 * 2**20)
+    other = Made(tmp_path / "other")
+    other.commit("Start", code="x = 1\n")
+    made = Made(tmp_path / "shop")
+    made.git("submodule", "--quiet", "add", str(other.folder), "vendored")
+    made.write("pyproject.toml", PROJECT)
+    made.write("data.bin", POINTER)
+    made.write(".gitattributes", "data.bin filter=lfs -text\n*.py -text\n")
+    made.commit("Start", shop____init__="", **{f"shop__{case}": BUG for case in (*HOSTILE, "linked")})
+    expected: dict[str, str] = {}
+    for case, (first, _, _) in HOSTILE.items():
+        ends = "\r\n" if case == "crlf" else "\n"
+        made.write(f"shop/{case}.py", RIGHT.replace("\n", ends))
+        made.write(f"tests/test_{case}.py", TEST.format(case, first or "pass").replace("\n", ends))
+        expected[case] = made.commit(f"Case {case}")
+    made.write("shop/linked.py", RIGHT)  # what the link names is no test itself, so it is not there before
+    made.write("checks/linked.py", TEST.format("linked", "pass"))
+    (made.folder / "tests/test_linked.py").symlink_to("../checks/linked.py")
+    expected["linked"] = made.commit("Case linked")
+    found = {row["commit"]: row for row in mined(made)["findings"]}
+    said = {case: found[sha]["outcome"] for case, sha in expected.items()}
+    assert said == {
+        **{case: outcome for case, (_, outcome, _) in HOSTILE.items()},
+        "linked": "cannot_run_before",
+    }, found
+    for case, (_, _, words) in HOSTILE.items():
+        assert words in found[expected[case]]["detail"]
+    assert not Path(OUTSIDE).exists()
+
+
+def test_paths_that_are_no_utf_8(tmp_path: Path) -> None:
+    """The commit that adds one is no candidate; others are."""
+    made = Made(tmp_path / "shop")
+    made.write("pyproject.toml", PROJECT)
+    made.commit("Start", shop____init__="", shop__a=BUG, shop__b=BUG)
+    with Path(os.fsdecode(os.fsencode(made.folder) + b"/caf\xe9.txt")).open("w") as file:
+        file.write("x")
+    made.commit("Odd", shop__a=RIGHT, tests__test_a=TEST.format("a", "pass"))
+    after = made.commit("After", shop__b=RIGHT, tests__test_b=TEST.format("b", "pass"))
+    (finding,) = mined(made)["findings"]
+    assert (finding["commit"], finding["outcome"]) == (after, "kept")
+
+
+def test_a_history_without_tests_and_languages_without_tools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Made(tmp_path / "shop")
+    made.commit("Start", shop____init__="", shop__a=BUG)
+    made.commit("More", shop__a=RIGHT)
+    made.write("go.mod", "module x\n")
+    made.write("cart.go", "package x\n")
+    made.write("cart_test.go", "package x\n")
+    made.commit("Go")
+    here = mine_command._environments(tmp_path, build=False)  # pyright: ignore[reportPrivateUsage]
+
+    def python_alone(*_: object, **__: object) -> dict[str, MinedEnvironments]:
+        return {"Python": here["Python"]}
+
+    monkeypatch.setattr(mine_command, "_environments", python_alone)
+    ended = CliRunner().invoke(tasks, ["mine", str(made.folder)], catch_exceptions=False)
+    assert ended.exit_code == 0, ended.output
+    shown = " ".join(ended.output.split())
+    assert "no_tests: changes no test file 1" in shown
+    assert "no_toolchain: is in a language whose tools this machine lacks 1" in shown
+    assert "no task was kept" in shown

@@ -1,0 +1,59 @@
+"""What `trialfleet power` says of a campaign that declares looks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from trialfleet_analysis.power_cli.command import power
+from trialfleet_analysis.power_cli.looks import control_rates, looks_plan, shifted
+from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.looks import StopRule
+
+PRIMARY = Primary(treatment="a", control="b", stop=StopRule())
+
+
+def test_looks_save_trials_and_cost_some_power() -> None:
+    found = looks_plan(PRIMARY, tasks=7, reps=25, control=0.5, icc=0.45, effect=0.11, simulations=300, seed=3)
+    nothing, half, whole, more = found.scenarios
+    assert found.looks == (5, 10, 15, 20, 25)
+    assert [round(one.effect, 3) for one in found.scenarios] == [0, 0.055, 0.11, 0.165]
+    assert nothing.power < 0.06
+    assert nothing.futile > 0.8
+    assert nothing.share < 0.6
+    assert half.power < whole.power < more.power
+    assert whole.fixed_power - 0.12 < whole.power <= whole.fixed_power
+    assert whole.trials == pytest.approx(whole.share * 350)
+    assert found.inflation is not None
+    assert 1 < found.inflation < 1.5
+
+
+def test_control_rates_and_their_shift() -> None:
+    rates = control_rates(20, 0.3, 0.4)
+    assert rates.mean() == pytest.approx(0.3, abs=0.01)
+    assert shifted(rates, 0.1).mean() == pytest.approx(rates.mean() + 0.1)
+    assert control_rates(3, 0.3, 0.0).tolist() == [0.3] * 3
+    with pytest.raises(ValueError, match="no treatment can have"):
+        shifted(np.array([0.9, 0.95]), 0.2)
+
+
+def test_the_command_shows_them(tmp_path: Path) -> None:
+    tasks = Path(__file__).parents[3] / "tasks/quickstart/tasks"
+    file = tmp_path / "campaign.yaml"
+    file.write_text(
+        f"campaign: looks\nseed: 1\ntasks: ['{tasks}/*.yaml']\nconditions: [none, flat_llm]\nreps: 10\n"
+        "agent: {kind: search}\nstore: store\n"
+        "primary: {treatment: flat_llm, control: none, effect: 0.2, stop: {looks: 2}}\n"
+    )
+    shown = CliRunner().invoke(power, [str(file), "--simulations", "100"], catch_exceptions=False)
+    assert "with the declared looks, after blocks 5, 10 (power_2), on these tasks" in shown.output
+    assert "trials on average" in shown.output
+    document = json.loads(
+        CliRunner().invoke(power, [str(file), "--simulations", "100", "--json"], catch_exceptions=False).output
+    )
+    assert document["looks"]["looks"] == [5, 10]
+    assert len(document["looks"]["scenarios"]) == 4

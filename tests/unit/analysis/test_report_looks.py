@@ -1,0 +1,182 @@
+"""What a report says of a campaign that declared looks: its sentences, its numbers, its table and drawing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support import ledgers
+from tests.support.ledgers import Fate
+from tests.unit.analysis.report_fixture import on_terminal
+from trialfleet_analysis.monitoring import look_result
+from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.html.page import to_html
+from trialfleet_analysis.report.markdown import to_markdown
+from trialfleet_ledger.campaign import Amendment, Plan, Primary
+from trialfleet_ledger.looks import Decision, FutilityRule, StageCounts, StopRule
+from trialfleet_ledger.records import Metrics, Trial, Verdict
+from trialfleet_ledger.store.directory import DirectoryStore
+
+TASKS = tuple(f"task-{i}" for i in range(7))
+STOP = StopRule(looks=(2, 4, 6), futility="none")
+HOPELESS = StopRule(looks=(2, 4, 6), futility=FutilityRule(predictive=0.99))
+ZERO = "0" * 64
+
+
+def campaign(
+    folder: Path, passes: Mapping[str, float], *, blocks: int, looks: int, stop: StopRule = STOP, reps: int = 6
+) -> DirectoryStore:
+    """`blocks` are over, `looks` were taken; conditions pass at these rates, the same in each task."""
+    primary = Primary(treatment="intent_layer", control="none", stop=stop)
+    plan = ledgers.plan(TASKS, tuple(passes), reps=6, primary=primary)
+
+    def fate(trial: Trial) -> Fate | None:
+        if trial.block >= blocks:
+            return None
+        passed = random.Random(f"{trial.condition}/{trial.task}/{trial.block}").random() < passes[trial.condition]
+        return Fate(Verdict.PASSED if passed else Verdict.FAILED, metrics=Metrics(cost_usd=0.5))
+
+    store = ledgers.write(folder, plan, fate, reps=reps)
+    decide(store, plan, fate, looks)
+    return store
+
+
+def decide(store: DirectoryStore, plan: Plan, fate: Callable[[Trial], Fate | None], looks: int) -> None:
+    assert plan.primary is not None
+    taken: list[Decision] = []
+    for number, last in enumerate(STOP.blocks(6)[:looks], start=1):
+        first = taken[-1].blocks if taken else 0
+        stage = tuple(_counts(plan, fate, task, first, last) for task in TASKS)
+        result = look_result(plan.primary, plan.reps, taken, stage)
+        decision = Decision(
+            number=number, at=1.0, epoch=1, blocks=last, stage=stage, outcomes=ZERO, amendments=0, result=result
+        )
+        ledgers.put(store, f"{plan.campaign}/decisions/{number}.json", decision)
+        taken.append(decision)
+
+
+def _counts(plan: Plan, fate: Callable[[Trial], Fate | None], task: str, first: int, last: int) -> StageCounts:
+    ended = {
+        trial: found
+        for trial in ledgers.trials(plan)
+        if trial.task == task and first <= trial.block < last and (found := fate(trial)) is not None
+    }
+    of = {
+        name: [found.verdict is Verdict.PASSED for trial, found in ended.items() if trial.condition == name]
+        for name in ("intent_layer", "none")
+    }
+    treated, control = of["intent_layer"], of["none"]
+    return StageCounts(
+        task=task,
+        treatment_passed=sum(treated),
+        treatment_valid=len(treated),
+        control_passed=sum(control),
+        control_valid=len(control),
+    )
+
+
+CLEAR = {"none": 0.1, "intent_layer": 0.95}
+SAME = {"none": 0.5, "intent_layer": 0.5}
+
+
+def test_a_campaign_that_a_look_ended(tmp_path: Path) -> None:
+    report = ledgers.read(campaign(tmp_path, CLEAR, blocks=2, looks=1))
+    assert report.decision == "more"
+    assert report.answer[0].startswith("On these 7 tasks, intent_layer passed more often than none")
+    assert "not valid under monitoring" not in report.answer[0]
+    assert report.answer[-1] == (
+        "Stopped for benefit at look 1 of 3, after 2 of 6 blocks: this answer took 28 trials and $14.00; the "
+        "fixed plan would have taken 84 trials and $42.00."
+    )
+    looks = report.analysis.looks
+    assert looks is not None
+    assert report.headline is not None
+    test, difference = report.headline.these_tasks.test, report.headline.these_tasks.difference
+    assert test.p_value == looks.p_value == looks.taken[0].p_value
+    assert test.method == "exact group-sequential, mid-p, stage-wise"
+    assert looks.difference is not None
+    assert (difference.low, difference.high) == (looks.difference.low, looks.difference.high)
+    assert report.cautions[0] == (
+        "A declared look ended the campaign: only the p-values of contrasts on these tasks allow for that."
+    )
+    assert not any("not finished" in caution for caution in report.cautions)
+
+
+def test_before_the_first_look_there_is_no_p(tmp_path: Path) -> None:
+    report = ledgers.read(campaign(tmp_path, CLEAR, blocks=1, looks=0))
+    assert report.decision == "undefined"
+    assert report.answer[0] == (
+        "The declared contrast intent_layer − none has no answer yet: no declared look has been taken yet: the "
+        "first is after block 2 of 6."
+    )
+
+
+def test_between_looks_the_p_is_the_sequential_one(tmp_path: Path) -> None:
+    report = ledgers.read(campaign(tmp_path, SAME, blocks=3, looks=1))
+    looks = report.analysis.looks
+    assert looks is not None
+    assert report.headline is not None
+    assert (looks.ended, looks.stagewise) == (None, False)
+    assert report.headline.these_tasks.test.method == "sequential p"
+    assert report.headline.these_tasks.test.p_value == looks.p_value
+    assert looks.p_value is not None
+    assert looks.p_value > 0.2
+    assert any("no p-value but those that allow for the declared looks" in caution for caution in report.cautions)
+    assert "Stopped" not in " ".join(report.answer)
+
+
+def test_at_the_end_the_p_is_stage_wise_and_nothing_was_saved(tmp_path: Path) -> None:
+    report = ledgers.read(campaign(tmp_path, SAME, blocks=6, looks=3))
+    looks = report.analysis.looks
+    assert looks is not None
+    assert report.headline is not None
+    assert (looks.ended, looks.stagewise) == ("end", True)
+    assert report.headline.these_tasks.test.p_value == looks.taken[-1].p_value
+    assert "Stopped" not in " ".join(report.answer)
+    assert not report.progress.interim
+
+
+def test_a_secondary_contrast_is_tested_at_the_same_looks(tmp_path: Path) -> None:
+    with_third = {**CLEAR, "flat_llm": 0.9}
+    fixed = ledgers.read(campaign(tmp_path, with_third, blocks=2, looks=1))
+    second = next(one for one in fixed.analysis.contrasts if one.role == "secondary")
+    assert second.these_tasks.test.method == "sequential p"
+    assert second.these_tasks.test.p_value is not None
+    assert 0 < second.these_tasks.test.p_value <= 1
+
+
+@pytest.mark.parametrize("render", [to_html, to_markdown, on_terminal])
+def test_every_format_shows_the_looks(tmp_path: Path, render: Callable[[Report], str]) -> None:
+    report = ledgers.read(campaign(tmp_path, CLEAR, blocks=2, looks=1))
+    shown = render(report)
+    assert "Stopped for benefit at look 1 of 3" in shown.replace("\n", " ")
+    if render is not on_terminal:
+        assert "stopped: benefit" in shown
+        assert "Rejects above" in shown
+    if render is to_html:
+        assert "1 look: passes of the treatment above those expected, and the bounds" in shown
+
+
+def test_given_up(tmp_path: Path) -> None:
+    report = ledgers.read(campaign(tmp_path, SAME, blocks=2, looks=1, stop=HOPELESS))
+    looks = report.analysis.looks
+    assert looks is not None
+    assert (looks.ended, looks.stagewise) == ("futility", False)
+    assert report.answer[0].startswith("No difference was shown between intent_layer and none on these 7 tasks")
+    assert report.answer[-1].startswith("Stopped for futility at look 1 of 3, after 2 of 6 blocks")
+
+
+def test_reps_that_were_added_after_the_decision_change_no_p(tmp_path: Path) -> None:
+    store = campaign(tmp_path, CLEAR, blocks=8, looks=1, reps=8)
+    amendment = Amendment(number=1, at=2.0, reps=8, after_look=True)
+    ledgers.put(store, "demo/amendments/1.json", amendment)
+    report = ledgers.read(store)
+    looks = report.analysis.looks
+    assert looks is not None
+    assert report.headline is not None
+    assert looks.extended
+    assert report.headline.these_tasks.test.p_value == looks.taken[0].p_value
+    assert any("those of the look that decided" in caution for caution in report.cautions)

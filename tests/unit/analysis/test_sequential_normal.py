@@ -1,0 +1,226 @@
+"""Bounds, estimates after a stop, futility, bets and planning: values of R's rpact, or computed twice."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, special, stats
+
+from trialfleet_analysis.statistics.estimates import Floats, floats
+from trialfleet_analysis.statistics.sequential import (
+    Futility,
+    Pairs,
+    SequentialDesign,
+    SequentialLook,
+    Spending,
+    anytime_p,
+    conditional_power,
+    confidence_sequence,
+    crossing_probabilities,
+    drift_estimate,
+    futile,
+    log_evidence,
+    log_evidence_at,
+    log_evidence_half,
+    monitor,
+    normal_bounds,
+    planned_stake,
+    predictive_power,
+    sequential_power,
+    stage,
+    stagewise_difference,
+    upper_tail,
+)
+
+BOUNDS: dict[tuple[int, Spending], list[float]] = {
+    (2, "obrien_fleming"): [2.962588, 1.968596],
+    (3, "obrien_fleming"): [3.710303, 2.511427, 1.993048],
+    (4, "obrien_fleming"): [4.332634, 2.963131, 2.359044, 2.014090],
+    (5, "obrien_fleming"): [4.876885, 3.357011, 2.680280, 2.289817, 2.031032],
+    (2, "power_2"): [2.497705, 2.018310],
+    (3, "power_2"): [2.772921, 2.347272, 2.061914],
+    (4, "power_2"): [2.955167, 2.559350, 2.300855, 2.091966],
+    (5, "power_2"): [3.090232, 2.714112, 2.472777, 2.279863, 2.114028],
+    (2, "pocock"): [2.156999, 2.200977],
+    (3, "pocock"): [2.279428, 2.294911, 2.295938],
+    (5, "pocock"): [2.437977, 2.426814, 2.410194, 2.396645, 2.385985],
+}
+
+
+@pytest.mark.parametrize(("looks", "spending"), BOUNDS)
+def test_bounds_of_equal_looks(looks: int, spending: Spending) -> None:
+    found = normal_bounds(SequentialDesign.of(20 * looks, looks, spending=spending))
+    assert found == pytest.approx(BOUNDS[looks, spending], abs=1e-6)
+
+
+def test_where_campaigns_stop() -> None:
+    design = SequentialDesign.of(25, spending="obrien_fleming")
+    found = crossing_probabilities(normal_bounds(design), design.times(), 2.8016)
+    assert found == pytest.approx([0.000145057, 0.056332183, 0.250604970, 0.286473671, 0.196741401], abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("spending", "look", "z", "expected"),
+    [
+        ("power_2", 3, 2.6, (0.007249445, 3.2788788, 0.6685089, 5.8377714)),
+        ("power_2", 1, 3.3, (0.000483424, 7.3790243, 2.9964116, 11.7616370)),
+        ("power_2", 5, 1.2, (0.116493388, 1.1951873, -0.7705921, 3.1569256)),
+        ("power_2", 2, -0.4, (0.655418670, -0.6324436, -3.7314228, 2.4665372)),
+        ("obrien_fleming", 3, 2.9, (0.002050708, 3.7285541, 1.1867032, 6.2637864)),
+        ("obrien_fleming", 5, 2.5, (0.014200559, 2.3197170, 0.2502950, 4.3360654)),
+    ],
+)
+def test_estimates_by_stage_wise_ordering(
+    spending: Spending, look: int, z: float, expected: tuple[float, float, float, float]
+) -> None:
+    design = SequentialDesign.of(25, spending=spending)
+    found = drift_estimate(design, look, z)
+    tail = upper_tail(normal_bounds(design), design.times(), look, z, 0.0)
+    assert (tail, found.median, found.low, found.high) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_difference_after_an_early_stop_is_drawn_towards_0() -> None:
+    counts = [9, 8, 9, 7, 10, 9, 8], [10] * 7, [3, 4, 5, 2, 4, 3, 4], [10] * 7
+    stages = [
+        stage([4, 4, 5, 3, 5, 4, 4], [5] * 7, [2, 2, 2, 1, 2, 2, 2], [5] * 7, blocks=5),
+        stage([5, 4, 4, 4, 5, 5, 4], [5] * 7, [1, 2, 3, 1, 2, 1, 2], [5] * 7, blocks=5),
+    ]
+    design = SequentialDesign((5, 10, 15, 20, 25))
+    look = monitor(design, stages)[-1]
+    found = stagewise_difference(design, look, *counts)
+    raw = sum(counts[0]) / 70 - sum(counts[2]) / 70
+    assert look.crossed == 1
+    assert None not in (found.estimate, found.low, found.high)
+    assert 0 < (found.low or 0) < (found.estimate or 0) < raw < (found.high or 0)
+    once = SequentialDesign((10,))
+    [only] = monitor(once, [stage(*counts, blocks=10)])
+    assert stagewise_difference(once, only, *counts).estimate == pytest.approx(raw, abs=1e-12)
+    nothing = monitor(once, [stage([0], [10], [0], [10], blocks=10)])[0]
+    undefined = stagewise_difference(once, nothing, [0], [10], [0], [10])
+    assert (undefined.estimate, undefined.reason) == (None, "no task could tell the conditions apart")
+
+
+def seen(total: float) -> SequentialLook:
+    return SequentialLook(2, 10, total, 28.5, 9.2, 1, 1, 1, 0.004, None, None, 0, 0, 0, 7)
+
+
+def test_futility() -> None:
+    bound = 2.114027514
+    ahead = conditional_power(seen(30), tasks=7, effect=0.109, blocks=25, bound=bound)
+    behind = conditional_power(seen(26.5), tasks=7, effect=0.109, blocks=25, bound=bound)
+    assert (ahead, behind) == pytest.approx((0.216236710, 0.042071758), abs=1e-8)
+    assert predictive_power(seen(30), blocks=25, bound=bound) == pytest.approx(0.138373977, abs=1e-8)
+    mirrored = conditional_power(seen(27), tasks=7, effect=-0.109, blocks=25, bound=bound)
+    assert mirrored == pytest.approx(ahead, abs=1e-12)
+    design = SequentialDesign.of(25)
+    assert not futile(design, Futility(conditional=0.2, effect=0.109), seen(30), tasks=7)
+    assert futile(design, Futility(conditional=0.2, effect=0.109), seen(26.5), tasks=7)
+    assert not futile(design, None, seen(20), tasks=7)
+
+
+@pytest.mark.parametrize(("number", "least_z"), [(1, -0.526), (2, 0.063), (3, 0.597), (4, 1.155)])
+def test_the_default_futility_rule_in_units_of_z(number: int, least_z: float) -> None:
+    design = SequentialDesign.of(25)
+
+    def at(z: float) -> SequentialLook:
+        return SequentialLook(number, 5 * number, z, 0, 1, 1, 1, 1, 0, None, None, 0, 0, 0, 7)
+
+    rule = Futility(predictive=0.05)
+    assert futile(design, rule, at(least_z - 0.001), tasks=7)
+    assert not futile(design, rule, at(least_z + 0.001), tasks=7)
+    assert not futile(design, rule, SequentialLook(5, 25, -9, 0, 1, 1, 1, 1, 0, None, None, 0, 0, 0, 7), tasks=7)
+
+
+def test_a_rule_of_futility_is_one_of_two() -> None:
+    for wrong in ({}, {"predictive": 0.1, "conditional": 0.1}, {"predictive": 1.5}, {"conditional": 0.2}):
+        with pytest.raises(ValueError, match="futility"):
+            Futility(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("won", "lost", "kappa", "expected"),
+    [
+        (10, 0, 1, 4.533576533),
+        (6, 0, 1, 2.212972934),
+        (12, 2, 1, 2.485150820),
+        (15, 5, 1, 1.169567839),
+        (15, 5, 3, 1.290770581),
+        (30, 14, 3, 1.563748942),
+        (40, 20, 10, 1.856745323),
+        (0, 0, 1, 0),
+    ],
+)
+def test_evidence_of_bets(won: int, lost: int, kappa: float, expected: float) -> None:
+    assert log_evidence(Pairs(won, lost, 9), kappa=kappa) == pytest.approx(expected, abs=1e-8)
+    assert log_evidence(Pairs(lost, won, 0), kappa=kappa) == pytest.approx(expected, abs=1e-8)
+
+
+def test_evidence_at_one_stake_and_its_p() -> None:
+    assert math.exp(log_evidence_at(Pairs(15, 5, 0), 0.35)) == pytest.approx(5.234003493, abs=1e-8)
+    both = log_evidence_half(Pairs(15, 5, 0), 0.35)
+    assert math.exp(both) == pytest.approx((5.234003493 + math.exp(1.169567839)) / 2, abs=1e-7)
+    assert (anytime_p(math.log(50)), anytime_p(-1.0)) == pytest.approx((0.02, 1))
+    assert planned_stake(np.array([0.6]), np.array([0.4])) == pytest.approx((0.36 - 0.16) / (0.36 + 0.16))
+
+
+@pytest.mark.parametrize(
+    ("counts", "kappa", "expected"),
+    [
+        ((15, 5, 60), 1, (-0.043974978, 0.303706212)),
+        ((15, 5, 60), 3, (-0.046891212, 0.299076433)),
+        ((40, 20, 115), 1, (-0.024163695, 0.255114812)),
+        ((0, 0, 35), 1, (-0.140779020, 0.140779020)),
+        ((12, 2, 20), 1, (-0.023000432, 0.588643677)),
+    ],
+)
+def test_confidence_sequences(counts: tuple[int, int, int], kappa: float, expected: tuple[float, float]) -> None:
+    found = confidence_sequence(Pairs(*counts), kappa=kappa)
+    assert (found.low, found.high) == pytest.approx(expected, abs=1e-7)
+    extreme = confidence_sequence(Pairs(40, 0, 0))
+    assert (extreme.estimate, extreme.high) == (1, 1)
+    assert confidence_sequence(Pairs(0, 0, 0)).reason == "no complete pair"
+
+
+def test_bets_win_too_seldom_where_nothing_is_there() -> None:
+    """Looking after each of 200 pairs: at most alpha of the campaigns ever reach 1 / alpha."""
+    rng = np.random.default_rng(5)
+    ever = 0
+    for _ in range(400):
+        wins = np.cumsum(rng.random(200) < 0.5)
+        largest = max(log_evidence(Pairs(int(w), k - int(w), 0), kappa=1) for k, w in enumerate(wins, start=1))
+        ever += anytime_p(largest) <= 0.05
+    assert ever / 400 <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 400)
+
+
+def test_planning_agrees_with_the_tables_of_the_method() -> None:
+    """7 tasks × 25 reps, rates of Beta(.6, .6), the effect of 80 % power: α t² .765 / .76; with PP < .05 .74 /
+    .70."""
+    control = stats.beta.ppf((np.arange(7) + 0.5) / 7, 0.6, 0.6)
+
+    def shifted(by: float) -> Floats:
+        return floats(special.expit(special.logit(control) + by))
+
+    treated = shifted(optimize.brentq(lambda by: float(shifted(by).mean() - control.mean()) - 0.109, 0, 5))
+    design = SequentialDesign.of(25)
+    plain = sequential_power(treated, control, design, simulations=600, seed=4)
+    rule = Futility(predictive=0.05)
+    giving_up = sequential_power(treated, control, design, futility=rule, simulations=600, seed=4)
+    nothing = sequential_power(control, control, design, futility=rule, simulations=600, seed=4)
+    assert (plain.power, plain.share) == pytest.approx((0.765, 0.76), abs=0.04)
+    assert (giving_up.power, giving_up.share) == pytest.approx((0.74, 0.70), abs=0.04)
+    assert nothing.power <= 0.045
+    assert nothing.share == pytest.approx(0.50, abs=0.04)
+    assert float(plain.gained.sum() + plain.harmed.sum()) == pytest.approx(plain.power)
+    dropped = sequential_power(treated, control, design, futility=rule, drop_saturated=5, simulations=600, seed=4)
+    assert dropped.share < giving_up.share - 0.08
+    again = sequential_power(treated, control, design, simulations=600, seed=4)
+    assert (again.power, again.share) == (plain.power, plain.share)
+
+
+def test_tasks_left_out_between_two_looks() -> None:
+    control = np.array([0.02, 0.5, 0.98, 0.5])
+    design = SequentialDesign((4, 8))
+    found = sequential_power(control, control, design, drop_saturated=3, simulations=60, seed=2)
+    assert 0.6 < found.share < 0.95

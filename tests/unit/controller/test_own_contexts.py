@@ -1,0 +1,98 @@
+"""Context files of revisions and working trees: real repositories, compared file by file."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from trialfleet_controller.planning.campaign_file import CampaignFile, load_campaign
+from trialfleet_controller.planning.own_contexts import of_revision, of_worktree, with_contexts
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import Objects
+from trialfleet_runner.git import GitError
+
+pytestmark = pytest.mark.needs("git")
+
+
+def git(folder: Path, *words: str) -> None:
+    who = ("-c", "user.name=t", "-c", "user.email=t@localhost")
+    subprocess.run(("git", *who, *words), cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """`main` has a root file, a nested one and a link; later changes are not committed."""
+    folder = tmp_path / "repository"
+    (folder / "sub").mkdir(parents=True)
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "AGENTS.md").write_text("old\n")
+    (folder / "CLAUDE.md").symlink_to("AGENTS.md")
+    (folder / "GEMINI.md").symlink_to("/etc/hostname")
+    (folder / "sub/AGENTS.md").write_text("sub\n")
+    (folder / "code.py").write_text("x = 1\n")
+    (folder / ".gitignore").write_text("ignored/\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "one")
+    return folder
+
+
+MAIN = {"AGENTS.md": b"old\n", "CLAUDE.md": b"old\n", "sub/AGENTS.md": b"sub\n"}
+
+
+def test_a_revision_has_its_context_files_and_what_links_lead_to(repository: Path) -> None:
+    (repository / "AGENTS.md").write_text("new\n")
+    assert of_revision(repository, "main") == MAIN
+    assert of_revision(repository / "sub", "HEAD") == MAIN, "paths are those of the repository"
+
+
+def test_a_working_tree_has_what_is_not_committed_and_not_what_is_removed_or_ignored(repository: Path) -> None:
+    assert of_worktree(repository) == MAIN
+    (repository / "AGENTS.md").write_text("new\n")
+    (repository / "sub/AGENTS.md").unlink()
+    (repository / "more").mkdir()
+    (repository / "more/CLAUDE.md").write_text("more\n")
+    (repository / "ignored").mkdir()
+    (repository / "ignored/CLAUDE.md").write_text("no\n")
+    assert of_worktree(repository) == {"AGENTS.md": b"new\n", "CLAUDE.md": b"new\n", "more/CLAUDE.md": b"more\n"}
+
+
+@pytest.mark.parametrize("revision", ["nobody", "--all", "HEAD:AGENTS.md", "main..HEAD"])
+def test_what_is_no_revision_is_refused(repository: Path, revision: str) -> None:
+    with pytest.raises(GitError):
+        of_revision(repository, revision)
+
+
+def test_a_folder_without_a_repository_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(GitError):
+        of_worktree(tmp_path)
+
+
+def campaign(folder: Path, contexts: str) -> CampaignFile:
+    (folder / "t.yaml").write_text("")
+    path = folder / "c.yaml"
+    path.write_text(
+        f"{{campaign: c, seed: 1, tasks: [t.yaml], contexts: {contexts}, conditions: [none], reps: 1, "
+        "agent: {kind: nop}, store: runs}"
+    )
+    return load_campaign(path)
+
+
+@pytest.mark.parametrize(
+    ("contexts", "words"),
+    [
+        ("{a: {ref: nobody}}", "contexts.a"),
+        ("{a: {worktree: /no/such/folder}}", "contexts.a"),
+        ("{a: {ref: bare}}", "no context files"),
+        ("{a: {}}", "of a revision or of a working tree"),
+        ("{a: {ref: main, worktree: .}}", "of a revision or of a working tree"),
+    ],
+)
+def test_what_cannot_be_had_is_refused_by_name(repository: Path, contexts: str, words: str) -> None:
+    git(repository, "checkout", "-q", "--orphan", "bare")
+    git(repository, "rm", "-q", "-rf", ".")
+    git(repository, "commit", "-q", "--allow-empty", "-m", "bare")
+    git(repository, "checkout", "-q", "main")
+    with pytest.raises(OperatorError, match=words):
+        with_contexts(campaign(repository, contexts), (), Objects(repository.parent / "objects"))
