@@ -14,6 +14,7 @@ KINDS = {
     "command": "trialfleet_runner.agents.command:Command",
     "claude-code": "trialfleet_runner.agents.claude_code:ClaudeCode",
     "codex": "trialfleet_runner.agents.codex:Codex",
+    "mini-swe-agent": "trialfleet_runner.agents.mini_swe_agent:MiniSweAgent",
 }
 
 
