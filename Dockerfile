@@ -5,6 +5,7 @@
 #   AGENTS         agents of pinned.tsv to install, separated by spaces: codex, or codex@VERSION. Empty: those built in
 #   BAKE_PACKAGES  Debian packages that task environments need to be built, such as build-essential; not in the
 #                  final image
+#   TOOL_PACKAGES  Debian packages that tasks in other languages than Python need; `trialfleet image build` finds them
 ARG BASE=debian:bookworm-slim
 
 # --- what every stage and both images have ------------------------------------------------------------
@@ -46,6 +47,21 @@ RUN --mount=type=cache,target=/root/.cache/uv \
     rm /opt/trialfleet/.lock; \
     ln -s /opt/trialfleet/lib/python3*/site-packages/trialfleet_runner/pod/supervise.py /opt/trialfleet/supervise.py
 
+# --- the tasks' toolchains ----------------------------------------------------------------------------
+# requirements/toolchains and environments.json are there when `trialfleet image build --for …` wrote them
+FROM base AS toolchain-files
+COPY requirements/ requirements/
+RUN set -eu; mkdir -p requirements/toolchains/bin; mv requirements/toolchains /opt/trialfleet-toolchains
+
+FROM base AS toolchains
+ARG TOOL_PACKAGES=""
+RUN set -eu; if [ -n "$TOOL_PACKAGES" ]; then apt-get update -qq; \
+      DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $TOOL_PACKAGES >/dev/null; \
+      rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/apt /var/log/dpkg.log; \
+    fi
+COPY --from=toolchain-files /opt/trialfleet-toolchains /opt/trialfleet-toolchains
+ENV PATH=/opt/trialfleet-toolchains/bin:$PATH
+
 # --- the agents ---------------------------------------------------------------------------------------
 FROM base AS agents
 ARG AGENTS=""
@@ -61,14 +77,18 @@ RUN set -eu; mkdir -p /opt/trialfleet-agents/bin; \
     fi
 
 # --- the tasks' environments --------------------------------------------------------------------------
-FROM runner-home AS environments
+FROM toolchains AS environments
 ARG BAKE_PACKAGES=""
-RUN set -eu; if [ -n "$BAKE_PACKAGES" ]; then \
+RUN set -eu; if [ -n "$BAKE_PACKAGES" ]; then apt-get update -qq; \
       DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $BAKE_PACKAGES >/dev/null; \
     fi
-ENV TRIALFLEET_BAKED=/opt/trialfleet-environments
-# environments.json is there when `trialfleet image build --for …` wrote it
-COPY requirements/ requirements/
+COPY --from=build /opt/build /opt/build
+COPY --from=runner-home /opt/trialfleet /opt/trialfleet
+ENV PATH=/opt/build/bin:$PATH SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
+    PYC_INVALIDATION_MODE=UNCHECKED_HASH UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy \
+    TRIALFLEET_BAKED=/opt/trialfleet-environments
+WORKDIR /build
+COPY --from=toolchain-files /requirements requirements/
 RUN --mount=type=cache,target=/root/.cache/uv \
     set -eu; mkdir -p $TRIALFLEET_BAKED; \
     if [ -e requirements/environments.json ]; then /opt/trialfleet/bin/trialfleet-pod bake requirements/environments.json; fi
@@ -94,7 +114,7 @@ USER 65532:65532
 WORKDIR /tmp
 CMD ["trialfleet", "--help"]
 
-FROM base AS runner
+FROM toolchains AS runner
 # pydantic looks through every installed package for plugins of its own, of which there are none
 ENV PYDANTIC_DISABLE_PLUGINS=__all__
 COPY --from=agents /opt/trialfleet-agents /opt/trialfleet-agents

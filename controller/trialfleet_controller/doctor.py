@@ -76,10 +76,12 @@ def _version(identify: Callable[[], Identity]) -> str:
 def _cluster(file: CampaignFile, store: Store) -> Iterator[DoctorCheck]:
     from trialfleet_controller.operate.preflight import findings
     from trialfleet_controller.operate.target import of_file
+    from trialfleet_tasks.settings import load_settings, mirror_map
     from trialfleet_tasks.taskfile import campaign_tasks
 
     try:
-        yield from findings(of_file(file), campaign_tasks(file.loaded), store, say=_say)
+        mirrors = mirror_map(load_settings(), ())
+        yield from findings(of_file(file), campaign_tasks(file.loaded), store, mirrors=mirrors, say=_say)
     except OperatorError as error:
         yield DoctorCheck("cluster", "missing", error.message, error.hint)
 

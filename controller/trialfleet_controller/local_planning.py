@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
@@ -40,12 +41,13 @@ def make_plan(file: CampaignFile, store: Store | None, mirror: tuple[str, ...]) 
     sandbox = choose()
     refuse_folders(sandbox)
     with disk_room(" or ".join(folders)), _progress() as say:
-        identities, kubernetes = _place(file, store, say)
+        mirrors = mirror_map(load_settings(), mirror)
+        identities, kubernetes = _place(file, store, mirrors, say)
         shop = PlanningContext(
             cache=cache,
             objects=Objects(cache.objects, store),
             sandbox=sandbox,
-            mirrors=mirror_map(load_settings(), mirror),
+            mirrors=mirrors,
             say=say,
         )
         plan = prepare(file, shop, identities, kubernetes)
@@ -86,7 +88,7 @@ def contexts_in_place(plan: Plan, objects: Objects) -> None:
 
 
 def _place(
-    file: CampaignFile, store: Store | None, say: Callable[[str], None]
+    file: CampaignFile, store: Store | None, mirrors: Mapping[str, Path], say: Callable[[str], None]
 ) -> tuple[dict[str, Identity], KubernetesPlan | None]:
     """The conditions' agents where trials will run, and what is frozen of that place."""
     if file.spec.kubernetes is None:
@@ -99,7 +101,7 @@ def _place(
 
     if store is not None:
         probe(store)
-    identities, kubernetes = clear(file, store, say=say)
+    identities, kubernetes = clear(file, store, mirrors=mirrors, say=say)
     _check_models(file, identities, with_keys=False)
     return identities, kubernetes
 

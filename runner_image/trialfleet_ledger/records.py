@@ -280,6 +280,13 @@ class McpOrder(McpSpec):
     tree: Sha256 | None = None
 
 
+class SkillOrder(Frozen):
+    """A skill resolved. `tree`: object, tar of its folder; `description`: as its SKILL.md says."""
+
+    tree: Sha256
+    description: str
+
+
 class PredictedTarget(Frozen):
     """A file that was predicted to need the edit. `parts`: what its score came from, largest first; `symbols`: the
     definitions that the task is likely about."""
@@ -329,7 +336,7 @@ class ConditionOrder(Frozen):
     abstained: str | None = None  # why there is no such text
     globs: tuple[str, ...] = ()  # resolved, of a text that is pushed as a rule
     undelivered: tuple[str, ...] = ()  # left out of a condition that says `delivery: best_effort`
-    skills: dict[Name, Sha256] = Field(default_factory=dict)  # skill -> object: tar of its folder
+    skills: dict[Name, SkillOrder] = Field(default_factory=dict)
     mcp: dict[Name, McpOrder] = Field(default_factory=dict)
     forbidden: dict[str, tuple[str, ...]] = Field(
         default_factory=dict
@@ -338,8 +345,9 @@ class ConditionOrder(Frozen):
     @property
     def objects(self) -> tuple[Sha256, ...]:
         """Digests of all that it delivers, each once."""
+        skills = (skill.tree for skill in self.skills.values())
         servers = (server.tree for server in self.mcp.values())
-        named = (self.files, self.context, self.text, *self.skills.values(), *servers)
+        named = (self.files, self.context, self.text, *skills, *servers)
         return tuple(dict.fromkeys(digest for digest in named if digest is not None))
 
 
@@ -465,6 +473,8 @@ class Metrics(Frozen):
     rule_firings: int | None = None
     fail_fast_denials: int | None = None
     predicted_hit: bool | None = None
+    skill_opened: bool | None = None
+    mcp_called: bool | None = None
     preflight_hit: bool | None = None
     preflight_turns: int | None = None
     preflight_tool_calls: int | None = None
@@ -499,7 +509,7 @@ class Delivery(Frozen):
     preflight: PreflightResult | None = None
     reached_model: dict[str, bool | None] = Field(
         default_factory=dict
-    )  # files|inline|hook|rules -> claim; None: no model
+    )  # files|inline|hook|rules|skills|mcp -> claim; None: no model
     read_as: dict[str, str] = Field(
         default_factory=dict
     )  # path of the context -> path of the workspace, or "prompt"

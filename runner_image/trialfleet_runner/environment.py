@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import platform
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import EnvironmentRef, PythonEnvironmentRef, Sha256, ToolEnvironmentRef
-from trialfleet_runner import python_environment, tool_environment
+from trialfleet_runner import python_environment, tool_build, tool_environment
 from trialfleet_runner.cache import Cache, built_in_place, built_once
 from trialfleet_runner.interpreters import (
     Interpreter,
@@ -69,7 +70,13 @@ def build(ref: EnvironmentRef, source: bytes, *, cache: Cache, for_other_uid: bo
     return final
 
 
-def _make(final: Path, ref: EnvironmentRef, programs: dict[str, Path], source: bytes) -> None:
+def _make(
+    final: Path,
+    ref: EnvironmentRef,
+    programs: dict[str, Path],
+    source: bytes,
+    checkouts: Sequence[Path] = (),
+) -> None:
     if isinstance(ref, PythonEnvironmentRef):
         with built_once(final) as fresh:
             if fresh is not None:
@@ -78,8 +85,9 @@ def _make(final: Path, ref: EnvironmentRef, programs: dict[str, Path], source: b
         return
     with built_in_place(final, SEAL) as fresh:
         if fresh is not None:
-            seed = tool_environment.seed_of(fresh, ref)
-            tool_environment.install(fresh, ref, programs, source, seed=seed if seed and unchanged(seed) else None)
+            seed = tool_build.seed_of(fresh, ref)
+            seed = seed if seed and unchanged(seed) else None
+            tool_build.install(fresh, ref, programs, source, seed=seed, checkouts=checkouts)
             _finish(fresh)
 
 
@@ -102,29 +110,41 @@ def recipe(ref: EnvironmentRef) -> Sha256:
     return digest(_facts(ref))
 
 
-def bake(ref: EnvironmentRef, source: bytes, folder: Path) -> Path:
+def bake(ref: EnvironmentRef, source: bytes, folder: Path, *, checkouts: Sequence[Path] = ()) -> Path:
     """Build the environment into `folder`, under its recipe, unless it exists. For images: the users that run it
-    must not be able to write there. Raises like `build`."""
+    must not be able to write there. `checkouts`: where attempts will have the repository. Raises like `build`."""
     final = folder / recipe(ref)[:RECIPE_CHARS]
     if isinstance(ref, PythonEnvironmentRef):
         programs = {"python": find_interpreter((ref.python,), for_other_uid=True).path}
     else:
         programs = tool_environment.programs(ref.tools, for_other_uid=True)
-    _make(final, ref, programs, source)
+    _make(final, ref, programs, source, checkouts)
     return final
 
 
 def baked(ref: EnvironmentRef) -> Path:
-    """The image's environment for `ref`. Raises `OperatorError` unless the image holds it as it was baked."""
+    """The image's environment for `ref`. Raises `OperatorError` unless the image holds it as it was baked, and the
+    programs that it was baked with."""
     folder = baked_folder()
     found = folder and folder / recipe(ref)[:RECIPE_CHARS]
     if found is None or not unchanged(found):
         raise OperatorError(
-            f"the image does not hold environment {recipe(ref)[:RECIPE_CHARS]}",
+            f"the image does not hold environment {recipe(ref)[:RECIPE_CHARS]} ({ref.versions})",
+            where="kubernetes: image",
+            hint="run `trialfleet image build --for` the campaign file, and name the new image",
+        )
+    if lacking := missing_programs(found):
+        raise OperatorError(
+            f"the image has environment {found.name} ({ref.versions}), but not its {', '.join(lacking)}",
             where="kubernetes: image",
             hint="run `trialfleet image build --for` the campaign file, and name the new image",
         )
     return found
+
+
+def missing_programs(environment: Path) -> tuple[str, ...]:
+    """Names of the programs in its `bin` that are links to nothing."""
+    return tuple(sorted(path.name for path in (environment / "bin").iterdir() if not path.exists()))
 
 
 def baked_folder() -> Path | None:

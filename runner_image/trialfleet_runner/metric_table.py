@@ -160,6 +160,22 @@ METRICS: tuple[Metric, ...] = (
         _PATCH,
     ),
     Metric(
+        "skill_opened",
+        "Opened a skill",
+        "",
+        "whether the agent used one of the condition's skills, or read one of their files",
+        _LOG,
+        "the trial was lost, or its condition has no skill",
+    ),
+    Metric(
+        "mcp_called",
+        "Called an MCP tool",
+        "",
+        "whether the agent called a tool of one of the condition's MCP servers",
+        _LOG,
+        "the trial was lost, or its condition has no MCP server",
+    ),
+    Metric(
         "predicted_hit",
         "A predicted file is one that the fix changes",
         "",

@@ -6,12 +6,13 @@ JUnit decides the verdict, and the exit code of the tests must not contradict it
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from trialfleet_ledger.records import Stop, TestResult, Verdict
 from trialfleet_runner.agents.protocol import Step
+from trialfleet_runner.context.skills import FOLDER as SKILLS
 from trialfleet_runner.testrun import TestRun, trouble
 
 _CONTEXT_NAMES = re.compile(r"^(AGENTS|CLAUDE(\..*)?|GEMINI)\.md$", re.IGNORECASE)
@@ -128,3 +129,22 @@ def verdict(stop: Stop, *, passed: bool, tests_timed_out: bool) -> Verdict:
             return Verdict.TESTS_TIMED_OUT
         case _:
             return Verdict.PASSED if passed else Verdict.FAILED
+
+
+_SKILL_TOOL = "Skill"
+
+
+def skill_opened(steps: Iterable[Step], skills: Iterable[str]) -> bool:
+    """Whether one of the skills was used by the agent's tool for that, or one of its files was read."""
+    names = tuple(skills)
+    folders = tuple(f"{SKILLS}/{name}/" for name in names)
+    return any(
+        (step.tool == _SKILL_TOOL and step.detail in names) or (step.path or "").startswith(folders)
+        for step in steps
+    )
+
+
+def mcp_called(steps: Iterable[Step], servers: Iterable[str]) -> bool:
+    """Whether a tool of one of the MCP servers was called."""
+    prefixes = tuple(f"mcp__{name}__" for name in servers)
+    return any((step.tool or "").startswith(prefixes) for step in steps)

@@ -10,43 +10,32 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from trialfleet_ledger.atomic_file import write_whole
-from trialfleet_ledger.canonical import canonical_json, digest
+from pydantic import Field
+
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Frozen, Sha256, ToolEnvironmentRef
-from trialfleet_runner.cache import scratch
+from trialfleet_ledger.records import Frozen, Sha256
 from trialfleet_runner.interpreters import executable_by_others
-from trialfleet_runner.package_index import ca_file
-from trialfleet_runner.removal import remove
-from trialfleet_runner.sandbox.choose import choose
-from trialfleet_runner.sandbox.interpreter import FURNISHINGS, base_variables, program_mounts
-from trialfleet_runner.sandbox.protocol import Job, Mount, Sandbox, inside, placed
-from trialfleet_runner.trees import unpack, write_changes
+from trialfleet_runner.sandbox.interpreter import FURNISHINGS
 
 KEPT = "kept"
-WORKSPACE = "/workspace"
-HOME = "/home/agent"
-_COMMAND_S = 1800.0
-_DISK_BYTES = 32 * 2**30
-_SHOWN = 2000  # characters of a command's output in a message
 _ASKS = {"go": "version", "java": "-version", "javac": "-version"}  # the others: --version
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
-_NODE_REPORTER = Path(__file__).parent / "results" / "node_reporter.mjs"
 _OWN_LOCKS = {".cargo-lock", ".package-cache"}  # a program locks them: each attempt makes its own
 
 
 class Furnishings(Frozen):
     """What an attempt gets of an environment. `kept`: paths of the workspace. `links`: folder of the environment
     -> place in which each of its files is a link. In places and variables, {environment}, {home} and
-    {workspace}."""
+    {workspace}. `tools`: the versions of the programs that built it."""
 
     variables: dict[str, str]
     links: dict[str, str]
     kept: tuple[str, ...]
     caches: Sha256 | None = None  # of what may begin with a copy of these caches
+    tools: dict[str, str] = Field(default_factory=dict)
 
 
 NOTHING = Furnishings(variables={}, links={}, kept=())
@@ -125,7 +114,8 @@ def programs(tools: Mapping[str, str], *, for_other_uid: bool = False) -> dict[s
             raise OperatorError(
                 f"the environment was planned for {name} {version}; this machine has {here}",
                 where="environment.tools",
-                hint="plan the campaign on the machine that runs it, or use the same image",
+                hint="plan the campaign on the machine that runs it; an image must have the version of the "
+                "machine that plans (name a --base with it, or update that machine)",
             )
         if for_other_uid and not executable_by_others(path):
             raise OperatorError(
@@ -163,151 +153,3 @@ def _asked(argv: Sequence[str]) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return ended.stdout.decode(errors="replace")
-
-
-def _caches(ref: ToolEnvironmentRef) -> Sha256 | None:
-    """Equal for environments of one repository whose tools and variables are equal: their tools look up what they
-    cached by its content or by its whole name and version."""
-    same = (ref.kind, ref.repository, ref.tools, ref.variables, ref.links)
-    return digest(list(same)) if ref.repository else None
-
-
-def seed_of(folder: Path, ref: ToolEnvironmentRef) -> Path | None:
-    """The newest environment beside `folder` whose caches a new one may begin with."""
-    wanted = _caches(ref)
-    files = sorted(folder.parent.glob(f"*/{FURNISHINGS}"), key=lambda file: -file.stat().st_mtime)
-    found = (file.parent for file in files if file.parent != folder)
-    return next((each for each in found if wanted and furnishings(each).caches == wanted), None)
-
-
-def _copied(seed: Path, folder: Path) -> None:
-    for child in seed.iterdir():
-        if child.is_dir() and child.name not in ("bin", KEPT):
-            shutil.copytree(child, folder / child.name, symlinks=True)  # with the times of files
-            for path, _, _ in os.walk(folder / child.name):
-                Path(path).chmod(0o755)
-
-
-def install(
-    folder: Path,
-    ref: ToolEnvironmentRef,
-    tools: Mapping[str, Path],
-    tree: bytes,
-    *,
-    seed: Path | None = None,
-) -> None:
-    """Into an existing, empty folder, which keeps its place. `tree`: tar of the checkout that the commands run in.
-    `seed`: an environment whose caches are copied first.
-
-    Foreign code may run here: in the sandbox, with a network for `fetch` alone, an empty HOME, and none of the
-    caller's variables but those that name proxies and certificates. Raises `OperatorError` when a fetch fails.
-    """
-    (folder / "bin").mkdir()
-    for name, path in tools.items():
-        (folder / "bin" / name).symlink_to(path)
-    if seed is not None:
-        _copied(seed, folder)
-    with scratch(folder.parent, ".fetch-") as place:
-        build = _Build(folder, place, ref, choose())
-        given = unpack(tree)
-        (place / "workspace").mkdir()
-        write_changes(given, place / "workspace")
-        (place / "home" / "tmp").mkdir(parents=True)
-        if ref.kind == "node":
-            shutil.copyfile(_NODE_REPORTER, folder / _NODE_REPORTER.name)
-        for argv in ref.fetch:
-            build.fetch(argv)
-        for argv in ref.warm:
-            build.run(argv, network=False)
-        kept = tuple(_kept(place / "workspace", ref.keep, set(given)))
-        for made in kept:
-            target = folder / KEPT / made
-            target.parent.mkdir(parents=True, exist_ok=True)
-            (place / "workspace" / made).rename(target)
-    for pattern in ref.drop:
-        for found in list(folder.glob(pattern)):
-            remove(found)
-    for cache in ref.links:
-        (folder / cache).mkdir(parents=True, exist_ok=True)
-    facts = Furnishings(variables=ref.variables, links=ref.links, kept=kept, caches=_caches(ref))
-    write_whole(folder / FURNISHINGS, canonical_json(facts), mode=0o644)
-
-
-def _kept(workspace: Path, names: Sequence[str], given: set[str]) -> Iterator[str]:
-    """Paths with one of the names that the commands made, outermost first."""
-    for path, folders, files in os.walk(workspace):
-        for name in (*folders, *files):
-            relative = Path(path, name).relative_to(workspace).as_posix()
-            if name in names and relative not in given:
-                yield relative
-        folders[:] = [name for name in folders if name not in names]
-
-
-class _Build:
-    """The commands of one environment. They see the folder at its own place, since caches hold paths."""
-
-    def __init__(self, folder: Path, place: Path, ref: ToolEnvironmentRef, sandbox: Sandbox) -> None:
-        self.folder, self.place, self.ref, self.sandbox = folder, place, ref, sandbox
-        self.count = 0
-
-    def fetch(self, argv: tuple[str, ...]) -> None:
-        code, output = self.run(argv, network=True)
-        if code != 0:
-            raise OperatorError(
-                f"{' '.join(argv)}: exit {code}: {output.strip()[-_SHOWN:]}",
-                where="environment.fetch",
-                hint="run the command by hand in a checkout of the commit",
-            )
-
-    def run(self, argv: tuple[str, ...], *, network: bool) -> tuple[int, str]:
-        self.count += 1
-        mounts = (
-            placed(self.sandbox, self.place / "workspace", WORKSPACE, writable=True),
-            placed(self.sandbox, self.place / "home", HOME, writable=True),
-            Mount(self.folder, str(self.folder), writable=True),
-            *program_mounts(self.folder),
-        )
-        home, workspace = (inside(self.place / name, mounts) for name in ("home", "workspace"))
-        places = {"environment": str(self.folder), "home": home, "workspace": workspace}
-        own = {name: filled(self._in_place(value), places) for name, value in self.ref.variables.items()}
-        variables = base_variables(str(self.folder), home) | own | (_network() if network else {})
-        if network:
-            variables = {name: value for name, value in variables.items() if name not in OFFLINE}
-        output = self.place / f"output-{self.count}"
-        ended = self.sandbox.run(
-            Job(
-                argv=tuple(filled(word, places) for word in self._found(argv)),
-                env=variables,
-                cwd=workspace,
-                mounts=mounts,
-                stdout=output,
-                stderr=output,
-                timeout_s=_COMMAND_S,
-                disk_bytes=_DISK_BYTES,
-                network=network,
-            )
-        )
-        said = output.read_bytes()[-(2**20) :].decode(errors="replace") if output.exists() else ""
-        code = ended.code if ended.cause == "itself" else 124
-        return code, said
-
-    def _in_place(self, value: str) -> str:
-        """The caches are filled in the environment itself."""
-        for cache, place in self.ref.links.items():
-            value = value.replace(place, f"{self.folder}/{cache}")
-        return value
-
-    def _found(self, argv: tuple[str, ...]) -> tuple[str, ...]:
-        program = self.folder / "bin" / argv[0]
-        return (str(program) if program.is_symlink() else argv[0], *argv[1:])
-
-
-# Variables that keep a tool from its registry: they are for attempts and for warming.
-OFFLINE = frozenset({"GOPROXY", "CARGO_NET_OFFLINE", "npm_config_offline"})
-
-
-def _network() -> dict[str, str]:
-    """Of the caller's variables, what a program needs to reach a registry."""
-    kept = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
-    trusted = ca_file()
-    return kept | ({"SSL_CERT_FILE": trusted, "NODE_EXTRA_CA_CERTS": trusted} if trusted else {})

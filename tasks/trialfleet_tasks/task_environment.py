@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import EnvironmentRef, ResultFormat, ToolEnvironmentRef
+from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import environment_ref, tool_environment_ref
 from trialfleet_runner.interpreters import find_interpreter
-from trialfleet_runner.task import GitSource, PythonEnvironment, ToolEnvironment
+from trialfleet_runner.task import GitSource, ToolEnvironment
 from trialfleet_runner.tool_environment import find_tool
 from trialfleet_runner.trees import Tree, pack
 from trialfleet_tasks.presets import inputs, preset
+from trialfleet_tasks.sources.materialise import materialise
 from trialfleet_tasks.taskfile import LoadedTask
+from trialfleet_tasks.variants import variants
 
 
 @dataclass(frozen=True)
@@ -49,15 +53,12 @@ def planned_environment(task: LoadedTask, tree: Tree, *, for_other_uid: bool = F
     )
 
 
-def python_environment(task: LoadedTask, *, what: str) -> PythonEnvironment:
-    """For what works with Python environments only. Raises `OperatorError` naming `what`."""
-    if isinstance(task.environment, ToolEnvironment):
-        raise OperatorError(
-            f"{what} works with environments of kind python only",
-            where=f"{task.where}: environment.kind",
-            hint="leave the task out, or use the local backend",
-        )
-    return task.environment
+def environment_of(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path]) -> PlannedEnvironment:
+    """As `planned_environment`; the task's trees are read only if its environment depends on them."""
+    if not isinstance(task.environment, ToolEnvironment):
+        return planned_environment(task, {})
+    trees = materialise(task, cache=cache, mirrors=mirrors)
+    return planned_environment(task, variants(task, trees).pristine)
 
 
 def _tools(environment: ToolEnvironment, tree: Tree, task: LoadedTask) -> PlannedEnvironment:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +18,13 @@ from click.testing import CliRunner
 
 from tests.support.audit import audit
 from tests.support.git_repositories import Made
+from tests.support.language_projects import GO, JAVA, NODE, RUST, Project, history, task_file
+from tests.support.scripted_messages import Say, scripted_messages
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import Verdict
+from trialfleet_ledger.records import Outcome, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_runner.sandbox.choose import choose
+from trialfleet_runner.testrun import Suite, run_tests, trouble
 from trialfleet_tasks.commands.mine import tasks
 from trialfleet_tasks.commands.validate import validate
 from trialfleet_tasks.taskfile import load_task_file
@@ -30,272 +32,16 @@ from trialfleet_tasks.taskfile import load_task_file
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-@dataclass(frozen=True)
-class Project:
-    """A repository of one language. `kept`, `green`, `broken`: files of one commit, before and after: the test
-    shows the bug; it passes already; it does not compile before the fix. `lock`: what writes the lock."""
-
-    language: str
-    program: str
-    base: Mapping[str, str]
-    kept: tuple[Mapping[str, str], Mapping[str, str]]
-    green: tuple[Mapping[str, str], Mapping[str, str]]
-    broken: tuple[Mapping[str, str], Mapping[str, str]]
-    fails: str
-    lock: tuple[str, ...] = ()
-    wrong: str = ""  # a path that the `command` agent writes
-
-
-_GO_TEST = """package {package}
-
-import "testing"
-
-func Test{name}(t *testing.T) {{
-	t.Run("two", func(t *testing.T) {{
-		if {name}(1, 2) != 3 {{
-			t.Error("not three")
-		}}
-	}})
-}}
-
-func TestZero(t *testing.T) {{
-	if {name}(0, 0) != 0 {{
-		t.Error("not zero")
-	}}
-}}
-"""
-_GO = "package {package}\n\nfunc {name}(a, b int) int {{ return {value} }}\n"
-GO = Project(
-    language="Go",
-    program="go",
-    base={"go.mod": "module example.com/shop\n\ngo 1.19\n"},
-    kept=(
-        {"cart/total.go": _GO.format(package="cart", name="Total", value="a")},
-        {
-            "cart/total.go": _GO.format(package="cart", name="Total", value="a + b"),
-            "cart/total_test.go": _GO_TEST.format(package="cart", name="Total"),
-        },
-    ),
-    green=(
-        {"tax/tax.go": _GO.format(package="tax", name="Tax", value="a + b")},
-        {
-            "tax/tax.go": _GO.format(package="tax", name="Tax", value="b + a"),
-            "tax/tax_test.go": _GO_TEST.format(package="tax", name="Tax"),
-        },
-    ),
-    broken=(
-        {"price/price.go": "package price\n"},
-        {
-            "price/price.go": _GO.format(package="price", name="Price", value="a + b"),
-            "price/price_test.go": _GO_TEST.format(package="price", name="Price"),
-        },
-    ),
-    fails="example.com/shop/cart::TestTotal/two",
-    wrong="cart/total.go",
-)
-
-_NODE_TEST = """import assert from "node:assert";
-import {{ describe, it }} from "node:test";
-import {{ {name} }} from "../src/{file}.js";
-
-describe("{name}", () => {{
-  it("adds", () => assert.equal({name}(1, 2), 3));
-  it("is zero", () => assert.equal({name}(0, 0), 0));
-}});
-"""
-NODE = Project(
-    language="JavaScript",
-    program="node",
-    base={
-        "package.json": json.dumps(
-            {
-                "name": "shop",
-                "version": "1.0.0",
-                "type": "module",
-                "scripts": {"test": "node --test test/"},
-                "dependencies": {"is-number": "7.0.0"},
-            }
-        )
-    },
-    kept=(
-        {"src/total.js": "export const total = (a, b) => a;\n"},
-        {
-            "src/total.js": 'import isNumber from "is-number";\n'
-            "export const total = (a, b) => (isNumber(b) ? a + b : a);\n",
-            "test/total.test.js": _NODE_TEST.format(name="total", file="total"),
-        },
-    ),
-    green=(
-        {"src/tax.js": "export const tax = (a, b) => a + b;\n"},
-        {
-            "src/tax.js": "export const tax = (a, b) => b + a;\n",
-            "test/tax.test.js": _NODE_TEST.format(name="tax", file="tax"),
-        },
-    ),
-    broken=(
-        {"src/price.js": "export const other = 1;\n"},
-        {
-            "src/price.js": "export const price = (a, b) => a + b;\n",
-            "test/price.test.js": _NODE_TEST.format(name="price", file="price"),
-        },
-    ),
-    fails="test/total.test.js::total > adds",
-    lock=("npm", "install", "--package-lock-only", "--ignore-scripts", "--no-audit"),
-    wrong="src/total.js",
-)
-
-_CARGO = """[package]
-name = "shop"
-version = "0.1.0"
-edition = "2021"
-
-[dependencies]
-itoa = "1"
-"""
-_RUST = "pub fn {name}(a: i32, b: i32) -> i32 {{\n    {value}\n}}\n"
-_RUST_TEST = """use shop::{name}::{name};
-
-#[test]
-fn adds() {{
-    assert_eq!({name}(1, 2), 3);
-}}
-
-#[test]
-fn is_zero() {{
-    assert_eq!({name}(0, 0), 0);
-}}
-"""
-RUST = Project(
-    language="Rust",
-    program="cargo",
-    base={"Cargo.toml": _CARGO, "src/lib.rs": "pub mod price;\npub mod tax;\npub mod total;\n"},
-    kept=(
-        {"src/total.rs": _RUST.format(name="total", value="a - b + b")},
-        {
-            "src/total.rs": _RUST.format(name="total", value="a + b"),
-            "tests/total.rs": _RUST_TEST.format(name="total"),
-        },
-    ),
-    green=(
-        {"src/tax.rs": _RUST.format(name="tax", value="a + b")},
-        {"src/tax.rs": _RUST.format(name="tax", value="b + a"), "tests/tax.rs": _RUST_TEST.format(name="tax")},
-    ),
-    broken=(
-        {"src/price.rs": "\n"},
-        {
-            "src/price.rs": _RUST.format(name="price", value="a + b"),
-            "tests/price.rs": _RUST_TEST.format(name="price"),
-        },
-    ),
-    fails="tests/total.rs::adds",
-    lock=("cargo", "generate-lockfile"),
-    wrong="src/total.rs",
-)
-
-_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>org.example</groupId><artifactId>shop</artifactId><version>1</version>
-  <properties>
-    <maven.compiler.source>11</maven.compiler.source><maven.compiler.target>11</maven.compiler.target>
-    <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
-  </properties>
-  <dependencies><dependency>
-    <groupId>org.junit.jupiter</groupId><artifactId>junit-jupiter</artifactId><version>5.10.2</version>
-    <scope>test</scope>
-  </dependency></dependencies>
-  <build><plugins><plugin>
-    <artifactId>maven-surefire-plugin</artifactId><version>3.2.5</version>
-  </plugin></plugins></build>
-</project>
-"""
-_JAVA = """package org.example;
-
-public class {name} {{
-    public static int of(int a, int b) {{
-        return {value};
-    }}
-}}
-"""
-_JAVA_TEST = """package org.example;
-
-import static org.junit.jupiter.api.Assertions.assertEquals;
-
-import org.junit.jupiter.api.Test;
-
-class {name}Test {{
-    @Test
-    void adds() {{
-        assertEquals(3, {name}.of(1, 2));
-    }}
-
-    @Test
-    void isZero() {{
-        assertEquals(0, {name}.of(0, 0));
-    }}
-}}
-"""
-_MAIN, _TEST = "src/main/java/org/example/", "src/test/java/org/example/"
-JAVA = Project(
-    language="Java",
-    program="mvn",
-    base={
-        "pom.xml": _POM,
-        f"{_MAIN}First.java": _JAVA.format(name="First", value="a + b"),
-        f"{_TEST}FirstTest.java": _JAVA_TEST.format(name="First"),
-    },
-    kept=(
-        {f"{_MAIN}Total.java": _JAVA.format(name="Total", value="a")},
-        {
-            f"{_MAIN}Total.java": _JAVA.format(name="Total", value="a + b"),
-            f"{_TEST}TotalTest.java": _JAVA_TEST.format(name="Total"),
-        },
-    ),
-    green=(
-        {f"{_MAIN}Tax.java": _JAVA.format(name="Tax", value="a + b")},
-        {
-            f"{_MAIN}Tax.java": _JAVA.format(name="Tax", value="b + a"),
-            f"{_TEST}TaxTest.java": _JAVA_TEST.format(name="Tax"),
-        },
-    ),
-    broken=(
-        {f"{_MAIN}Price.java": "package org.example;\n\npublic class Price {}\n"},
-        {
-            f"{_MAIN}Price.java": _JAVA.format(name="Price", value="a + b"),
-            f"{_TEST}PriceTest.java": _JAVA_TEST.format(name="Price"),
-        },
-    ),
-    fails="org.example.TotalTest::adds",
-    wrong=f"{_MAIN}Total.java",
-)
-
-
-def history(project: Project, folder: Path) -> tuple[Made, dict[str, str]]:
-    """The repository, and its commits by the finding that each must give."""
-    made = Made(folder)
-    cases = {"kept": project.kept, "already_green": project.green, "cannot_run_before": project.broken}
-    for files in (project.base, *(before for before, _ in cases.values())):
-        for name, content in files.items():
-            made.write(name, content)
-    if project.lock:
-        subprocess.run(project.lock, cwd=folder, check=True, capture_output=True)
-    made.write(".gitignore", "node_modules\ntarget\n")
-    made.commit("Start")
-    found: dict[str, str] = {}
-    for finding, (_, after) in cases.items():
-        for name, content in after.items():
-            made.write(name, content)
-        found[finding] = made.commit(f"Case {finding}")
-    return made, found
-
-
-def attempted(folder: Path, file: Path, agent: dict[str, Any], verdict: Verdict) -> None:
+def attempted(
+    folder: Path, file: Path, agent: dict[str, Any], verdict: Verdict, conditions: Any = ("none",)
+) -> Outcome:
     """A campaign of one trial, run as a user runs it, ends with this verdict."""
     name = f"c-{agent['kind']}"
     spec = {
         "campaign": name,
         "seed": 1,
         "tasks": [str(file)],
-        "conditions": ["none"],
+        "conditions": conditions if isinstance(conditions, dict) else list(conditions),
         "reps": 1,
         "agent": agent,
         "limits": {"cpu": 1, "memory": "2Gi", "parallel": 1},
@@ -308,7 +54,8 @@ def attempted(folder: Path, file: Path, agent: dict[str, Any], verdict: Verdict)
     ended = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     store = DirectoryStore(folder / "runs")
-    audit(store, Ledger(store, name).plan(), verdict=verdict)
+    (outcome,) = audit(store, Ledger(store, name).plan(), verdict=verdict)
+    return outcome
 
 
 def wrong(path: str) -> dict[str, Any]:
@@ -342,6 +89,47 @@ def test_mined_and_attempted(project: Project, tmp_path: Path) -> None:
     attempted(tmp_path, file, {"kind": "oracle"}, Verdict.PASSED)
     attempted(tmp_path, file, {"kind": "nop"}, Verdict.FAILED)
     attempted(tmp_path, file, wrong(project.wrong), Verdict.FAILED)
+
+
+@pytest.mark.needs("node", "npm", "claude")
+def test_claude_code_in_another_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the hook of `fail_fast`, which no Python of the environment can run: it has none."""
+    file = task_file(NODE, tmp_path)
+    assert CliRunner().invoke(validate, [str(file), "--write"], catch_exceptions=False).exit_code == 0
+    tested = "Bash", {"command": "node --test test/total.test.js", "description": "d"}
+    read = "Read", {"file_path": "/workspace/src/total.js"}
+    edit = "Edit", {"file_path": "/workspace/src/total.js", "old_string": "=> a;", "new_string": "=> a + b;"}
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789abcdef")
+    with scripted_messages() as provider:
+        provider.play(
+            *(Say("On.", (tool,)) for tool in (tested, tested, tested, read, edit, tested)), Say("Done.")
+        )
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
+        agent = {"kind": "claude-code", "model": "claude-sonnet-4-6", "max_turns": 12, "timeout_s": 180}
+        outcome = attempted(tmp_path, file, agent, Verdict.PASSED, {"careful": {"fail_fast": True}})
+        told = [str(request.body["messages"][-1]) for request in provider.main[1:]]
+    assert ["fail 1" in each for each in told] == [True, True, False, False, False, False]
+    assert "pass 2" in told[-1]
+    assert outcome.scored is not None
+    metrics = outcome.scored.metrics
+    assert (metrics.fail_fast_denials, metrics.turns, metrics.first_edit_turn) == (1, 7, 5)
+    assert metrics.files_changed == 1
+
+
+def test_tests_of_no_crate_run_nothing(tmp_path: Path) -> None:
+    """Without a package to name, `cargo test` would run the tests of every crate."""
+    environment, workspace = tmp_path / "environment", tmp_path / "workspace"
+    for folder in (environment / "bin", workspace, tmp_path / "scratch"):
+        folder.mkdir(parents=True)
+    (workspace / "Cargo.toml").write_text('[workspace]\nmembers = ["crates/*"]\n')
+    suite = Suite(environment, ("/bin/touch", "ran", "{tests}"), (), 60, results="libtest")
+    ran = run_tests(
+        suite, workspace=workspace, scratch=tmp_path / "scratch", tests=["src/lib.rs::adds"], sandbox=choose()
+    )
+    assert (ran.exit.code, ran.output) == (5, "no package holds src/lib.rs::adds\n")
+    assert not (workspace / "ran").exists()
+    assert [each.outcome for each in ran.results(["src/lib.rs::adds"])] == ["missing"]
+    assert trouble(ran) == "no_tests_collected", "no result that counts"
 
 
 def test_any_commands_in_a_sixth_language(tmp_path: Path) -> None:

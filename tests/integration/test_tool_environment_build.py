@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import http.server
+import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,16 @@ from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import ToolEnvironmentRef
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.environment import bake, baked, build, retire, tool_environment_ref, unchanged
+from trialfleet_runner.environment import (
+    bake,
+    baked,
+    build,
+    retire,
+    tool_environment_ref,
+    unchanged,
+)
+from trialfleet_runner.pod.probe import baked_versions
+from trialfleet_runner.tool_environment import find_tool
 from trialfleet_runner.trees import TreeEntry, pack
 
 pytestmark = [pytest.mark.needs("bwrap")]
@@ -110,8 +121,53 @@ def test_caches_go_on_from_the_last_environment_of_the_repository(tmp_path: Path
 
 
 def test_an_image_may_hold_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ref = reference("touch {environment}/there")
+    _, version = find_tool("git")
+    ref = reference("touch {environment}/there", tools={"git": version})
     made = bake(ref, TREE, tmp_path)
     monkeypatch.setenv("TRIALFLEET_BAKED", str(tmp_path))
     assert baked(ref) == made
     assert (made / "there").exists()
+    assert dict(baked_versions(tmp_path)) == {made.name: f"git {version}"}
+
+
+def test_an_image_without_the_program_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an image whose last stage lacks the toolchain that its environments were baked with."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin/tool"
+    program.write_text("#!/bin/sh\necho 1.2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    ref = reference("true", tools={"tool": "1.2"})
+    monkeypatch.setattr("trialfleet_runner.tool_environment.executable_by_others", lambda _: True)
+    bake(ref, TREE, tmp_path / "baked")
+    program.unlink()
+    monkeypatch.setenv("TRIALFLEET_BAKED", str(tmp_path / "baked"))
+    with pytest.raises(OperatorError, match=r"\(tool 1\.2\), but not its tool"):
+        baked(ref)
+    assert dict(baked_versions(tmp_path / "baked")) == {}
+
+
+def test_an_image_with_another_version_is_not_baked(tmp_path: Path) -> None:
+    ref = reference("true", tools={"git": "0.1"})
+    with pytest.raises(OperatorError, match=r"planned for git 0\.1; this machine has") as refused:
+        bake(ref, TREE, tmp_path)
+    assert "--base" in (refused.value.hint or "")
+
+
+@pytest.mark.needs("root")
+def test_without_bubblewrap_all_users_may_read_what_another_has_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As in the build of an image: the commands run as another user, in the folders that attempts will have."""
+    monkeypatch.setenv("TRIALFLEET_ISOLATION", "uid")
+    line = "id -u > {environment}/fetched; mkdir -m 700 modules; touch modules/file"
+    ref = reference(line, warm=("pwd >> {environment}/places",), keep=("modules",))
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        made = bake(ref, TREE, Path(folder), checkouts=[Path(folder, name) for name in ("workspace", "checkout")])
+        assert (made / "fetched").read_text().strip() != "0"
+        assert (made / "places").read_text().split() == [f"{folder}/workspace", f"{folder}/checkout"]
+        assert {path.stat().st_uid for path in (made, *made.rglob("*"))} == {0}
+        modes = {path.stat().st_mode & 0o555 for path in (made, made / "kept/modules")}
+        assert modes == {0o555}
+        assert (made / "kept/modules/file").stat().st_mode & 0o444 == 0o444

@@ -14,6 +14,7 @@ from pathlib import Path
 import yaml
 
 from trialfleet_controller.planning.canaries import watched
+from trialfleet_controller.planning.extensions import extensions, with_extensions
 from trialfleet_ledger.bundle import Bundle, unpack
 from trialfleet_ledger.campaign import PlannedTask
 from trialfleet_ledger.canonical import canonical_json, digest
@@ -220,6 +221,7 @@ class Lab:
             fail_fast=chosen.fail_fast,
             inline=chosen.inline,
         )
+        resolved = with_extensions(resolved, extensions(chosen, self.root, "lab", objects))
         if told is not None:
             frozen = {"text": None if told.text is None else objects.put(told.text.encode())}
             frozen |= {"targets": told.targets, "globs": told.globs, "abstained": told.abstained}
@@ -244,13 +246,11 @@ class Lab:
         if forbidden is not None:
             resolved = resolved.model_copy(update={"forbidden": dict(forbidden)})
         named = [
-            order.environment.lock,
+            order.environment.source,
             order.workspace,
             order.pristine,
             order.prompt,
-            resolved.files,
-            resolved.context,
-            resolved.text,
+            *resolved.objects,
         ]
         named += [order.fix] if agent.kind == "oracle" else []
         folder = f"lab/attempts/{TRIAL}/{attempt}"

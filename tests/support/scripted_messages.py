@@ -25,9 +25,12 @@ class Usage:
     cache_read: int = 0
     cache_write: int = 0
     thoughts: int = 0  # part of `output`
+    cache_write_1h: int = 0  # part of `cache_write`
 
-    def wire(self) -> dict[str, int]:
+    def wire(self) -> dict[str, Any]:
+        kept = {"ephemeral_1h_input_tokens": self.cache_write_1h} if self.cache_write_1h else None
         return {
+            **({"cache_creation": kept} if kept else {}),
             "input_tokens": self.input,
             "output_tokens": self.output,
             "cache_read_input_tokens": self.cache_read,

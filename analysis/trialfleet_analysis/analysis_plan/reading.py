@@ -99,7 +99,7 @@ def declares(condition: Condition, channel: ChannelName) -> bool:
     """Inline text that is pushed as a rule goes by that channel alone."""
     if condition.inline is not None and channel in ("inline", "rules"):
         return (condition.inline.channel == "rules") == (channel == "rules")
-    return channel != "rules" and getattr(condition, channel) is not None
+    return channel != "rules" and bool(getattr(condition, channel))
 
 
 def _undelivered(used: pa.Table, condition: Integers, scheme: Scheme) -> Bools:

@@ -17,7 +17,7 @@ from trialfleet_ledger.stage_reached import Stage
 from trialfleet_runner.agents.protocol import LARGEST_COUNT
 
 CellName = tuple[str, str]  # task, condition
-ChannelName = Literal["files", "inline", "hook", "rules"]
+ChannelName = Literal["files", "inline", "hook", "rules", "skills", "mcp"]
 CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
 
 

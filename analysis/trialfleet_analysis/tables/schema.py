@@ -116,6 +116,12 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
     Column("reached_inline", CLAIM, "whether the text was seen to reach the model", "", "not claimed"),
     Column("reached_hook", CLAIM, "whether the hook's text was seen to reach the model", "", "not claimed"),
     Column("reached_rules", CLAIM, "whether the rule's text was seen to reach the model", "", "not claimed"),
+    Column(
+        "reached_skills", CLAIM, "whether all skills' descriptions were seen to reach the model", "", "not claimed"
+    ),
+    Column(
+        "reached_mcp", CLAIM, "whether tools of all MCP servers were seen to reach the model", "", "not claimed"
+    ),
     Column("named_targets", TEXTS, "the files that the condition's text names", "", _LOST),
     Column("abstained", WORD, "why a text that should name files was absent", "", "it was, or none was asked for"),
     Column("preflight", WORD, "result of the pre-flight: found, uncertain, skip, no_targets", "", NO_PREFLIGHT),

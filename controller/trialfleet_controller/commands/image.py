@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from trialfleet_controller.commands.options import mirror_option
+
 BUILDERS = ("auto", "docker", "podman", "buildah", "none")
 
 
@@ -48,6 +50,12 @@ def image() -> None:
     help="Debian packages that building the environments needs, comma-separated.",
 )
 @click.option(
+    "--base-has-tools",
+    is_flag=True,
+    help="The --base has the programs that tasks in other languages than Python need: copy and install none.",
+)
+@mirror_option
+@click.option(
     "--builder", type=click.Choice(BUILDERS), help="Program that builds. [default: auto; none with --out]"
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the build context to DIR.")
@@ -64,6 +72,8 @@ def build(
     target: str,
     agents: str,
     bake_packages: str,
+    base_has_tools: bool,
+    mirror: tuple[str, ...],
     builder: str | None,
     out: Path | None,
     checkout: Path | None,
@@ -73,16 +83,19 @@ def build(
     With --out DIR the build context is written to DIR for another builder, and no image is built unless --builder
     is given.
     """
-    from trialfleet_controller.image_build import (
+    from trialfleet_controller.images.build import (
         Build,
         context,
         options,
-        recipes_for,
         run_builder,
         working_builder,
         write,
     )
+    from trialfleet_controller.images.environments import image_environments
+    from trialfleet_controller.images.toolchains import toolchains
     from trialfleet_ledger.errors import OperatorError
+    from trialfleet_runner.cache import Cache
+    from trialfleet_tasks.settings import load_settings, mirror_map
 
     chosen = builder or ("none" if out else "auto")
     if chosen == "none" and out is None:
@@ -92,11 +105,14 @@ def build(
             "only a runner image contains environments", where="--for", hint="remove --for, or use --target runner"
         )
     program = None if chosen == "none" else working_builder(chosen)
-    asked = Build(tag, target, base, _names(agents), _names(bake_packages))
-    made = context(checkout or _own_checkout(), recipes_for(files))
+    mirrors = mirror_map(load_settings(), mirror)
+    environments = image_environments(files, cache=Cache.default(), mirrors=mirrors)
+    tools = toolchains(() if base_has_tools else environments.tools)
+    asked = Build(tag, target, base, _names(agents), _names(bake_packages), tools.packages)
+    made = context(checkout or _own_checkout(), environments)
     with tempfile.TemporaryDirectory(prefix="trialfleet-context-") as scratch:
         folder = out or Path(scratch) / "context"
-        write(made, folder)
+        write(made, folder, tools.copied)
         if program is None:
             click.echo(shlex.join(("docker", "build", *options(asked), str(folder))))
         else:

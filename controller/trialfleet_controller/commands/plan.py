@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from trialfleet_ledger.records import AgentSpec
 from trialfleet_ledger.treatments import differing_parts
 
 if TYPE_CHECKING:
+    from trialfleet_controller.cost_estimate import CostEstimate
     from trialfleet_ledger.store.protocol import Store
 
 
@@ -30,6 +32,11 @@ if TYPE_CHECKING:
 )
 @click.option("--freeze", is_flag=True, help="Write the plan and its inputs to the store, without running it.")
 @click.option("--offline", is_flag=True, help="Do not check whether the store answers.")
+@click.option(
+    "--from-campaign",
+    metavar="NAME",
+    help="Estimate the cost from the measured trials of this campaign in the same store.",
+)
 @mirror_option
 @click.option("--all", "show_all", is_flag=True, help="List every trial instead of the first block.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan and its trials as JSON.")
@@ -39,6 +46,7 @@ def plan(
     extend: int | None,
     freeze: bool,
     offline: bool,
+    from_campaign: str | None,
     mirror: tuple[str, ...],
     show_all: bool,
     as_json: bool,
@@ -70,12 +78,38 @@ def plan(
         )
     every = trials(made, extend or reps)
     chosen = [trial for trial in every if trial.rep >= reps] if extend else every
+    cost = None if from_campaign is None else _cost(made, extend or reps, found.store, from_campaign)
     if as_json:
-        click.echo(json.dumps({"plan": made.model_dump(mode="json"), "trials": [t._asdict() for t in chosen]}))
+        shown = {"plan": made.model_dump(mode="json"), "trials": [t._asdict() for t in chosen]}
+        click.echo(json.dumps(shown if cost is None else {**shown, "cost": asdict(cost)}))
     else:
         _print(made, reps, chosen, show_all=show_all, extend=extend)
+    if cost is not None:
+        click.echo(f"cost        {cost.text(len(made.cells))}", err=as_json)
     if found.file is not None and not freeze and not offline:
         _warn_of_store(found.store, found.file.where("store") if store is None else "--store")
+
+
+def _cost(made: Plan, reps: int, store: Store, campaign: str) -> CostEstimate:
+    """Of `reps` reps of every cell, from another campaign. Raises `OperatorError` if it cannot tell."""
+    from trialfleet_controller.cost_estimate import costs, estimate
+    from trialfleet_controller.status.outcomes import read_outcomes
+    from trialfleet_ledger.errors import OperatorError
+    from trialfleet_ledger.ledger import Ledger
+
+    models = {(agent.kind, agent.model) for agent in Ledger(store, campaign).plan().agent_specs}
+    for agent in made.agent_specs:
+        if (agent.kind, agent.model) not in models:
+            click.echo(f"warning: {campaign} did not run {agent.kind} with {agent.model}", err=True)
+    cells = [(cell.task, cell.condition.name) for cell in made.cells]
+    found = estimate(cells, reps, costs(read_outcomes(store, campaign)))
+    if found is None:
+        raise OperatorError(
+            f"no trial of {campaign} has a known cost",
+            where="--from-campaign",
+            hint="name a campaign whose agent asked a model with a known price",
+        )
+    return found
 
 
 def _warn_of_store(store: Store, where: str) -> None:

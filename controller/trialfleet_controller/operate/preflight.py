@@ -3,13 +3,15 @@ refuses at the first."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 from trialfleet_controller.backends.attempt_times import grants_expire_s
 from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_controller.operate.cluster import cluster_checks
+from trialfleet_controller.operate.needed_environments import Needed, baked_check, environments
 from trialfleet_controller.operate.probing import Probed, probe_cluster
 from trialfleet_controller.operate.refusals import error_of_check
 from trialfleet_controller.operate.target import ClusterTarget, of_file
@@ -22,10 +24,7 @@ from trialfleet_ledger.store.protocol import Store
 from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.context import texts
-from trialfleet_runner.environment import RECIPE_CHARS, environment_ref, recipe
-from trialfleet_runner.interpreters import find_interpreter
 from trialfleet_runner.pod.probe import ProbedAgent
-from trialfleet_tasks.task_environment import python_environment
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks
 
 FEW_PROCESSES = 256  # below it a test suite that forks may hit the node's limit
@@ -33,7 +32,7 @@ MANY_PODS = 110  # a kubelet's default limit
 
 
 def clear(
-    file: CampaignFile, store: Store | None, *, say: Callable[[str], None]
+    file: CampaignFile, store: Store | None, *, mirrors: Mapping[str, Path], say: Callable[[str], None]
 ) -> tuple[dict[str, Identity], KubernetesPlan]:
     """Every condition's agent in the campaign's image, and what the plan freezes of the cluster. `store` None:
     nothing is frozen yet. Raises `OperatorError` for the first missing thing."""
@@ -42,7 +41,8 @@ def clear(
         say(f"checking image and network with a probe pod in {namespace}")
 
     target, probes = of_file(file), list[Probed]()
-    for check in _findings(target, campaign_tasks(file.loaded), store, probes, say=say, before=tell):
+    needed = partial(environments, campaign_tasks(file.loaded), mirrors)
+    for check in _findings(target, needed, store, probes, say=say, before=tell):
         _refuse(check)
     probed = list(zip(target.settings.agent_specs, probes[0].report.agents, strict=True))
     agents = {
@@ -62,15 +62,20 @@ def clear(
 
 
 def findings(
-    target: ClusterTarget, tasks: Sequence[LoadedTask], store: Store, *, say: Callable[[str], None]
+    target: ClusterTarget,
+    tasks: Sequence[LoadedTask],
+    store: Store,
+    *,
+    mirrors: Mapping[str, Path],
+    say: Callable[[str], None],
 ) -> Iterator[DoctorCheck]:
     """The checks of `doctor`: all, or up to the first failure that makes the rest meaningless."""
-    return _findings(target, tasks, store, [], say=say)
+    return _findings(target, partial(environments, tasks, mirrors), store, [], say=say)
 
 
 def _findings(
     target: ClusterTarget,
-    tasks: Sequence[LoadedTask],
+    needed: Callable[[], Needed],
     store: Store | None,
     probes: list[Probed],
     *,
@@ -87,7 +92,7 @@ def _findings(
     if broken:
         yield DoctorCheck("probe pod", "warning", "not started: fix the above first")
         return
-    needed = environments(tasks)
+    wanted = needed()
     for namespace in kube.namespaces:
         before(namespace)
         try:
@@ -95,7 +100,7 @@ def _findings(
         except OperatorError as error:
             yield DoctorCheck(error.where or "probe pod", "missing", error.message, error.hint)
             continue
-        for check in probe_checks(probes[-1], kube, target.settings.agent_specs, needed):
+        for check in probe_checks(probes[-1], kube, target.settings.agent_specs, wanted):
             yield replace(check, name=f"{check.name} in {namespace}") if len(kube.namespaces) > 1 else check
 
 
@@ -125,27 +130,14 @@ def credentials_check(target: ClusterTarget, store: Store) -> DoctorCheck:
     return DoctorCheck(name, "ok", f"can be signed for {lives_s / 3600:.1f} h")
 
 
-def environments(tasks: Iterable[LoadedTask]) -> dict[str, list[LoadedTask]]:
-    """The environments that the image must hold: recipe -> the tasks that run in it."""
-    needed: dict[str, list[LoadedTask]] = {}
-    for task in tasks:
-        environment = python_environment(task, what="the Kubernetes backend")
-        ref = environment_ref(environment, task.lock_path.read_bytes(), find_interpreter(environment.python))
-        needed.setdefault(recipe(ref)[:RECIPE_CHARS], []).append(task)
-    return needed
-
-
 def probe_checks(
-    probed: Probed,
-    kube: KubernetesSpec,
-    agents: Sequence[AgentSpec],
-    needed: Mapping[str, Sequence[LoadedTask]],
+    probed: Probed, kube: KubernetesSpec, agents: Sequence[AgentSpec], needed: Needed
 ) -> Iterator[DoctorCheck]:
     """What the probe pod found. Pure."""
     report = probed.report
     yield _image(probed, kube)
     yield _texts(report.texts, kube)
-    yield _baked(report.baked, kube, needed)
+    yield baked_check(report.baked, kube, needed)
     for agent, found in zip(agents, report.agents, strict=True):
         yield _agent(found, kube, agent)
         yield _model(found, kube)
@@ -171,23 +163,6 @@ def _texts(there: str, kube: KubernetesSpec) -> DoctorCheck:
         "missing",
         f"image {kube.image} has other texts for models than {texts.FOLDER}",
         "trialfleet image build, and name the new image in kubernetes.image",
-    )
-
-
-def _baked(
-    there: Mapping[str, str], kube: KubernetesSpec, needed: Mapping[str, Sequence[LoadedTask]]
-) -> DoctorCheck:
-    lacking = [task for name, tasks in needed.items() if name not in there for task in tasks]
-    if not lacking:
-        return DoctorCheck(
-            "environments", "ok", f"the image has all {len(needed)} that these tasks need, of {len(there)} in it"
-        )
-    files = " ".join(dict.fromkeys(os.path.relpath(task.file) for task in lacking))
-    return DoctorCheck(
-        "environments",
-        "missing",
-        f"image {kube.image} lacks the environments of {', '.join(task.id for task in lacking)}",
-        f"trialfleet image build --for {files}, and name the new image in kubernetes.image",
     )
 
 

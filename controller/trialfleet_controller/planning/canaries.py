@@ -4,6 +4,7 @@ deliver."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import chain, islice, zip_longest
 
@@ -14,6 +15,7 @@ from trialfleet_ledger.records import ConditionOrder, Coverage, TaskOrder
 from trialfleet_runner.context.commands import strip_files
 from trialfleet_runner.context.delivery import NEEDLE_CHARS, Composed, compose
 from trialfleet_runner.context.markdown import LineKind, scan
+from trialfleet_runner.context.skills import placed
 from trialfleet_runner.trees import unpack
 from trialfleet_tasks.contexts import context_tree
 from trialfleet_tasks.taskfile import LoadedTask
@@ -29,7 +31,7 @@ def watched(
     contexts = {
         name: {path: entry.data for path, entry in context_tree(task, name, objects=objects).items()}
         for name in task.contexts
-    }
+    } | {f"skill {name}": tree for name, tree in _skills(conditions, objects).items()}
     workspace = objects.get(order.workspace)  # an uncompressed tar: it holds every file's bytes unchanged
 
     @cache
@@ -37,10 +39,25 @@ def watched(
         return line.encode() in workspace
 
     for condition in conditions:
-        composed = _composed(task, order, condition, objects)
+        composed = _with_skills(_composed(task, order, condition, objects), condition, objects)
         lines = undelivered(contexts, composed, in_workspace)
         empty = composed.delivery.coverage is Coverage.NONE and not _said_later(condition)
         yield Cell(task=order.id, condition=condition.model_copy(update={"forbidden": lines}), empty=empty)
+
+
+def _skills(conditions: Sequence[ConditionOrder], objects: Objects) -> dict[str, dict[str, bytes]]:
+    """Skill -> path -> bytes, of all conditions; a name that two of them use for different folders counts once."""
+    found = {name: skill.tree for condition in conditions for name, skill in condition.skills.items()}
+    return {name: _bytes(objects, tree) for name, tree in found.items()}
+
+
+def _bytes(objects: Objects, tree: str) -> dict[str, bytes]:
+    return {path: entry.data for path, entry in unpack(objects.get(tree)).items()}
+
+
+def _with_skills(composed: Composed, condition: ConditionOrder, objects: Objects) -> Composed:
+    own = placed({name: unpack(objects.get(skill.tree)) for name, skill in condition.skills.items()})
+    return replace(composed, files={**composed.files, **{path: entry.data for path, entry in own.items()}})
 
 
 def _said_later(condition: ConditionOrder) -> bool:
@@ -52,7 +69,7 @@ def _composed(task: LoadedTask, order: TaskOrder, condition: ConditionOrder, obj
     """The prompt and files that the runner will deliver."""
 
     def tree(digest: str | None) -> dict[str, bytes] | None:
-        return None if digest is None else {p: e.data for p, e in unpack(objects.get(digest)).items()}
+        return None if digest is None else _bytes(objects, digest)
 
     try:
         return compose(

@@ -85,4 +85,6 @@ def _less(order: ConditionOrder, reach: Reach) -> dict[str, object]:
         "hook": order.hook if reach.hook_after else None,
         "fail_fast": order.fail_fast and reach.fail_fast,
         "inline": None if lost else inline,
+        "skills": order.skills if reach.skills else {},
+        "mcp": order.mcp if reach.mcp else {},
     }

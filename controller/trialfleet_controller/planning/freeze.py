@@ -15,6 +15,7 @@ from trialfleet_controller.backends.local.capacity import UNBOUNDED
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.canaries import watched
 from trialfleet_controller.planning.deliveries import check_deliveries, reachable
+from trialfleet_controller.planning.extensions import extensions, with_extensions
 from trialfleet_controller.planning.predicted_targets import (
     Predictor,
     content_digest,
@@ -66,9 +67,13 @@ def prepare(
     check_deliveries(file, identities)
     agents = {name: planned_agent(file.agents[name], identity) for name, identity in identities.items()}
     _check_predictor(file, tasks)
+    extended = {
+        name: extensions(condition, file.folder, file.where("conditions", name), shop.objects)
+        for name, condition in file.conditions.items()
+    }
     orders = {
         (task.id, name): reachable(
-            _condition_order(task, name, condition, shop.objects),
+            with_extensions(_condition_order(task, name, condition, shop.objects), extended[name]),
             condition,
             identities[name],
             shop.objects,

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from pydantic_core import from_json
-
 from trialfleet_controller.backends.local import machine
 from trialfleet_controller.backends.protocol import Liveness
+from trialfleet_controller.cost_estimate import so_far_and_projected
 from trialfleet_controller.dispatch.epochs import Heartbeat, HeartbeatConfig
+from trialfleet_controller.status.outcomes import quarantined_attempts, read_outcomes, without_quarantined
 from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import effective_reps, ends_at, in_force
 from trialfleet_ledger.blocks import CellName, Ended, complete_blocks
@@ -87,7 +87,9 @@ class CampaignStatus:
     """`running`: attempts with a start and no end; `pending`: with an intent and no start, and what keeps them,
     from their controller's last heartbeat. `controller`: who claimed the campaign last; None: nobody.
     `out_of_time`: trials are open, and the wall-clock limit has passed. `unreadable`: records of halts, amendments
-    and epochs that cannot be read. `bundles`: what the counts rest on, because no bundle is read here."""
+    and epochs that cannot be read. `bundles`: what the counts rest on, because no bundle is read here.
+    `cost_usd`: of the measured trials so far; None: none has a known cost. `projected_cost_usd`: of all planned
+    trials, from the complete blocks; None before the first. Neither counts lost attempts."""
 
     campaign: str
     state: State
@@ -109,6 +111,8 @@ class CampaignStatus:
         "verified by the controller when it stored the outcomes; `trialfleet report` verifies each again"
     )
     banner: str | None = None
+    cost_usd: float | None = None
+    projected_cost_usd: float | None = None
 
     @property
     def planned(self) -> int:
@@ -134,8 +138,8 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     conditions = {
         name: ConditionStatus(planned=count * reps) for name, count in Counter(c for _, c in cells).items()
     }
-    quarantined = _quarantined(store, campaign)
-    outcomes = [_missing(outcome, quarantined) for outcome in _outcomes(store, campaign)]
+    quarantined = quarantined_attempts(store, campaign)
+    outcomes = [without_quarantined(outcome, quarantined) for outcome in read_outcomes(store, campaign)]
     holding = in_force(halts.records, amended.records)
     halted = {halt.task for halt in holding if halt.task is not None}
     complete = complete_blocks(cells, map(_ended, outcomes), reps, halted=halted)
@@ -157,6 +161,7 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
         banner=plan.banner,
         unreadable=[*amended.unreadable, *halts.unreadable],
     )
+    status.cost_usd, status.projected_cost_usd = so_far_and_projected(outcomes, cells, reps, complete)
     if status.terminal < status.planned:
         _count_open(store, plan, reps, {outcome["trial"]["id"] for outcome in outcomes}, status, losses)
     status.halts = [f"{halt.task or 'the campaign'}: {halt.reason}" for halt in holding]
@@ -171,25 +176,6 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     status.out_of_time = end is not None and store.now() >= end
     status.state = _state(status)
     return status
-
-
-def _outcomes(store: Store, campaign: str) -> list[dict[str, Any]]:
-    found = [entry.key for entry in store.list(keys.outcomes(campaign))]
-    return [from_json(raw) for _, raw in store.get_many(found) if raw is not None]
-
-
-def _quarantined(store: Store, campaign: str) -> set[tuple[str, int]]:
-    """Trial and attempt of every bundle that did not match its end."""
-    listed = (keys.parse_quarantine(campaign, entry.key) for entry in store.list(keys.quarantines(campaign)))
-    return {found for found in listed if found is not None}
-
-
-def _missing(outcome: dict[str, Any], quarantined: set[tuple[str, int]]) -> dict[str, Any]:
-    """A measurement whose bundle was quarantined at any time is missing data, as in the report."""
-    if outcome["scored"] is None or (outcome["trial"]["id"], outcome["attempts"]) not in quarantined:
-        return outcome
-    lost = LossClass.QUARANTINED.value
-    return {**outcome, "scored": None, "abandoned": lost, "losses": [*outcome["losses"], lost]}
 
 
 def _count(counts: ConditionStatus, outcome: dict[str, Any], losses: Counter[str]) -> None:

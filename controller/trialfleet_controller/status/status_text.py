@@ -27,6 +27,7 @@ def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
         *(_of_rates(status) if rates else ()),
         *([f"pending: {_counts(status.pending)}"] if status.pending else []),
         *([f"attempts lost: {_counts(status.losses)}"] if status.losses else ["no attempt was lost"]),
+        *_of_costs(status),
         *([f"quarantined bundles: {status.quarantined}"] if status.quarantined else []),
     ]
 
@@ -79,6 +80,15 @@ def _of_rates(status: CampaignStatus) -> list[str]:
         f"pass rates: {status.complete_blocks} of {status.blocks} blocks are complete; only they are used,",
         "and each rate is the mean of its tasks' rates, as in the report",
     ]
+
+
+def _of_costs(status: CampaignStatus) -> list[str]:
+    if status.cost_usd is None:
+        return []
+    so_far = f"cost: {status.cost_usd:.2f} USD for measured trials"
+    if status.projected_cost_usd is None or status.terminal == status.planned:
+        return [so_far]
+    return [f"{so_far}, about {status.projected_cost_usd:.2f} USD for all; lost attempts are not counted"]
 
 
 def _table(status: CampaignStatus, *, rates: bool) -> list[str]:

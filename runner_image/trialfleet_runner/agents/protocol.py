@@ -86,6 +86,14 @@ class Parsed(Frozen):
 
 
 @dataclass(frozen=True)
+class McpServer:
+    """A server of the Model Context Protocol as the agent starts it: argv and variables inside the sandbox."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Setup:
     """Everything an agent may know. Host paths; a sandbox maps them.
 
@@ -113,6 +121,7 @@ class Setup:
     fail_fast_log: Path | None = None
     preflight: bool = False
     env: Mapping[str, str] = field(default_factory=dict[str, str])  # the task's own variables
+    mcp: Mapping[str, McpServer] = field(default_factory=dict[str, McpServer])
 
 
 class Agent(Protocol):

@@ -12,11 +12,11 @@ from pydantic import TypeAdapter
 
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Grants, HaltScope, LossClass, Stop
-from trialfleet_runner.agents.protocol import Agent, Identity, Parsed, Setup
+from trialfleet_ledger.records import ConditionOrder, Grants, HaltScope, LossClass, Stop
+from trialfleet_runner.agents.protocol import Agent, Identity, McpServer, Parsed, Setup
 from trialfleet_runner.agents.registry import agent as registered
 from trialfleet_runner.agents.sandbox_env import stop_of
-from trialfleet_runner.attempt import preflight_run
+from trialfleet_runner.attempt import mcp_servers, preflight_run
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.mounts import MountedScratch
 from trialfleet_runner.attempt.preflight_run import PreflightRun
@@ -24,7 +24,8 @@ from trialfleet_runner.attempt.prepared_inputs import Ready, lay_out, write_rule
 from trialfleet_runner.context import texts
 from trialfleet_runner.context.delivery import Composed, with_text
 from trialfleet_runner.context.preflight import block
-from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxError
+from trialfleet_runner.context.skills import needle
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, SandboxError
 from trialfleet_runner.testrun import REPORT as TEST_REPORT
 from trialfleet_runner.testrun import Suite, argv, selected
 
@@ -104,6 +105,10 @@ def run_agent(
                 raise Lost(LossClass.SETUP, f"the sandbox failed: {error}") from error
 
         setup = _setup(grants, ready, place, fix=fix, gateway=gateway)
+        mounts = mcp_servers.with_servers(place.mounts, grants.condition.mcp)
+        if grants.condition.mcp:
+            setup = replace(setup, mcp=_servers(grants, ready, place, mounts))
+            mcp_servers.check(grants, setup, place, mounts)
         if preflight_run.wanted(grants):
             before = _look(agent, setup, place, grants, ready, gateway, run)
             composed = _told(ready.composed, grants, before, place, gateway)
@@ -116,7 +121,7 @@ def run_agent(
             )
         ended = before.exit if before is not None and _over(before) else None
         if ended is None:
-            job = agent.job(setup, place.mounts)
+            job = agent.job(setup, mounts)
             if job is None:
                 begun(True)
             else:
@@ -126,13 +131,19 @@ def run_agent(
         (place.scratch.record / REPORT).write_bytes(canonical_json(report))
     if ended is not None and ended.cause == "stopped":
         raise Lost(LossClass.TERMINATED, "the runner was told to stop")
-    _refuse_provider_failures(report, ended)
+    _refuse_provider_failures(report, ended, grants.condition.name)
     parsed = agent.parse(place.scratch.record, ended, place.scratch.workspace)
     why = stopped(ended, report, parsed)
     if before is not None:
         parsed = preflight_run.joined(before, parsed)
         ended = ended if ended is before.exit else preflight_run.both(before, ended)
     return AgentRun(identity, parsed, ended, report, why, composed, before)
+
+
+def _servers(
+    grants: Grants, ready: Ready, place: MountedScratch, mounts: tuple[Mount, ...]
+) -> dict[str, McpServer]:
+    return mcp_servers.resolved(grants.condition.mcp, place.scratch.home, ready.environment, mounts)
 
 
 def _over(before: PreflightRun) -> bool:
@@ -172,7 +183,7 @@ def _told(
     composed = with_text(composed, grants.condition, text, files)
     write_rule(composed, place.scratch)
     if gateway is not None:
-        gateway.expect(_declared(composed))
+        gateway.expect(_declared(composed, grants.condition))
     return composed
 
 
@@ -190,11 +201,11 @@ def stopped(ended: Exit | None, report: GatewayReport | None, parsed: Parsed) ->
     return parsed.stop or by_sandbox or Stop.FINISHED
 
 
-def _refuse_provider_failures(report: GatewayReport | None, ended: Exit | None) -> None:
+def _refuse_provider_failures(report: GatewayReport | None, ended: Exit | None, condition: str) -> None:
     if report is None or not _provider_failed(report, ended):
         return
     if report.halt is not None:
-        raise Lost(LossClass.PROVIDER, report.halt, halt=HaltScope.CAMPAIGN)
+        raise Lost(LossClass.PROVIDER, f"{report.halt} (condition {condition})", halt=HaltScope.CAMPAIGN)
     raise Lost(LossClass.PROVIDER, report.provider_error or "")
 
 
@@ -212,7 +223,7 @@ def _gateway(grants: Grants, ready: Ready, place: MountedScratch, secrets: set[s
 
     composed, inside = ready.composed, place.inside(place.scratch.workspace)
     canaries = Canaries(
-        declared=_declared(composed),
+        declared=_declared(composed, grants.condition),
         forbidden={f"context {name}": lines for name, lines in grants.condition.forbidden.items()},
         files=frozenset(f"{inside}/{path}" for path in composed.files),
     )
@@ -233,10 +244,12 @@ def _gateway(grants: Grants, ready: Ready, place: MountedScratch, secrets: set[s
     return gateway
 
 
-def _declared(composed: Composed) -> dict[str, tuple[str, ...]]:
+def _declared(composed: Composed, condition: ConditionOrder) -> dict[str, tuple[str, ...]]:
     lines = composed.needles | {f"hook:{node}": text for node, text in composed.hook_needles.items()}
     if composed.rule_needle is not None:
         lines["rules"] = composed.rule_needle
+    lines |= {f"skills:{name}": needle(skill.description) for name, skill in condition.skills.items()}
+    lines |= {f"mcp:{name}": f"mcp__{name}__" for name in condition.mcp}
     return {name: (text,) for name, text in lines.items()}
 
 

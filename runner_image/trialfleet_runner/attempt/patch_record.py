@@ -39,6 +39,10 @@ def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun, *, s
         run.gateway,
         insisted=insisted,
         channel=None if inline is None else inline.channel,
+        extensions=tuple(
+            [f"skills:{name}" for name in grants.condition.skills]
+            + [f"mcp:{name}" for name in grants.condition.mcp]
+        ),
     )
     whole, left_out = jsonl(run.parsed.steps)
     trajectory = without(secrets, whole)
@@ -71,15 +75,18 @@ def delivered(
     *,
     insisted: frozenset[str],
     channel: Channel | None = None,
+    extensions: Collection[str] = (),
 ) -> Delivery:
     """The delivery with its claims: which parts reached the model. Without a model the claims stay None.
 
     If the model got no request, no claim is made. Parts that are `insisted` on must have reached a model that took
     a turn. No claim is made for a part without a distinctive line (no root file, or all its lines are in the
     prompt). The hook is checked for the nodes and the rule that it logged as pushed. Its last push may follow the
-    last request, so it is recorded and not insisted on.
+    last request, so it is recorded and not insisted on. `extensions`: "skills:<name>" and "mcp:<name>".
     """
     parts = _parts(planned, hook, channel)
+    for name in extensions:
+        parts.setdefault(name.partition(":")[0], []).append(name)
     if report is None or report.answered == 0:
         return planned.model_copy(update={"reached_model": dict.fromkeys(parts)})
     if report.undeclared:
@@ -130,7 +137,7 @@ def jsonl(steps: tuple[Step, ...]) -> tuple[str, int]:
 
 def measured(grants: Grants, run: AgentRun, left: WorkspacePatch, hook: HookLog, denied: int | None) -> Metrics:
     """Metrics of the agent's run; scoring adds others."""
-    parsed, report = run.parsed, run.gateway
+    parsed, report, condition = run.parsed, run.gateway, grants.condition
     turns = report.turns if report else parsed.turns
     phases = metrics.phases(parsed.steps, turns)
     size = metrics.diff_size(left.diff)
@@ -152,6 +159,8 @@ def measured(grants: Grants, run: AgentRun, left: WorkspacePatch, hook: HookLog,
         files_changed=len(size.files),
         rule_firings=len(hook.rules) if run.composed.rule else None,
         fail_fast_denials=denied,
+        skill_opened=metrics.skill_opened(parsed.steps, condition.skills) if condition.skills else None,
+        mcp_called=metrics.mcp_called(parsed.steps, condition.mcp) if condition.mcp else None,
         predicted_hit=grants.prediction.hit if grants.prediction else None,
         **(_looked(run.look, grants) if run.look else {}),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from trialfleet_ledger.canonical import sha256
@@ -14,10 +14,12 @@ from trialfleet_ledger.records import Grants, HaltScope, LossClass
 from trialfleet_ledger.store import grants as store
 from trialfleet_runner import environment, trees, workspace
 from trialfleet_runner.attempt.loss import Lost
+from trialfleet_runner.attempt.mcp_servers import folder_of
 from trialfleet_runner.attempt.scratch import Scratch
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.delivery import Composed, compose
 from trialfleet_runner.context.placement import AS_NAMED, FileReading
+from trialfleet_runner.context.skills import placed
 from trialfleet_runner.excluded_paths import Exclusions
 from trialfleet_runner.hooks.push_on_read import RULES
 from trialfleet_runner.provided import provided
@@ -52,9 +54,9 @@ class Inputs:
         """A granted tar as a tree; {} for None."""
         return {} if digest is None else trees.unpack(self.get(digest))
 
-    def template(self, tree: str, files: Mapping[str, bytes] | None = None) -> Template:
+    def template(self, tree: str, files: Tree | None = None) -> Template:
         """The template of a granted tree with a condition's files over it, built unless it is there."""
-        added: Tree = {path: TreeEntry(data) for path, data in sorted((files or {}).items())}
+        added: Tree = dict(sorted((files or {}).items()))
         files_digest = sha256(trees.pack(added)) if added else None
         folder = workspace.template_of(tree, files_digest, cache=self.cache)
         return workspace.ready(folder) or workspace.build_template(folder, self.tree(tree), added)
@@ -71,6 +73,7 @@ class Ready:
     given: Template
     pristine: Template
     exclusions: Exclusions
+    servers: Mapping[str, Tree] = field(default_factory=dict[str, Tree])  # files of the MCP servers
 
 
 def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReading = AS_NAMED) -> Ready:
@@ -89,14 +92,18 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
             reading=reading,
         )
         built = _environment(grants, inputs, sandbox)
-        given = inputs.template(task.workspace, composed.files)
+        skills = placed({name: inputs.tree(skill.tree) for name, skill in condition.skills.items()})
+        composed = replace(composed, files={**composed.files, **{path: one.data for path, one in skills.items()}})
+        added = {path: TreeEntry(data) for path, data in composed.files.items()} | dict(skills)
+        servers = {name: inputs.tree(server.tree) for name, server in condition.mcp.items()}
+        given = inputs.template(task.workspace, added)
         pristine = inputs.template(task.pristine)
     except (OperatorError, ValueError) as error:
         raise Lost(LossClass.SETUP, str(error), halt=HaltScope.TASK) from error
     exclusions = Exclusions(
         given.manifest, task.test_files, task.pythonpath, task.travelling_tests, lambda: provided(built)
     )
-    return Ready(words, composed, built, given, pristine, exclusions)
+    return Ready(words, composed, built, given, pristine, exclusions, servers)
 
 
 def lay_out(ready: Ready, scratch: Scratch) -> None:
@@ -109,6 +116,8 @@ def lay_out(ready: Ready, scratch: Scratch) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
     write_rule(ready.composed, scratch)
+    for name, tree in ready.servers.items():
+        trees.write_folder(tree, folder_of(scratch.home, name))
 
 
 def write_rule(composed: Composed, scratch: Scratch) -> None:

@@ -15,6 +15,8 @@ from trialfleet_runner.patch import PatchError, changes_of
 from trialfleet_runner.sandbox.protocol import Sandbox, SandboxError
 from trialfleet_runner.testrun import Suite, TestRun, run_tests
 
+CHECKOUT = "checkout"  # below the folder of scoring
+
 
 @dataclass(frozen=True)
 class ScoreRun:
@@ -47,7 +49,7 @@ def score(
         changes = changes_of(diff, ready.given, ready.exclusions)
     except PatchError as error:
         raise Lost(LossClass.SCORING, str(error), halt=HaltScope.CAMPAIGN) from error
-    checkout = scratch / "checkout"
+    checkout = scratch / CHECKOUT
     workspace.clone(ready.pristine, checkout)
     trees.write_changes(changes, checkout)
     suite = Suite(

@@ -142,6 +142,7 @@ class BudgetLedger:
         if budget.max_cost_usd is None or price is None:
             return Reservation(asked, turn, None, 0.0)
         sent = int(asked.bytes * self._tokens_per_byte * _MARGIN) + 1
+        price = price.at(sent)
         wanted = asked.output_cap or _UNSTATED_CAP
         room = self._room(budget.max_cost_usd, sent, price)
         if room < wanted and spent.in_flight:

@@ -8,17 +8,46 @@ from collections.abc import Mapping
 from trialfleet_ledger.records import Frozen
 from trialfleet_runner.gateway.usage import TokenUsage
 
-PRICES_AS_OF = "2026-11-01"  # providers' public price pages
+PRICES_AS_OF = "2026-11-01"  # of every list below
+SOURCES = {  # the providers' public price pages; Bedrock's and Vertex AI's global prices are the same
+    "anthropic": "platform.claude.com/docs/en/about-claude/pricing",
+    "openai": "platform.openai.com/docs/pricing",
+    "google": "ai.google.dev/gemini-api/docs/pricing",
+}
+
+
+class LongPrompt(Frozen):
+    """What an answer costs whose prompt has more than `above` tokens, cached ones included. Long prompts are
+    cached at the same ratios as others."""
+
+    above: int
+    input: float
+    output: float
 
 
 class Price(Frozen):
-    """US dollars per million tokens. Batch, regional and long-context surcharges are not in it."""
+    """US dollars per million tokens. Batch and regional surcharges are not in it."""
 
     input: float
     output: float
     cache_read: float
     cache_write: float
     cache_write_1h: float
+    long_prompt: LongPrompt | None = None
+
+    def at(self, prompt: int) -> Price:
+        """The price of an answer to a prompt of so many tokens."""
+        long = self.long_prompt
+        if long is None or prompt <= long.above:
+            return self
+        ratio = long.input / self.input
+        return Price(
+            input=long.input,
+            output=long.output,
+            cache_read=self.cache_read * ratio,
+            cache_write=self.cache_write * ratio,
+            cache_write_1h=self.cache_write_1h * ratio,
+        )
 
     def usd(self, usage: TokenUsage) -> float:
         """Cost of one answer.
@@ -26,13 +55,13 @@ class Price(Frozen):
         >>> round(PRICES["claude-sonnet-4-6"].usd(TokenUsage(input=1000, output=1000, cache_read=10000)), 6)
         0.021
         """
-        short = usage.cache_write - usage.cache_write_1h
+        price, short = self.at(usage.read), usage.cache_write - usage.cache_write_1h
         return (
-            usage.input * self.input
-            + usage.output * self.output
-            + usage.cache_read * self.cache_read
-            + short * self.cache_write
-            + usage.cache_write_1h * self.cache_write_1h
+            usage.input * price.input
+            + usage.output * price.output
+            + usage.cache_read * price.cache_read
+            + short * price.cache_write
+            + usage.cache_write_1h * price.cache_write_1h
         ) / 1e6
 
 
@@ -52,9 +81,12 @@ def _openai(input: float, output: float, cache_read: float) -> Price:
     return Price(input=input, output=output, cache_read=cache_read, cache_write=input, cache_write_1h=input)
 
 
-def _gemini(input: float, output: float) -> Price:
-    """Cached tokens cost a tenth, caching itself nothing; prompts of up to 200,000 tokens."""
-    return _openai(input, output, input / 10)
+def _gemini(input: float, output: float, *, long: tuple[float, float] | None = None) -> Price:
+    """Cached tokens cost a tenth, caching itself nothing. `long`: input and output above 200,000 tokens."""
+    price = _openai(input, output, input / 10)
+    if long is None:
+        return price
+    return price.model_copy(update={"long_prompt": LongPrompt(above=200_000, input=long[0], output=long[1])})
 
 
 PRICES: dict[str, Price] = {
@@ -87,11 +119,11 @@ PRICES: dict[str, Price] = {
     "gpt-4.1": _openai(2, 8, 0.5),
     "gpt-4.1-mini": _openai(0.4, 1.6, 0.1),
     "gemini-3.5-flash": _gemini(1.5, 9),
-    "gemini-3.1-pro": _gemini(2, 12),
+    "gemini-3.1-pro": _gemini(2, 12, long=(4, 18)),
     "gemini-3.1-flash-lite": _gemini(0.25, 1.5),
-    "gemini-3-pro": _gemini(2, 12),
+    "gemini-3-pro": _gemini(2, 12, long=(4, 18)),
     "gemini-3-flash": _gemini(0.5, 3),
-    "gemini-2.5-pro": _gemini(1.25, 10),
+    "gemini-2.5-pro": _gemini(1.25, 10, long=(2.5, 15)),
     "gemini-2.5-flash": _gemini(0.3, 2.5),
     "gemini-2.5-flash-lite": _gemini(0.1, 0.4),
 }

@@ -112,7 +112,7 @@ class Throttle:
 
 
 _KEPT_ERRORS = 100
-_MARKDOWN = re.compile(r"[\w./~-]{1,300}\.md\b")
+_MARKDOWN = re.compile(r"(?<![\w./~-])[\w./~-]{1,300}\.md\b")  # from a path's start: else long words take ages
 
 
 @dataclass

@@ -59,7 +59,8 @@ def messages_usage(wire: Mapping[str, Any]) -> TokenUsage:
 
 
 def openai_usage(wire: Mapping[str, Any]) -> TokenUsage:
-    """Of Chat Completions and Responses: their input count includes cached tokens; ours does not.
+    """Of Chat Completions and Responses: their input count includes tokens that were read from the cache or, where
+    a gateway such as LiteLLM says so, written to it; ours does not.
 
     >>> openai_usage({"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}})
     TokenUsage(input=5, output=2, cache_read=4, cache_write=0, cache_write_1h=0)
@@ -67,8 +68,10 @@ def openai_usage(wire: Mapping[str, Any]) -> TokenUsage:
     sent = count(wire, "prompt_tokens") or count(wire, "input_tokens")
     details = mapping(wire.get("prompt_tokens_details")) or mapping(wire.get("input_tokens_details"))
     cached = min(sent, count(details, "cached_tokens"))
+    written = count(details, "cache_write_tokens") or count(wire, "cache_creation_input_tokens")
+    written = min(sent - cached, written)
     output = count(wire, "completion_tokens") or count(wire, "output_tokens")
-    return TokenUsage(input=sent - cached, output=output, cache_read=cached)
+    return TokenUsage(input=sent - cached - written, output=output, cache_read=cached, cache_write=written)
 
 
 def gemini_usage(wire: Mapping[str, Any]) -> TokenUsage:

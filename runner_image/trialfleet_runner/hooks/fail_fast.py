@@ -54,6 +54,7 @@ _GOALS = {
     **{name: {"test", "verify", "compile", "package"} for name in ("mvn", "mvnw")},
     **{name: {"test", "build", "check", "assemble", "classes"} for name in ("gradle", "gradlew")},
 }
+_VALUED = {"-pl", "--projects", "-f", "--file", "-P", "-p", "--project-dir"}  # a word follows that is no goal
 _RUNS = {"npm", "yarn", "pnpm", "bun"}  # `npm run test:unit`
 _SCRIPT = re.compile(r"(?:test|tests|build|check|lint|typecheck|compile|all)(?:[:_-].*)?")
 _LOOKS = {"--collect-only", "--co", "--version", "-V", "--help", "-h", "--fixtures", "--list", "--dry-run"}
@@ -122,8 +123,12 @@ def tests(words: list[str]) -> bool:
             return "-n" not in rest and all(_SCRIPT.fullmatch(word) for word in _plain(rest))
         case [name, "run", script, *_] if name in _RUNS:
             return bool(_SCRIPT.fullmatch(script))
+        case ["node", *rest]:
+            return "--test" in rest or _first(_plain(rest)).rpartition("/")[2] in _TESTERS
+        case ["cargo", *rest]:
+            return _first([word for word in rest if not word.startswith("+")]) in _VERBS["cargo"]
         case [name, *rest] if name in _GOALS:
-            goals = set(_plain(rest))
+            goals = set(_plain(_without_values(rest)))
             return bool(goals & _GOALS[name]) and goals <= _GOALS[name] | {"clean"}
         case [name, verb, *_]:
             return verb in _VERBS.get(name, ())
@@ -133,6 +138,15 @@ def tests(words: list[str]) -> bool:
 
 def _plain(words: list[str]) -> list[str]:
     return [word for word in words if not word.startswith("-") and "=" not in word]
+
+
+def _first(words: list[str]) -> str:
+    return words[0] if words else ""
+
+
+def _without_values(words: list[str]) -> list[str]:
+    """Without what belongs to the option before it: `-pl core`."""
+    return [word for n, word in enumerate(words) if n == 0 or words[n - 1] not in _VALUED]
 
 
 def counts(command: str) -> bool:

@@ -7,16 +7,36 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import EnvironmentRef, Frozen
 from trialfleet_runner import environment
+from trialfleet_runner.attempt.score_run import CHECKOUT
+from trialfleet_runner.pod.run import Volumes
+
+TREES = "trees"
 
 
 class Recipe(Frozen):
-    """One environment to bake. `lock`: the requirements file's text, whose digest the reference names."""
+    """One environment to bake. `lock`: of a Python environment, the requirements file's text, whose digest the
+    reference names. What another one is built from is the file `trees/<digest>.tar` beside the list."""
 
     environment: EnvironmentRef
-    lock: str
+    lock: str | None = None
+
+    def source(self, folder: Path) -> bytes:
+        """What the environment is built from; `folder` is that of the list. Raises `OperatorError`."""
+        if self.lock is not None:
+            return self.lock.encode()
+        file = folder / TREES / f"{self.environment.source}.tar"
+        data = file.read_bytes() if file.exists() else b""
+        if sha256(data) != self.environment.source:
+            raise OperatorError(
+                f"{file} is not what its name says",
+                where=file.name,
+                hint="write the build context again with `trialfleet image build`",
+            )
+        return data
 
 
 def main(file: str) -> int:
@@ -35,7 +55,10 @@ def bake(file: Path) -> None:
     if folder is None:
         raise OperatorError("where to?", where="$TRIALFLEET_BAKED", hint="export TRIALFLEET_BAKED=/a/folder")
     folder.mkdir(parents=True, exist_ok=True)
+    places = Volumes.here().places
+    checkouts = (places.workspace, places.score / CHECKOUT)
     for recipe in TypeAdapter(tuple[Recipe, ...]).validate_json(file.read_bytes()):
-        print(environment.bake(recipe.environment, recipe.lock.encode(), folder), flush=True)
+        source = recipe.source(file.parent)
+        print(environment.bake(recipe.environment, source, folder, checkouts=checkouts), flush=True)
     for lock in folder.glob("*.lock"):
         lock.unlink()

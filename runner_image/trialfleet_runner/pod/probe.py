@@ -28,8 +28,10 @@ from trialfleet_runner.agents.registry import agent as registered
 from trialfleet_runner.attempt.bundle_builder import versions
 from trialfleet_runner.attempt.model import upstream
 from trialfleet_runner.context import texts
-from trialfleet_runner.environment import baked_folder
+from trialfleet_runner.environment import baked_folder, missing_programs
 from trialfleet_runner.pod.words import KUBELET_BYTES, first_fitting, termination_log
+from trialfleet_runner.sandbox.interpreter import FURNISHINGS
+from trialfleet_runner.tool_environment import furnishings
 
 CONNECT_S = 3.0
 AGAIN_S = 0.5
@@ -61,7 +63,7 @@ class PodProbeReport(Frozen):
     versions: dict[str, str]
     texts: Sha256  # of the texts that this image has for models
     uv: bool
-    baked: dict[str, str] = Field(default_factory=dict)  # recipe -> Python's whole version
+    baked: dict[str, str] = Field(default_factory=dict)  # recipe -> version of its Python or tools
     agents: tuple[ProbedAgent, ...] = ()  # in the order in which they were asked for
     threads: int | None = None  # how many could be started; None: as many as were tried
     user: str | None = None  # the name of this pod's uid in the image; None: it has none
@@ -93,7 +95,7 @@ def examine() -> PodProbeReport:
         versions=versions(),
         texts=texts.digest(),
         uv=shutil.which("uv") is not None,
-        baked=dict(baked_pythons(baked_folder())),
+        baked=dict(baked_versions(baked_folder())),
         agents=tuple(_probed(spec) for spec in specs),
         threads=_threads(),
         user=_user(),
@@ -150,13 +152,19 @@ def _cut(report: Frozen, *names: str) -> dict[str, str | None]:
     return {name: text and text[:DETAIL_CHARS] for name in names for text in [getattr(report, name)]}
 
 
-def baked_pythons(folder: Path | None) -> Iterator[tuple[str, str]]:
-    """Of every environment in the image: its recipe and its interpreter's version."""
+def baked_versions(folder: Path | None) -> Iterator[tuple[str, str]]:
+    """Of every environment in the image whose programs are there: its recipe, and its interpreter's version or its
+    tools'."""
     if folder is None or not folder.is_dir():
         return
-    for settings in sorted(folder.glob("*/pyvenv.cfg")):
-        version = re.search(r"^version(?:_info)?\s*=\s*(\S+)", settings.read_text(), re.MULTILINE)
-        yield settings.parent.name, version[1] if version else "unknown"
+    for found in sorted(folder.iterdir()):
+        settings = found / "pyvenv.cfg"
+        if settings.exists():
+            version = re.search(r"^version(?:_info)?\s*=\s*(\S+)", settings.read_text(), re.MULTILINE)
+            yield found.name, version[1] if version else "unknown"
+        elif (found / FURNISHINGS).exists() and not missing_programs(found):
+            tools = furnishings(found).tools.items()
+            yield found.name, ", ".join(f"{name} {version}" for name, version in tools)
 
 
 def _probed(spec: AgentSpec) -> ProbedAgent:

@@ -57,14 +57,19 @@ class Volumes:
     def cache(self) -> Cache:
         return Cache(self.root / "runner" / "cache")
 
-    def scratch(self) -> Scratch:
-        """The attempt's own: a pod runs one, so that everything is new."""
-        scratch = Scratch(
+    @property
+    def places(self) -> Scratch:
+        """The attempt's folders, which need not exist."""
+        return Scratch(
             runner=self.root / "runner",
             agent=self.root / "agent",
             shown=self.gate("agent"),
             scorer=self.root / "score",
         )
+
+    def scratch(self) -> Scratch:
+        """The attempt's own: a pod runs one, so that everything is new."""
+        scratch = self.places
         for folder in (scratch.runner, scratch.agent, scratch.shown, scratch.scorer):
             folder.mkdir(mode=0o711, exist_ok=True)
         scratch.record.mkdir(mode=0o700)

@@ -53,9 +53,18 @@ def _slot() -> Generator[int]:
 def give(folder: Path, uid: int) -> None:
     """Make `uid` the owner of `folder` and everything below, and deny access to others. Links are changed
     themselves, never followed."""
+    _own(folder, uid, 0o700)
+
+
+def give_back(folder: Path) -> None:
+    """Make this user the owner of a folder that a job could write, and let everybody enter it."""
+    _own(folder, os.geteuid(), 0o755)
+
+
+def _own(folder: Path, uid: int, mode: int) -> None:
     os.lchown(folder, uid, uid)
     if folder.is_dir() and not folder.is_symlink():
-        folder.chmod(0o700)
+        folder.chmod(mode)
         for parent, folders, files, fd in os.fwalk(folder):
             del parent
             for name in (*folders, *files):

@@ -7,31 +7,44 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+import yaml
 from click.testing import CliRunner
+from pydantic import TypeAdapter
 
 from trialfleet_controller.commands import image as command
-from trialfleet_controller.image_build import (
+from trialfleet_controller.images.build import (
     BUILDERS,
     ENVIRONMENTS,
     Build,
     context,
     options,
-    recipes_for,
     run_builder,
     working_builder,
     write,
 )
+from trialfleet_controller.images.environments import ImageEnvironments, image_environments
+from trialfleet_controller.images.toolchains import Toolchains
 from trialfleet_controller.planning.campaign_file import load_campaign
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner import environment
+from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.texts import TextName
 from trialfleet_runner.interpreters import Interpreter, find_interpreter
+from trialfleet_runner.pod.bake import Recipe
+from trialfleet_runner.trees import unpack
 from trialfleet_tasks.taskfile import load_task_file
 
 CHECKOUT = Path(__file__).parents[3]
 DEMO = CHECKOUT / "tasks/quickstart/demo.yaml"
 TASK_FILE = CHECKOUT / "tasks/quickstart/tasks/werkzeug.yaml"
+
+
+NONE = ImageEnvironments()
+
+
+def environments_for(*files: Path) -> ImageEnvironments:
+    return image_environments(files, cache=Cache.default(), mirrors={})
 
 
 def copied_from_context() -> set[str]:
@@ -41,7 +54,7 @@ def copied_from_context() -> set[str]:
 
 
 def test_holds_all_that_the_dockerfile_copies() -> None:
-    files = context(CHECKOUT, ())
+    files = context(CHECKOUT, NONE)
     for source in copied_from_context():
         assert any(name == source or name.startswith(source.rstrip("/") + "/") for name in files), source
 
@@ -52,7 +65,7 @@ def test_a_build_by_hand_sees_what_the_dockerfile_copies() -> None:
 
 
 def test_holds_neither_task_data_nor_tests_nor_history() -> None:
-    files = context(CHECKOUT, recipes_for([DEMO]))
+    files = context(CHECKOUT, environments_for(DEMO))
     tops = {name.split("/")[0] for name in files}
     assert tops == {"Dockerfile", "pyproject.toml", "requirements", "runner_image", "tasks", "controller"}
     assert all(name.startswith("tasks/trialfleet_tasks/") for name in files if name.startswith("tasks/"))
@@ -61,21 +74,23 @@ def test_holds_neither_task_data_nor_tests_nor_history() -> None:
 
 
 def test_holds_every_text_that_models_read() -> None:
-    files = context(CHECKOUT, ())
+    files = context(CHECKOUT, NONE)
     for name in get_args(TextName):
         assert f"runner_image/trialfleet_runner/context/texts/{name}.md" in files
 
 
 def test_environments_are_there_only_when_asked_for() -> None:
-    assert ENVIRONMENTS not in context(CHECKOUT, ())
-    assert ENVIRONMENTS in context(CHECKOUT, recipes_for([TASK_FILE]))
+    assert ENVIRONMENTS not in context(CHECKOUT, NONE)
+    assert ENVIRONMENTS in context(CHECKOUT, environments_for(TASK_FILE))
 
 
 def test_a_campaign_stands_for_its_tasks() -> None:
-    of_demo = recipes_for([DEMO])
+    of_demo = environments_for(DEMO)
     folder = DEMO.parent / "tasks"
-    assert of_demo == recipes_for([folder / f"{n}.yaml" for n in ("sqlparse", "mistune", "markdown", "werkzeug")])
-    assert of_demo == recipes_for([DEMO, TASK_FILE]), "each environment once"
+    assert of_demo == environments_for(
+        *(folder / f"{n}.yaml" for n in ("sqlparse", "mistune", "markdown", "werkzeug"))
+    )
+    assert of_demo == environments_for(DEMO, TASK_FILE), "each environment once"
 
 
 def test_the_demo_on_kind_is_the_same_demo() -> None:
@@ -83,30 +98,112 @@ def test_the_demo_on_kind_is_the_same_demo() -> None:
     here = load_campaign(DEMO).spec
     same = {"seed", "conditions", "reps", "agent", "primary"}
     assert on_kind.model_dump(include=same) == here.model_dump(include=same)
-    assert recipes_for([CHECKOUT / "k8s/kind/demo.yaml"]) == recipes_for([DEMO])
+    assert environments_for(CHECKOUT / "k8s/kind/demo.yaml") == environments_for(DEMO)
 
 
 def test_recipes_are_what_planning_asks_the_image_for() -> None:
     task = load_task_file(TASK_FILE).tasks[0]
     lock = task.lock_path.read_bytes()
     planned = environment.environment_ref(task.environment, lock, find_interpreter(task.environment.python))
-    (found,) = [r for r in recipes_for([TASK_FILE]) if r.environment.lock == sha256(lock)]
+    (found,) = [r for r in environments_for(TASK_FILE).recipes if r.environment.lock == sha256(lock)]
     assert environment.recipe(found.environment) == environment.recipe(planned)
-    assert sha256(found.lock.encode()) == planned.lock
+    assert sha256((found.lock or "").encode()) == planned.lock
 
 
 def test_recipes_leave_this_machines_patch_release_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = recipes_for([TASK_FILE])
+    here = environments_for(TASK_FILE)
     minor = find_interpreter(("3.11", "3.12", "3.13")).minor
     monkeypatch.setattr(
-        "trialfleet_controller.image_build.find_interpreter",
-        lambda _: Interpreter(Path("/python"), f"{minor}.99"),
+        "trialfleet_tasks.task_environment.find_interpreter",
+        lambda *_, **__: Interpreter(Path("/python"), f"{minor}.99"),
     )
-    assert recipes_for([TASK_FILE]) == here
+    assert environments_for(TASK_FILE) == here
+
+
+# --- tasks in other languages -------------------------------------------------------------------------------
+
+
+def other_task(folder: Path, *, tools: dict[str, str] | None = None, fetch: list[list[str]] | None = None) -> Path:
+    """A task file of kind commands, whose repository is two folders."""
+    for name, text in (("before", "a"), ("after", "b")):
+        (folder / name / "tests").mkdir(parents=True)
+        (folder / name / "source").write_text(text)
+    (folder / "after/tests/one.sh").write_text("true\n")
+    environment = {
+        "kind": "commands",
+        "tools": tools or {},
+        "fetch": fetch or [],
+        "inputs": ["lock"],
+        "test_command": ["./run", "{tests}", "{junit}"],
+        "results": "junit",
+    }
+    task = {
+        "id": "one",
+        "source": {"kind": "path", "pre_fix": "before", "fixed": "after"},
+        "prompt_source": "commit_message",
+        "commit_message": "Fix it",
+        "test_file": "tests/one.sh",
+    }
+    file = folder / "tasks.yaml"
+    file.write_text(yaml.safe_dump({"repo": {"environment": environment}, "tasks": [task]}))
+    return file
+
+
+def test_a_recipe_of_another_language_names_a_tree_that_the_context_holds(tmp_path: Path) -> None:
+    found = environments_for(other_task(tmp_path, tools={"git": ""}))
+    (made,) = found.recipes
+    assert (made.lock, found.tools) == (None, {"git"})
+    folder = tmp_path / "context"
+    write(context(CHECKOUT, found), folder)
+    listed = folder / ENVIRONMENTS
+    (read,) = TypeAdapter(tuple[Recipe, ...]).validate_json(listed.read_bytes())
+    tree = unpack(read.source(listed.parent))
+    assert {path: entry.data for path, entry in tree.items()} == {"source": b"a", "tests/one.sh": b"true\n"}
+    assert environment.recipe(read.environment) == environment.recipe(
+        environments_for(tmp_path / "tasks.yaml").recipes[0].environment
+    )
+
+
+def test_a_recipe_pins_the_versions_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = other_task(tmp_path, tools={"git": ""})
+    (here,) = environments_for(file).recipes
+    monkeypatch.setattr("trialfleet_tasks.task_environment.find_tool", lambda _: (Path("/git"), "0.1"))
+    (there,) = environments_for(file).recipes
+    assert here.environment.versions.startswith("git ")
+    assert there.environment.versions == "git 0.1"
+    assert environment.recipe(here.environment) != environment.recipe(there.environment)
+
+
+def test_a_tree_that_is_not_what_its_name_says_is_refused(tmp_path: Path) -> None:
+    found = environments_for(other_task(tmp_path))
+    (made,) = found.recipes
+    with pytest.raises(OperatorError, match="not what its name says"):
+        made.source(tmp_path)
+    (tmp_path / "trees").mkdir()
+    (tmp_path / f"trees/{made.environment.source}.tar").write_bytes(b"else")
+    with pytest.raises(OperatorError, match="not what its name says"):
+        made.source(tmp_path)
+
+
+def test_the_command_says_which_packages_tools_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needed = Toolchains((), ("gcc", "libc6-dev"))
+    monkeypatch.setattr(
+        "trialfleet_controller.images.toolchains.toolchains", lambda names: needed if names else Toolchains()
+    )
+    given = ["build", "--tag", "t", "--for", str(other_task(tmp_path, tools={"git": ""})), "--out"]
+    ran = CliRunner().invoke(command.image, [*given, str(tmp_path / "a")], catch_exceptions=False)
+    assert "--build-arg 'TOOL_PACKAGES=gcc libc6-dev'" in ran.output
+    ran = CliRunner().invoke(
+        command.image, [*given, str(tmp_path / "b"), "--base-has-tools"], catch_exceptions=False
+    )
+    assert "TOOL_PACKAGES" not in ran.output
+
+
+# --- what is written, and who builds it ---------------------------------------------------------------------
 
 
 def test_writes_the_same_bytes_and_times_again(tmp_path: Path) -> None:
-    files = context(CHECKOUT, ())
+    files = context(CHECKOUT, NONE)
     for name in ("a", "b"):
         write(files, tmp_path / name)
 
@@ -128,7 +225,7 @@ def test_writes_into_an_empty_folder_only(tmp_path: Path) -> None:
 
 def test_an_installed_wheel_says_that_it_needs_a_checkout(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match=r"lacks Dockerfile.*\n.*--checkout DIR"):
-        context(tmp_path, ())
+        context(tmp_path, NONE)
 
 
 def test_options_carry_what_was_asked_for() -> None:
@@ -145,7 +242,7 @@ def test_options_carry_what_was_asked_for() -> None:
 
 def test_every_build_argument_is_one_of_the_dockerfile() -> None:
     declared = set(re.findall(r"^ARG (\w+)", (CHECKOUT / "Dockerfile").read_text(), re.MULTILINE))
-    assert declared == set(Build("t", "runner", "b", ("a",), ("p",)).arguments)
+    assert declared == set(Build("t", "runner", "b", ("a",), ("p",), ("q",)).arguments)
 
 
 def test_leaves_the_context_and_says_how_it_is_built(tmp_path: Path) -> None:

@@ -209,6 +209,13 @@ def test_prices_know_prefixes_dates_and_overrides() -> None:
     assert all(bare(model) == model for model in PRICES)
 
 
+def test_a_long_prompts_output_is_reserved_at_its_own_price() -> None:
+    account = BudgetLedger(TrialBudget(max_cost_usd=3), {})
+    answer = admitted(account, asked(model="gemini-2.5-pro", size=900_000, cap=None))
+    sent = answer.usd - 15 * (answer.output_cap or 0) / 1e6
+    assert sent == pytest.approx(900_000 / 3 * 1.1 * 2.5 / 1e6, rel=1e-4)
+
+
 def test_cache_kinds_are_billed_apart() -> None:
     price = PRICES["claude-sonnet-4-6"]
     usage = TokenUsage(cache_read=1_000_000, cache_write=3_000_000, cache_write_1h=1_000_000)

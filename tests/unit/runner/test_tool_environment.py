@@ -9,9 +9,9 @@ import pytest
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import ToolEnvironmentRef
-from trialfleet_runner import tool_environment
 from trialfleet_runner.environment import tool_environment_ref
-from trialfleet_runner.tool_environment import Furnishings, furnish, programs, seed_of, variables_of
+from trialfleet_runner.tool_build import caches_of, seed_of
+from trialfleet_runner.tool_environment import Furnishings, furnish, programs, variables_of
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_caches_are_copied_within_one_repository_alone(tmp_path: Path) -> None:
     def made(name: str, ref: ToolEnvironmentRef) -> Path:
         folder = tmp_path / name
         folder.mkdir()
-        caches = tool_environment._caches(ref)  # pyright: ignore[reportPrivateUsage]
+        caches = caches_of(ref)
         facts = Furnishings(variables={}, links={}, kept=(), caches=caches)
         (folder / "environment.json").write_bytes(canonical_json(facts))
         return folder

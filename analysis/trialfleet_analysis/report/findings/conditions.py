@@ -159,7 +159,14 @@ def _limits(found: RepeatsInterval) -> Value:
 
 
 VERDICTS: dict[Verdict | None, str] = {**{verdict: spaced(verdict.value) for verdict in Verdict}, None: "lost"}
-CHANNEL_HEADS = {"files": "Files", "inline": "Inline text", "hook": "Hook", "rules": "Rule"}
+CHANNEL_HEADS = {
+    "files": "Files",
+    "inline": "Inline text",
+    "hook": "Hook",
+    "rules": "Rule",
+    "skills": "Skills",
+    "mcp": "MCP",
+}
 
 
 def endings(report: Report) -> ReportSection:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import AgentSpec, Frozen
+from trialfleet_ledger.treatments import merged
 from trialfleet_runner.agents.claude_code.parse import parse_stream
 from trialfleet_runner.agents.hook_scripts import HookScripts
+from trialfleet_runner.agents.mcp import configuration
 from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, with_mount
@@ -30,6 +32,8 @@ _REACH = Reach(
     fail_fast=True,
     preflight=True,
     system=True,
+    skills=True,
+    mcp=True,
 )
 REVISION = 1  # of the flags and variables below: part of the agent's digest
 _ALIASES = ("default", "best", "sonnet", "opus", "haiku", "fable", "opusplan")  # they move with time
@@ -62,6 +66,7 @@ class ClaudeCodeOptions(Frozen):
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     prices: dict[str, Price] = Field(default_factory=dict)
     provider: str = "anthropic"  # read by the runner, which holds the key
+    settings: dict[str, Any] = Field(default_factory=dict)  # of its settings.json; hooks are the condition's
     model_ids: dict[str, str] = Field(
         default_factory=dict
     )  # names as asked for -> the provider's; read by the runner
@@ -80,6 +85,7 @@ class ClaudeCode:
     def identify(self, spec: AgentSpec) -> Identity:
         """Runs `claude --version`. `OperatorError`: no program, another version, no model or only an alias."""
         options = options_of(spec)
+        _own_settings(options)
         model = _fixed_model(spec.model)
         program = find_program(self.kind, options.binary)
         quiet = {"CLAUDE_CONFIG_DIR": "{home}", "DISABLE_AUTOUPDATER": "1"}
@@ -105,11 +111,14 @@ class ClaudeCode:
         folder.mkdir(parents=True, exist_ok=True)
         (setup.home / ".claude").mkdir(exist_ok=True)
         settings = folder / "settings.json"
-        settings.write_text(json.dumps(_settings(setup, scripts), indent=1))
+        settings.write_text(json.dumps(merged(options.settings, _settings(setup, scripts)), indent=1))
         argv = (inside(program, mounts), *_flags(setup, options, inside(settings, mounts)))
         if setup.system:
             (folder / "system.md").write_text(setup.system)
             argv += ("--append-system-prompt-file", inside(folder / "system.md", mounts))
+        if setup.mcp and not setup.preflight:
+            (folder / "mcp-servers.json").write_text(configuration(setup.mcp))
+            argv += ("--mcp-config", inside(folder / "mcp-servers.json", mounts))
         env = _variables(setup, mounts, options)
         return job_of(
             setup, mounts, argv, env=env, stdin=setup.prompt.encode()
@@ -117,6 +126,15 @@ class ClaudeCode:
 
     def parse(self, record: Path, exit: Exit | None, workspace: Path) -> Parsed:
         return parse_stream(record, exit, workspace)
+
+
+def _own_settings(options: ClaudeCodeOptions) -> None:
+    if "hooks" in options.settings:
+        raise OperatorError(
+            "settings.hooks would mix with the hooks of a condition",
+            where="agent: options.settings.hooks",
+            hint="use hook: on_read, fail_fast: true or channel: rules, or put .claude/settings.json in a context",
+        )
 
 
 def _fixed_model(model: str | None) -> str:

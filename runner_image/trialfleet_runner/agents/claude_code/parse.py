@@ -109,7 +109,7 @@ class _StreamReader:
             return None
         name, given = str(block.get("name")), mapping(block.get("input"))
         path = _first(given, "file_path", "notebook_path", "path")
-        detail = _first(given, "command", "pattern", "description")
+        detail = _first(given, "skill", "command", "pattern", "description")
         return Step(
             turn=turn,
             at_s=at_s,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from trialfleet_controller.doctor_check import DoctorCheck
+from trialfleet_controller.operate.needed_environments import NeededEnvironment, baked_check
 from trialfleet_controller.operate.preflight import probe_checks
 from trialfleet_controller.operate.probing import Probed
 from trialfleet_ledger.campaign import KubernetesSpec, Uids
@@ -15,7 +18,9 @@ from trialfleet_ledger.store.probe import StoreCheck as Promise
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.context import texts
 from trialfleet_runner.pod.probe import CanaryAddress, PodProbeReport, ProbedAgent
+from trialfleet_tasks.taskfile import load_task_file
 
+TASK_FILE = Path(__file__).parents[4] / "tasks/quickstart/tasks/werkzeug.yaml"
 KUBE, NOP = KubernetesSpec(image="runner:1"), AgentSpec(kind="nop")
 PROBED = ProbedAgent(identity=Identity(kind="nop", version="1", digest="0" * 64))
 KEYLESS = PROBED.model_copy(update={"model_error": "no key for the model provider anthropic"})
@@ -35,7 +40,7 @@ GOOD = PodProbeReport(
 
 def checks(kube: KubernetesSpec = KUBE, agent: AgentSpec = NOP, /, **changed: Any) -> dict[str, DoctorCheck]:
     probed = Probed(GOOD.model_copy(update=changed), "sha256:1", "node")
-    found = list(probe_checks(probed, kube, [agent], {"e" * 32: []}))
+    found = list(probe_checks(probed, kube, [agent], {"e" * 32: NeededEnvironment("Python 3.11", ())}))
     assert len({check.name for check in found}) == len(found)
     return {check.name: check for check in found}
 
@@ -81,6 +86,18 @@ def test_findings(changed: dict[str, Any], name: str, found: str, fix: str) -> N
     assert found_name == name
     assert found in said
     assert fix in (way or "")
+
+
+def test_an_environment_that_the_image_lacks_names_tasks_tools_and_the_command() -> None:
+    task = load_task_file(TASK_FILE).tasks[0]
+    go = NeededEnvironment("go 1.22.1", (task,))
+    needed = {"e" * 32: NeededEnvironment("Python 3.11", (task,)), "f" * 32: go}
+    check = baked_check({"e" * 32: "3.11.2"}, KUBE, needed)
+    assert check.result == "missing"
+    assert check.found == f"image runner:1 lacks the environments of {task.id} (go 1.22.1)"
+    assert (check.fix or "").startswith(f"trialfleet image build --for {os.path.relpath(TASK_FILE)}, and name")
+    there = baked_check({"e" * 32: "3.11.2", "f" * 32: "go 1.22.1"}, KUBE, needed)
+    assert there.found == "the image has all 2 that these tasks need, of 2 in it"
 
 
 @pytest.mark.parametrize(

@@ -4,24 +4,21 @@ environments), and the programs that build it (docker, podman, buildah)."""
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_controller.planning.campaign_file import load_campaign
+from trialfleet_controller.images.environments import ImageEnvironments
+from trialfleet_controller.images.toolchains import ToolFolder, write_toolchains
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.environment import environment_ref, recipe
-from trialfleet_runner.interpreters import find_interpreter
-from trialfleet_runner.pod.bake import Recipe
-from trialfleet_tasks.task_environment import python_environment
-from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks, load_all, tasks_of
+from trialfleet_runner.pod.bake import TREES
 
 ENVIRONMENTS = "requirements/environments.json"  # where the Dockerfile looks for it
+TOOLCHAINS = "requirements/toolchains"
 _FILES = (
     "Dockerfile",
     "pyproject.toml",
@@ -46,6 +43,7 @@ class Build:
     base: str | None = None
     agents: tuple[str, ...] = ()
     bake_packages: tuple[str, ...] = ()
+    tool_packages: tuple[str, ...] = ()
 
     @property
     def arguments(self) -> dict[str, str]:
@@ -58,6 +56,7 @@ class Build:
             "BASE": self.base or "",
             "AGENTS": " ".join(self.agents),
             "BAKE_PACKAGES": " ".join(self.bake_packages),
+            "TOOL_PACKAGES": " ".join(self.tool_packages),
         }
         return {name: value for name, value in given.items() if value}
 
@@ -72,7 +71,7 @@ def options(build: Build) -> tuple[str, ...]:
     return ("--tag", build.tag, "--target", build.target, *(word for pair in pairs for word in pair))
 
 
-def context(checkout: Path, recipes: Sequence[Recipe]) -> dict[str, bytes]:
+def context(checkout: Path, environments: ImageEnvironments) -> dict[str, bytes]:
     """Path in the context -> content. Raises `OperatorError` if `checkout` is not a checkout of trialfleet."""
     lacking = [name for name in (*_FILES, *_PACKAGES) if not (checkout / name).exists()]
     if lacking:
@@ -84,17 +83,18 @@ def context(checkout: Path, recipes: Sequence[Recipe]) -> dict[str, bytes]:
     paths = [checkout / name for name in _FILES]
     paths += [path for package in _PACKAGES for path in (checkout / package).rglob("*") if _belongs(path)]
     files = {str(path.relative_to(checkout)): path.read_bytes() for path in sorted(paths)}
-    return files | (
-        {ENVIRONMENTS: canonical_json([r.model_dump(mode="json") for r in recipes])} if recipes else {}
-    )
+    if environments.recipes:
+        files[ENVIRONMENTS] = canonical_json([each.model_dump(mode="json") for each in environments.recipes])
+    trees = Path(ENVIRONMENTS).parent / TREES
+    return files | {f"{trees}/{digest}.tar": tar for digest, tar in sorted(environments.trees.items())}
 
 
 def _belongs(path: Path) -> bool:
     return path.is_file() and path.suffix != ".pyc" and "__pycache__" not in path.parts
 
 
-def write(files: Mapping[str, bytes], folder: Path) -> None:
-    """Write these files into `folder`. Raises `OperatorError` if it is not empty."""
+def write(files: Mapping[str, bytes], folder: Path, copied: Sequence[ToolFolder] = ()) -> None:
+    """Write these files and toolchains into `folder`. Raises `OperatorError` if it is not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OperatorError(
             f"{folder} is not an empty folder", where="--out", hint="name a new folder, or empty this one"
@@ -105,32 +105,8 @@ def write(files: Mapping[str, bytes], folder: Path) -> None:
         path.write_bytes(content)
         path.chmod(0o644)
         os.utime(path, (_WRITTEN_AT, _WRITTEN_AT))
-
-
-def recipes_for(files: Iterable[Path]) -> tuple[Recipe, ...]:
-    """The recipes of the environments of these task and campaign files, each once, in an order that depends on the
-    recipes alone. Raises `OperatorError`."""
-    found = {recipe(each.environment): each for task in _tasks(files) for each in (_recipe(task),)}
-    return tuple(found[key] for key in sorted(found))
-
-
-def _recipe(task: LoadedTask) -> Recipe:
-    """With the minor Python version that planning on this machine selects, and nothing else of this machine."""
-    environment, lock = python_environment(task, what="an image"), task.lock_path.read_bytes()
-    ref = environment_ref(environment, lock, find_interpreter(environment.python))
-    return Recipe(environment=ref.model_copy(update={"digest": recipe(ref)}), lock=lock.decode())
-
-
-def _tasks(files: Iterable[Path]) -> tuple[LoadedTask, ...]:
-    every = [task for path in files for task in _tasks_of(path)]
-    return tuple({(task.file, task.index): task for task in every}.values())
-
-
-def _tasks_of(path: Path) -> tuple[LoadedTask, ...]:
-    """Tasks of a campaign file, recognised by `campaign:` at the start of a line, or of a task file."""
-    if path.is_file() and re.search(rb"^campaign\s*:", path.read_bytes(), re.MULTILINE):
-        return campaign_tasks(load_campaign(path).loaded)
-    return tasks_of(load_all((path,)))
+    if copied:
+        write_toolchains(copied, folder / TOOLCHAINS, at=_WRITTEN_AT)
 
 
 _BUILD = {"docker": ("build",), "podman": ("build",), "buildah": ("bud", "--layers")}

@@ -1,0 +1,68 @@
+"""What a campaign will cost, from trials that were measured. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trialfleet_ledger.blocks import CellName
+
+Costs = Mapping[CellName, Sequence[float]]  # (task, condition) -> US dollars of each measured trial
+
+
+@dataclass(frozen=True)
+class CostEstimate:
+    """`usd`: of every planned trial once, without attempts that are lost. `trials`: those it rests on. `cells`: of
+    the planned cells those that were measured themselves."""
+
+    usd: float
+    trials: int
+    cells: int
+
+    def text(self, planned_cells: int) -> str:
+        own = "" if self.cells == planned_cells else f", {self.cells} of {planned_cells} cells measured themselves"
+        return f"about {self.usd:.2f} USD, from {self.trials} measured trials{own}; lost attempts are not counted"
+
+
+def costs(outcomes: Iterable[Mapping[str, Any]]) -> dict[CellName, list[float]]:
+    """Of outcomes as they are stored. Trials without a known cost are left out."""
+    found: dict[CellName, list[float]] = {}
+    for outcome in outcomes:
+        usd = None if outcome["scored"] is None else outcome["scored"]["metrics"].get("cost_usd")
+        if usd is not None:
+            found.setdefault((outcome["trial"]["task"], outcome["trial"]["condition"]), []).append(usd)
+    return found
+
+
+def estimate(cells: Sequence[CellName], reps: int, measured: Costs) -> CostEstimate | None:
+    """Every cell at its own mean; a cell without a measured trial at the mean of its condition, else of all cells.
+    None when nothing has a cost.
+
+    >>> estimate([("a", "x"), ("b", "x")], 10, {("a", "x"): [1.0, 3.0]})
+    CostEstimate(usd=40.0, trials=2, cells=1)
+    """
+    means = {cell: sum(found) / len(found) for cell, found in measured.items() if found}
+    if not means:
+        return None
+    usd = reps * sum(_mean(cell, means) for cell in cells)
+    return CostEstimate(usd, sum(map(len, measured.values())), sum(cell in means for cell in cells))
+
+
+def so_far_and_projected(
+    outcomes: Sequence[Mapping[str, Any]], cells: Sequence[CellName], reps: int, complete_blocks: int
+) -> tuple[float | None, float | None]:
+    """Cost of the measured trials, and of all trials from the complete blocks alone, because trials that finish
+    early are cheaper; None where nothing has a known cost."""
+    known = costs(outcomes)
+    complete = costs(outcome for outcome in outcomes if outcome["trial"]["block"] < complete_blocks)
+    projected = estimate(cells, reps, complete)
+    so_far = round(sum(map(sum, known.values())), 4) if known else None
+    return so_far, None if projected is None else round(projected.usd, 4)
+
+
+def _mean(cell: CellName, means: Mapping[CellName, float]) -> float:
+    if cell in means:
+        return means[cell]
+    alike = [mean for (_, condition), mean in means.items() if condition == cell[1]] or list(means.values())
+    return sum(alike) / len(alike)

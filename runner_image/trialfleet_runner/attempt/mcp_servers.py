@@ -1,0 +1,94 @@
+"""The MCP servers of a condition inside an attempt: their files, their command lines, and whether they start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from trialfleet_ledger.records import Grants, HaltScope, LossClass, McpOrder
+from trialfleet_runner.agents.mcp import configuration
+from trialfleet_runner.agents.protocol import McpServer, Setup
+from trialfleet_runner.agents.sandbox_env import environment, with_mount
+from trialfleet_runner.attempt.loss import Lost
+from trialfleet_runner.attempt.mounts import MountedScratch
+from trialfleet_runner.sandbox.interpreter import base_variables, hook_python
+from trialfleet_runner.sandbox.protocol import Job, Mount, SandboxError, inside
+from trialfleet_runner.untrusted import json_object, mapping
+
+PROBE = Path(__file__).resolve().parents[1] / "hooks" / "mcp_probe.py"
+FOLDER = "mcp"  # of HOME's own folder of ours
+CHECK_S = 120.0
+
+
+def folder_of(home: Path, server: str) -> Path:
+    """Where the files of a server are laid out."""
+    return home / "trialfleet" / FOLDER / server
+
+
+def with_servers(mounts: tuple[Mount, ...], servers: Mapping[str, McpOrder]) -> tuple[Mount, ...]:
+    """`mounts` with the folders of this machine that the servers need to see."""
+    for server in servers.values():
+        for folder in server.mounts:
+            mounts = with_mount(mounts, Path(folder))
+    return mounts
+
+
+def resolved(
+    servers: Mapping[str, McpOrder], home: Path, built: Path, mounts: tuple[Mount, ...]
+) -> dict[str, McpServer]:
+    """Their command lines and variables as they are inside the sandbox. `built`: the task's environment."""
+    found: dict[str, McpServer] = {}
+    for name, server in servers.items():
+        places = {"{files}": inside(folder_of(home, name), mounts), "{python}": hook_python(built, mounts)}
+        argv = tuple(_filled(word, places) for word in server.command)
+        own = {key: _filled(value, places) for key, value in server.env.items()}
+        found[name] = McpServer(argv, base_variables(inside(built, mounts), inside(home, mounts)) | own)
+    return found
+
+
+def _filled(word: str, places: Mapping[str, str]) -> str:
+    for name, value in places.items():
+        word = word.replace(name, value)
+    return word
+
+
+def check(grants: Grants, setup: Setup, place: MountedScratch, mounts: tuple[Mount, ...]) -> None:
+    """Start each server once, in the agent's sandbox, before the agent. Raises `Lost(setup)` by the server's name:
+    it does not start, or, halting the campaign, it is of another version than planned."""
+    folder = setup.home / "trialfleet"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "mcp.json").write_text(configuration(setup.mcp))
+    (folder / PROBE.name).write_bytes(PROBE.read_bytes())
+    python = hook_python(setup.environment, mounts)
+    out = place.scratch.record / "mcp.json"
+    job = Job(
+        argv=(python, "-I", inside(folder / PROBE.name, mounts), inside(folder / "mcp.json", mounts)),
+        env=environment(setup, mounts),
+        cwd=inside(setup.workspace, mounts),
+        mounts=mounts,
+        stdout=out,
+        stderr=place.scratch.record / "mcp.stderr",
+        timeout_s=CHECK_S,
+        memory_bytes=grants.limits.memory_bytes,
+        disk_bytes=grants.limits.disk_bytes,
+        followed=True,
+    )
+    try:
+        place.sandbox.run(job)
+    except SandboxError as error:
+        raise Lost(LossClass.SETUP, f"the sandbox failed: {error}") from error
+    text = out.read_text(errors="replace") if out.exists() else ""
+    refuse_broken(grants.condition.mcp, json_object(text.strip().rpartition("\n")[2].encode()))
+
+
+def refuse_broken(servers: Mapping[str, McpOrder], found: Mapping[str, object]) -> None:
+    """`found`: what the probe printed, server -> version and tools, or error. Raises `Lost(setup)`."""
+    for name, server in servers.items():
+        said = mapping(found.get(name))
+        version = said.get("version")
+        if version is None:
+            why = str(said.get("error") or "the check of the servers ended without a word")
+            raise Lost(LossClass.SETUP, f"MCP server {name} does not start: {why}")
+        if version != server.version:
+            message = f"MCP server {name} is version {version}, the plan says {server.version}"
+            raise Lost(LossClass.SETUP, message, halt=HaltScope.CAMPAIGN)

@@ -1,0 +1,199 @@
+"""Builds an environment of another language than Python: runs its commands in a checkout, keeps what they make."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from trialfleet_ledger.atomic_file import write_whole
+from trialfleet_ledger.canonical import canonical_json, digest
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import Sha256, ToolEnvironmentRef
+from trialfleet_runner.cache import scratch
+from trialfleet_runner.package_index import ca_file
+from trialfleet_runner.removal import remove
+from trialfleet_runner.sandbox.choose import choose
+from trialfleet_runner.sandbox.host import give_back
+from trialfleet_runner.sandbox.interpreter import FURNISHINGS, base_variables, program_mounts
+from trialfleet_runner.sandbox.protocol import Job, Mount, Sandbox, inside, placed
+from trialfleet_runner.tool_environment import KEPT, Furnishings, filled, furnishings
+from trialfleet_runner.trees import Tree, unpack, write_changes
+
+WORKSPACE = "/workspace"
+HOME = "/home/agent"
+_COMMAND_S = 1800.0
+_DISK_BYTES = 32 * 2**30
+_SHOWN = 2000  # characters of a command's output in a message
+_NODE_REPORTER = Path(__file__).parent / "results" / "node_reporter.mjs"
+
+
+def caches_of(ref: ToolEnvironmentRef) -> Sha256 | None:
+    """Equal for environments of one repository whose tools and variables are equal: their tools look up what they
+    cached by its content or by its whole name and version."""
+    same = (ref.kind, ref.repository, ref.tools, ref.variables, ref.links)
+    return digest(list(same)) if ref.repository else None
+
+
+def seed_of(folder: Path, ref: ToolEnvironmentRef) -> Path | None:
+    """The newest environment beside `folder` whose caches a new one may begin with."""
+    wanted = caches_of(ref)
+    files = sorted(folder.parent.glob(f"*/{FURNISHINGS}"), key=lambda file: -file.stat().st_mtime)
+    found = (file.parent for file in files if file.parent != folder)
+    return next((each for each in found if wanted and furnishings(each).caches == wanted), None)
+
+
+def _copied(seed: Path, folder: Path) -> None:
+    for child in seed.iterdir():
+        if child.is_dir() and child.name not in ("bin", KEPT):
+            shutil.copytree(child, folder / child.name, symlinks=True)  # with the times of files
+            for path, _, _ in os.walk(folder / child.name):
+                Path(path).chmod(0o755)
+
+
+def install(
+    folder: Path,
+    ref: ToolEnvironmentRef,
+    tools: Mapping[str, Path],
+    tree: bytes,
+    *,
+    seed: Path | None = None,
+    checkouts: Sequence[Path] = (),
+) -> None:
+    """Into an existing, empty folder, which keeps its place. `tree`: tar of the checkout that the commands run in.
+    `seed`: an environment whose caches are copied first. `checkouts`: where attempts will have the repository, for
+    sandboxes that do not map paths: some compilers' caches are of one folder. They must not exist.
+
+    Foreign code may run here: in the sandbox, with a network for `fetch` alone, an empty HOME, and none of the
+    caller's variables but those that name proxies and certificates. Raises `OperatorError` when a fetch fails.
+    """
+    (folder / "bin").mkdir()
+    for name, path in tools.items():
+        (folder / "bin" / name).symlink_to(path)
+    if seed is not None:
+        _copied(seed, folder)
+    with scratch(folder.parent, ".fetch-") as place:
+        build = _Build(folder, place, ref, choose())
+        kept = build.all(unpack(tree), () if build.sandbox.capabilities.maps_paths else checkouts)
+    for pattern in ref.drop:
+        for found in list(folder.glob(pattern)):
+            remove(found)
+    for cache in ref.links:
+        (folder / cache).mkdir(parents=True, exist_ok=True)
+    facts = Furnishings(
+        variables=ref.variables, links=ref.links, kept=kept, caches=caches_of(ref), tools=ref.tools
+    )
+    write_whole(folder / FURNISHINGS, canonical_json(facts), mode=0o644)
+
+
+def _kept(workspace: Path, names: Sequence[str], given: set[str]) -> Iterator[str]:
+    """Paths with one of the names that the commands made, outermost first."""
+    for path, folders, files in os.walk(workspace):
+        for name in (*folders, *files):
+            relative = Path(path, name).relative_to(workspace).as_posix()
+            if name in names and relative not in given:
+                yield relative
+        folders[:] = [name for name in folders if name not in names]
+
+
+class _Build:
+    """The commands of one environment. They see the folder at its own place, since caches hold paths."""
+
+    def __init__(self, folder: Path, place: Path, ref: ToolEnvironmentRef, sandbox: Sandbox) -> None:
+        self.folder, self.place, self.ref, self.sandbox = folder, place, ref, sandbox
+        self.checkout, self.count = place / "workspace", 0
+
+    def all(self, tree: Tree, checkouts: Sequence[Path]) -> tuple[str, ...]:
+        """Fetch once, warm in each of the checkouts, and return what is kept of the last one."""
+        (self.place / "home" / "tmp").mkdir(parents=True)
+        self.checkout.mkdir()
+        write_changes(tree, self.checkout)
+        if self.ref.kind == "node":
+            shutil.copyfile(_NODE_REPORTER, self.folder / _NODE_REPORTER.name)
+        for argv in self.ref.fetch:
+            self.fetch(argv)
+        for checkout in (checkouts if self.ref.warm else ()) or (self.checkout,):
+            self._move(checkout)
+            for argv in self.ref.warm:
+                self.run(argv, network=False)
+        kept = self._keep(tree)
+        self._move(self.place / "workspace")
+        if self.sandbox.capabilities.other_uid:
+            give_back(self.folder)
+        return kept
+
+    def _move(self, checkout: Path) -> None:
+        if checkout != self.checkout:
+            checkout.parent.mkdir(parents=True, exist_ok=True)
+            self.checkout = Path(shutil.move(self.checkout, checkout))
+
+    def _keep(self, tree: Tree) -> tuple[str, ...]:
+        kept = tuple(_kept(self.checkout, self.ref.keep, set(tree)))
+        for made in kept:
+            target = self.folder / KEPT / made
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(self.checkout / made, target)
+        return kept
+
+    def fetch(self, argv: tuple[str, ...]) -> None:
+        code, output = self.run(argv, network=True)
+        if code != 0:
+            raise OperatorError(
+                f"{' '.join(argv)}: exit {code}: {output.strip()[-_SHOWN:]}",
+                where="environment.fetch",
+                hint="run the command by hand in a checkout of the commit",
+            )
+
+    def run(self, argv: tuple[str, ...], *, network: bool) -> tuple[int, str]:
+        self.count += 1
+        mounts = (
+            placed(self.sandbox, self.checkout, WORKSPACE, writable=True),
+            placed(self.sandbox, self.place / "home", HOME, writable=True),
+            Mount(self.folder, str(self.folder), writable=True),
+            *program_mounts(self.folder),
+        )
+        home, workspace = (inside(path, mounts) for path in (self.place / "home", self.checkout))
+        places = {"environment": str(self.folder), "home": home, "workspace": workspace}
+        own = {name: filled(self._in_place(value), places) for name, value in self.ref.variables.items()}
+        variables = base_variables(str(self.folder), home) | own | (_network() if network else {})
+        if network:
+            variables = {name: value for name, value in variables.items() if name not in OFFLINE}
+        output = self.place / f"output-{self.count}"
+        ended = self.sandbox.run(
+            Job(
+                argv=tuple(filled(word, places) for word in self._found(argv)),
+                env=variables,
+                cwd=workspace,
+                mounts=mounts,
+                stdout=output,
+                stderr=output,
+                timeout_s=_COMMAND_S,
+                disk_bytes=_DISK_BYTES,
+                network=network,
+            )
+        )
+        said = output.read_bytes()[-(2**20) :].decode(errors="replace") if output.exists() else ""
+        code = ended.code if ended.cause == "itself" else 124
+        return code, said
+
+    def _in_place(self, value: str) -> str:
+        """The caches are filled in the environment itself."""
+        for cache, place in self.ref.links.items():
+            value = value.replace(place, f"{self.folder}/{cache}")
+        return value
+
+    def _found(self, argv: tuple[str, ...]) -> tuple[str, ...]:
+        program = self.folder / "bin" / argv[0]
+        return (str(program) if program.is_symlink() else argv[0], *argv[1:])
+
+
+# Variables that keep a tool from its registry: they are for attempts and for warming.
+OFFLINE = frozenset({"GOPROXY", "CARGO_NET_OFFLINE", "npm_config_offline"})
+
+
+def _network() -> dict[str, str]:
+    """Of the caller's variables, what a program needs to reach a registry."""
+    kept = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
+    trusted = ca_file()
+    return kept | ({"SSL_CERT_FILE": trusted, "NODE_EXTRA_CA_CERTS": trusted} if trusted else {})
