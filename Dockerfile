@@ -51,7 +51,8 @@ RUN --mount=type=cache,target=/root/.cache/uv \
 # requirements/toolchains and environments.json are there when `trialfleet image build --for …` wrote them
 FROM base AS toolchain-files
 COPY requirements/ requirements/
-RUN set -eu; mkdir -p requirements/toolchains/bin; mv requirements/toolchains /opt/trialfleet-toolchains
+RUN set -eu; cd requirements; mkdir -p toolchains/bin recipes; \
+    for made in environments.json trees; do if [ -e $made ]; then mv $made recipes; fi; done
 
 FROM base AS toolchains
 ARG TOOL_PACKAGES=""
@@ -59,7 +60,7 @@ RUN set -eu; if [ -n "$TOOL_PACKAGES" ]; then apt-get update -qq; \
       DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $TOOL_PACKAGES >/dev/null; \
       rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/apt /var/log/dpkg.log; \
     fi
-COPY --from=toolchain-files /opt/trialfleet-toolchains /opt/trialfleet-toolchains
+COPY --from=toolchain-files /requirements/toolchains /opt/trialfleet-toolchains
 ENV PATH=/opt/trialfleet-toolchains/bin:$PATH
 
 # --- the agents ---------------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ ENV PATH=/opt/build/bin:$PATH SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
     PYC_INVALIDATION_MODE=UNCHECKED_HASH UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy \
     TRIALFLEET_BAKED=/opt/trialfleet-environments
 WORKDIR /build
-COPY --from=toolchain-files /requirements requirements/
+COPY --from=toolchain-files /requirements/recipes requirements/
 RUN --mount=type=cache,target=/root/.cache/uv \
     set -eu; mkdir -p $TRIALFLEET_BAKED; \
     if [ -e requirements/environments.json ]; then /opt/trialfleet/bin/trialfleet-pod bake requirements/environments.json; fi

@@ -173,7 +173,7 @@ class _Build:
             Job(
                 argv=tuple(filled(word, places) for word in self._found(argv)),
                 env=variables,
-                cwd=f"{workspace}/{self.ref.directory}",
+                cwd=os.path.normpath(f"{workspace}/{self.ref.directory}"),
                 mounts=mounts,
                 stdout=output,
                 stderr=output,

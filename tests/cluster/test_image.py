@@ -51,7 +51,7 @@ print(json.dumps({
     "environments": environments,
     "pytest": {e: said(str(baked / e / "bin/python"), "-c", "import pytest, sys; print(sys.prefix)")
                for e in environments if (baked / e / "pyvenv.cfg").exists()},
-    "claude": said(os.environ["TRIALFLEET_CLAUDE"], "--version") if "TRIALFLEET_CLAUDE" in os.environ else None,
+    "claude": said("claude", "--version") if shutil.which("claude") else None,
     "compiled": re.findall(sources, said(sys.executable, "-v", "-c", sys.argv[1]), re.M),
     "imported": said(sys.executable, "-c", sys.argv[1] + "; print('ok')"),
 }))

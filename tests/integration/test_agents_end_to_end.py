@@ -75,7 +75,7 @@ def test_it_repairs_and_nothing_undeclared_reaches_its_model(attempts: AgentAtte
     assert (metrics.turns, ran.report["turns"], ran.report["error_count"]) == (4, 4, 0)
     if attempts.row.says_tokens:
         assert tuple(getattr(claimed, kind) for kind in TOKENS) == (167, 66, 2300)
-    assert metrics.tool_calls == 3
+    assert metrics.tool_calls == 3 + len(attempts.row.ends)
     assert (metrics.first_edit_turn, metrics.edit_turns, metrics.tail_turns) == (2, 1, 2)
     assert metrics.files_read_before_edit == 1
     assert (metrics.target_hit, metrics.files_changed) == (True, 1)
@@ -147,8 +147,9 @@ def test_the_third_identical_test_command_is_denied(attempts: AgentAttempts, rea
 
 def test_its_shell_finds_the_tasks_own_python(attempts: AgentAttempts) -> None:
     ran = attempts.run([attempts.shell("command -v python; python -m pytest --version")])
-    assert "bin/python\npytest " in ran.main[1].strings, ran.main[1].strings[-3000:]
-    assert "/usr/bin/python\n" not in ran.main[1].strings
+    said = ran.main[1].strings.replace("\\n", "\n")  # some agents hand output over as JSON
+    assert "bin/python\npytest " in said
+    assert "/usr/bin/python\n" not in said
 
 
 def test_the_turn_budget_ends_it_and_what_it_did_is_scored(attempts: AgentAttempts) -> None:
@@ -178,7 +179,10 @@ def test_a_provider_that_fails_for_good_is_a_loss(attempts: AgentAttempts) -> No
 
 def test_a_hang_ends_with_its_time_and_leaves_no_process(attempts: AgentAttempts) -> None:
     sleeper = attempts.shell("(setsid sleep 987654 >/dev/null 2>&1 &); true")
-    ran = attempts.run([attempts.reads(), attempts.edits(), sleeper, Hang()], timeout_s=attempts.row.hangs_s)
+    ran = attempts.run(
+        [attempts.reads(), attempts.edits(), sleeper, Hang()],
+        timeout_s=attempts.row.hangs_s + attempts.row.starts_s,
+    )
     end = ran.scored
     assert (end.verdict, end.stop, end.tests_passed) == (Verdict.TIMED_OUT, Stop.TIMEOUT, True)
     assert left_running("987654") == []

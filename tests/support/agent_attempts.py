@@ -108,6 +108,7 @@ class AgentAttempts:
             **provider,
         }
         grants = self.lab.grants(order, condition, attempt=next(self.numbers), limits=LIMITS, composed=composed)
+        self.model.last = self.done
         self.model.play(*script)
         left = self.lab.run(grants, env=env)
         return AgentRan(row, left, self.model.main, list(self.model.requests))
@@ -128,4 +129,9 @@ class AgentAttempts:
 
     def repair(self) -> list[Reply]:
         """Reads the file, mends it, looks for secrets, says so: four turns, three tool calls."""
-        return [self.reads(), self.edits(), self.shell(SEARCH), Answer("All done.")]
+        return [self.reads(), self.edits(), self.shell(SEARCH), self.done]
+
+    @property
+    def done(self) -> Answer:
+        """Its last words."""
+        return Answer("All done.", self.row.ends)

@@ -14,8 +14,9 @@ class AgentRow:
     """`read`, `edit` and `shell` make the calls with which this agent's model would read a file (a path of the
     workspace), replace a text in it, and run a command. `provider`: the environment that the runner gets, with the
     scripted server's address as {url} and the key as {key}. `own_prompt`: its model gets the prompt inside a text
-    of the agent's own, instead of as a message to the byte. `killer`: a command that kills its program.
-    `impatient`: options with which it soon gives up on a provider that fails."""
+    of the agent's own, instead of as a message to the byte. `ends`: what its model calls when it is done.
+    `starts_s`: what a busy machine may take to start it, beyond ten seconds. `killer`: a command that kills its
+    program. `impatient`: options with which it soon gives up on a provider that fails."""
 
     kind: str
     program: str
@@ -26,6 +27,8 @@ class AgentRow:
     provider: dict[str, str]
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     own_prompt: bool = False
+    ends: tuple[Call, ...] = ()
+    starts_s: float = 0
     says_tokens: bool = True
     edit_kind: str = "edit"
     killer: str = "kill -9 $PPID; sleep 30"
@@ -41,6 +44,11 @@ OPENAI = {"OPENAI_BASE_URL": "{url}", "OPENAI_API_KEY": "{key}"}
 def _patch(path: str, old: str, new: str) -> Call:
     """`old` and `new` are whole lines."""
     return Call("apply_patch", f"*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch\n")
+
+
+def _sed(path: str, old: str, new: str) -> Call:
+    escaped = old.replace("*", r"\*")
+    return Call("bash", {"command": f"sed -i 's|{escaped}|{new}|' {path}"})
 
 
 ROWS = {
@@ -90,5 +98,17 @@ ROWS = {
         shell=lambda command: Call("run_shell_command", {"command": command}),
         provider=GOOGLE,
         hangs_s=30,
+    ),
+    "mini-swe-agent": AgentRow(
+        kind="mini-swe-agent",
+        program="mini",
+        model="gpt-5.5",
+        read=lambda path: Call("bash", {"command": f"cat {path}"}),
+        edit=_sed,
+        shell=lambda command: Call("bash", {"command": command}),
+        provider=OPENAI,
+        own_prompt=True,
+        starts_s=45,
+        ends=(Call("bash", {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}),),
     ),
 }

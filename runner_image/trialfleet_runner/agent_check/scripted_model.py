@@ -55,7 +55,7 @@ Reply = Answer | Fail | Break | Hang
 
 @dataclass
 class ScriptedModel:
-    """Requests that carry tools take the next reply of the script; after the last, a plain "Done." follows.
+    """Requests that carry tools take the next reply of the script; after it, `last` is said.
     Requests without tools (titles, probes) get a short answer of their own and leave the script alone."""
 
     script: list[Reply] = field(default_factory=list[Reply])
@@ -64,6 +64,7 @@ class ScriptedModel:
     released: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
     answers: int = 0
+    last: Answer = field(default_factory=Answer)  # said when the script is over
 
     @property
     def main(self) -> list[ModelRequest]:
@@ -81,7 +82,7 @@ class ScriptedModel:
             self.answers += 1
             if not request.has_tools:
                 return Answer("Side."), self.answers
-            return (self.script.pop(0) if self.script else Answer()), self.answers
+            return (self.script.pop(0) if self.script else self.last), self.answers
 
 
 @contextmanager

@@ -65,6 +65,7 @@ def options_of(spec: AgentSpec) -> CodexOptions:
 
 class Codex:
     kind = "codex"
+    reach = _REACH
 
     def identify(self, spec: AgentSpec) -> Identity:
         """Runs `codex --version`. Raises `OperatorError`: no program, another version, or no model."""

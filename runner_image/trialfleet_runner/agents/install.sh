@@ -6,29 +6,30 @@ here=$(cd "$(dirname "$0")" && pwd)
 folder=$1
 shift
 
-row() { awk -F '\t' -v kind="$1" '$1 == kind { print $2, $3, $4, $5 }' "$here/pinned.tsv"; }
+row() { awk -F '\t' -v kind="$1" '$1 == kind { print $2, $3, $4, $5, $6 }' "$here/pinned.tsv"; }
 
 for agent; do
   kind=${agent%%@*}
-  # shellcheck disable=SC2046 # four words
+  # shellcheck disable=SC2046 # words
   set -- $(row "$kind")
-  if [ $# -ne 4 ]; then
+  if [ $# -lt 4 ]; then
     echo "unknown agent: $kind (known: $(awk -F '\t' '!/^#/ { printf "%s%s", gap, $1; gap = ", " }' "$here/pinned.tsv"))" >&2
     exit 2
   fi
   installer=$1 package=$2 version=$3 program=$4 home=$folder/$kind
+  shift 4
   case $agent in *@*) version=${agent#*@} ;; esac
-  if [ "$(cat "$home/.installed" 2>/dev/null)" != "$package $version" ]; then
+  if [ "$(cat "$home/.installed" 2>/dev/null)" != "$package $version${*:+ $*}" ]; then
     rm -rf "$home"
     mkdir -p "$home" "$folder/bin"
     case $installer in
       npm) npm install --silent --no-audit --no-fund --prefix "$home" "$package@$version" ;;
-      pip) python3 -m venv "$home" && "$home/bin/pip" install -q --disable-pip-version-check "$package==$version" ;;
+      pip) python3 -m venv "$home" && "$home/bin/pip" install -q --disable-pip-version-check "$package==$version" "$@" ;;
     esac
     if [ "$kind" = copilot ]; then # once here, not 235 MB into the HOME of every attempt
       COPILOT_SEA_EXTRACT_ONLY=1 COPILOT_PKG_CACHE_HOME=$home/unpacked "$home/node_modules/.bin/copilot" --version
     fi
-    echo "$package $version" >"$home/.installed"
+    echo "$package $version${*:+ $*}" >"$home/.installed"
   fi
   case $installer in npm) bin=node_modules/.bin ;; pip) bin=bin ;; esac
   ln -sfn "../$kind/$bin/$program" "$folder/bin/$program"

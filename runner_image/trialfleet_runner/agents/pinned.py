@@ -19,6 +19,8 @@ class PinnedAgent:
     package: str
     version: str
     program: str
+    beside: str = ""
+    """Further packages that this version needs, with their versions, separated by spaces."""
 
     @property
     def variable(self) -> str:
@@ -32,13 +34,14 @@ class PinnedAgent:
     def install(self, version: str | None = None) -> str:
         """The command that installs it, in the pinned version unless another is given.
 
-        >>> pinned()["codex"].install("0.1.0"), pinned()["mini-swe-agent"].install("2.0.0")
-        ('npm install -g @openai/codex@0.1.0', 'pipx install mini-swe-agent==2.0.0')
+        >>> pinned()["codex"].install("0.1.0")
+        'npm install -g @openai/codex@0.1.0'
         """
         wanted = version or self.version
         if self.installer == "npm":
             return f"npm install -g {self.package}@{wanted}"
-        return f"pipx install {self.package}=={wanted}"
+        more = f" && pipx inject {self.package} {self.beside}" if self.beside else ""
+        return f"pipx install {self.package}=={wanted}{more}"
 
 
 @cache

@@ -17,6 +17,7 @@ KINDS = {
     "opencode": "trialfleet_runner.agents.opencode:OpenCode",
     "gemini": "trialfleet_runner.agents.gemini:GeminiCli",
     "codex": "trialfleet_runner.agents.codex:Codex",
+    "mini-swe-agent": "trialfleet_runner.agents.mini_swe_agent:MiniSweAgent",
 }
 
 

@@ -80,6 +80,7 @@ def options_of(spec: AgentSpec) -> ClaudeCodeOptions:
 
 class ClaudeCode:
     kind = "claude-code"
+    reach = _REACH
 
     def identify(self, spec: AgentSpec) -> Identity:
         """Runs `claude --version`. `OperatorError`: no program, another version, no model or only an alias."""

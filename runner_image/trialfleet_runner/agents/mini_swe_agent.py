@@ -1,0 +1,167 @@
+"""mini-swe-agent as an agent. Configuration and output: measured with version 2.4.6.
+
+It loads no context file and has no hooks: the root's text goes into its prompt, and its only tool is a shell.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from trialfleet_ledger.canonical import digest
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec, Frozen, Stop
+from trialfleet_runner.agents import model_calls
+from trialfleet_runner.agents.pinned import pinned
+from trialfleet_runner.agents.program import checked_version, find_program
+from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
+from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
+from trialfleet_runner.gateway.prices import Price
+from trialfleet_runner.gateway.usage import TokenUsage, openai_usage
+from trialfleet_runner.sandbox.interpreter import program_mounts
+from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
+from trialfleet_runner.untrusted import ANSWER_CHARS, json_object, mapping, objects, plain
+
+REVISION = 1  # of the configuration below: part of the agent's digest
+_MODULE = "minisweagent.run.mini"
+_DEFAULTS = "mini.yaml"  # of its package; ours is merged over it
+_DIST_INFO = "lib/python3*/site-packages/mini_swe_agent-*.dist-info"
+_LARGEST = 64 * 2**20  # of a trajectory that is read
+# Its talk goes to stderr; its trajectory, which it writes to a file, is all of stdout.
+_WRAPPER = '"$@" >&2; code=$?; if [ -f "$0" ]; then cat "$0"; fi; exit $code'
+_QUIET = {
+    "MSWEA_CONFIGURED": "true",  # asks nothing
+    "MSWEA_SILENT_STARTUP": "1",
+    "MSWEA_COST_TRACKING": "ignore_errors",  # the gateway knows the cost
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # fetches no prices
+    "LITELLM_TELEMETRY": "False",
+}
+
+
+class MiniSweAgentOptions(Frozen):
+    """`agent.options` of kind mini-swe-agent.
+
+    `provider`: whose API it speaks; the runner holds the key. `max_retries`: of a failed request.
+    `command_timeout_s`: of one shell command. `prices`: US dollars per million tokens for models that the built-in
+    list lacks.
+    """
+
+    binary: str | None = None
+    provider: Literal["openai", "anthropic"] = "openai"
+    max_retries: int = Field(default=9, ge=0, le=100)
+    command_timeout_s: int = Field(default=120, ge=1)
+    prices: dict[str, Price] = Field(default_factory=dict)
+
+
+def options_of(spec: AgentSpec) -> MiniSweAgentOptions:
+    """The checked options. Raises `OperatorError` naming the field."""
+    known = ", ".join(MiniSweAgentOptions.model_fields)
+    return checked_options(MiniSweAgentOptions, spec, hint=f"options of mini-swe-agent: {known}")
+
+
+class MiniSweAgent:
+    kind = "mini-swe-agent"
+    reach = Reach(root_in_prompt=True)
+
+    def identify(self, spec: AgentSpec) -> Identity:
+        """Raises `OperatorError`: not in a virtual environment here, another version, or no model."""
+        options = options_of(spec)
+        if spec.model is None:
+            raise OperatorError("no model is named", where="agent: model", hint="for example model: gpt-5.5")
+        version = checked_version(spec, _version(_home(options)))
+        chosen = options.model_dump(mode="json", exclude={"binary", "prices"})
+        parts = {"version": version, "model": spec.model, "revision": REVISION, "options": chosen}
+        return Identity(
+            kind=self.kind,
+            version=version,
+            model=spec.model,
+            digest=digest(parts),
+            needs_model=True,
+            reach=self.reach,
+        )
+
+    def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
+        if setup.gateway_url is None or setup.gateway_token is None:
+            raise ValueError("mini-swe-agent runs behind the gateway only")
+        options, folder = options_of(setup.spec), setup.home / "trialfleet"
+        home = _home(options)
+        mounts = with_mount(mounts, home)
+        for needed in program_mounts(home):
+            mounts = with_mount(mounts, needed.source)
+        folder.mkdir(parents=True, exist_ok=True)
+        trajectory = inside(folder / "trajectory.json", mounts)
+        config = folder / "config.yaml"
+        config.write_text(json.dumps(_config(setup, options, trajectory)))  # JSON is YAML
+        # Isolated, so that PYTHONPATH, which is the task's, puts nothing in the place of its own modules.
+        program = (f"{inside(home, mounts)}/bin/python", "-I", "-m", _MODULE)
+        argv = (*program, "-c", _DEFAULTS, "-c", inside(config, mounts), "--exit-immediately", "--yolo")
+        output = ("-o", trajectory)
+        env = {
+            **_QUIET,
+            "MSWEA_GLOBAL_CONFIG_DIR": inside(folder, mounts),
+            "MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT": str(options.max_retries + 1),
+            f"{options.provider.upper()}_API_KEY": setup.gateway_token,
+        }
+        return job_of(setup, mounts, ("/bin/sh", "-c", _WRAPPER, trajectory, *argv, *output), env=env)
+
+    def parse(self, record: Path, exit: Exit | None, workspace: Path) -> Parsed:
+        """Steps from the gateway's record; counts and the stop from the program's own trajectory."""
+        steps = model_calls.steps(record, (str(workspace), "/workspace"))
+        return _counted(record / "stdout", exit).model_copy(update={"steps": steps})
+
+
+def _home(options: MiniSweAgentOptions) -> Path:
+    """The virtual environment in which it is installed."""
+    return find_program("mini-swe-agent", options.binary).parents[1]
+
+
+def _version(home: Path) -> str:
+    found = sorted(home.glob(_DIST_INFO))
+    if not found:
+        raise OperatorError(
+            f"{home} is no virtual environment with mini-swe-agent",
+            where="agent: mini-swe-agent",
+            hint=f"{pinned()['mini-swe-agent'].install()}, or python3 -m venv and pip install",
+        )
+    return found[0].name.removesuffix(".dist-info").rpartition("-")[2]
+
+
+def _config(setup: Setup, options: MiniSweAgentOptions, trajectory: str) -> dict[str, Any]:
+    """What differs from its own `mini.yaml`."""
+    base = setup.gateway_url if options.provider == "anthropic" else f"{setup.gateway_url}/v1"
+    return {
+        "run": {"task": setup.prompt},
+        "agent": {"step_limit": setup.spec.max_turns, "cost_limit": 0, "output_path": trajectory},
+        "environment": {"timeout": options.command_timeout_s},
+        "model": {
+            "model_name": f"{options.provider}/{setup.spec.model}",
+            "model_kwargs": {"api_base": base, "max_retries": 0},
+        },
+    }
+
+
+_STOPS = {"Submitted": Stop.FINISHED, "LimitsExceeded": Stop.MAX_TURNS}
+
+
+def _counted(stdout: Path, ended: Exit | None) -> Parsed:
+    small = stdout.is_file() and stdout.stat().st_size <= _LARGEST
+    found = json_object(stdout.read_bytes()) if small else {}
+    info, usage, calls = mapping(found.get("info")), TokenUsage(), 0
+    answers = 0
+    for message in objects(found.get("messages")):
+        extra = mapping(message.get("extra"))
+        if "response" in extra:
+            answers += 1
+            usage += openai_usage(mapping(mapping(extra.get("response")).get("usage")))
+            calls += len(objects(extra.get("actions")))
+    counts: dict[str, Any] = {"turns": answers, "tool_calls": calls, **usage.by_kind()} if found else {}
+    said, submission = _STOPS.get(str(info.get("exit_status"))), info.get("submission")
+    by_sandbox = stop_of(ended)
+    return Parsed(
+        **counts,
+        stop=said or (Stop.CRASHED if by_sandbox is Stop.FINISHED else by_sandbox),
+        answer=plain(submission, ANSWER_CHARS) if isinstance(submission, str) else None,
+    )
