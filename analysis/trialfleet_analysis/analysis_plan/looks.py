@@ -8,17 +8,20 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from scipy import special
 
-from trialfleet_analysis.analysis_plan.columns import Columns, FourCounts, Scheme
+from trialfleet_analysis.analysis_plan.columns import Columns, FourCounts, Scheme, counted
 from trialfleet_analysis.analysis_plan.contrast import Contrast, agree, plain_interval, side
 from trialfleet_analysis.monitoring import design_of, stage_of
 from trialfleet_analysis.statistics.comparisons import StratifiedTest
 from trialfleet_analysis.statistics.estimates import Integers, Interval
+from trialfleet_analysis.statistics.intervals import stratified_miettinen_nurminen
 from trialfleet_analysis.statistics.sequential import (
     SequentialDesign,
     SequentialLook,
     SequentialStage,
     monitor,
+    normal_bounds,
     sequential_p,
     stage,
     stagewise_difference,
@@ -149,7 +152,7 @@ def allowing_for_looks(found: Contrast, looks: LooksFinding, scheme: Scheme, col
     """The contrast on these tasks with a p that allows for the looks. The declared contrast gets its limits too; a
     secondary one is tested by the same recursion on its own margins, at the looks that were taken."""
     if found.role == "primary":
-        return _primary(found, looks)
+        return _primary(found, looks, _limits(found, looks, scheme, columns))
     if found.role != "secondary" or not looks.taken:
         return found
     assert scheme.declared is not None
@@ -163,7 +166,25 @@ def allowing_for_looks(found: Contrast, looks: LooksFinding, scheme: Scheme, col
     return replace(found, these_tasks=replace(found.these_tasks, test=test, agrees=None))
 
 
-def _primary(found: Contrast, looks: LooksFinding) -> Contrast:
+def _limits(found: Contrast, looks: LooksFinding, scheme: Scheme, columns: Columns) -> Interval:
+    """The raw difference, with stage-wise limits once the campaign is over. While it goes on they are those of a
+    repeated confidence interval: score limits at the level of the last look's normal bound, which all looks'
+    intervals cover at once (Jennison & Turnbull 2000, chapter 9)."""
+    difference, over = found.these_tasks.difference, looks.difference
+    if difference.estimate is None or not looks.taken:
+        return difference
+    if looks.ended is not None:
+        if over is None or over.low is None:
+            return difference
+        return replace(difference, low=over.low, high=over.high, method="stage-wise")
+    assert scheme.declared is not None
+    bound = float(normal_bounds(design_of(scheme.declared, scheme.planned_reps))[len(looks.taken) - 1])
+    four = counted(columns, scheme).arms(*scheme.pair(found))
+    repeated = stratified_miettinen_nurminen(*four, level=float(2 * special.ndtr(bound) - 1))
+    return replace(difference, low=repeated.low, high=repeated.high, method="repeated")
+
+
+def _primary(found: Contrast, looks: LooksFinding, difference: Interval) -> Contrast:
     on_these = found.these_tasks
     method = "exact group-sequential, mid-p, stage-wise" if looks.stagewise else "sequential p"
     reason = None
@@ -180,9 +201,6 @@ def _primary(found: Contrast, looks: LooksFinding) -> Contrast:
         reason=reason,
         direction=direction,
     )
-    difference = on_these.difference
-    if looks.difference is not None and looks.difference.low is not None and difference.estimate is not None:
-        difference = replace(difference, low=looks.difference.low, high=looks.difference.high, method="stage-wise")
     return replace(
         found,
         these_tasks=replace(

@@ -141,9 +141,10 @@ def _campaign(asked: PowerOptions) -> Answered:
 def _looks(primary: Primary, subject: Subject, tasks: int, plan: CampaignPlan, effort: Effort) -> LooksPlan | None:
     """At the named effect, the declared one, or the one that the design detects; None where there is none, and for
     other reps than the campaign's, to which its looks belong."""
-    if plan.rows[0].reps != subject.reps or len(plan.rows) > 1:
+    only = plan.rows[0] if len(plan.rows) == 1 else None
+    if only is None or only.reps != subject.reps:
         return None
-    detected = plan.rows[0].effect.get("these_tasks")
+    detected = only.effect.get("these_tasks")
     named = None if plan.treatment is None else plan.treatment - plan.assumptions.control.value
     effect = named or primary.effect or (detected and detected.effect)
     if not effect:

@@ -35,6 +35,11 @@ from trialfleet_analysis.statistics.estimates import Estimand, cannot_reject, re
 from trialfleet_ledger.campaign import Primary
 from trialfleet_runner.metric_table import Unit
 
+LIMITS = {
+    "": "Miettinen–Nurminen score, stratified",
+    "stage-wise": "stage-wise, allows for looks",
+    "repeated": "score limits that hold at all looks at once",
+}
 ENOUGH = 3  # informative tasks from which on a number over tasks is shown without their number
 
 
@@ -222,7 +227,8 @@ def _decision(result: DeclaredResult, outcome: Outcome) -> str:
         )
     if outcome in SHOWN:
         return f"On {on}, {a} passed {outcome} often than {b}"
-    nothing = f"No difference was shown{' so far' if result.monitored else ''} between {a} and {b} on {on}"
+    going_on = result.monitored or (result.looks is not None and result.looks.ended is None)
+    nothing = f"No difference was shown{' so far' if going_on else ''} between {a} and {b} on {on}"
     if outcome == "not_possible":
         few = could_tell(contrast)
         totals = f"given their totals no result reaches p ≤ {result.declared.alpha:g}"
@@ -341,9 +347,7 @@ def _interval(result: DeclaredResult) -> SummaryEntry:
     if shown is None:
         return SummaryEntry(NOTHING, difference.reason)
     if result.estimand == "these_tasks":
-        stagewise = difference.method == "stage-wise"
-        method = "stage-wise, allows for looks" if stagewise else "Miettinen–Nurminen score, stratified"
-        return SummaryEntry(f"{shown} points", method)
+        return SummaryEntry(f"{shown} points", LIMITS.get(difference.method, LIMITS[""]))
     degrees = f"t with {plural(result.contrast.tasks - 1, 'degree')} of freedom"
     cut = cut_at(difference)
     return SummaryEntry(f"{shown} points", f"{degrees}; {cut}" if cut else degrees)

@@ -29,8 +29,6 @@ _REACH = Reach(
     hook_before=True,
     fail_fast=True,
     system=True,
-    skills=True,
-    mcp=True,
 )
 _NATIVE = "codex-linux-*/vendor/*/bin/codex"  # beside the npm package, which only starts it by way of Node
 _TOKEN = "OPENAI_API_KEY"  # noqa: S105 - the name of a variable

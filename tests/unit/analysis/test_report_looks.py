@@ -124,6 +124,8 @@ def test_between_looks_the_p_is_the_sequential_one(tmp_path: Path) -> None:
     assert report.headline.these_tasks.test.p_value == looks.p_value
     assert looks.p_value is not None
     assert looks.p_value > 0.2
+    assert report.headline.these_tasks.difference.method == "repeated"
+    assert report.answer[0].startswith("No difference was shown so far between intent_layer and none")
     assert any("no p-value but those that allow for the declared looks" in caution for caution in report.cautions)
     assert "Stopped" not in " ".join(report.answer)
 

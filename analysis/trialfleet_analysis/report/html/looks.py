@@ -20,8 +20,8 @@ def boundary(report: Report) -> Element | None:
         return None
     reach = max([1.0, *(abs(value) for one in found.taken for value in _values(one))])
 
-    def x(block: int) -> str:
-        return f"{4 + 92 * block / found.planned[-1]:.2f}%"
+    def x(block: int, beside: float = 0.0) -> str:
+        return f"{4 + 92 * block / found.planned[-1] + beside:.2f}%"
 
     def y(value: float) -> float:
         return round(HEIGHT / 2 - (HEIGHT / 2 - MARGIN) * value / reach, 2)
@@ -45,9 +45,7 @@ def boundary(report: Report) -> Element | None:
         for bound in (one.lower, one.upper):
             if bound is not None:
                 at = y(bound - one.mean)
-                shapes.append(
-                    h("line", x1=x(max(one.blocks - 1, 0)), x2=x(one.blocks + 1), y1=at, y2=at, class_="whisker")
-                )
+                shapes.append(h("line", x1=x(one.blocks, -2), x2=x(one.blocks, 2), y1=at, y2=at, class_="whisker"))
         shapes.append(h("line", x1=x(before[0]), y1=y(before[1]), x2=x(one.blocks), y2=y(seen), class_="step"))
         shapes.append(h("circle", cx=x(one.blocks), cy=y(seen), r=4, class_="dot"))
         before = (one.blocks, seen)
