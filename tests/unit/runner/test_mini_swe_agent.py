@@ -73,8 +73,13 @@ def answer(sent: int, cached: int) -> dict[str, Any]:
     [("Submitted", Stop.FINISHED), ("LimitsExceeded", Stop.MAX_TURNS), ("RuntimeError", Stop.CRASHED)],
 )
 def test_counts_and_the_stop_come_from_its_trajectory(tmp_path: Path, status: str, stop: Stop) -> None:
-    messages = [{"role": "user", "extra": {}}, answer(10, 4), {"role": "tool"}, answer(20, 0)]
-    document = {"info": {"exit_status": status, "submission": "Mended."}, "messages": messages}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "extra": {}},
+        answer(10, 4),
+        {"role": "tool"},
+        answer(20, 0),
+    ]
+    document: dict[str, Any] = {"info": {"exit_status": status, "submission": "Mended."}, "messages": messages}
     (tmp_path / "stdout").write_text(json.dumps(document))
     found = MiniSweAgent().parse(tmp_path, ITSELF, tmp_path)
     assert (found.turns, found.tool_calls, found.stop, found.answer) == (2, 2, stop, "Mended.")
