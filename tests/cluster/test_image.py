@@ -124,7 +124,8 @@ def test_a_runner_holds_the_runner_alone(runner: dict[str, Any], controller: dic
     assert runner["packages"] == ["trialfleet_ledger", "trialfleet_runner", "trialfleet_search"]
     assert set(runner["tools"]) <= TOOLCHAINS
     assert set(controller["tools"]) <= {"uv"}
-    assert controller["packages"] == sorted(["trialfleet_controller", "trialfleet_tasks", *runner["packages"]])
+    also = ["trialfleet_analysis", "trialfleet_controller", "trialfleet_tasks"]
+    assert controller["packages"] == sorted([*also, *runner["packages"]])
 
 
 def test_the_demos_environments_are_baked_in(runner: dict[str, Any]) -> None:

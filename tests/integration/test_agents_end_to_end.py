@@ -161,10 +161,21 @@ def test_the_turn_budget_ends_it_and_what_it_did_is_scored(attempts: AgentAttemp
 
 
 def test_it_goes_on_after_a_provider_that_was_busy(attempts: AgentAttempts) -> None:
-    script = [Fail(429, retry_after="1"), attempts.reads(), Fail(529), attempts.edits(), Break()]
-    end = attempts.run(script).scored
+    script: list[Reply] = [Fail(429, retry_after="1"), attempts.reads(), Fail(529), attempts.edits()]
+    end = attempts.run(script + [Break()] * attempts.row.asks_again).scored
     assert (end.verdict, end.stop) == (Verdict.PASSED, Stop.FINISHED)
     assert (end.metrics.throttled_s or 0) > 0
+
+
+def test_a_cut_answer_that_is_not_asked_for_again_is_a_loss(attempts: AgentAttempts) -> None:
+    if attempts.row.asks_again:
+        pytest.skip("its program repeats the request")
+    end = attempts.run([attempts.reads(), Break()]).left.end
+    if end.loss is not None:
+        assert (end.loss.loss, end.loss.agent_started) == (LossClass.PROVIDER, True)
+    else:
+        assert end.scored is not None
+        assert end.scored.stop is Stop.FINISHED, "it was repeated all the same"
 
 
 def test_a_provider_that_fails_for_good_is_a_loss(attempts: AgentAttempts) -> None:

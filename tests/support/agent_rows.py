@@ -16,7 +16,8 @@ class AgentRow:
     scripted server's address as {url} and the key as {key}. `own_prompt`: its model gets the prompt inside a text
     of the agent's own, instead of as a message to the byte. `ends`: what its model calls when it is done.
     `starts_s`: what a busy machine may take to start it, beyond ten seconds. `killer`: a command that kills its
-    program. `impatient`: options with which it soon gives up on a provider that fails."""
+    program. `impatient`: options with which it soon gives up on a provider that fails. `asks_again`: its program
+    repeats a request whose answer is cut."""
 
     kind: str
     program: str
@@ -34,6 +35,7 @@ class AgentRow:
     killer: str = "kill -9 $PPID; sleep 30"
     hangs_s: float = 15  # time in which it surely reads, edits and runs a command
     impatient: dict[str, Any] | None = field(default_factory=lambda: {"max_retries": 1})  # None: it never gives up
+    asks_again: bool = True
 
 
 ANTHROPIC = {"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "{key}"}
@@ -98,6 +100,7 @@ ROWS = {
         shell=lambda command: Call("run_shell_command", {"command": command}),
         provider=GOOGLE,
         hangs_s=30,
+        asks_again=False,  # 0.61.0 repeats ECONNRESET, and not undici's UND_ERR_SOCKET, which a cut mostly is
     ),
     "mini-swe-agent": AgentRow(
         kind="mini-swe-agent",

@@ -114,7 +114,7 @@ def shifted(rates: Floats, effect: float) -> Floats:
     """The rates moved by one shift in logits to a mean that is `effect` higher.
 
     >>> shifted(np.array([0.2, 0.5]), 0.1).round(3).tolist()
-    [0.281, 0.619]
+    [0.285, 0.615]
     """
     held = np.clip(rates, 1e-9, 1 - 1e-9)
 

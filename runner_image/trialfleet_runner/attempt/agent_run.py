@@ -168,6 +168,8 @@ def _look(
     if found.exit is not None and place.sandbox.capabilities.separate_container:
         place.scratch.free()  # its workspace is writable: undo the changes of the pre-flight
         lay_out(ready, place.scratch)
+    if gateway is not None:
+        gateway.begin_run()
     return found
 
 

@@ -98,7 +98,7 @@ class BudgetLedger:
     def __init__(self, budget: TrialBudget, prices: Mapping[str, Price]) -> None:
         self._budget, self._prices = budget, prices
         self._spent = Spent()
-        self._conversations = Conversations()
+        self._conversations, self._earlier_turns = Conversations(), 0
         self._tokens_per_byte = _TOKENS_PER_BYTE
         self._changed = threading.Condition()
         self._closed = False
@@ -109,6 +109,12 @@ class BudgetLedger:
             self._closed = True
             self._changed.notify_all()
 
+    def begin_run(self) -> None:
+        """The next requests are those of another run of the agent's program in this trial, which may offer other
+        tools. Its turns add up with those so far."""
+        with self._changed:
+            self._conversations, self._earlier_turns = Conversations(), self._spent.turns
+
     def admit(self, asked: RequestCost) -> Reservation | RequestRefused:
         price = price_of(asked.model, self._prices)
         if self._budget.max_cost_usd is not None and price is None:
@@ -117,7 +123,7 @@ class BudgetLedger:
             )
         with self._changed:
             if asked.main and self._conversations.first_tools(asked.opening):
-                self._spent.turns = 0
+                self._spent.turns = self._earlier_turns
                 self._changed.notify_all()
             turn = self._is_turn(asked)
             while True:

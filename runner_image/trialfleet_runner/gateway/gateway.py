@@ -83,6 +83,10 @@ class Gateway:
         canaries = self._shared.canaries
         self._shared.canaries = replace(canaries, declared={**canaries.declared, **declared})
 
+    def begin_run(self) -> None:
+        """Another run of the agent's program follows, which may offer its model other tools."""
+        self._shared.account.begin_run()
+
     def throttled_s(self) -> float:
         """Seconds so far in which the provider kept the agent waiting. The agent's time budget excludes them."""
         return self._shared.tally.throttled_s(self._shared.clock())

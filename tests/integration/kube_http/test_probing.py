@@ -57,7 +57,7 @@ def probed(api: Api, client: Client, image_id: str, absent: str | None = None) -
     assert kube is not None
     said: list[str] = []
     with node(api, image_id, absent):
-        return probe_cluster(client, kube, AgentSpec(kind="nop"), None, say=said.append), said
+        return probe_cluster(client, kube, [AgentSpec(kind="nop")], None, say=said.append), said
 
 
 def images(api: Api) -> list[str]:

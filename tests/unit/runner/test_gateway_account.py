@@ -55,6 +55,18 @@ def test_with_the_first_tools_earlier_requests_turn_out_to_be_probes() -> None:
     assert isinstance(account.admit(asked()), RequestRefused)
 
 
+def test_another_run_of_the_program_may_offer_other_tools_and_its_turns_add_up() -> None:
+    """A pre-flight looks with tools that the agent's own run does not offer."""
+    account = BudgetLedger(TrialBudget(max_turns=3), {})
+    look = RequestCost(MODEL, True, Opening("look first", frozenset({"read", "search", "list"})), 300, 1000)
+    assert account.settle(admitted(account, look), TokenUsage(output=1), answered=True) == 1
+    account.begin_run()
+    assert account.settle(admitted(account, asked(tools=False)), TokenUsage(output=1), answered=True) == 2
+    assert account.settle(admitted(account, asked()), TokenUsage(output=1), answered=True) == 2, "that was a probe"
+    assert account.settle(admitted(account, asked()), TokenUsage(output=1), answered=True) == 3
+    assert isinstance(account.admit(asked()), RequestRefused)
+
+
 LOOP = Opening("fix the bug", frozenset({"read", "edit", "shell", "agent"}))
 
 

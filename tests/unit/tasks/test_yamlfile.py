@@ -59,8 +59,8 @@ def test_a_good_file_is_read_and_notes_are_ignored(tmp_path: Path) -> None:
         ),
         (
             "[none, flat_llm]",
-            "{x: {agent: {kind: nop}}}",
-            (":4: conditions.x.agent: unknown key", "move it: this file knows agent at its top level"),
+            "{x: {backend: local}}",
+            (":4: conditions.x.backend: unknown key", "move it: this file knows backend at its top level"),
         ),
         ("reps: 5", "reps: 5\nmax_turns: 9", (":6: max_turns", "this file knows max_turns as agent.max_turns")),
         ("store: out", "store: out\nlimits: {imagee: 1}", (":8: limits.imagee", "remove it, or start it with _")),
