@@ -66,6 +66,7 @@ def prepare_task(
         test_file=task.spec.test_file,
         targets=variants.targets,
         predicted=prediction.targets[0].path if prediction is not None and prediction.targets else None,
+        directory=environment.directory,
     )
     order = TaskOrder(
         id=task.id,

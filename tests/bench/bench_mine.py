@@ -19,7 +19,15 @@ from tests.bench.figure import Figure
 
 MINUTES = 45.0
 JUDGED = 0.5  # of the candidates whose environment was built, this part is judged by running them
-_NOT_JUDGED = ("environment_failed", "unreadable", "no_message", "tells_the_fix", "changes_only_tests")
+_NOT_JUDGED = (
+    "environment_failed",
+    "toolchain_too_old",
+    "private_packages",
+    "unreadable",
+    "no_message",
+    "tells_the_fix",
+    "changes_only_tests",
+)
 
 
 @dataclass(frozen=True)

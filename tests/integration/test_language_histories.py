@@ -45,6 +45,8 @@ def test_every_finding_and_a_package(project: LanguageProject, tmp_path: Path) -
         assert task.spec.pass_to_pass
         assert isinstance(task.environment, ToolEnvironment)
         assert task.environment.directory == folder
+    assert nested.spec.anchor == "traceback", "its failure has a frame of the package's own code"
+    assert root.spec.anchor != "traceback", "this one's has none outside its tests, so its folder is named"
     attempted(tmp_path, file, {"kind": "oracle"}, Verdict.PASSED, only=[nested.id])
     attempted(tmp_path, file, {"kind": "nop"}, Verdict.FAILED, only=[nested.id])
 

@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -99,14 +100,49 @@ def test_mined_and_attempted(project: Project, tmp_path: Path) -> None:
     attempted(tmp_path, file, wrong(project.wrong), Verdict.FAILED)
 
 
-@pytest.mark.needs("node", "npm", "claude")
-def test_claude_code_in_another_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@dataclass(frozen=True)
+class ClaudeRun:
+    """What Claude Code does in one repository: `test` in the shell, `edit`: file, old and new text. `failing`,
+    `passing`: words of the tests' output."""
+
+    project: Project
+    test: str
+    edit: tuple[str, str, str]
+    failing: str
+    passing: str
+
+
+CLAUDE_RUNS = (
+    ClaudeRun(NODE, "node --test test/total.test.js", ("src/total.js", "=> a;", "=> a + b;"), "fail 1", "pass 2"),
+    ClaudeRun(GO, "go test ./cart", ("cart/total.go", "return a ", "return a + b "), "not three", "ok  "),
+    ClaudeRun(RUST, "cargo test --test total", ("src/total.rs", "a - b + b", "a + b"), "1 failed", "2 passed"),
+    ClaudeRun(
+        JAVA,
+        "mvn -o -q -B test -Dtest=TotalTest && echo all of them passed",
+        ("src/main/java/org/example/Total.java", "return a;", "return a + b;"),
+        "expected: <3>",
+        "all of them passed",
+    ),
+)
+
+
+@pytest.mark.needs("claude")
+@pytest.mark.parametrize(
+    "run",
+    [
+        pytest.param(each, id=each.project.language, marks=pytest.mark.needs(*programs))
+        for each, programs in zip(CLAUDE_RUNS, (["node", "npm"], ["go"], ["cargo"], ["java", "mvn"]), strict=True)
+    ],
+)
+def test_claude_code_in_another_language(run: ClaudeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the hook of `fail_fast`, which no Python of the environment can run: it has none."""
-    file = task_file(NODE, tmp_path)
+    file = task_file(run.project, tmp_path)
     assert CliRunner().invoke(validate, [str(file), "--write"], catch_exceptions=False).exit_code == 0
-    tested = "Bash", {"command": "node --test test/total.test.js", "description": "d"}
-    read = "Read", {"file_path": "/workspace/src/total.js"}
-    edit = "Edit", {"file_path": "/workspace/src/total.js", "old_string": "=> a;", "new_string": "=> a + b;"}
+    path, old, new = run.edit
+    path = f"/workspace/{path}"
+    tested = "Bash", {"command": run.test, "description": "d"}
+    read = "Read", {"file_path": path}
+    edit = "Edit", {"file_path": path, "old_string": old, "new_string": new}
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789abcdef")
     with scripted_messages() as provider:
         provider.play(
@@ -116,8 +152,8 @@ def test_claude_code_in_another_language(tmp_path: Path, monkeypatch: pytest.Mon
         agent = {"kind": "claude-code", "model": "claude-sonnet-4-6", "max_turns": 12, "timeout_s": 180}
         outcome = attempted(tmp_path, file, agent, Verdict.PASSED, {"careful": {"fail_fast": True}})
         told = [str(request.body["messages"][-1]) for request in provider.main[1:]]
-    assert ["fail 1" in each for each in told] == [True, True, False, False, False, False]
-    assert "pass 2" in told[-1]
+    assert [run.failing in each for each in told] == [True, True, False, False, False, False], told
+    assert run.passing in told[-1]
     assert outcome.scored is not None
     metrics = outcome.scored.metrics
     assert (metrics.fail_fast_denials, metrics.turns, metrics.first_edit_turn) == (1, 7, 5)

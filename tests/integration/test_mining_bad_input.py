@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import http.server
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from tests.support.git_repositories import Made
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_tasks.commands import mine as mine_command
 from trialfleet_tasks.commands.mine import tasks
+from trialfleet_tasks.commands.validate import validate
 from trialfleet_tasks.mining.environments import MinedEnvironments
 from trialfleet_tasks.validate import bench
 
@@ -124,3 +129,71 @@ def test_a_history_without_tests_and_languages_without_tools(
     assert "no_tests: changes no test file 1" in shown
     assert "no_toolchain: is in a language whose tools this machine lacks 1" in shown
     assert "no task was kept" in shown
+
+
+@pytest.mark.needs("node", "npm")
+def test_packages_of_a_private_registry(tmp_path: Path) -> None:
+    """npm asks the registry that the lock names, which wants a token that no sandbox has."""
+
+    class Private(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(401)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Private)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    made = Made(tmp_path / "shop")
+    own = {
+        "version": "1.0.0",
+        "resolved": f"http://127.0.0.1:{server.server_port}/own.tgz",
+        "integrity": "sha512-AA==",
+    }
+    root = {"name": "shop", "version": "1.0.0", "dependencies": {"own": "1.0.0"}}
+    made.write("package.json", json.dumps(root))
+    lock = {"name": "shop", "lockfileVersion": 3, "packages": {"": root, "node_modules/own": own}}
+    made.write("package-lock.json", json.dumps(lock))
+    made.write("src/a.js", "module.exports = 1;\n")
+    made.commit("Start")
+    made.write("src/a.js", "module.exports = 2;\n")
+    made.write("test/a.test.js", "require('node:test')('is two', () => {});\n")
+    made.commit("Fix")
+    (finding,) = mined(made, "--language", "JavaScript")["findings"]
+    server.shutdown()
+    server.server_close()
+    assert finding["outcome"] == "private_packages", finding
+    assert "no credentials enter the sandbox" in finding["hint"]
+
+
+def test_nothing_runs_without_a_sandbox_unless_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tests of the repository, and what fetches dependencies of other languages than Python."""
+    monkeypatch.setenv("TRIALFLEET_ISOLATION", "subreaper")
+    made = Made(tmp_path / "shop")
+    made.write("pyproject.toml", PROJECT)
+    made.commit("Start", shop____init__="", shop__a=BUG)
+    before = made.git("rev-parse", "HEAD")
+    fix = made.commit("Fix", shop__a=RIGHT, tests__test_a=TEST.format("a", "pass"))
+    with pytest.raises(OperatorError, match="nothing here isolates them") as refused:
+        mined(made)
+    assert "--no-sandbox" in str(refused.value)
+    assert not (made.folder / "trialfleet/tasks/mined.yaml").exists()
+    (finding,) = mined(made, "--no-sandbox")["findings"]
+    assert (finding["commit"], finding["outcome"]) == (fix, "kept")
+
+    environment = {"kind": "commands", "tools": {}, "fetch": [["touch", str(tmp_path / "fetched")]]}
+    environment |= {"test_command": ["true", "{tests}"], "results": "junit"}
+    task = {"id": "a", "pre_fix_commit": before, "fix_commit": fix, "test_file": "tests/test_a.py"}
+    file = tmp_path / "tasks.yaml"
+    repo = {"url": "./shop", "environment": environment}
+    file.write_text(yaml.safe_dump({"repo": repo, "tasks": [{**task, "prompt_source": "failing_test"}]}))
+    with pytest.raises(OperatorError, match="nothing here isolates that") as refused:
+        CliRunner().invoke(validate, [str(file)], catch_exceptions=False)
+    assert "--no-sandbox" in str(refused.value)
+    assert not (tmp_path / "fetched").exists()
+    CliRunner().invoke(validate, [str(file), "--no-sandbox"], catch_exceptions=False)
+    assert (tmp_path / "fetched").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.git_repositories import Made
@@ -32,8 +32,9 @@ CASES: Mapping[str, tuple[str, str, str]] = {
 class LanguageProject:
     """`base`: files of the first commit. `source`: (case, value) -> a function of that value; `test`: (case, what
     it does) -> its tests; `rates`: (case, names) -> a function that knows these names. `nested`: a package below
-    the root, with a bug; `nested_fix`: its fix. `lost`: a dependency that nobody has. `lock`: writes lock
-    files, in the root and in the folder of the package. `fails`: the failing test of case `kept`, `nested_fails`:
+    the root, with a bug that ends in an error of its code; `nested_fix`: its fix. `lost`: a dependency that nobody
+    has; `newer`: a release of the language's tools that nobody has (npm asks for none). `lock`: writes lock files,
+    in the root and in the folder of the package. `fails`: the failing test of case `kept`, `nested_fails`:
     of the package. `timeout_s`: of a run of tests."""
 
     language: str
@@ -50,6 +51,7 @@ class LanguageProject:
     timeout_s: int
     lock: tuple[str, ...] = ()
     directory: str | None = "tools"
+    newer: Files = field(default_factory=dict[str, str])
 
 
 def history(project: LanguageProject, folder: Path) -> tuple[Made, dict[str, str]]:
@@ -74,6 +76,12 @@ def history(project: LanguageProject, folder: Path) -> tuple[Made, dict[str, str
     made.commit("Depend on what nobody has")
     _write(made, project.source(name, "a + b"), project.test(name, "sums"))
     found[name] = made.commit(f"Case {name}")
+    name = "toolchain_too_old"
+    if project.newer:
+        _write(made, project.newer, project.source(name, "a - b + b"))
+        made.commit("Need newer tools than there are")
+        _write(made, project.source(name, "a + b"), project.test(name, "sums"))
+        found[name] = made.commit(f"Case {name}")
     return made, found
 
 
@@ -146,12 +154,19 @@ GO = LanguageProject(
     },
     test=_go_test,
     rates=_go_rates,
-    nested={"tools/go.mod": "module example.com/tools\n\ngo 1.19\n", "tools/price/price.go": _go("price", "a")},
+    nested={
+        "tools/go.mod": "module example.com/tools\n\ngo 1.19\n",
+        "tools/price/price.go": _go("price", "[]int{a}[b]"),
+    },
     nested_fix={
         "tools/price/price.go": _go("price", "a + b"),
-        "tools/price/price_test.go": _go_test("price", "sums")["price/price_test.go"],
+        # A panic ends all tests: the one that passes comes first.
+        "tools/price/price_test.go": _go_test("price", "sums")["price/price_test.go"].replace(
+            "func TestTotal", _GO_ZERO.lstrip() + "\nfunc TestTotal"
+        )[: -len(_GO_ZERO)],
     },
     lost={"go.mod": "module example.com/shop\n\ngo 1.19\n\nrequire shop.invalid/lost v1.0.0\n"},
+    newer={"go.mod": "module example.com/shop\n\ngo 1.99\n"},
     fails="example.com/shop/kept::TestTotal/two",
     nested_fails="example.com/tools/price::TestTotal/two",
     timeout_s=8,
@@ -207,7 +222,9 @@ NODE = LanguageProject(
     },
     nested={
         "tools/package.json": _package("tools", **{"is-odd": "3.0.1"}),
-        "tools/src/price.js": _USING.format("a").replace("is-number", "is-odd"),
+        "tools/src/price.js": _USING.format("a.plus(b)")
+        .replace("is-number", "is-odd")
+        .replace("isNumber(b)", "isNumber(a)"),
     },
     nested_fix={
         "tools/src/price.js": _USING.format("a + b")
@@ -255,15 +272,16 @@ def _crate(name: str, **dependencies: str) -> str:
     return f'[package]\nname = "{name}"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\n{rows}'
 
 
+_LATER = ("environment_failed", "toolchain_too_old")
 _RUST = "pub fn total(a: i32, b: i32) -> i32 {{\n    {}\n}}\n"
 RUST = LanguageProject(
     language="Rust",
     programs=("cargo",),
     base={
         "Cargo.toml": _crate("shop", itoa="1"),
-        "src/lib.rs": "".join(f"pub mod {case};\n" for case in (*CASES, "environment_failed")),
+        "src/lib.rs": "".join(f"pub mod {case};\n" for case in (*CASES, *_LATER)),
         "src/cannot_run_before.rs": "\n",
-        "src/environment_failed.rs": "\n",
+        **{f"src/{case}.rs": "\n" for case in _LATER},
     },
     source=lambda case, value: {f"src/{case}.rs": _RUST.format(value)},
     test=_rust_test,
@@ -275,13 +293,14 @@ RUST = LanguageProject(
     nested={
         "tools/Cargo.toml": _crate("tools"),
         "tools/src/lib.rs": "pub mod price;\n",
-        "tools/src/price.rs": _RUST.format("a - b + b"),
+        "tools/src/price.rs": _RUST.format("[a][b as usize]"),
     },
     nested_fix={
         "tools/src/price.rs": _RUST.format("a + b"),
         "tools/tests/price.rs": _rust_test("price", "sums")["tests/price.rs"].replace("shop::", "tools::"),
     },
     lost={"Cargo.toml": _crate("shop", itoa="1", **{"nobody-has-this-one-at-all": "7"})},
+    newer={"Cargo.toml": _crate("shop", itoa="1").replace("edition", 'rust-version = "1.999"\nedition', 1)},
     fails="tests/kept.rs::adds",
     nested_fails="tools/tests/price.rs::adds",
     timeout_s=15,
@@ -367,7 +386,7 @@ JAVA = LanguageProject(
     },
     nested={
         "tools/pom.xml": _pom("tools"),
-        f"tools/{_MAIN}/Price.java": _java("Price", "a"),
+        f"tools/{_MAIN}/Price.java": _java("Price", "new int[] {a}[b]"),
         f"tools/{_MAIN}/First.java": _java("First", "a + b"),
         f"tools/{_TEST}/FirstTest.java": java_test("first", "sums")[f"{_TEST}/FirstTest.java"],
     },
@@ -376,6 +395,7 @@ JAVA = LanguageProject(
         f"tools/{_TEST}/PriceTest.java": java_test("price", "sums")[f"{_TEST}/PriceTest.java"],
     },
     lost={"pom.xml": _pom("shop", _LOST)},
+    newer={"pom.xml": _pom("shop").replace(">11<", ">99<")},
     fails="org.example.KeptTest::adds",
     nested_fails="org.example.PriceTest::adds",
     timeout_s=45,

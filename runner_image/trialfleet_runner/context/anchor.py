@@ -5,14 +5,18 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterator
+from itertools import chain
 from typing import Literal
 
+from trialfleet_runner.context.stack_traces import traces
 from trialfleet_runner.task import AnchorPath
+from trialfleet_runner.test_call import ROOT
 
 WORKSPACE = "/workspace"
 _CLASSIC = re.compile(r'^\s*(?:E\s+)?File "([^"\n]+)", line \d+')
 _PYTEST = re.compile(r"^([^\s:][^:\n]*\.py):\d+: ?(?:in \S|[A-Za-z_][\w.]*(?:$|: )|$)")
 _PLACED = re.compile(r"^\s*([^\s:][^:\n]*\.py):\d+(?=:|$)")
+_CLASS_FILES = (".java", ".kt", ".groovy", ".scala")
 _SECTION = re.compile(r"^_{3,} .* _{3,}$")
 _BANNER = re.compile(r"^={3,} (.*?) ={3,}$")
 _TEST_FOLDERS = frozenset({"tests", "test", "testdata", "__tests__", "__snapshots__", "__mocks__", "__fixtures__"})
@@ -49,10 +53,24 @@ def is_test_path(path: str) -> bool:
     )
 
 
-def repository_path(path: str, paths: Collection[str]) -> str | None:
-    """A frame's path as a path of the repository; None when it is none (standard library, dependencies)."""
+def repository_path(path: str, paths: Collection[str], directory: str = ROOT) -> str | None:
+    """A frame's path as a path of the repository; None when it is none (standard library, dependencies).
+    `directory`: folder of the repository that the tests were called in."""
     normal = posixpath.normpath(path.removeprefix(f"{WORKSPACE}/"))
-    return normal if normal in paths else None
+    places = (normal, posixpath.normpath(f"{directory}/{normal}"))
+    return next((place for place in places if place in paths), None)
+
+
+def _file_of_class(path: str, paths: Collection[str], directory: str) -> str | None:
+    """The only file whose path ends like this, among those below `directory` if there are several.
+
+    >>> _file_of_class("org/x/Cart.java", ["a/main/org/x/Cart.java", "b/main/org/x/Cart.java"], "b")
+    'b/main/org/x/Cart.java'
+    """
+    found = [each for each in paths if each == path or each.endswith(f"/{path}")]
+    if len(found) > 1:
+        found = [each for each in found if each.startswith(f"{directory}/")]
+    return found[0] if len(found) == 1 else None
 
 
 def frames(output: str) -> Iterator[list[str]]:
@@ -95,14 +113,21 @@ def _as_words(line: str) -> str:
     return f"{line[:start]}{words} {line[end:].lstrip(':')}"
 
 
-def deepest_frame(output: str, paths: Collection[str]) -> str | None:
-    """The deepest frame of the repository outside its tests, of the first failure that has one."""
-    for failure in frames(output):
-        own = [repository_path(path, paths) for path in failure]
+def deepest_frame(output: str, paths: Collection[str], directory: str = ROOT) -> str | None:
+    """The deepest frame of the repository outside its tests, of the first failure that has one: of Python, else of
+    another language. `directory`: folder of the repository that the tests were called in."""
+    for failure in chain(frames(output), traces(output)):
+        own = [_in_repository(path, paths, directory) for path in failure]
         code = [path for path in own if path is not None and not is_test_path(path)]
         if code:
             return code[-1]
     return None
+
+
+def _in_repository(path: str, paths: Collection[str], directory: str) -> str | None:
+    if path.endswith(_CLASS_FILES):
+        return _file_of_class(path, paths, directory)
+    return repository_path(path, paths, directory)
 
 
 def anchor_for(
@@ -114,9 +139,10 @@ def anchor_for(
     test_file: str | None = None,
     targets: Collection[str] = (),
     predicted: str | None = None,
+    directory: str = ROOT,
 ) -> str | None:
     """The anchor, a path of the repository, or None: no node covers the task. `predicted`: the file that most
-    likely needs the edit, by the task's own words.
+    likely needs the edit, by the task's own words. `directory`: folder that the tests were called in.
 
     A task whose test is hidden has no anchor except a fixed path or a predicted one: its traceback or test file
     would tell the agent what is hidden. `oracle` (the first fixed file) leaks by intent and is reported apart.
@@ -131,4 +157,4 @@ def anchor_for(
         return None
     if mode == "test_file":
         return test_file
-    return deepest_frame(failure_output or "", paths)
+    return deepest_frame(failure_output or "", paths, directory)

@@ -31,9 +31,15 @@ conditions:
   none: null                # no context files
   own: {{files: own}}         # contexts/own: the repository's files, as of commit {commit}
 
-# The comparison that is tested; the report answers it first. These tasks are the population: the answer is about
-# them. With many tasks, `tasks_like_these` asks about others like them.
-primary: {{treatment: own, control: none, estimand: these_tasks, alpha: 0.05}}
+# The comparison that is tested; the report answers it first.
+primary:
+  treatment: own
+  control: none
+  estimand: these_tasks     # the answer is about these tasks. Others like them: tasks_like_these, without `stop`
+  alpha: 0.05               # how often a difference may be found where there is none
+  # Looked at after each of five equal parts. The campaign ends early once the answer is clear, or once a gain has
+  # become unlikely (a chance below 5 %). Its p stays valid, because these looks are declared before it runs.
+  stop: {{looks: 5, spending: power_2, futility: {{predictive: 0.05}}}}
 
 reps: 5                     # of each task under each condition: `trialfleet power` says what they can detect
 

@@ -20,7 +20,7 @@ from trialfleet_runner.cache import Cache
 from trialfleet_runner.exit_codes import CommandExit
 from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.sandbox.protocol import Sandbox
-from trialfleet_runner.task import Status
+from trialfleet_runner.task import Status, ToolEnvironment
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.commands.validation_results import print_results
 from trialfleet_tasks.settings import load_settings, mirror_map
@@ -68,6 +68,11 @@ from trialfleet_tasks.validate.write import filled_in
     metavar="S",
     help="Time limit of a test run, in seconds.",
 )
+@click.option(
+    "--no-sandbox",
+    is_flag=True,
+    help="Fetch dependencies of other languages than Python where no sandbox isolates that.",
+)
 @click.option("--verbose", is_flag=True, help="Print every warning, not one line for each cause.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def validate(
@@ -79,6 +84,7 @@ def validate(
     only: tuple[str, ...],
     fresh: bool,
     timeout_s: float,
+    no_sandbox: bool,
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -94,6 +100,8 @@ def validate(
     objects = Objects(cache.objects)
     sandbox = choose()
     refuse_folders(sandbox)
+    if not no_sandbox:
+        _refuse_fetching(tasks, sandbox)
     console = Console(stderr=True)
     found: list[tuple[LoadedTask, Validation]] = []
     interrupted = False
@@ -128,6 +136,17 @@ def validate(
         raise click.exceptions.Exit(CommandExit.INTERRUPTED)
     if any(not result.holds for _, result in found):
         raise click.exceptions.Exit(CommandExit.OPERATOR)
+
+
+def _refuse_fetching(tasks: Iterable[LoadedTask], sandbox: Sandbox) -> None:
+    """Raises `OperatorError` if building a task's environment would run foreign code that nothing isolates."""
+    task = next((task for task in tasks if isinstance(task.environment, ToolEnvironment)), None)
+    if task is not None and not sandbox.capabilities.maps_paths:
+        raise OperatorError(
+            "fetching its dependencies may run code of their authors, and nothing here isolates that",
+            where=f"{task.where}: isolation {sandbox.name}",
+            hint="install bubblewrap (apt-get install bubblewrap), or pass --no-sandbox for code that you trust",
+        )
 
 
 def _task_files(paths: Iterable[Path]) -> list[Path]:

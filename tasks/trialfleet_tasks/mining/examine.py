@@ -17,6 +17,7 @@ from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.task import AnchorPath, Environment, GitSource, Repo, Status, TaskSpec
 from trialfleet_runner.trees import MAX_BYTES, Tree, TreeEntry
 from trialfleet_tasks.mining.added_names import added_names, using_tests
+from trialfleet_tasks.mining.environment_failures import HINTS, told_apart
 from trialfleet_tasks.mining.environments import MinedEnvironments
 from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason, reason_of
 from trialfleet_tasks.mining.history import CandidateCommit
@@ -286,6 +287,8 @@ class Miner:
         output: str = "",
     ) -> MiningFinding:
         sha = candidate.commit.sha
+        reason = told_apart(reason, f"{detail}\n{output}")
+        hint = HINTS.get(reason, hint)
         log = self.logs / f"{sha[:12]}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(f"{sha}\n{reason.value}: {detail}\n\n{output}", errors="replace")

@@ -29,6 +29,8 @@ class RejectionReason(StrEnum):
     TELLS_THE_FIX = "tells_the_fix"
     NO_MESSAGE = "no_message"
     ENVIRONMENT_FAILED = "environment_failed"
+    TOOLCHAIN_TOO_OLD = "toolchain_too_old"
+    PRIVATE_PACKAGES = "private_packages"
     ALREADY_GREEN = "already_green"
     CANNOT_RUN_BEFORE = "cannot_run_before"
     CANNOT_RUN_AT_FIX = "cannot_run_at_fix"
@@ -41,7 +43,7 @@ class RejectionReason(StrEnum):
 
 
 MEANING: Mapping[RejectionReason, str] = {
-    RejectionReason.NO_SOURCE: "changes no source file",
+    RejectionReason.NO_SOURCE: "changes no source file that people wrote here",
     RejectionReason.NO_TESTS: "changes no test file",
     RejectionReason.TOO_LARGE: "changes more source than the limits allow",
     RejectionReason.UNUSUAL_PATHS: "has paths that are not printable UTF-8",
@@ -55,6 +57,8 @@ MEANING: Mapping[RejectionReason, str] = {
     RejectionReason.TELLS_THE_FIX: "its text holds lines of the fix",
     RejectionReason.NO_MESSAGE: "it has no text for the prompt",
     RejectionReason.ENVIRONMENT_FAILED: "its environment could not be built",
+    RejectionReason.TOOLCHAIN_TOO_OLD: "needs a newer version of its language's tools than this machine has",
+    RejectionReason.PRIVATE_PACKAGES: "needs packages that nobody gets without credentials",
     RejectionReason.ALREADY_GREEN: "its tests pass before the fix",
     RejectionReason.CANNOT_RUN_BEFORE: "its tests cannot run before the fix",
     RejectionReason.CANNOT_RUN_AT_FIX: "its tests cannot run at the fix either",

@@ -21,7 +21,16 @@ _STAGES: tuple[tuple[str, frozenset[RejectionReason]], ...] = (
         "text for the prompt",
         frozenset({RejectionReason.TELLS_THE_FIX, RejectionReason.NO_MESSAGE, RejectionReason.UNREADABLE}),
     ),
-    ("environment built", frozenset({RejectionReason.ENVIRONMENT_FAILED})),
+    (
+        "environment built",
+        frozenset(
+            {
+                RejectionReason.ENVIRONMENT_FAILED,
+                RejectionReason.TOOLCHAIN_TOO_OLD,
+                RejectionReason.PRIVATE_PACKAGES,
+            }
+        ),
+    ),
     (
         "passes at the fix",
         frozenset(

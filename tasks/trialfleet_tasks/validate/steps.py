@@ -69,6 +69,7 @@ class ValidationSteps:
             prompt_source=self.task.spec.prompt_source,
             paths=self.prepared.variants.pristine,
             failure_output=output,
+            directory=self.prepared.environment.directory,
         )
         return Validation(
             task=self.task.id,

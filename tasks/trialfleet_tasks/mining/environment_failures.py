@@ -1,0 +1,45 @@
+"""Why an environment could not be built, or its tests not compiled, where the tool itself says it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from trialfleet_tasks.mining.findings import RejectionReason
+
+_TOO_OLD = re.compile(
+    r"requires go >= [\d.]+ \(running go|maximum (?:supported )?version is [\d.]+"  # go
+    r"|rustc [\w.-]+ is not supported by the following package|requires rustc [\d.]+"  # cargo
+    r"|version of Cargo is older than the `\d+` edition|feature `edition\d+` is required"
+    r"|release version [\w.]+ not supported|invalid (?:target|source) release|UnsupportedClassVersionError"  # Java
+    r"|ERR_PNPM_UNSUPPORTED_ENGINE|The engine \"\w+\" is incompatible with this module"  # pnpm, Yarn
+    r"|the project needs Python [^\n]+, which this machine does not have",
+    re.IGNORECASE,
+)
+_PRIVATE = re.compile(
+    r"\b(?:E40[13]|ENEEDAUTH|ERR_PNPM_FETCH_40[13])\b|\b40[13] (?:Unauthorized|Forbidden)"
+    r"|status(?: code)?:? 40[13]\b|could not read Username|terminal prompts disabled|Authentication failed"
+    r"|Permission denied \(publickey|failed to authenticate when downloading|no token found for"
+    r"|Missing credentials",
+    re.IGNORECASE,
+)
+_MAY_BE = frozenset({RejectionReason.ENVIRONMENT_FAILED, RejectionReason.CANNOT_RUN_AT_FIX})
+HINTS: Mapping[RejectionReason, str] = {
+    RejectionReason.TOOLCHAIN_TOO_OLD: "install the version that it asks for and put it first on PATH, "
+    "or choose other commits with --since, --until or --paths",
+    RejectionReason.PRIVATE_PACKAGES: "no credentials enter the sandbox: let it fetch from an index or proxy that "
+    "needs none, or choose other commits with --since, --until or --paths",
+}
+
+
+def told_apart(reason: RejectionReason, said: str) -> RejectionReason:
+    """The reason that `said`, the output of the tool that failed, gives for a failure to build or to run.
+
+    >>> told_apart(RejectionReason.ENVIRONMENT_FAILED, "npm error code E401").value
+    'private_packages'
+    """
+    if reason not in _MAY_BE:
+        return reason
+    if _TOO_OLD.search(said):
+        return RejectionReason.TOOLCHAIN_TOO_OLD
+    return RejectionReason.PRIVATE_PACKAGES if _PRIVATE.search(said) else reason
