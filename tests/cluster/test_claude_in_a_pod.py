@@ -30,11 +30,13 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.bundle import Bundle, unpack
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records import End, PreflightResult, Scored, Stop, Verdict
+from trialfleet_runner.agents.pinned import pinned
 
 pytestmark = on_cluster()
 
 KEY = "sk-planted-0123456789abcdef"
 MODEL = "claude-sonnet-4-6"
+VERSION = pinned()["claude-code"].version
 TASK = "sqlparse-aligned-case-without-end"
 PROVIDER = "provider"
 LIMITS = {
@@ -96,7 +98,7 @@ def campaign(place: Minimal) -> Left:
     file = place.campaign(
         campaign="claude",
         conditions=list(CONDITIONS),
-        agent={"kind": "claude-code", "version": "2.1.197", "model": MODEL, "max_turns": 10, "timeout_s": 600},
+        agent={"kind": "claude-code", "version": VERSION, "model": MODEL, "max_turns": 10, "timeout_s": 600},
         limits=LIMITS,
         kubernetes={"model_secret": "model-keys", "model_base_url": provider(place)},
     )

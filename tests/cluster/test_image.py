@@ -12,12 +12,13 @@ import pytest
 
 from tests.cluster.cluster import CHECKOUT, applied_base, done, ended, kubectl, restricted_pod
 from trialfleet_controller.images.environments import image_environments
+from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import RECIPE_CHARS, recipe
 
 pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "image", "controller-image")]
 
-CLAUDE = "2.1.197"
+CLAUDE = pinned()["claude-code"].version
 TOOLCHAINS = {"cc", "gcc", "node", "npm"}  # of the tasks in Go and JavaScript that the image is built for
 
 # Runs inside, without any package: what the image is made of.

@@ -208,8 +208,9 @@ def test_a_hook_that_pushes_another_tree_than_was_planned_is_contamination(attem
 
 def test_what_is_watched_for_is_nowhere_in_the_agents_reach(attempts: Attempts) -> None:
     """It lies in the grants, which are the runner's; the control is a line that is delivered. /usr is the
-    machine's own, read-only, and gigabytes: from a cold disk that takes longer than the agent's tool waits."""
-    excluded = " ".join(f"--exclude-dir={name}" for name in ("proc", "sys", "dev", "usr"))
+    machine's own, read-only, and gigabytes: from a cold disk that takes longer than the agent's tool waits. Below
+    `.claude/projects` the program notes what it sent itself."""
+    excluded = " ".join(f"--exclude-dir={name}" for name in ("proc", "sys", "dev", "usr", "projects"))
     everywhere = f"{excluded} / /proc/[0-9]*/environ /proc/[0-9]*/cmdline"
     search = bash(f"grep -rslE 'table of [v]ouchers|kept in the [f]older' {everywhere}; true")
     assert attempts.lab.condition("flat_llm").forbidden == {"rival": (RIVAL_LINE,)}
@@ -227,7 +228,7 @@ def test_what_is_watched_for_is_nowhere_in_the_agents_reach(attempts: Attempts) 
 def test_turns_of_sub_agents_count_and_the_gateway_ends_the_trial(attempts: Attempts) -> None:
     task = {"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"}
     script = [Say("", (read(),)), Say("", (edit(), ("Agent", task))), Say("Sub.", (read(),))]
-    ran = attempts.run([*script, Say("", (edit("/ 100", "/ 7"),))], max_turns=3)
+    ran = attempts.run([*script, *[Say("", (edit("/ 100", "/ 7"),))] * 3], max_turns=3)
     assert len(ran.main) == 3
     end = scored(ran)
     assert (end.verdict, end.stop, end.metrics.turns) == (Verdict.PASSED, Stop.MAX_TURNS, 3)

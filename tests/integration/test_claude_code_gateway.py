@@ -177,8 +177,11 @@ def test_the_trajectory_has_turns_paths_and_times(rig: Rig) -> None:
     assert times == sorted(times, key=lambda at: at or 0.0)
 
 
+LOOK = {"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"}
+
+
 def test_a_sub_agents_turns_and_tokens_are_counted(rig: Rig) -> None:
-    task = {"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"}
+    task = {**LOOK, "run_in_background": False}
     ran = rig.run(Say("", (("Agent", task),)), Say("Sub.", (rig.read(),)), Say("Sub done."), Say("All done."))
     assert "Look around." in rig.provider.main[1].strings
     assert ran.report.turns == 4
@@ -187,8 +190,18 @@ def test_a_sub_agents_turns_and_tokens_are_counted(rig: Rig) -> None:
     assert ran.report.output_tokens == ran.parsed.output_tokens == 20
 
 
+def test_a_sub_agent_in_the_background_has_turns_too(rig: Rig) -> None:
+    """The program's default. Which of both asks next is not known: every answer but the last calls a tool."""
+    ran = rig.run(Say("", (("Agent", LOOK),)), *[Say("", (rig.read(),))] * 4)
+    assert "Look around." in "\n".join(request.strings for request in rig.provider.main)
+    assert ran.report.side_requests == 0
+    assert ran.report.turns == ran.parsed.turns == len(rig.provider.main) > 5
+    assert ran.report.output_tokens == ran.parsed.output_tokens == 5 * len(rig.provider.main)
+
+
 def test_an_edit_that_was_refused_is_no_edit(rig: Rig) -> None:
-    ran = rig.run(Say("", (rig.edit(),)), DONE)  # never read before: the program refuses
+    name, change = rig.edit()
+    ran = rig.run(Say("", ((name, {**change, "old_string": "no such text"}),)), DONE)
     assert (rig.ws / "src/a.py").read_text() == "x = 1\n"
     assert [step.kind for step in ran.parsed.steps] == ["other", "message"]
 

@@ -52,6 +52,7 @@ class Rig:
     max_turns: int = 10
     timeout_s: float = TIMEOUT_S
     max_retries: int = 2
+    settings: dict[str, Any] = field(default_factory=dict[str, Any])  # agent.options.settings
     idle_timeout_s: float = 60
     upstream: Upstream | None = None  # another than the Messages API of `provider`
     sandbox: Sandbox | None = None
@@ -133,7 +134,7 @@ class Rig:
                 model=MODEL,
                 max_turns=self.max_turns,
                 timeout_s=self.timeout_s,
-                options={"max_retries": self.max_retries},
+                options={"max_retries": self.max_retries, "settings": self.settings},
             ),
             prompt=self.prompt,
             system=self.system,

@@ -9,9 +9,13 @@ from typing import Any, cast
 
 from trialfleet_runner.untrusted import objects
 
-# How Claude Code (2.1.197, measured) introduces a memory file, inside a <system-reminder> or the system prompt:
-# "Contents of <path> (project instructions, …):" or "Contents of <path>:".
-_CLAIM = re.compile(r"^Contents of (/[^\n]{1,4096}?\.md)(?: \([^\n]*\))?:\s*$", re.MULTILINE)
+# How Claude Code (measured) introduces a memory file, inside a <system-reminder> or the system prompt:
+# "Contents of <path> (project instructions, …):" or "Contents of <path>:", which its own plugins begin with
+# "tool.call hook additional context: ".
+_CLAIM = re.compile(
+    r"^(?:tool\.call hook additional context: )?Contents of (/[^\n]{1,4096}?\.md)(?: \([^\n]*\))?:\s*$",
+    re.MULTILINE,
+)
 # What such programs load by themselves. Other files come in by a declared file's own `@import`.
 _MEMORY = re.compile(r"/(?:CLAUDE(?:\.local)?|AGENTS|GEMINI|MEMORY)\.md$|/\.claude/", re.IGNORECASE)
 _OPEN, _CLOSE = "<system-reminder>", "</system-reminder>"

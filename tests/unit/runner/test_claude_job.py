@@ -16,13 +16,15 @@ from trialfleet_runner.agents.claude_code import ClaudeCode
 from trialfleet_runner.context.texts import render
 from trialfleet_runner.sandbox.protocol import Job, Mount
 
+VERSION = "1.2.3"
+
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A program that answers `--version` as Claude Code does."""
     path = tmp_path / "bin/claude"
     path.parent.mkdir()
-    path.write_text('#!/bin/sh\necho "2.1.197 (Claude Code)"\n')
+    path.write_text(f'#!/bin/sh\necho "{VERSION} (Claude Code)"\n')
     path.chmod(0o755)
     monkeypatch.setenv("TRIALFLEET_CLAUDE", str(path))
     return path
@@ -75,7 +77,7 @@ def test_flags_paths_and_prompt(tmp_path: Path, program: Path) -> None:
     )
     assert (made.stdin, made.cwd) == (b"the prompt", "/workspace")
     assert Mount(program, str(program)) in made.mounts
-    assert settings(tmp_path) == {}
+    assert settings(tmp_path) == {"enabledPlugins": {"agents-md@builtin": False}}
 
 
 def test_the_environment_is_the_allow_list(tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,8 +155,8 @@ def test_an_npm_package_is_shown_whole(tmp_path: Path, program: Path) -> None:
 
 
 def test_identity_follows_version_model_and_options(program: Path) -> None:
-    first = ClaudeCode().identify(spec(version="2.1.197"))
-    assert (first.version, first.model, first.needs_model) == ("2.1.197", "claude-sonnet-4-6", True)
+    first = ClaudeCode().identify(spec(version=VERSION))
+    assert (first.version, first.model, first.needs_model) == (VERSION, "claude-sonnet-4-6", True)
     assert ClaudeCode().identify(spec()).digest == first.digest
     assert ClaudeCode().identify(spec(model="claude-opus-4-8")).digest != first.digest
     assert ClaudeCode().identify(spec(options={"effort": "low"})).digest != first.digest

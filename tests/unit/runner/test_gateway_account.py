@@ -98,7 +98,23 @@ def test_a_sub_agent_that_the_model_called_has_turns_until_it_is_done() -> None:
     assert conversations.has_turn(LOOP), "its result"
     conversations.answered(LOOP, [])
     assert conversations.has_turn(sub), "it may work in the background"
-    assert not conversations.has_turn(Opening("Look around.", frozenset({"edit"}))), "nobody waits for this one"
+    helper = Opening("Look around.\nWhat did you see?", frozenset({"edit"}))
+    assert not conversations.has_turn(helper), "nobody waits for this one"
+
+
+def test_a_sub_agent_in_the_background_may_begin_after_the_loops_next_answers() -> None:
+    conversations = started()
+    conversations.answered(LOOP, [{"prompt": "Look around\nin src. ", "path": "src/a.py"}])
+    conversations.answered(LOOP, [{"path": "src/b.py"}])
+    conversations.answered(LOOP, [])
+    for text in ("I read lib/src/a.py", "Look around\nin src. And then?"):
+        assert not conversations.has_turn(Opening(text, frozenset({"read"}))), (
+            "it quotes no whole input at its end"
+        )
+    sub = Opening("<reminder>\nLook around\nin src. \n", frozenset({"read"}))
+    assert conversations.has_turn(sub)
+    conversations.answered(sub, [])
+    assert conversations.has_turn(sub), "its next request"
 
 
 def test_a_compacted_conversation_and_a_second_session_are_the_loop() -> None:

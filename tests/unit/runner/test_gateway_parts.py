@@ -375,6 +375,13 @@ def test_a_reminder_on_the_end_of_a_tools_result_is_the_programs() -> None:
         assert look(body, Canaries()).claimed == {"/w/a/CLAUDE.md", "/w/b/CLAUDE.md"}
 
 
+def test_a_memory_file_that_a_plugin_of_the_program_adds_is_claimed() -> None:
+    words = "tool.call hook additional context: Contents of /w/a/AGENTS.md:\n\nrules"
+    hung = f"1\tx = 1\n\n<system-reminder>\n{words}\n\n</system-reminder>"
+    body = {"messages": [{"role": "user", "content": [{"type": "tool_result", "content": hung}]}]}
+    assert look(body, Canaries()).claimed == {"/w/a/AGENTS.md"}
+
+
 def test_what_a_declared_file_imports_is_declared_with_it() -> None:
     paths = ("/w/docs/style.md", "/home/agent/.claude/rules/x.md", "/w/CLAUDE.local.md")
     body = {"messages": [{"role": "user", "content": [reminder(path) for path in paths]}]}

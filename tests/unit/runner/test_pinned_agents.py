@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,36 @@ from trialfleet_runner.agents.program import checked_version, find_program, vers
 from trialfleet_runner.agents.registry import KINDS
 
 INSTALL = TABLE.with_name("install.sh")
+CHECKOUT = Path(__file__).parents[3]
+PAGES = ("README.md", "CONTRIBUTING.md", *("docs", "examples", "k8s", "tasks/quickstart"))
+_KIND_VERSION = r"(?:@|==| |`\s+|[, ]+version:\s*)(\d+\.\d+\.\d+\S*?)(?=[\s,;:`}\])]|\.\s|$)"
+
+
+def spelled(text: str, name: str) -> list[str]:
+    """Versions that follow a kind or a package.
+
+    >>> spelled("{kind: codex, version: 0.1.0} `npm i codex@0.2.0`. codex 0.3.0, 0.4.0", "codex")
+    ['0.1.0', '0.2.0', '0.3.0']
+    """
+    return re.findall(rf"(?<![\w-]){re.escape(name)}{_KIND_VERSION}", text)
+
+
+def pages() -> list[Path]:
+    places = (CHECKOUT / name for name in PAGES)
+    files = chain.from_iterable(place.rglob("*") if place.is_dir() else [place] for place in places)
+    return sorted(file for file in files if file.suffix in (".md", ".yaml", ".yml"))
+
+
+def test_every_page_and_example_names_the_pinned_versions() -> None:
+    wrong, found = list[str](), set[str]()
+    for page in pages():
+        text = page.read_text()
+        for kind, pin in pinned().items():
+            versions = {version for name in {kind, pin.package} for version in spelled(text, name)}
+            found |= {kind} if versions else set()
+            wrong += [f"{page.relative_to(CHECKOUT)}: {kind} {said}" for said in versions - {pin.version}]
+    assert wrong == [], "the pins are those of pinned.tsv"
+    assert {"claude-code", "copilot", "gemini", "opencode"} <= found
 
 
 def test_every_program_of_the_table_is_one_that_tests_may_need() -> None:

@@ -1,4 +1,4 @@
-"""How Claude Code is started. Flags and what they do: measured with version 2.1.197."""
+"""How Claude Code is started. Flags and what they do: measured with the version of `pinned.tsv`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _REACH = Reach(
     skills=True,
     mcp=True,
 )
-REVISION = 1  # of the flags and variables below: part of the agent's digest
+REVISION = 2  # of the flags and variables below: part of the agent's digest
 _ALIASES = ("default", "best", "sonnet", "opus", "haiku", "fable", "opusplan")  # they move with time
 _WEB_TOOLS = ("WebSearch", "WebFetch")
 HOOK_TOOLS = "Read|Grep|Glob|Edit|MultiEdit|Write|NotebookEdit"
@@ -51,6 +51,9 @@ _QUIET = {
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",  # nothing outlives an attempt: its instructions only cost tokens
     "ENABLE_CLAUDEAI_MCP_SERVERS": "0",
 }
+# Where a project has no CLAUDE.md, this plugin of newer versions loads its AGENTS.md files, those of folders too:
+# with it a condition would deliver other files than it names. `options.settings` may switch it on.
+_DEFAULT_SETTINGS = {"enabledPlugins": {"agents-md@builtin": False}}
 
 
 class ClaudeCodeOptions(Frozen):
@@ -111,7 +114,8 @@ class ClaudeCode:
         folder.mkdir(parents=True, exist_ok=True)
         (setup.home / ".claude").mkdir(exist_ok=True)
         settings = folder / "settings.json"
-        settings.write_text(json.dumps(merged(options.settings, _settings(setup, scripts)), indent=1))
+        chosen = merged(merged(_DEFAULT_SETTINGS, options.settings), _settings(setup, scripts))
+        settings.write_text(json.dumps(chosen, indent=1))
         argv = (inside(program, mounts), *_flags(setup, options, inside(settings, mounts)))
         if setup.system:
             (folder / "system.md").write_text(setup.system)

@@ -1,9 +1,12 @@
-"""Claude Code's `--output-format stream-json`, read line by line. Field names: measured with 2.1.197.
+"""Claude Code's `--output-format stream-json`, read line by line. Field names: measured with the
+version of `pinned.tsv`.
 
 An answer of the model arrives as several `assistant` events, one per content block, with the same message id and
 the counts of the answer's *start*; `result`, the last event, has the true sums. `num_turns` there counts tool
-results too, so turns are counted from message ids. A sub-agent's answers without a tool call are in no event:
-the gateway counts one turn more than this file shows for every sub-agent.
+results too, so turns are counted from message ids. Of a sub-agent that the model waits for, answers without a
+tool call are in no event: the gateway counts one turn more than this file shows. Of one in the background all are.
+When such a sub-agent outlives the loop's last answer, the loop begins again and there are several `result` events,
+each with the sums so far.
 """
 
 from __future__ import annotations
