@@ -33,7 +33,7 @@ def row(name: str, read: str, edit: str, **given: str) -> Any:
         tools=ToolCalls(
             model=recipe(name)["model"],
             read=lambda path: Call(read, {given["path"]: f"/workspace/{path}"}),
-            shell=lambda command: Call(given["shell"], {"command": command}),
+            run=lambda command: Call(given["shell"], {"command": command}),
         ),
         edit=lambda path, old, new: Call(
             edit, {given["path"]: f"/workspace/{path}", given["old"]: old, given["new"]: new}

@@ -103,12 +103,6 @@ def test_the_roots_words_reach_its_model_whatever_the_file_is_called(
         assert delivery.read_as == {"CLAUDE.md": reach.root_file or "prompt"}
 
 
-def test_nested_words_follow_what_is_read_there_or_do_not(attempts: AgentAttempts, reach: Reach) -> None:
-    ran = attempts.run([attempts.reads()], "tree", composed=Condition(files="tree"))
-    assert PITFALL not in ran.main[0].strings
-    assert (PITFALL in ran.main[1].strings) == reach.nested
-
-
 def test_the_hook_pushes_what_covers_the_file_that_is_read(attempts: AgentAttempts, reach: Reach) -> None:
     if not reach.hook_after:
         pytest.skip("no hook of this agent can add text: such a condition is refused")

@@ -125,7 +125,7 @@ class AgentAttempts:
         )
 
     def shell(self, command: str) -> Answer:
-        return Answer("Running.", (self.row.tools.shell(command),), TokenUsage(input=7, output=11))
+        return Answer("Running.", (self.row.tools.run(command),), TokenUsage(input=7, output=11))
 
     def repair(self) -> list[Reply]:
         """Reads the file, mends it, looks for secrets, says so: four turns, three tool calls."""

@@ -10,13 +10,13 @@ from trialfleet_runner.agent_check.scripted_answers import Call
 
 @dataclass(frozen=True)
 class ToolCalls:
-    """`model`: a name that the program accepts. `read` and `shell` make the calls with which the model would read
+    """`model`: a name that the program accepts. `read` and `run` make the calls with which the model would read
     a file (a path of the workspace, which is at /workspace) and run a command. `ends`: what it calls when it is
     done; an agent without such a tool ends by itself."""
 
     model: str
     read: Callable[[str], Call]
-    shell: Callable[[str], Call]
+    run: Callable[[str], Call]
     ends: tuple[Call, ...] = ()
 
 
@@ -32,24 +32,24 @@ TOOL_CALLS = {
     "claude-code": ToolCalls(
         model="claude-sonnet-4-6",
         read=_reading("Read", "file_path"),
-        shell=_described("Bash"),
+        run=_described("Bash"),
     ),
     "codex": ToolCalls(
         model="gpt-5.5",
         read=lambda path: Call("exec_command", {"cmd": f"cat {path}"}),
-        shell=lambda command: Call("exec_command", {"cmd": command, "yield_time_ms": 20_000}),
+        run=lambda command: Call("exec_command", {"cmd": command, "yield_time_ms": 20_000}),
     ),
-    "copilot": ToolCalls(model="gpt-5.5", read=_reading("view", "path"), shell=_described("bash")),
-    "opencode": ToolCalls(model="claude-sonnet-4-6", read=_reading("read", "filePath"), shell=_described("bash")),
+    "copilot": ToolCalls(model="gpt-5.5", read=_reading("view", "path"), run=_described("bash")),
+    "opencode": ToolCalls(model="claude-sonnet-4-6", read=_reading("read", "filePath"), run=_described("bash")),
     "gemini": ToolCalls(
         model="gemini-2.5-pro",
         read=_reading("read_file", "file_path"),
-        shell=lambda command: Call("run_shell_command", {"command": command}),
+        run=lambda command: Call("run_shell_command", {"command": command}),
     ),
     "mini-swe-agent": ToolCalls(
         model="gpt-5.5",
         read=lambda path: Call("bash", {"command": f"cat {path}"}),
-        shell=lambda command: Call("bash", {"command": command}),
+        run=lambda command: Call("bash", {"command": command}),
         ends=(Call("bash", {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}),),
     ),
 }
