@@ -54,8 +54,9 @@ chaos: $(DEV_STAMP) ## 20 random kills while a campaign runs, then an audit: KIL
 schema: $(DEV_STAMP) ## write docs/reference/schema/ from the contract
 	$(BIN)/python -m trialfleet_tasks.schema docs/reference/schema
 
-cli-reference: $(DEV_STAMP) ## write docs/reference/cli.md from the commands
+cli-reference: $(DEV_STAMP) ## write docs/reference/cli.md from the commands, and the table of agents.md from the adapters
 	$(BIN)/python -m trialfleet_controller.commands.reference docs/reference/cli.md
+	$(BIN)/python -m trialfleet_controller.commands.agents_reference docs/reference/agents.md
 
 lock: LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --upgrade -q
 lock: PIN := -c requirements/run.txt

@@ -73,6 +73,10 @@ class Cache:
         return self.folder("workspaces")
 
     @property
+    def agent_checks(self) -> Path:
+        return self.folder("agent-checks")
+
+    @property
     def validations(self) -> Path:
         return self.folder("validations")
 

@@ -15,6 +15,7 @@ from tests.support.attempts import Lab
 from trialfleet_ledger.records import Stop, Verdict
 from trialfleet_runner.agent_check.scripted_answers import Call
 from trialfleet_runner.agent_check.scripted_model import scripted_model
+from trialfleet_runner.agent_check.tool_calls import ToolCalls
 
 pytestmark = pytest.mark.needs("bwrap")
 
@@ -29,12 +30,14 @@ def row(name: str, read: str, edit: str, **given: str) -> Any:
     made = AgentRow(
         kind="command",
         program=name,
-        model=recipe(name)["model"],
-        read=lambda path: Call(read, {given["path"]: f"/workspace/{path}"}),
+        tools=ToolCalls(
+            model=recipe(name)["model"],
+            read=lambda path: Call(read, {given["path"]: f"/workspace/{path}"}),
+            run=lambda command: Call(given["shell"], {"command": command}),
+        ),
         edit=lambda path, old, new: Call(
             edit, {given["path"]: f"/workspace/{path}", given["old"]: old, given["new"]: new}
         ),
-        shell=lambda command: Call(given["shell"], {"command": command}),
         provider=OPENAI,
         options=recipe(name)["options"],
     )

@@ -36,7 +36,7 @@ def attempts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture
 def reach(attempts: AgentAttempts) -> Reach:
-    spec = AgentSpec(kind=attempts.row.kind, model=attempts.row.model, options=attempts.row.options)
+    spec = AgentSpec(kind=attempts.row.kind, model=attempts.row.tools.model, options=attempts.row.options)
     return agent(attempts.row.kind).identify(spec).reach
 
 
@@ -75,7 +75,7 @@ def test_it_repairs_and_nothing_undeclared_reaches_its_model(attempts: AgentAtte
     assert (metrics.turns, ran.report["turns"], ran.report["error_count"]) == (4, 4, 0)
     if attempts.row.says_tokens:
         assert tuple(getattr(claimed, kind) for kind in TOKENS) == (167, 66, 2300)
-    assert metrics.tool_calls == 3 + len(attempts.row.ends)
+    assert metrics.tool_calls == 3 + len(attempts.row.tools.ends)
     assert (metrics.first_edit_turn, metrics.edit_turns, metrics.tail_turns) == (2, 1, 2)
     assert metrics.files_read_before_edit == 1
     assert (metrics.target_hit, metrics.files_changed) == (True, 1)
@@ -101,12 +101,6 @@ def test_the_roots_words_reach_its_model_whatever_the_file_is_called(
     assert PITFALL in ran.main[0].strings
     if reach.root_file != "CLAUDE.md":
         assert delivery.read_as == {"CLAUDE.md": reach.root_file or "prompt"}
-
-
-def test_nested_words_follow_what_is_read_there_or_do_not(attempts: AgentAttempts, reach: Reach) -> None:
-    ran = attempts.run([attempts.reads()], "tree", composed=Condition(files="tree"))
-    assert PITFALL not in ran.main[0].strings
-    assert (PITFALL in ran.main[1].strings) == reach.nested
 
 
 def test_the_hook_pushes_what_covers_the_file_that_is_read(attempts: AgentAttempts, reach: Reach) -> None:

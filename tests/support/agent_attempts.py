@@ -99,7 +99,7 @@ class AgentAttempts:
     ) -> AgentRan:
         row = self.row
         spec = {"max_turns": 10, "timeout_s": 120, "options": row.options, **spec}
-        order = AgentSpec.model_validate({"kind": row.kind, "model": row.model, **spec})
+        order = AgentSpec.model_validate({"kind": row.kind, "model": row.tools.model, **spec})
         provider = {name: value.format(url=self.model.url, key=KEY) for name, value in row.provider.items()}
         env = {
             "HOME": str(self.home),
@@ -117,7 +117,7 @@ class AgentAttempts:
 
     def reads(self, path: str = FIXED) -> Answer:
         usage = TokenUsage(input=100, output=20, cache_read=1000)
-        return Answer("Looking.", (self.row.read(path),), usage)
+        return Answer("Looking.", (self.row.tools.read(path),), usage)
 
     def edits(self) -> Answer:
         return Answer(
@@ -125,7 +125,7 @@ class AgentAttempts:
         )
 
     def shell(self, command: str) -> Answer:
-        return Answer("Running.", (self.row.shell(command),), TokenUsage(input=7, output=11))
+        return Answer("Running.", (self.row.tools.run(command),), TokenUsage(input=7, output=11))
 
     def repair(self) -> list[Reply]:
         """Reads the file, mends it, looks for secrets, says so: four turns, three tool calls."""
@@ -134,4 +134,4 @@ class AgentAttempts:
     @property
     def done(self) -> Answer:
         """Its last words."""
-        return Answer("All done.", self.row.ends)
+        return Answer("All done.", self.row.tools.ends)

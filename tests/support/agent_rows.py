@@ -7,28 +7,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trialfleet_runner.agent_check.scripted_answers import Call
+from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS, ToolCalls
 
 
 @dataclass(frozen=True)
 class AgentRow:
-    """`read`, `edit` and `shell` make the calls with which this agent's model would read a file (a path of the
-    workspace), replace a text in it, and run a command. `provider`: the environment that the runner gets, with the
+    """`edit` makes the call with which this agent's model would replace a text in a file (a path of the
+    workspace); `tools` makes its other calls. `provider`: the environment that the runner gets, with the
     scripted server's address as {url} and the key as {key}. `own_prompt`: its model gets the prompt inside a text
-    of the agent's own, instead of as a message to the byte. `ends`: what its model calls when it is done.
+    of the agent's own, instead of as a message to the byte.
     `starts_s`: what a busy machine may take to start it, beyond ten seconds. `killer`: a command that kills its
     program. `impatient`: options with which it soon gives up on a provider that fails. `asks_again`: its program
     repeats a request whose answer is cut."""
 
     kind: str
     program: str
-    model: str
-    read: Callable[[str], Call]
+    tools: ToolCalls
     edit: Callable[[str, str, str], Call]
-    shell: Callable[[str], Call]
     provider: dict[str, str]
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     own_prompt: bool = False
-    ends: tuple[Call, ...] = ()
     starts_s: float = 0
     says_tokens: bool = True
     edit_kind: str = "edit"
@@ -57,19 +55,15 @@ ROWS = {
     "codex": AgentRow(
         kind="codex",
         program="codex",
-        model="gpt-5.5",
-        read=lambda path: Call("exec_command", {"cmd": f"cat {path}"}),
+        tools=TOOL_CALLS["codex"],
         edit=_patch,
-        shell=lambda command: Call("exec_command", {"cmd": command, "yield_time_ms": 20_000}),
         provider=OPENAI,
     ),
     "copilot": AgentRow(
         kind="copilot",
         program="copilot",
-        model="gpt-5.5",
-        read=lambda path: Call("view", {"path": f"/workspace/{path}"}),
+        tools=TOOL_CALLS["copilot"],
         edit=_patch,
-        shell=lambda command: Call("bash", {"command": command, "description": "d"}),
         provider=OPENAI,
         own_prompt=True,
         killer="exec python -c 'import os; os.kill(os.getppid(), 9)'",  # it refuses to run `kill $PPID`
@@ -78,12 +72,10 @@ ROWS = {
     "opencode": AgentRow(
         kind="opencode",
         program="opencode",
-        model="claude-sonnet-4-6",
-        read=lambda path: Call("read", {"filePath": f"/workspace/{path}"}),
+        tools=TOOL_CALLS["opencode"],
         edit=lambda path, old, new: Call(
             "edit", {"filePath": f"/workspace/{path}", "oldString": old, "newString": new}
         ),
-        shell=lambda command: Call("bash", {"command": command, "description": "d"}),
         provider=ANTHROPIC,
         hangs_s=40,
         impatient=None,
@@ -91,13 +83,11 @@ ROWS = {
     "gemini": AgentRow(
         kind="gemini",
         program="gemini",
-        model="gemini-2.5-pro",
-        read=lambda path: Call("read_file", {"file_path": f"/workspace/{path}"}),
+        tools=TOOL_CALLS["gemini"],
         edit=lambda path, old, new: Call(
             "replace",
             {"file_path": f"/workspace/{path}", "instruction": "i", "old_string": old, "new_string": new},
         ),
-        shell=lambda command: Call("run_shell_command", {"command": command}),
         provider=GOOGLE,
         hangs_s=30,
         asks_again=False,  # 0.61.0 repeats ECONNRESET, and not undici's UND_ERR_SOCKET, which a cut mostly is
@@ -105,13 +95,10 @@ ROWS = {
     "mini-swe-agent": AgentRow(
         kind="mini-swe-agent",
         program="mini",
-        model="gpt-5.5",
-        read=lambda path: Call("bash", {"command": f"cat {path}"}),
+        tools=TOOL_CALLS["mini-swe-agent"],
         edit=_sed,
-        shell=lambda command: Call("bash", {"command": command}),
         provider=OPENAI,
         own_prompt=True,
         starts_s=45,
-        ends=(Call("bash", {"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}),),
     ),
 }

@@ -29,6 +29,7 @@ ARGUMENTS = {
     "CAMPAIGN": "A campaign file, a campaign's folder or URL in its store, or a name with `--store`.",
     "CAMPAIGN_FILE": "A [campaign file](campaign-file.md).",
     "FILES": "Task files, or folders of task files.",
+    "KIND": "An agent kind that `trialfleet agents list` names with a pinned version.",
     "FOLDER": "The folder to copy to; it is created if it is absent.",
     "PROMPT": "The request as text; `-` reads it from standard input.",
     "REPOSITORY": "A git repository: a checkout, one of its folders, a linked work tree or a bare repository.",

@@ -63,6 +63,7 @@ def options_of(spec: AgentSpec) -> CommandOptions:
 
 class Command:
     kind = "command"
+    reach = Reach(system=True)
 
     def identify(self, spec: AgentSpec) -> Identity:
         """Digest of the options and of every file that they show to the program."""
@@ -79,7 +80,7 @@ class Command:
             digest=digest(parts),
             needs_model=options.needs_model,
             warnings=tuple(missing_scripts(options.argv, (*_SYSTEM_FOLDERS, *options.mounts))),
-            reach=Reach(system=True),
+            reach=self.reach,
         )
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:

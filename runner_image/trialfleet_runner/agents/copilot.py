@@ -79,6 +79,7 @@ def options_of(spec: AgentSpec) -> CopilotOptions:
 
 class Copilot:
     kind = "copilot"
+    reach = _REACH
 
     def identify(self, spec: AgentSpec) -> Identity:
         """Runs `copilot --version`. Raises `OperatorError`: no program, another version, or no model."""

@@ -63,6 +63,7 @@ def options_of(spec: AgentSpec) -> GeminiOptions:
 
 class GeminiCli:
     kind = "gemini"
+    reach = _REACH
 
     def identify(self, spec: AgentSpec) -> Identity:
         """Runs `gemini --version`. Raises `OperatorError`: no program, no Node, another version, or no model."""

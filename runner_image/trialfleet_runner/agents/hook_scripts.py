@@ -53,4 +53,5 @@ class HookScripts:
         assert self.setup.fail_fast_log is not None
         log = ("--log", inside(self.setup.fail_fast_log, self.mounts))
         reason = ("--reason", render("fail_fast"))
-        return self.command("fail_fast.py", *log, *reason), self.command("fail_fast.py", *log)
+        say = () if self.setup.before_shell is None else ("--say", self.setup.before_shell)
+        return self.command("fail_fast.py", *log, *reason, *say), self.command("fail_fast.py", *log)

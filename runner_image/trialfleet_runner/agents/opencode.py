@@ -65,6 +65,7 @@ def options_of(spec: AgentSpec) -> OpenCodeOptions:
 
 class OpenCode:
     kind = "opencode"
+    reach = _REACH
 
     def identify(self, spec: AgentSpec) -> Identity:
         """Runs `opencode --version`. Raises `OperatorError`: no program, no ripgrep, another version, no model."""

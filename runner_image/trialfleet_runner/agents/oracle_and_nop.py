@@ -20,6 +20,7 @@ _ARGV = ("git", "apply", "--whitespace=nowarn", "--numstat", "-z", "--apply", "-
 
 class Oracle:
     kind = "oracle"
+    reach = _ANYTHING
 
     def identify(self, spec: AgentSpec) -> Identity:
         return Identity(
@@ -50,6 +51,7 @@ def _changed(numstat: Path) -> list[str]:
 
 class Nop:
     kind = "nop"
+    reach = _ANYTHING
 
     def identify(self, spec: AgentSpec) -> Identity:
         return Identity(

@@ -101,6 +101,7 @@ class Setup:
     (empty when the tests are hidden). `hook_context`: folder with the nodes that the on-read hook serves, or
     None; rules are among them. `hook_log`: file the hook appends a JSON line to at every firing. `fail_fast_log`:
     the same of the fail-fast hook; None: there is no such hook. `preflight`: look, read-only, and answer.
+    `before_shell`: what that hook says before every command that it allows; only a check of the agent sets it.
     """
 
     spec: AgentSpec
@@ -122,12 +123,14 @@ class Setup:
     preflight: bool = False
     env: Mapping[str, str] = field(default_factory=dict[str, str])  # the task's own variables
     mcp: Mapping[str, McpServer] = field(default_factory=dict[str, McpServer])
+    before_shell: str | None = None
 
 
 class Agent(Protocol):
-    """Stateless; one instance serves many attempts."""
+    """Stateless; one instance serves many attempts. `reach`: of the versions for which the adapter is written."""
 
     kind: str
+    reach: Reach
 
     def identify(self, spec: AgentSpec) -> Identity:
         """Resolve program, version and model. `OperatorError` when the program is missing."""

@@ -31,6 +31,7 @@ class SearchAgent:
     """Takes no options and ignores `spec.model` and `spec.version`: its program is part of this package."""
 
     kind = "search"
+    reach = Reach(hook_after=True, preflight=True, system=True)
 
     def identify(self, spec: AgentSpec) -> Identity:
         """Raises `OperatorError` when options are given."""
@@ -40,8 +41,7 @@ class SearchAgent:
                 where="agent: options",
                 hint="max_turns and timeout_s are its only settings",
             )
-        reach = Reach(hook_after=True, preflight=True, system=True)
-        return Identity(kind=self.kind, version=VERSION, digest=program_digest(), banner=BANNER, reach=reach)
+        return Identity(kind=self.kind, version=VERSION, digest=program_digest(), banner=BANNER, reach=self.reach)
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
         """Writes `search.json` to `setup.home` and mounts the program read-only at its own path."""

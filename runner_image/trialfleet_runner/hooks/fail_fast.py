@@ -1,13 +1,14 @@
 """The fail-fast hook: a script of its own, standard library only, for any Python from 3.10 on.
 
-    python -I fail_fast.py --workspace DIR --log FILE [--reason TEXT] < event.json
+    python -I fail_fast.py --workspace DIR --log FILE [--reason TEXT] [--say TEXT] < event.json
 
 Denies a test or build command of the Bash tool that has already run twice, word for word, with nothing edited
 since; --reason is what the agent is told. Called before Bash (PreToolUse) and after Bash and the editing tools
 (PostToolUse, PostToolUseFailure). Whatever may have changed something sets all counts to zero: an edit, another
 command that is not known to read only, and any file of the workspace that is not as the last run of tests left
 it. It never speaks of anything else: it exits 0 and prints nothing when anything is wrong. Every command that
-counts is one JSON line in --log.
+counts is one JSON line in --log. With --say it adds that text before every command that it lets run: `trialfleet
+agents check` measures whether such a text reaches the model.
 """
 
 from __future__ import annotations
@@ -281,13 +282,22 @@ def note(log: str, **fields: object) -> None:
         os.close(fd)
 
 
+def answer_to(event: dict[str, Any], options: dict[str, str], log: str) -> dict[str, str]:
+    """What the agent is told; empty: nothing."""
+    if denies(event, options["--workspace"], log):
+        return {"permissionDecision": "deny", "permissionDecisionReason": options.get("--reason", "")}
+    if "--say" in options and event.get("hook_event_name") == "PreToolUse":
+        return {"additionalContext": options["--say"]}
+    return {}
+
+
 def main(argv: list[str]) -> None:
     options = dict(zip(argv[::2], argv[1::2]))  # noqa: B905 - an odd argument is no reason to fail
     log = options.get("--log", os.devnull)
     try:
         event = json.loads(sys.stdin.buffer.read(STDIN_BYTES))
-        if denies(event, options["--workspace"], log):
-            said = {"permissionDecision": "deny", "permissionDecisionReason": options.get("--reason", "")}
+        said = answer_to(event, options, log)
+        if said:
             answer = {"hookSpecificOutput": {"hookEventName": "PreToolUse", **said}}
             sys.stdout.write(json.dumps(answer) + "\n")
             sys.stdout.flush()

@@ -7,13 +7,23 @@ from pathlib import Path
 import click
 import pytest
 
-from trialfleet_controller.commands import reference
+from trialfleet_controller.commands import agents_reference, reference
 
 PAGE = Path(__file__).parents[3] / "docs/reference/cli.md"
 
 
 def test_the_page_is_current() -> None:
     assert PAGE.read_text() == reference.page(), "run `make cli-reference`"
+
+
+def test_the_table_of_agents_is_current() -> None:
+    text = PAGE.with_name("agents.md").read_text()
+    assert text == agents_reference.renewed(text), "run `make cli-reference`"
+
+
+def test_a_page_without_the_marks_of_the_table_is_refused() -> None:
+    with pytest.raises(ValueError, match="no line"):
+        agents_reference.renewed("# Agents\n")
 
 
 def test_every_command_has_its_section() -> None:

@@ -1,0 +1,184 @@
+"""One run of an agent's real program in bubblewrap against the scripted server: a canary in each delivery."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records import AgentSpec
+from trialfleet_runner.agent_check import delivery_matrix
+from trialfleet_runner.agent_check.delivery_matrix import (
+    HOME_NAMES,
+    MODULE,
+    ROOT_NAMES,
+    DeliveryMatrix,
+    canary,
+    context_nodes,
+    workspace_files,
+)
+from trialfleet_runner.agent_check.scripted_answers import Answer
+from trialfleet_runner.agent_check.scripted_model import Reply, ScriptedModel, scripted_model
+from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS, ToolCalls
+from trialfleet_runner.agents.pinned import pinned
+from trialfleet_runner.agents.protocol import Identity, Setup
+from trialfleet_runner.agents.registry import agent
+from trialfleet_runner.attempt.mounts import MountedScratch, place_of
+from trialfleet_runner.attempt.scratch import Scratch
+from trialfleet_runner.gateway import Gateway, Upstream, url_at
+from trialfleet_runner.removal import remove
+from trialfleet_runner.sandbox import choose
+from trialfleet_runner.sandbox.interpreter import FURNISHINGS
+from trialfleet_runner.sandbox.protocol import Exit
+from trialfleet_runner.tool_environment import NOTHING
+from trialfleet_runner.trees import TreeEntry
+from trialfleet_runner.workspace import build_template, clone
+
+TIMEOUT_S = 150.0  # a run takes seconds; a busy machine may need more
+PROMPT = f"Read {MODULE}, then run its tests."
+TESTS = "make test"  # the third time without an edit, fail_fast denies it
+_PORT = 8080  # of the gateway, inside the sandbox
+_KEY = "no-key-of-any-provider"
+
+
+@dataclass(frozen=True)
+class AgentCheck:
+    """What was measured, of which agent, in how many seconds."""
+
+    identity: Identity
+    matrix: DeliveryMatrix
+    wall_s: float
+
+
+def check(kind: str, model: str | None = None) -> AgentCheck:
+    """Run the agent of this kind once, below a folder of its own that is removed. HOME of this process is another
+    folder meanwhile: bait lies there. Raises `OperatorError` when the agent is not installed or cannot be checked,
+    without bubblewrap, or when its program does not play the script to its end."""
+    if kind not in TOOL_CALLS:
+        raise OperatorError(
+            f"the agent {kind!r} has no deliveries that can be measured",
+            where="agents check",
+            hint=f"one of {', '.join(TOOL_CALLS)}; `trialfleet agents list` names every kind",
+        )
+    sandbox, tools = choose("bubblewrap"), TOOL_CALLS[kind]
+    spec = AgentSpec(kind=kind, model=model or tools.model, max_turns=10, timeout_s=TIMEOUT_S)
+    identity, begun = agent(kind).identify(spec), time.monotonic()
+    with _folder() as root, _home(root / "users-home"):
+        scratch = _laid_out(root)
+        place = place_of(scratch, _environment(root), sandbox, hook=True)
+        with scripted_model() as server:
+            server.last = Answer("Done.", tools.ends)
+            server.play(*script(tools))
+            ended = _run(spec, place, server)
+            _refuse_part_of_it(identity, ended, server, scratch)
+            requests = [request.strings for request in server.main]
+    matrix = delivery_matrix.measured(identity, requests)
+    return AgentCheck(identity, matrix, time.monotonic() - begun)
+
+
+def script(tools: ToolCalls) -> list[Reply]:
+    """What the model says: it reads a file, then runs the same tests until the hook denies that."""
+    return [Answer("Reading.", (tools.read(MODULE),)), *[Answer("Testing.", (tools.run(TESTS),))] * 3]
+
+
+@contextmanager
+def _folder() -> Generator[Path]:
+    """Below /var/tmp, where the user of the sandbox can walk."""
+    root = Path(tempfile.mkdtemp(prefix="trialfleet-check-", dir="/var/tmp"))
+    try:
+        root.chmod(0o711)
+        yield root
+    finally:
+        remove(root)
+
+
+@contextmanager
+def _home(folder: Path) -> Generator[None]:
+    """This process has that HOME, with bait in it."""
+    _written(folder, dict.fromkeys(HOME_NAMES, canary("home")))
+    before = os.environ.get("HOME")
+    os.environ["HOME"] = str(folder)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["HOME"]
+        else:
+            os.environ["HOME"] = before
+
+
+def _laid_out(root: Path) -> Scratch:
+    """The scratch folder, with bait in the folder above it."""
+    _written(root, dict.fromkeys(ROOT_NAMES, canary("parent")))
+    scratch = Scratch.below(root / "scratch")
+    scratch.record.mkdir(parents=True)
+    tree = {path: TreeEntry(f"{text}\n".encode()) for path, text in workspace_files().items()}
+    clone(build_template(root / "template", tree), scratch.workspace)
+    (scratch.home / "tmp").mkdir(parents=True)
+    _written(scratch.context, context_nodes())
+    return scratch
+
+
+def _environment(root: Path) -> Path:
+    """An environment that holds nothing: hooks run with our own Python."""
+    folder = root / "environment"
+    (folder / "bin").mkdir(parents=True)
+    (folder / FURNISHINGS).write_text(json.dumps(NOTHING.model_dump(mode="json")))
+    return folder
+
+
+def _written(folder: Path, files: Mapping[str, str]) -> None:
+    for path, text in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+
+
+def _run(spec: AgentSpec, place: MountedScratch, server: ScriptedModel) -> Exit:
+    """The program from its start to its end, behind a gateway as in every attempt."""
+    scratch, upstream = place.scratch, Upstream(server.url, _KEY)
+    with ExitStack() as stack:
+        gateway = stack.enter_context(
+            Gateway(upstream, record=scratch.record, listen=scratch.socket, model=spec.model)
+        )
+        setup = Setup(
+            spec=spec,
+            prompt=f"{PROMPT} {canary('inline')}",
+            system=canary("system"),
+            seed=0,
+            workspace=scratch.workspace,
+            home=scratch.home,
+            environment=next(m.source for m in place.mounts if (m.source / FURNISHINGS).is_file()),
+            pythonpath=(),
+            tests=(),
+            hook_context=scratch.context,
+            hook_log=scratch.home / "hook.jsonl",
+            fix=None,
+            gateway_url=url_at(_PORT),
+            gateway_token=gateway.token,
+            record=scratch.record,
+            fail_fast_log=scratch.home / "fail_fast.jsonl",
+            before_shell=canary("hook before"),
+        )
+        job = agent(spec.kind).job(setup, place.mounts)
+        assert job is not None
+        return place.sandbox.run(replace(job, gateway=gateway.socket, gateway_port=_PORT, grace_s=0.3))
+
+
+def _refuse_part_of_it(identity: Identity, ended: Exit, server: ScriptedModel, scratch: Scratch) -> None:
+    """Raises `OperatorError` unless the model's whole script was played: nothing is measured then."""
+    if not server.script:
+        return
+    said = [(scratch.record / name).read_text(errors="replace").strip()[-500:] for name in ("stderr", "stdout")]
+    raise OperatorError(
+        f"{identity.kind} {identity.version} took {len(server.main)} answers of its model and ended "
+        f"({ended.cause}, exit code {ended.code}): {said[0] or said[1] or 'it printed nothing'}",
+        where=f"agents check {identity.kind}",
+        hint=f"the version that trialfleet is written for: {pinned()[identity.kind].install()}",
+    )

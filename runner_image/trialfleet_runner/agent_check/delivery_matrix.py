@@ -1,0 +1,154 @@
+"""Which deliveries reach the model of an agent: the canaries of a check, and what its requests hold of them."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pydantic import Field
+
+from trialfleet_ledger.canonical import digest, sha256
+from trialfleet_ledger.records import Frozen, Sha256
+from trialfleet_runner.agents.protocol import Identity, Reach
+from trialfleet_runner.context.placement import FileReading
+from trialfleet_runner.context.texts import render
+
+ROOT_NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
+NESTED_NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
+FOLDER, MODULE = "billing", "billing/rates.py"  # the folder below the root, and what is read there
+# Names of context files in a user's own folder, where some agents look.
+HOME_NAMES = (
+    *(".claude/CLAUDE.md", ".codex/AGENTS.md", ".copilot/copilot-instructions.md", ".gemini/GEMINI.md"),
+    *(".config/opencode/AGENTS.md", *NESTED_NAMES),
+)
+
+
+class CheckedDelivery(StrEnum):
+    """A way by which a text may reach the model. The last two are bait: nothing delivers them."""
+
+    ROOT_FILE = "root file"
+    NESTED = "nested file, after a read there"
+    HOOK_AFTER = "hook after a tool"
+    RULES = "rules"
+    HOOK_BEFORE = "hook before a tool"
+    FAIL_FAST = "fail_fast"
+    SYSTEM = "system channel"
+    INLINE = "inline, in the prompt"
+    PARENT = "file in a parent folder"
+    HOME = "file in the user's HOME"
+
+
+def declared(reach: Reach) -> dict[CheckedDelivery, bool]:
+    """What the adapter says.
+
+    >>> [str(name) for name, reaches in declared(Reach(root_in_prompt=True)).items() if reaches]
+    ['inline, in the prompt']
+    """
+    return {
+        CheckedDelivery.ROOT_FILE: reach.root_file is not None,
+        CheckedDelivery.NESTED: reach.nested,
+        CheckedDelivery.HOOK_AFTER: reach.hook_after,
+        CheckedDelivery.RULES: reach.hook_after,
+        CheckedDelivery.HOOK_BEFORE: reach.hook_before,
+        CheckedDelivery.FAIL_FAST: reach.fail_fast,
+        CheckedDelivery.SYSTEM: reach.system,
+        CheckedDelivery.INLINE: True,
+        CheckedDelivery.PARENT: False,
+        CheckedDelivery.HOME: False,
+    }
+
+
+class DeliveryMatrix(Frozen):
+    """What a check of one version has measured. `digest`: of the agent that ran. `root_files`: every name of a
+    root file that reached the model."""
+
+    kind: str
+    version: str
+    digest: Sha256
+    root_files: tuple[str, ...]
+    reached: dict[CheckedDelivery, bool] = Field(min_length=len(CheckedDelivery), max_length=len(CheckedDelivery))
+
+    def differing(self, reach: Reach) -> tuple[CheckedDelivery, ...]:
+        """Deliveries that do not behave as declared."""
+        return tuple(name for name, reaches in declared(reach).items() if self.reached[name] is not reaches)
+
+
+def canary(what: str) -> str:
+    """A sentence that no program says by itself.
+
+    >>> canary("system")
+    'The code word of system is needle-bbc5e661e106.'
+    """
+    return f"The code word of {what} is needle-{sha256(what.encode())[:12]}."
+
+
+def context_nodes() -> dict[str, str]:
+    """path -> text of the folder that the on-read hook reads: a node, and a rule for the same file."""
+    rule = {"globs": [f"{FOLDER}/**"], "text": canary("rules")}
+    return {f"{FOLDER}/AGENTS.md": canary("hook after"), "rules.json": json.dumps([rule])}
+
+
+def workspace_files() -> dict[str, str]:
+    """path -> text: a file to read, and context files under every name, each with a canary of its own."""
+    nested = {f"{FOLDER}/{name}": canary(f"nested {name}") for name in NESTED_NAMES}
+    return {MODULE: "RATE = 3\n", **{name: canary(f"root {name}") for name in ROOT_NAMES}, **nested}
+
+
+@dataclass(frozen=True)
+class SeenTexts:
+    """Strings of the model's requests: the first, and all after the file below was read."""
+
+    first: str
+    later: str
+
+    @classmethod
+    def of(cls, requests: Sequence[str]) -> SeenTexts:
+        return cls(requests[0] if requests else "", "\n".join(requests[1:]))
+
+    def root_files(self) -> tuple[str, ...]:
+        return tuple(name for name in ROOT_NAMES if canary(f"root {name}") in self.first)
+
+    def reached(self, reading: FileReading) -> dict[CheckedDelivery, bool]:
+        """A delivery after the start counts only if its text is not there from the start."""
+        roots = self.root_files()
+        nested = (posixpath.basename(reading.root_file),) if reading.root_file else NESTED_NAMES
+        return {
+            CheckedDelivery.ROOT_FILE: reading.root_file in roots if reading.root_file else bool(roots),
+            CheckedDelivery.NESTED: any(self._follows(canary(f"nested {name}")) for name in nested),
+            CheckedDelivery.HOOK_AFTER: self._follows(canary("hook after")),
+            CheckedDelivery.RULES: self._follows(canary("rules")),
+            CheckedDelivery.HOOK_BEFORE: self._follows(canary("hook before")),
+            CheckedDelivery.FAIL_FAST: self._follows(render("fail_fast")),
+            CheckedDelivery.SYSTEM: canary("system") in self.first,
+            CheckedDelivery.INLINE: canary("inline") in self.first,
+            CheckedDelivery.PARENT: self._anywhere(canary("parent")),
+            CheckedDelivery.HOME: self._anywhere(canary("home")),
+        }
+
+    def _follows(self, text: str) -> bool:
+        return text in self.later and text not in self.first
+
+    def _anywhere(self, text: str) -> bool:
+        return text in self.first or text in self.later
+
+
+def measured(identity: Identity, requests: Sequence[str]) -> DeliveryMatrix:
+    """The matrix of an agent whose model got these requests, each as its strings."""
+    seen = SeenTexts.of(requests)
+    return DeliveryMatrix(
+        kind=identity.kind,
+        version=identity.version,
+        digest=identity.digest,
+        root_files=seen.root_files(),
+        reached=seen.reached(identity.reach.reading),
+    )
+
+
+def key(identity: Identity) -> str:
+    """Under which a measurement is kept: model and options change nothing of what reaches the model; another
+    version, or an adapter that declares something else, makes it void."""
+    reach = identity.reach.model_dump(mode="json")
+    return digest({"kind": identity.kind, "version": identity.version, "reach": reach})

@@ -1,0 +1,31 @@
+"""`trialfleet agents check` with every pinned agent's real program: what reaches its model is what is declared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from trialfleet_controller.commands.agents import agents
+from trialfleet_runner.agent_check.delivery_matrix import CheckedDelivery, declared
+from trialfleet_runner.agents.pinned import pinned
+from trialfleet_runner.agents.registry import agent
+from trialfleet_runner.cache import Cache
+
+AGENTS = [pytest.param(kind, marks=pytest.mark.needs(pin.program)) for kind, pin in pinned().items()]
+
+
+@pytest.mark.needs("bwrap")
+@pytest.mark.parametrize("kind", AGENTS)
+def test_what_reaches_its_model_is_what_its_adapter_declares(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIALFLEET_CACHE", str(tmp_path))
+    ran = CliRunner().invoke(agents, ["check", kind, "--json"], catch_exceptions=False)
+    found = json.loads(ran.stdout)
+    assert found["reached"] == {str(name): reaches for name, reaches in declared(agent(kind).reach).items()}
+    assert (ran.exit_code, found["differing"]) == (0, [])
+    assert len(found["reached"]) == len(CheckedDelivery)
+    assert len([*Cache(tmp_path).agent_checks.iterdir()]) == 1
