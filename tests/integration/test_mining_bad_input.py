@@ -185,7 +185,11 @@ def test_nothing_runs_without_a_sandbox_unless_that_is_said(
     (finding,) = mined(made, "--no-sandbox")["findings"]
     assert (finding["commit"], finding["outcome"]) == (fix, "kept")
 
-    environment = {"kind": "commands", "tools": {}, "fetch": [["touch", str(tmp_path / "fetched")]]}
+    environment: dict[str, Any] = {
+        "kind": "commands",
+        "tools": {},
+        "fetch": [["touch", str(tmp_path / "fetched")]],
+    }
     environment |= {"test_command": ["true", "{tests}"], "results": "junit"}
     task = {"id": "a", "pre_fix_commit": before, "fix_commit": fix, "test_file": "tests/test_a.py"}
     file = tmp_path / "tasks.yaml"

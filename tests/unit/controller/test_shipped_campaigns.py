@@ -26,6 +26,7 @@ def test_there_are_campaigns() -> None:
 def test_campaigns_declare_looks_spending_and_futility(file: Path) -> None:
     primary = load_campaign(file).spec.primary
     assert primary is not None
+    assert primary.stop is not None
     assert primary.stop == StopRule()
     assert primary.stop.model_fields_set == {"looks", "spending", "futility"}, "each is written out"
 
