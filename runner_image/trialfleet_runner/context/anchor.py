@@ -5,9 +5,10 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from trialfleet_runner.task import AnchorPath
+if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
+    from trialfleet_runner.task import AnchorPath
 
 WORKSPACE = "/workspace"
 _CLASSIC = re.compile(r'^\s*(?:E\s+)?File "([^"\n]+)", line \d+')
@@ -121,7 +122,7 @@ def anchor_for(
     A task whose test is hidden has no anchor except a fixed path or a predicted one: its traceback or test file
     would tell the agent what is hidden. `oracle` (the first fixed file) leaks by intent and is reported apart.
     """
-    if isinstance(mode, AnchorPath):
+    if not isinstance(mode, str):
         return mode.path
     if mode == "oracle":
         return next((path for path in sorted(targets) if not is_test_path(path)), None)
