@@ -131,10 +131,11 @@ def random_effects(effects: Sequence[float], variances: Sequence[float], *, leve
         raise ValueError("one finite difference and one positive variance per campaign")
     if y.size < 2:
         return _no_effects(y.size, level, f"{_campaigns(y.size)} with a variance; a mean of campaigns needs two")
-    # imported here because the import takes 2 s
-    from statsmodels.stats.meta_analysis import combine_effects
+    from statsmodels.stats import meta_analysis  # imported here because the import takes 2 s
 
-    found: Any = combine_effects(y, v, method_re="iterated", use_t=True, alpha=1 - level)
+    untyped: Any = meta_analysis
+    with np.errstate(divide="ignore", invalid="ignore"):  # its I² where Q is 0, which is not used
+        found: Any = untyped.combine_effects(y, v, method_re="iterated", use_t=True, alpha=1 - level)
     if not _solved(y, v, float(found.tau2)):
         return _no_effects(y.size, level, "the variance between campaigns could not be solved for")
     return _effects(found, level)
