@@ -37,6 +37,7 @@ SUMMARIES = {
     "targets": "Predict which files a request is about, without a model.",
     "power": "Plan a campaign: detectable effects, required reps, reps against tasks.",
     "report": "Write report.html, report.md and report.json.",
+    "combine": "Combine several campaigns of one contrast.",
     "tables": "Write trials and attempts as tables that DuckDB, pandas and Polars read.",
     "agents": "Say what each agent can be given, and measure it.",
     "doctor": "Check what campaigns need, and print how to fix what is missing.",

@@ -55,7 +55,7 @@ class Timed(NamedTuple):
 def measure() -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="trialfleet-bench-") as folder:
         small = Path(folder) / "small"
-        plan = _plan(tasks=20, conditions=5, trials=BUNDLES)
+        plan = planned(tasks=20, conditions=5, trials=BUNDLES)
         fill(small, plan)
         return [*_directory(small, plan), *_bucket(small, plan), *_kept(Path(folder) / "large")]
 
@@ -147,15 +147,17 @@ def _opened(url: Path | str, source: str, endpoint: str = "") -> Timed:
 
 def large() -> Plan:
     """40 tasks under 10 conditions, the reps that `TRIALS` gives."""
-    return _plan(tasks=40, conditions=10, trials=TRIALS)
+    return planned(tasks=40, conditions=10, trials=TRIALS)
 
 
-def _plan(*, tasks: int, conditions: int, trials: int) -> Plan:
+def planned(*, tasks: int, conditions: int, trials: int, name: str = "demo") -> Plan:
+    """A campaign of so many trials; its first two conditions are the declared contrast."""
     names = [f"condition-{number}" for number in range(conditions)]
     composed = dict.fromkeys(names, made.PRESETS["intent_layer"])
     return made.plan(
         [f"task-{number:02d}" for number in range(tasks)],
         composed,
+        name=name,
         reps=trials // (tasks * conditions),
         primary=Primary(treatment=names[1], control=names[0]),
     )
@@ -195,7 +197,7 @@ def keep_only(root: Path, plan: Plan, *, lossy: float = 0.0) -> None:
     from trialfleet_analysis.tables.rows import attempt_rows, task_rows, trial_rows
 
     store = made.write_plan(root, plan)
-    outcomes = root / "demo" / "outcomes"
+    outcomes = root / plan.campaign / "outcomes"
     outcomes.mkdir()
     for trial in made.trials(plan):
         losses = _losses(trial, lossy)
@@ -203,8 +205,8 @@ def keep_only(root: Path, plan: Plan, *, lossy: float = 0.0) -> None:
             made.write_loss(store, plan.campaign, trial, number, loss)
         outcome = _outcome(trial, _scored(trial), sha256(trial.id.encode()), losses)
         (outcomes / f"{trial.id}.json").write_bytes(canonical_json(outcome))
-    witness = ReadDigests(store, "demo")
-    ledger = read_ledger(witness, "demo")  # type: ignore[arg-type]
+    witness = ReadDigests(store, plan.campaign)
+    ledger = read_ledger(witness, plan.campaign)  # type: ignore[arg-type]
     evidence = {
         outcome.trial.id: Evidence(
             outcome.trial.id,

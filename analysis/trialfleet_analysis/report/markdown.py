@@ -14,7 +14,7 @@ from trialfleet_analysis.report.sanitize import markdown as text
 
 def to_markdown(report: Report) -> str:
     """Same report, same bytes."""
-    parts = (_head(report), *(_section(found) for found in sections(report) if found.tables))
+    parts = (_head(report), *(section_lines(found) for found in sections(report) if found.tables))
     return "\n".join(line for part in parts for line in part) + "\n"
 
 
@@ -23,15 +23,15 @@ def _head(report: Report) -> Iterator[str]:
     yield f"# {text(report.campaign)}"
     if report.banner:
         yield from ("", f"> **{text(report.banner)}**")
-    yield from ("", f"**{_long(first)}**")
+    yield from ("", f"**{long_text(first)}**")
     for sentence in rest:
-        yield from ("", _long(sentence))
+        yield from ("", long_text(sentence))
     yield from ("", _state(report))
     if found := declared_contrast(report):
         yield from _table(found, titled=True)
     if report.cautions:
         yield from ("", "Before you rely on it:", "")
-        yield from (f"- {_long(caution)}" for caution in report.cautions)
+        yield from (f"- {long_text(caution)}" for caution in report.cautions)
 
 
 def _state(report: Report) -> str:
@@ -43,10 +43,11 @@ def _state(report: Report) -> str:
     )
 
 
-def _section(found: ReportSection) -> Iterator[str]:
+def section_lines(found: ReportSection) -> Iterator[str]:
+    """A heading, its lead and its tables."""
     yield from ("", f"## {text(found.title)}")
     if found.lead:
-        yield from ("", _long(found.lead))
+        yield from ("", long_text(found.lead))
     for one in found.tables:
         yield from _table(one, titled=len(found.tables) > 1)
 
@@ -55,7 +56,7 @@ def _table(found: ReportTable, *, titled: bool) -> Iterator[str]:
     if titled:
         yield from ("", f"### {text(found.title)}")
     if found.lead:
-        yield from ("", _long(found.lead))
+        yield from ("", long_text(found.lead))
     yield ""
     yield f"| {' | '.join(text(name) for name in found.columns)} |"
     yield "|" + "".join("---|" if n in found.words else "--:|" for n in range(len(found.columns)))
@@ -67,5 +68,6 @@ def _value(value: Value) -> str:
     return f"{shown} ({text(value.note)})" if value.note else shown
 
 
-def _long(sentence: str) -> str:
+def long_text(sentence: str) -> str:
+    """A whole sentence, escaped."""
     return text(sentence, longest=4000)

@@ -47,10 +47,10 @@ def answer(report: Report) -> Element:
     return section(
         "answer",
         "What was found",
-        h("p", _unbroken(first), class_="answer"),
-        [h("p", _unbroken(sentence), class_="size") for sentence in rest],
+        h("p", unbroken(first), class_="answer"),
+        [h("p", unbroken(sentence), class_="size") for sentence in rest],
         _contrast(report),
-        _cautions(report.cautions),
+        cautions_list(report.cautions),
     )
 
 
@@ -61,13 +61,13 @@ def _contrast(report: Report) -> Node:
     return [h("div", framed(found), class_="declared"), strip(headline)]
 
 
-def _unbroken(sentence: str) -> list[Node]:
+def unbroken(sentence: str) -> list[Node]:
     """No line ends inside a p-value or before a limit."""
     pieces = re.split(r"(p [=<] [\d.]+|[+−][\d.]+ to [+−]?[\d.]+)", sentence)
     return [h("span", piece, class_="whole") if n % 2 else piece for n, piece in enumerate(pieces)]
 
 
-def _cautions(found: Sequence[str]) -> Node:
+def cautions_list(found: Sequence[str]) -> Node:
     """The weightiest are always open; a campaign with many conditions has many of the others."""
     if not found:
         return None
@@ -122,7 +122,7 @@ def to_html(report: Report) -> str:
         h("main", answer(report), [drawn for _, drawn in parts], trials(report)),
     )
     title = f"{report.campaign} · trialfleet report"
-    return page(title=title, style=_asset("style.css"), script=_asset("script.js"), body=body)
+    return page(title=title, style=asset("style.css"), script=asset("script.js"), body=body)
 
 
 def _drawn(found: ReportSection, report: Report) -> Element | None:
@@ -135,5 +135,6 @@ def _drawn(found: ReportSection, report: Report) -> Element | None:
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The style or the script that every page carries."""
     return files("trialfleet_analysis.report.html").joinpath(name).read_text(encoding="utf-8")

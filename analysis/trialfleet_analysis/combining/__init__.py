@@ -1,0 +1,1 @@
+"""Several campaigns of one contrast, combined: `trialfleet combine`."""

@@ -1,0 +1,113 @@
+"""What a campaign brings to a combination: the counts of its declared contrast, as its own report has them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from trialfleet_analysis.analysis_plan.columns import FourCounts, counted
+from trialfleet_analysis.analysis_plan.reading import columns_of, scheme_of
+from trialfleet_analysis.ledger import Frame
+from trialfleet_analysis.rates import cell_results, compared_tasks
+from trialfleet_analysis.tables.columns import texts
+from trialfleet_analysis.tables.read import CampaignTables
+from trialfleet_ledger.campaign import Plan, Primary
+from trialfleet_ledger.errors import OperatorError
+
+
+@dataclass(frozen=True, eq=False)
+class CampaignEvidence:
+    """One finished campaign. `label`: its name, unique among those that are combined. `tasks`: those that have
+    valid trials in both conditions, an entry of `four` each. `identities`: every trial's id with its agent's seed,
+    and the digests of bundles: what two campaigns that hold the same trial have in common."""
+
+    label: str
+    where: str
+    frame: Frame
+    primary: Primary
+    tasks: tuple[str, ...]
+    four: FourCounts
+    lost: int
+    verified: bool
+    identities: frozenset[object]
+
+    @property
+    def plan(self) -> Plan:
+        return self.frame.plan
+
+    @property
+    def trials(self) -> int:
+        return int(self.four[1].sum() + self.four[3].sum())
+
+
+def campaign_evidence(found: CampaignTables, where: str) -> CampaignEvidence:
+    """Raises `OperatorError` for a campaign whose numbers cannot be added to others': without a declared contrast,
+    with declared looks, or not finished."""
+    plan = found.frame.plan
+    primary = _declared(plan, where)
+    _refuse_unfinished(found, where)
+    cells = cell_results([(c.task, c.condition.name) for c in found.frame.plan.cells], found.tasks, found.trials)
+    compared, _ = compared_tasks(found.tasks, cells)
+    scheme = scheme_of(found.frame, found.tasks, compared, monitored=False)
+    counts = counted(columns_of(found.trials, scheme), scheme)
+    a, b = scheme.pair(primary)
+    shared = counts.shared(a, b)
+    tasks = tuple(name for name, kept in zip(scheme.tasks, shared, strict=True) if kept)
+    sides = (primary.treatment, primary.control)
+    return CampaignEvidence(
+        label=plan.campaign,
+        where=where,
+        frame=found.frame,
+        primary=primary,
+        tasks=tasks,
+        four=counts.arms(a, b),
+        lost=sum(one.lost for one in cells if one.condition in sides and one.task in compared),
+        verified=found.verified,
+        identities=_identities(found),
+    )
+
+
+def labelled(campaigns: Sequence[CampaignEvidence]) -> tuple[CampaignEvidence, ...]:
+    """In the order of names, whatever order they were given in. Campaigns of one name get the beginning of their
+    plan's uid."""
+    names = Counter(one.plan.campaign for one in campaigns)
+    ordered = sorted(campaigns, key=lambda one: (one.plan.campaign, one.plan.uid))
+    return tuple(
+        replace(one, label=f"{one.plan.campaign} ({one.plan.uid[:8]})") if names[one.plan.campaign] > 1 else one
+        for one in ordered
+    )
+
+
+def _declared(plan: Plan, where: str) -> Primary:
+    if plan.primary is None:
+        raise OperatorError(
+            "the campaign declares no primary contrast, so there is nothing to combine",
+            where=where,
+            hint="leave it out; a campaign that is to be combined declares `primary` before it runs",
+        )
+    if plan.primary.stop is not None:
+        raise OperatorError(
+            "the campaign declared looks (primary.stop): when it ends depends on its results, and no exact test "
+            "over several such campaigns is specified",
+            where=where,
+            hint="leave it out, and read its own report, whose p allows for the looks",
+        )
+    return plan.primary
+
+
+def _refuse_unfinished(found: CampaignTables, where: str) -> None:
+    if found.monitored or not found.terminal:
+        raise OperatorError(
+            f"the campaign is not finished: {found.trials.num_rows:,} of {found.frame.planned:,} trials are over",
+            where=where,
+            hint="`trialfleet resume` runs what is missing; until then leave it out",
+        )
+
+
+def _identities(found: CampaignTables) -> frozenset[object]:
+    trials = texts(found.trials, "trial")
+    seeds: list[Any] = cast("Any", found.trials).column("seed").to_pylist()
+    bundles = (digest for digest in texts(found.trials, "bundle_sha256") if digest is not None)
+    return frozenset((*zip(trials, seeds, strict=True), *bundles))

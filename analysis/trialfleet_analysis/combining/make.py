@@ -1,0 +1,72 @@
+"""From stores to the three files of a combination."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialfleet_analysis.combining.combine import Combination, combined, to_json
+from trialfleet_analysis.combining.evidence import CampaignEvidence, campaign_evidence, labelled
+from trialfleet_analysis.combining.render import to_html, to_markdown
+from trialfleet_analysis.combining.sameness import differences, refuse_different, refuse_twice
+from trialfleet_analysis.combining.wording import worded
+from trialfleet_analysis.source import CampaignSource
+from trialfleet_analysis.statistics.pooling import Weighing
+from trialfleet_analysis.tables.read import open_campaign
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.store.protocol import StoreError
+
+
+@dataclass(frozen=True)
+class CombinationFiles:
+    """Where the combination is."""
+
+    html: Path
+    markdown: Path
+    json: Path
+
+
+def make_combination(
+    sources: Sequence[CampaignSource], *, across: bool = False, weighing: Weighing = "tasks", verify: bool = True
+) -> Combination:
+    """Raises `OperatorError` for a campaign that cannot be combined (`campaign_evidence`), for the same trial
+    twice, and, unless `across`, for campaigns that do not compare the same."""
+    found = labelled([_read(source, verify=verify) for source in sources])
+    refuse_twice(found)
+    apart = differences(found)
+    if not across:
+        refuse_different(apart)
+    return worded(combined(found, weighing=weighing, apart=apart, versions=_versions()), found)
+
+
+def _read(source: CampaignSource, *, verify: bool) -> CampaignEvidence:
+    store = source.open()
+    try:
+        return campaign_evidence(
+            open_campaign(store, source.campaign, verify=verify), f"{store.url}/{source.campaign}"
+        )
+    except StoreError as error:
+        hint = "the store could not answer: try again"
+        raise OperatorError(str(error), where=source.store, hint=hint) from error
+
+
+def write_combination(found: Combination, folder: Path) -> CombinationFiles:
+    """combined.html, combined.md and combined.json in `folder`, replaced. `OperatorError` when they cannot be
+    written."""
+    written = CombinationFiles(*(folder / f"combined.{kind}" for kind in ("html", "md", "json")))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        written.html.write_text(to_html(found), encoding="utf-8")
+        written.markdown.write_text(to_markdown(found), encoding="utf-8")
+        written.json.write_text(to_json(found), encoding="utf-8")
+    except OSError as error:
+        raise OperatorError(
+            f"cannot write the combination: {error.strerror}", where=str(folder), hint="give a folder with --out"
+        ) from error
+    return written
+
+
+def _versions() -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in ("trialfleet", "numpy", "scipy", "statsmodels")}

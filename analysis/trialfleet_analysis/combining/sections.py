@@ -1,0 +1,174 @@
+"""A combination as sections of tables, which every format shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trialfleet_analysis.combining.combine import Combination, CombinedCampaign
+from trialfleet_analysis.combining.wording import EVERY, WITHIN
+from trialfleet_analysis.report.figures import ESTIMANDS, NOTHING, bare_p, decimals, percent, unsigned_points
+from trialfleet_analysis.report.findings.tables import (
+    Cell,
+    ReportSection,
+    ReportTable,
+    Value,
+    difference,
+    difference_limits,
+    number,
+    or_reason,
+    p_of,
+    section,
+    table,
+    text,
+)
+from trialfleet_analysis.statistics.estimates import Interval, Test
+
+
+@dataclass(frozen=True)
+class CombinedRow:
+    """One way to combine the campaigns."""
+
+    name: str
+    stands_for: str
+    difference: Interval
+    test: Test | None
+
+
+def combination_sections(found: Combination) -> tuple[ReportSection, ...]:
+    return (_together(found), _each(found), _record(found), _methods())
+
+
+def combined_rows(found: Combination) -> tuple[CombinedRow, ...]:
+    """The exact test first; then what takes the campaigns as a sample."""
+    random, within = found.random, WITHIN[found.estimand]
+    return (
+        CombinedRow(
+            "All strata", f"these tasks, {EVERY[found.weighing]}", found.pooled.difference, found.pooled.test
+        ),
+        CombinedRow("Random effects", within, random.mean, random.test),
+        CombinedRow("Another campaign", f"the true difference of one more: {within}", random.prediction, None),
+        CombinedRow("Inverse variance", "these campaigns, weighed by precision", random.fixed, None),
+    )
+
+
+def _together(found: Combination) -> ReportSection:
+    return section(
+        "combined",
+        "All campaigns",
+        f"Differences {found.name} in percentage points. The declared estimand is {ESTIMANDS[found.estimand]}.",
+        table(
+            "Combined",
+            combined_rows(found),
+            text("Combined by", lambda one: one.name),
+            text("Stands for", lambda one: one.stands_for),
+            number("Difference", lambda one: difference(one.difference)),
+            number("Interval", lambda one: difference_limits(one.difference)),
+            number("p", lambda one: p_of(one.test)),
+        ),
+        _agreement(found),
+    )
+
+
+def _agreement(found: Combination) -> ReportTable:
+    random, pooled = found.random, found.pooled
+    tau = None if random.tau2 is None else random.tau2**0.5
+    rows: Sequence[tuple[str, Value]] = (
+        ("Equal odds ratios in all campaigns, exact interaction: p", p_of(found.between)),
+        ("Equal differences, Cochran's Q: p", p_of(random.homogeneity)),
+        (
+            "SD of the true difference between campaigns, points",
+            or_reason(unsigned_points(tau), random.mean.reason),
+        ),
+        ("Campaigns that this rests on", Value(f"{random.campaigns:,}")),
+        ("Common odds ratio", _odds(pooled.odds_ratio)),
+        ("Informative strata", Value(f"{pooled.informative:,} of {pooled.strata:,}")),
+        ("Least p that the totals allow", Value(bare_p(pooled.test.attainable_p))),
+    )
+    return table(
+        "How far the campaigns agree", rows, text("Fact", lambda row: row[0]), number("Value", lambda row: row[1])
+    )
+
+
+def _odds(ratio: Interval) -> Value:
+    limits = f"{decimals(ratio.low)} to {decimals(ratio.high)}"
+    return Value(f"{decimals(ratio.estimate)} ({limits})", ratio.reason)
+
+
+def _each(found: Combination) -> ReportSection:
+    """Each campaign's own numbers, as its report has them."""
+    return section(
+        "campaigns",
+        "Each campaign",
+        "The numbers of each campaign's own report. They are not corrected for the number of campaigns.",
+        table(
+            "Campaigns",
+            found.campaigns,
+            text("Campaign", lambda one: one.label),
+            number("Tasks", lambda one: one.tasks),
+            number("Valid trials", lambda one: one.trials),
+            number("Lost", lambda one: one.lost),
+            number("Treatment", lambda one: percent(one.treatment_rate)),
+            number("Control", lambda one: percent(one.control_rate)),
+            number("Difference", lambda one: difference(one.difference)),
+            number("Interval, these tasks", lambda one: difference_limits(one.difference)),
+            number("p, these tasks", lambda one: p_of(one.test)),
+            number("Interval, tasks like these", lambda one: difference_limits(one.difference_like_these)),
+            number("p, tasks like these", lambda one: p_of(one.test_like_these)),
+            number("Weight among campaigns", _weight),
+        ),
+    )
+
+
+def _weight(one: CombinedCampaign) -> Cell:
+    return Value(NOTHING, one.reason) if one.weight is None else percent(one.weight)
+
+
+def _record(found: Combination) -> ReportSection:
+    return section(
+        "manifest",
+        "What was combined",
+        "",
+        table(
+            "Campaigns and their stores",
+            found.campaigns,
+            text("Campaign", lambda one: one.label),
+            text("Contrast", lambda one: f"{one.treatment} − {one.control}"),
+            text("Place", lambda one: one.where),
+            text("uid", lambda one: one.uid),
+        ),
+        table(
+            "What they do not have in common",
+            [(one.what, value, names) for one in found.differences for value, names in one.values],
+            text("What", lambda row: row[0]),
+            text("Value", lambda row: row[1]),
+            text("Campaigns", lambda row: ", ".join(row[2])),
+        ),
+        table(
+            "Programs",
+            sorted(found.versions.items()),
+            text("Name", lambda row: row[0]),
+            text("Version", lambda row: row[1]),
+        ),
+    )
+
+
+METHODS = (
+    (
+        "all strata",
+        "exact conditional test, strata campaign × task, central mid-p; Miettinen and Nurminen's interval",
+    ),
+    ("its odds ratio", "conditional estimate and mid-p limits, which agree with the test"),
+    ("random effects", "Paule and Mandel's variance between campaigns, Hartung and Knapp's interval"),
+    ("another campaign", "mean ± t √(τ² + se²), one degree of freedom less than campaigns"),
+    ("agreement", "exact conditional interaction test, mid-p; Cochran's Q"),
+)
+
+
+def _methods() -> ReportSection:
+    return section(
+        "methods",
+        "How the numbers are made",
+        "What is undefined is shown as – with its reason. combined.json holds every number unrounded.",
+        table("Methods", METHODS, text("Number", lambda row: row[0]), text("Method", lambda row: row[1])),
+    )

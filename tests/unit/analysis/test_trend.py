@@ -1,0 +1,99 @@
+"""The exact stratified trend test against reference values, enumeration and the test of two arms."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trialfleet_analysis.statistics.comparisons import stratified_exact
+from trialfleet_analysis.statistics.trend import stratified_trend
+
+T1 = ([[1, 2, 4], [0, 3, 3], [5, 5, 5], [2, 1, 4]], [[5, 5, 5], [5, 5, 5], [5, 5, 5], [5, 5, 4]])
+cell = st.integers(1, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+designs = st.lists(st.tuples(cell, cell, cell), min_size=1, max_size=3)
+
+
+def test_reference() -> None:
+    found = stratified_trend(*T1, [0, 1, 2])
+    assert (found.statistic, found.mean) == (43, pytest.approx(34.5))
+    assert found.variance == pytest.approx(7.641941392, abs=1e-9)
+    assert found.z == pytest.approx(3.074801430, abs=1e-9)
+    assert found.p_value == pytest.approx(0.001903963, abs=1e-9)
+    assert stratified_trend(*T1, [0, 1, 2], midp=False).p_value == pytest.approx(0.003037274, abs=1e-9)
+    assert (found.n_informative, found.direction) == (3, 1)
+
+
+def test_reference_of_unequal_doses() -> None:
+    found = stratified_trend(*T1, [0, 1, 3])
+    assert (found.statistic, found.mean) == (59, pytest.approx(45.833333333))
+    assert found.variance == pytest.approx(17.702991453, abs=1e-9)
+    assert found.p_value == pytest.approx(0.001547041, abs=1e-9)
+
+
+def test_reference_of_one_stratum() -> None:
+    found = stratified_trend([[2, 5, 9]], [[10, 10, 10]], [0, 1, 2])
+    assert (found.statistic, found.mean) == (23, pytest.approx(16))
+    assert found.variance == pytest.approx(5.149425287, abs=1e-9)
+    assert found.p_value == pytest.approx(0.001759079, abs=1e-9)
+    assert (found.z or 0) ** 2 == pytest.approx(9.515625, abs=1e-9)
+
+
+def test_two_doses_are_the_exact_test() -> None:
+    found = stratified_trend([[2, 4], [3, 5]], [[5, 5], [5, 5]], [0, 1])
+    assert found.p_value == pytest.approx(0.076719577, abs=1e-9)
+    assert found.p_value == pytest.approx(stratified_exact([4, 5], [5, 5], [2, 3], [5, 5]).p_value, rel=1e-12)
+
+
+@settings(max_examples=40)
+@given(designs, st.sampled_from([(0, 1, 2), (0, 1, 3), (300, 700, 1500)]))
+def test_enumeration_gives_the_same(design: list[tuple[tuple[int, int], ...]], doses: tuple[int, ...]) -> None:
+    x, n = np.array(design)[:, :, 0], np.array(design)[:, :, 1]
+    chances: dict[int, Fraction] = {0: Fraction(1)}
+    for passed, row in zip(x.sum(axis=1).tolist(), n.tolist(), strict=True):
+        several: dict[int, int] = {}
+        for taken in itertools.product(*(range(count + 1) for count in row)):
+            if sum(taken) == passed:
+                ways = int(np.prod([comb(count, k) for count, k in zip(row, taken, strict=True)]))
+                dose = sum(d * k for d, k in zip(doses, taken, strict=True))
+                several[dose] = several.get(dose, 0) + ways
+        total = sum(several.values())
+        chances = _plus(chances, {dose: Fraction(ways, total) for dose, ways in several.items()})
+    at = int((x @ np.array(doses)).sum())
+    below = sum(chance for dose, chance in chances.items() if dose < at)
+    above = sum(chance for dose, chance in chances.items() if dose > at)
+    expected = min(1.0, float(2 * min(below, above) + chances[at]))
+    assert stratified_trend(x, n, doses).p_value == pytest.approx(expected, rel=1e-9)
+
+
+def _plus(one: dict[int, Fraction], other: dict[int, Fraction]) -> dict[int, Fraction]:
+    found: dict[int, Fraction] = {}
+    for (a, p), (b, q) in itertools.product(one.items(), other.items()):
+        found[a + b] = found.get(a + b, Fraction(0)) + p * q
+    return found
+
+
+def test_reversed_doses_and_an_uninformative_stratum_change_no_p() -> None:
+    x, n = np.array(T1[0]), np.array(T1[1])
+    found = stratified_trend(x, n, [0, 1, 3])
+    mirrored = stratified_trend(x[:, ::-1], n[:, ::-1], [0, 2, 3])
+    assert (mirrored.p_value, mirrored.direction) == (pytest.approx(found.p_value, rel=1e-12), -1)
+    more = stratified_trend(np.vstack([x, [0, 0, 0]]), np.vstack([n, [5, 5, 5]]), [0, 1, 3])
+    assert more.p_value == found.p_value
+
+
+def test_without_information_p_is_one_and_says_why() -> None:
+    found = stratified_trend([[0, 0], [3, 3]], [[3, 3], [3, 3]], [1, 2])
+    assert (found.p_value, found.z, found.n_informative) == (1.0, None, 0)
+    assert (found.reason or "").startswith("no informative stratum")
+
+
+@pytest.mark.parametrize("doses", [[0, 1], [0, 2, 1], [0, 1, 1], [0, 0.5, 1]])
+def test_doses_that_cannot_be_are_refused(doses: list[int]) -> None:
+    with pytest.raises(ValueError, match="dose"):
+        stratified_trend(*T1, doses)
