@@ -14,6 +14,7 @@ from tests.support.git_repositories import Made
 from trialfleet_controller.planning.campaign_file import load_campaign
 from trialfleet_ledger.campaign import CampaignSpec
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.looks import StopRule
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.taskfile import campaign_tasks
 
@@ -89,6 +90,7 @@ def test_what_is_found_and_written(monorepo: Made) -> None:
     assert (campaign.campaign, campaign.reps) == ("mono-repo-context", 5)
     assert campaign.primary is not None
     assert (campaign.primary.treatment, campaign.primary.control) == ("own", "none")
+    assert campaign.primary.stop == StopRule(looks=5)
 
     (folder / "campaign.yaml").write_text("mine")
     (own / "CLAUDE.md").unlink()

@@ -32,8 +32,15 @@ conditions:
   own: {{files: own}}         # contexts/own: the repository's files, as of commit {commit}
 
 # The comparison that is tested; the report answers it first. These tasks are the population: the answer is about
-# them. With many tasks, `tasks_like_these` asks about others like them.
-primary: {{treatment: own, control: none, estimand: these_tasks, alpha: 0.05}}
+# them. With many tasks, `tasks_like_these` asks about others like them; it cannot stop early.
+primary:
+  treatment: own
+  control: none
+  estimand: these_tasks
+  alpha: 0.05
+  # After each of up to five equal parts of the reps an exact test may end the campaign: for benefit, for harm, or
+  # once a gain has become unlikely. Without this line every rep is run.
+  stop: {{looks: 5, spending: power_2, futility: {{predictive: 0.05}}}}
 
 reps: 5                     # of each task under each condition: `trialfleet power` says what they can detect
 
