@@ -239,7 +239,7 @@ def campaign_plan(
     sd = None if treatment is None else calibrated(population).sd_effect
     rows = tuple(_row(tasks, n, population, effort, named=treatment is not None) for n in reps)
     mean, icc, sigma = assumptions.control.value, assumptions.icc.value, assumptions.sigma_int.value
-    designs = ()
+    designs: tuple[Design, ...] = ()
     if len(reps) == 1:
         designs = frontier(
             tasks, reps[0], mean=mean, icc=icc, sigma_int=sigma, alpha=effort.alpha, power=effort.power

@@ -64,7 +64,8 @@ def stage(
     if blocks < 1:
         raise ValueError(f"blocks: expected 1 or more, got {blocks}")
     four = strata(passes_a, trials_a, passes_b, trials_b)
-    weight = _pass_weights(four, blocks / 2 * (1.0 if scale is None else scale), weights)
+    factors: float | Floats = 1.0 if scale is None else scale
+    weight = _pass_weights(four, blocks / 2 * factors, weights)
     x_a, n_a, x_b, n_b = four
     n, m = n_a + n_b, x_a + x_b
     whole = np.maximum(n, 1)
