@@ -229,7 +229,8 @@ class Primary(Frozen):
             return self
         if self.estimand != "these_tasks":
             raise FieldError(
-                "primary: stop needs estimand: these_tasks, whose test at looks is exact",
+                "primary: stop needs estimand: these_tasks, whose test at looks is exact; early stopping for "
+                "tasks_like_these is not offered yet, and below seven tasks it would reject too often",
                 hint="write estimand: these_tasks, or remove stop",
             )
         rule = self.stop.futility

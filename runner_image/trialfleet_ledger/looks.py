@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from statistics import NormalDist
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -17,6 +18,8 @@ from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.records import Frozen, Name, Record, Sha256
 
 Share = Annotated[float, Field(gt=0, lt=1)]
+# Armitage, McPherson & Rowe 1969.
+PEEKING = "five tests at 5% find a difference in 14% of the campaigns in which there is none"
 
 
 class FutilityRule(Frozen):
@@ -64,6 +67,20 @@ class StopRule(Frozen):
             return self.looks
         several = min(self.looks, reps)
         return tuple(math.floor(number * reps / several + 0.5) for number in range(1, several + 1))
+
+    def levels(self, reps: int, alpha: float) -> tuple[float, ...]:
+        """The two-sided p at which each look decides, by stage-wise ordering: what may have been spent up to it.
+
+        >>> [round(level, 4) for level in StopRule().levels(25, 0.05)]
+        [0.002, 0.008, 0.018, 0.032, 0.05]
+        """
+        return tuple(self._spent(block / reps, alpha) for block in self.blocks(reps))
+
+    def _spent(self, time: float, alpha: float) -> float:
+        if time == 1 or self.spending == "power_2":
+            return alpha * time * time
+        normal = NormalDist()
+        return 4 * normal.cdf(normal.inv_cdf(alpha / 4) / math.sqrt(time))
 
 
 class StageCounts(Frozen):

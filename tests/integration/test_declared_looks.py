@@ -20,6 +20,7 @@ from trialfleet_controller.dispatch.stop_conditions import PollIntervals
 from trialfleet_controller.planning.amending import amend
 from trialfleet_controller.status.campaign_status import State, read_status
 from trialfleet_controller.status.status_text import lines
+from trialfleet_controller.status.status_watch import over
 from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.campaign import Plan, Primary
 from trialfleet_ledger.errors import OperatorError
@@ -100,6 +101,7 @@ def test_a_clear_gain_ends_the_campaign_at_a_look(site: Site) -> None:
     status = read_status(site.store, CAMPAIGN)
     assert (status.state, status.decided, status.looks_taken) == (State.DECIDED, "benefit", 1)
     assert "1 of 3 declared looks are taken; the last one decided: benefit" in lines(status)
+    assert over(status)  # --watch ends although not every planned trial has
 
 
 def test_a_harm_is_as_good_a_reason(site: Site) -> None:
@@ -143,6 +145,9 @@ def test_nothing_starts_beyond_a_look_that_waits_for_its_slowest_trial(site: Sit
     wait_until(lambda: len(site.cluster.living) == 20)  # all that are allowed at once
     assert site.blocks(plan) <= {0, 1}
     assert site.decisions == ()
+    shown = "\n".join(lines(read_status(site.store, CAMPAIGN), rates=False))
+    assert "after block, a look decides when its p is at most: 2: 0.0056, 4: 0.0222, 6: 0.0500" in shown
+    assert "five tests at 5% find a difference in 14% of the campaigns" in shown
     site.cluster.hasten()
     assert run.result(60) is Ending.COMPLETE
 

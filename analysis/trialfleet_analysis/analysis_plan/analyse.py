@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from trialfleet_analysis.analysis_plan.columns import CellCounts, Columns, Scheme, counted
 from trialfleet_analysis.analysis_plan.contrast import Contrast, all_contrasts, sides
 from trialfleet_analysis.analysis_plan.correction import Corrected, Family
-from trialfleet_analysis.analysis_plan.looks import LooksFinding, allowing_for_looks, looks_finding
+from trialfleet_analysis.analysis_plan.looked_contrasts import allowing_for_looks
+from trialfleet_analysis.analysis_plan.looks import LooksFinding, looks_finding
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding, equivalences
 from trialfleet_analysis.analysis_plan.measures import (
     CostPerPass,

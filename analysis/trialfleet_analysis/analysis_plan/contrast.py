@@ -228,7 +228,7 @@ def leave_one_out(a: Floats, b: Floats, every: PairedT) -> LeaveOneOut | None:
 def companion(columns: Columns, a: int, b: int, tasks: Bools) -> BlockCompanion:
     """Strata task × block, one trial per arm, over the complete pairs, in which every task weighs the same:
     McNemar's mid-p test where all tasks have as many."""
-    of_a, of_b = _by_block(columns, a, tasks), _by_block(columns, b, tasks)
+    of_a, of_b = outcomes_by_block(columns, a, tasks), outcomes_by_block(columns, b, tasks)
     complete = (of_a >= FAILED) & (of_b >= FAILED)
     task = np.nonzero(complete)[0]
     passed_a, passed_b = ((side[complete] == PASSED).astype(np.int64) for side in (of_a, of_b))
@@ -291,7 +291,7 @@ def plain_interval(interval: Interval) -> Interval:
     return replace(interval, estimate=estimate, low=low, high=high, reason=interval.reason or "unbounded")
 
 
-def _by_block(columns: Columns, condition: int, tasks: Bools) -> Integers:
+def outcomes_by_block(columns: Columns, condition: int, tasks: Bools) -> Integers:
     """What became of each task × block under a condition, shape (tasks, blocks)."""
     found = np.full((tasks.size, int(columns.block.max(initial=-1)) + 1), ABSENT)
     mine = (columns.condition == condition) & tasks[columns.task]

@@ -21,7 +21,14 @@ from trialfleet_analysis.statistics.power import (
     campaign_power,
     stratified_power,
 )
-from trialfleet_analysis.statistics.power.allocation import ONE_TASK, TOO_LARGE, least_effect, within_variance
+from trialfleet_analysis.statistics.power.allocation import (
+    ONE_TASK,
+    TOO_LARGE,
+    balance_reps,
+    least_effect,
+    same_trials,
+    within_variance,
+)
 from trialfleet_analysis.statistics.power.campaigns import EDGE, FACTORS, settled
 from trialfleet_ledger.campaign import Primary
 
@@ -146,7 +153,9 @@ class DeclaredPower:
 @dataclass(frozen=True)
 class PowerSummary:
     """Of the primary contrast, or of the first contrast where none was declared. `mean`, `icc`, `sigma_int`: the
-    nuisance values that these numbers rest on, of both arms together."""
+    nuisance values that these numbers rest on, of both arms together. `equal`: designs of as many trials, fewest
+    tasks first; `balance_reps`: the reps at which the noise within tasks equals the spread of effects between them
+    (None: not known, or no more spread than chance was seen)."""
 
     mean: float | None
     icc: Interval
@@ -154,6 +163,8 @@ class PowerSummary:
     detectable: tuple[Detectable, ...]
     more: tuple[More, ...]
     declared: tuple[DeclaredPower, ...]
+    equal: tuple[More, ...] = ()
+    balance_reps: float | None = None
 
 
 POWER = 0.8
@@ -197,6 +208,11 @@ def power_summary(contrast: Contrast | None, scheme: Scheme, counts: CellCounts)
         detectable=(on_these, _like_these_detectable(contrast, found, scheme)),
         more=tuple(_more(t, r, found, on_these.mde, scheme.alpha) for t, r in _larger()),
         declared=tuple(_declared(scheme, tasks, found)),
+        equal=tuple(
+            _as_many(t, r, found, on_these.mde, scheme.alpha)
+            for t, r in same_trials(found.tasks, found.whole_reps)
+        ),
+        balance_reps=_balance(found),
     )
 
 
@@ -255,6 +271,19 @@ def _more(times_tasks: int, times_reps: int, found: Nuisance, on_these: float | 
     on_others = _on_others_detects(tasks, found.reps * times_reps, found, alpha)
     scaled = None if on_these is None else on_these / math.sqrt(times_tasks * times_reps)
     return More(tasks, reps, tasks * reps, scaled, on_others)
+
+
+def _as_many(tasks: int, reps: int, found: Nuisance, on_these: float | None, alpha: float) -> More:
+    """A design of as many trials or slightly fewer, with as many lost in proportion."""
+    share = tasks * reps / (found.tasks * found.whole_reps)
+    on_others = _on_others_detects(tasks, reps * found.reps / found.whole_reps, found, alpha)
+    return More(tasks, reps, tasks * reps, None if on_these is None else on_these / math.sqrt(share), on_others)
+
+
+def _balance(found: Nuisance) -> float | None:
+    if not found.sigma_int or found.icc.estimate is None or not 0 < found.mean < 1:
+        return None
+    return balance_reps(mean=found.mean, icc=found.icc.estimate, sigma_int=found.sigma_int)
 
 
 def _simulations(tasks: OwnTasks) -> int:

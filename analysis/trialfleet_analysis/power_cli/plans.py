@@ -16,12 +16,14 @@ from trialfleet_analysis.statistics.power import (
     Population,
     SimulatedPower,
     TestName,
+    balance_reps,
     best_reps,
     boschloo_power,
     calibrated,
     campaign_effect,
     campaign_power,
     fisher_power,
+    frontier,
     minimum_detectable_effect,
     reps_versus_tasks,
     required_reps,
@@ -188,7 +190,8 @@ class CampaignRow:
 class CampaignPlan:
     """`treatment`: its mean rate, when an effect was named; then `sd_effect` is how far true effects differ.
     `at_declared`: where none was named, the same designs at the effect that the campaign declares. `looks`: what
-    declared looks are expected to save."""
+    declared looks are expected to save. `frontier`: of a single design, what as many trials detect as more or
+    fewer tasks; `balance_reps`: R*, None when effects do not differ between tasks."""
 
     declared: DeclaredDesign | None
     assumptions: Assumptions
@@ -198,6 +201,8 @@ class CampaignPlan:
     rows: tuple[CampaignRow, ...]
     at_declared: CampaignPlan | None = None
     looks: LooksPlan | None = None
+    frontier: tuple[Design, ...] = ()
+    balance_reps: float | None = None
 
 
 @dataclass(frozen=True)
@@ -233,7 +238,14 @@ def campaign_plan(
     )
     sd = None if treatment is None else calibrated(population).sd_effect
     rows = tuple(_row(tasks, n, population, effort, named=treatment is not None) for n in reps)
-    return CampaignPlan(declared, assumptions, effort, treatment, sd, rows)
+    mean, icc, sigma = assumptions.control.value, assumptions.icc.value, assumptions.sigma_int.value
+    designs: tuple[Design, ...] = ()
+    if len(reps) == 1:
+        designs = frontier(
+            tasks, reps[0], mean=mean, icc=icc, sigma_int=sigma, alpha=effort.alpha, power=effort.power
+        )
+    balance = balance_reps(mean=mean, icc=icc, sigma_int=sigma)
+    return CampaignPlan(declared, assumptions, effort, treatment, sd, rows, frontier=designs, balance_reps=balance)
 
 
 def equal_cost(

@@ -120,10 +120,28 @@ def _campaign(found: CampaignPlan) -> Iterator[RenderableType]:
     if found.looks is not None:
         yield Text("")
         yield from _looks(found.looks)
+    yield from _frontier(found)
     yield Text("")
     yield from _assumptions(found.assumptions)
     yield from _spread(found.at_declared or found)
     yield Text(_simulated(found))
+
+
+def _frontier(found: CampaignPlan) -> Iterator[RenderableType]:
+    if found.frontier:
+        yield Text("")
+        yield _head("the same trials as tasks × reps: the least gain, by a normal approximation")
+        table = _table("tasks", "reps", *(NAMES[name] for name in ESTIMANDS), numbers=4)
+        for design in found.frontier:
+            like, these = _effects(design)
+            table.add_row(str(design.tasks), str(design.reps), these, like)
+        yield table
+    if found.balance_reps is not None:
+        yield Text(
+            "noise within tasks equals the spread of effects between them at R* = "
+            f"{found.balance_reps:.1f} reps: beyond, reps add little for\n"
+            "tasks like these, where more tasks are better at every total; for these tasks only the total counts"
+        )
 
 
 def _looks(found: LooksPlan) -> Iterator[RenderableType]:

@@ -15,6 +15,7 @@ from trialfleet_analysis.report.summary import DeclaredResult, could_tell, decla
 from trialfleet_analysis.statistics.estimates import Interval, cannot_reject
 from trialfleet_analysis.tables.rows import Use
 from trialfleet_ledger.dead_agent import WORDS, mostly
+from trialfleet_ledger.looks import PEEKING
 
 SUSPICIOUS = (
     0.01  # p of a diagnostic below which the reader is warned: with five checks, one in twenty clean campaigns
@@ -115,7 +116,7 @@ def _waiting(report: Report) -> str:
         f"All numbers are made of the first {plural(progress.complete_blocks, 'complete block')} of "
         f"{progress.blocks} only; {progress.beyond:,} later trials wait, since early finishers would bias them. "
         f"This look is recorded, and no p-value{_but(report)} is valid under monitoring: looking again and again "
-        "finds something by chance."
+        f"finds something by chance: {PEEKING}."
     )
 
 

@@ -109,6 +109,7 @@ class CampaignStatus:
     cancelled: str | None = None
     looks_planned: int = 0
     looks_taken: int = 0
+    look_bounds: dict[int, float] = field(default_factory=dict[int, float])  # by block: the p that decides
     decided: str | None = None  # "benefit", "harm" or "futility": a declared look has ended it
     extended: bool = False  # reps were added after that
     out_of_time: bool = False
@@ -187,12 +188,14 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
 
 def _count_looks(store: Store, plan: Plan, status: CampaignStatus) -> None:
     """Declared looks: how many there are, and what they have decided."""
-    rule = None if plan.primary is None else plan.primary.stop
-    if rule is None:
+    if plan.primary is None or plan.primary.stop is None:
         return
+    rule = plan.primary.stop
     taken = readable(store, plan.campaign, "decisions", Decision)
     status.unreadable += taken.unreadable
     status.looks_planned, status.looks_taken = len(rule.blocks(plan.reps)), len(taken.records)
+    levels = rule.levels(plan.reps, plan.primary.alpha)
+    status.look_bounds = dict(zip(rule.blocks(plan.reps), levels, strict=True))
     end = stopped(taken.records)
     if end is not None:
         status.decided = end.result.verdict

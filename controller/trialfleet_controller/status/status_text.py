@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from trialfleet_controller.status.campaign_status import CampaignStatus, Controller, State
 from trialfleet_ledger.dead_agent import WORDS, mostly
+from trialfleet_ledger.looks import PEEKING
 from trialfleet_ledger.records import MESSAGE_CHARS
 from trialfleet_runner.untrusted import plain
 
@@ -47,9 +48,14 @@ def _of_looks(status: CampaignStatus) -> list[str]:
     if not status.looks_planned:
         return []
     taken = f"{status.looks_taken} of {status.looks_planned} declared looks are taken"
-    if status.decided is None:
-        return [f"{taken}; stopping for what is seen in between would make the test reject too often"]
-    return [f"{taken}; the last one decided: {status.decided}"]
+    if status.decided is not None:
+        return [f"{taken}; the last one decided: {status.decided}"]
+    bounds = ", ".join(f"{block}: {level:.4f}" for block, level in status.look_bounds.items())
+    return [
+        taken,
+        f"after block, a look decides when its p is at most: {bounds}",
+        f"stopping for what is seen in between is not valid: {PEEKING}",
+    ]
 
 
 def _of_state(status: CampaignStatus) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import click
 
-from trialfleet_controller.status.campaign_status import CampaignStatus, read_status
+from trialfleet_controller.status.campaign_status import CampaignStatus, State, read_status
 from trialfleet_controller.status.status_text import lines
 from trialfleet_ledger.store.protocol import Store, StoreError
 
@@ -47,8 +47,8 @@ def watch_status(
     every_s: float,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Show the status until every trial is over, or the campaign is cancelled and nothing runs. A store that does
-    not answer is asked again. Raises `OperatorError` if there is no such campaign."""
+    """Show the status until every trial is over, or the campaign is cancelled or decided and nothing runs. A store
+    that does not answer is asked again. Raises `OperatorError` if there is no such campaign."""
     while True:
         try:
             status = read_status(store, campaign)
@@ -63,7 +63,8 @@ def watch_status(
 
 def over(status: CampaignStatus) -> bool:
     running = sum(condition.running + condition.pending for condition in status.conditions.values())
-    return status.terminal >= status.planned or (status.cancelled is not None and running == 0)
+    ended = status.cancelled is not None or status.state is State.DECIDED
+    return status.terminal >= status.planned or (ended and running == 0)
 
 
 def counts(status: CampaignStatus) -> dict[str, object]:

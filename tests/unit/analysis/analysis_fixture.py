@@ -322,6 +322,8 @@ def _outlook(tasks: int, reps: int) -> PowerSummary:
             DeclaredPower("these_tasks", 0.15, 0.71, 0.01, 2000, None),
             DeclaredPower("tasks_like_these", 0.15, None, None, 0, "not known"),
         ),
+        equal=more[:1],
+        balance_reps=13.3,
     )
 
 

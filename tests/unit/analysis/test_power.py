@@ -21,6 +21,7 @@ from trialfleet_analysis.statistics.comparisons import (
 )
 from trialfleet_analysis.statistics.power import (
     Population,
+    balance_reps,
     best_reps,
     boschloo_power,
     calibrated,
@@ -28,9 +29,11 @@ from trialfleet_analysis.statistics.power import (
     campaign_power,
     drawn_rates,
     fisher_power,
+    frontier,
     minimum_detectable_effect,
     reps_versus_tasks,
     required_reps,
+    same_trials,
     stratified_power,
 )
 from trialfleet_analysis.statistics.power.campaigns import crossing
@@ -308,6 +311,21 @@ def test_reps_against_tasks() -> None:
     assert large.mde == pytest.approx((stats.t.ppf(0.975, 6) + stats.t.ppf(0.8, 6)) * large.se)
     lone = by_tasks[175][1]
     assert (lone.mde, lone.reason) == (None, "one task says nothing of the spread between tasks")
+
+
+def test_tasks_before_reps_at_equal_trials() -> None:
+    """7 × 25 at v = .3 and a spread of 15 points: both parts of the variance are equal at 13.3 reps."""
+    balance = balance_reps(mean=0.5, icc=0.4, sigma_int=0.15)
+    assert balance == pytest.approx(0.3 / 0.15**2)
+    assert balance_reps(mean=0.5, icc=0.4, sigma_int=0) is None
+    found = frontier(7, 25, mean=0.5, icc=0.4, sigma_int=0.15)
+    assert [(d.tasks, d.reps) for d in found] == [(1, 175), (3, 58), (7, 25), (14, 12), (28, 6)]
+    known = [d.mde for d in found if d.mde is not None]
+    assert known == sorted(known, reverse=True)  # more tasks detect less, at every number of reps
+    assert found[2].se == pytest.approx(math.sqrt((0.15**2 + 0.3 / 25) / 7))
+    assert [d.mde_these_tasks for d in found] == pytest.approx([0.116] * 5, abs=0.003)
+    assert same_trials(1, 1) == ((1, 1),)
+    assert same_trials(3, 1) == ((1, 3), (3, 1))
 
 
 @settings(max_examples=50, deadline=None)

@@ -15,7 +15,8 @@ from trialfleet_analysis.monitoring import look_result
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
-from trialfleet_ledger.campaign import Amendment, Plan, Primary
+from trialfleet_analysis.statistics.comparisons import stratified_exact
+from trialfleet_ledger.campaign import Amendment, Plan, Primary, Quarantine
 from trialfleet_ledger.looks import Decision, FutilityRule, StageCounts, StopRule
 from trialfleet_ledger.records import Metrics, Trial, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
@@ -171,14 +172,67 @@ def test_given_up(tmp_path: Path) -> None:
     assert report.answer[-1].startswith("Stopped for futility at look 1 of 3, after 2 of 6 blocks")
 
 
-def test_reps_that_were_added_after_the_decision_change_no_p(tmp_path: Path) -> None:
-    store = campaign(tmp_path, CLEAR, blocks=8, looks=1, reps=8)
+def test_reps_that_were_added_after_the_decision_change_no_number_of_the_answer(tmp_path: Path) -> None:
+    at_the_stop = ledgers.read(campaign(tmp_path / "stopped", CLEAR, blocks=2, looks=1))
+    store = campaign(tmp_path / "extended", CLEAR, blocks=8, looks=1, reps=8)
     amendment = Amendment(number=1, at=2.0, reps=8, after_look=True)
     ledgers.put(store, "demo/amendments/1.json", amendment)
     report = ledgers.read(store)
     looks = report.analysis.looks
     assert looks is not None
+    assert at_the_stop.headline is not None
     assert report.headline is not None
     assert looks.extended
     assert report.headline.these_tasks.test.p_value == looks.taken[0].p_value
+    first, later = at_the_stop.headline, report.headline
+    assert (later.treatment_rate, later.control_rate) == (first.treatment_rate, first.control_rate)
+    assert later.these_tasks.difference == first.these_tasks.difference
+    assert later.these_tasks.odds_ratio == first.these_tasks.odds_ratio
+    assert later.these_tasks.by_block.test.p_value == first.these_tasks.by_block.test.p_value
+    assert report.answer[-1] == at_the_stop.answer[-1]
+    assert "this answer took 28 trials and $14.00" in report.answer[-1]
     assert any("those of the look that decided" in caution for caution in report.cautions)
+
+
+def test_a_bundle_that_is_quarantined_after_a_look_changes_no_number_of_the_answer(tmp_path: Path) -> None:
+    store = campaign(tmp_path, CLEAR, blocks=2, looks=1)
+    before = ledgers.read(store)
+    every = ledgers.trials(ledgers.plan(TASKS, tuple(CLEAR), reps=6))
+    passed = next(t for t in every if t.block == 0 and t.condition == "intent_layer")
+    record = Quarantine(trial=passed.id, attempt=1, at=3.0, expected=ZERO, found="1" * 64, reason="damaged")
+    ledgers.put(store, f"demo/quarantine/{passed.id}/1.json", record)
+    report = ledgers.read(store)
+    assert before.headline is not None
+    assert report.headline is not None
+    assert ledgers.counts(report) != ledgers.counts(before)  # it is missing where all trials are counted
+    then, now = before.headline, report.headline
+    assert now.these_tasks.test.p_value == then.these_tasks.test.p_value
+    assert now.these_tasks.difference == then.these_tasks.difference
+    assert now.treatment_rate == then.treatment_rate
+
+
+def test_the_companion_by_block_allows_for_the_looks_too(tmp_path: Path) -> None:
+    store = campaign(tmp_path, {"none": 0.3, "intent_layer": 0.7}, blocks=4, looks=2)
+    headline = ledgers.read(store).headline
+    assert headline is not None
+    by_block = headline.these_tasks.by_block
+    only_a, only_b = by_block.only_treatment, by_block.only_control
+    ones = [1] * (only_a + only_b)
+    fixed = stratified_exact([1] * only_a + [0] * only_b, ones, [0] * only_a + [1] * only_b, ones)
+    assert by_block.test.method == "sequential p"
+    assert by_block.test.p_value is not None
+    assert fixed.p_value is not None
+    assert by_block.test.p_value > fixed.p_value  # two of three looks: less than all of alpha could be spent
+
+
+def test_while_the_campaign_goes_on_numbers_are_those_of_the_last_look(tmp_path: Path) -> None:
+    at_the_look = ledgers.read(campaign(tmp_path / "a", SAME, blocks=2, looks=1))
+    later = ledgers.read(campaign(tmp_path / "b", SAME, blocks=3, looks=1))
+    assert at_the_look.headline is not None
+    assert later.headline is not None
+    then, now = at_the_look.headline.these_tasks, later.headline.these_tasks
+    assert (now.difference, now.odds_ratio) == (then.difference, then.odds_ratio)
+    assert now.difference.low is not None
+    assert then.odds_ratio.method == now.odds_ratio.method == "conditional_odds_ratio, mid-p"
+    assert later.analysis.looks is not None
+    assert (later.analysis.looks.difference, later.analysis.looks.odds_ratio) == (None, None)

@@ -28,6 +28,7 @@ from trialfleet_analysis.statistics.sequential import (
     stage,
     stagewise_odds_ratio,
 )
+from trialfleet_ledger.looks import StopRule
 
 R1: tuple[tuple[Row, ...], ...] = (
     ((4, 5, 1, 5), (3, 5, 3, 5), (2, 5, 0, 5)),
@@ -69,6 +70,9 @@ def looks_at(
 )
 def test_what_may_be_spent(spending: Spending, expected: list[float]) -> None:
     assert SequentialDesign.of(25, spending=spending).levels() == pytest.approx(expected, abs=1e-9)
+    if spending != "pocock":
+        declared = StopRule(spending=spending).levels(25, 0.05)  # what `status` shows
+        assert declared == pytest.approx(expected, abs=1e-9)
     assert spent("obrien_fleming", 0.5, 0.01) == pytest.approx(0.0001438990, abs=1e-10)
 
 
@@ -270,6 +274,16 @@ def test_weights_follow_the_mean_over_tasks_where_trials_were_lost() -> None:
     [by_passes] = monitor(SequentialDesign((25,)), [staged(rows, 25, "mh")])
     assert equal.p_value == pytest.approx(0.930653548, abs=2e-3)  # weights of another scale round otherwise
     assert by_passes.p_value == pytest.approx(0.012008186, abs=1e-6)
+
+
+def test_the_sum_follows_the_mean_difference_where_a_task_lost_a_stage() -> None:
+    """A task that is halted, or of which one arm lost every trial of a stage, does not draw the mean towards 0."""
+    first: list[Row] = [(4, 5, 1, 5), (3, 5, 0, 5)]
+    second: list[Row] = [(5, 5, 2, 5), (0, 0, 1, 5)]
+    stages = [staged(first, 5, "equal"), staged(second, 5, "equal")]
+    found = monitor(SequentialDesign((5, 10), alpha=0.001), stages)[-1]
+    assert found.task_blocks == 15
+    assert 2 * (found.sum - found.mean) / found.task_blocks == pytest.approx((0.6 + 0.6 + 0.6) / 3)
 
 
 def test_a_look_at_fifty_tasks_of_fifty_reps_with_losses() -> None:

@@ -62,6 +62,40 @@ def test_where_campaigns_stop() -> None:
 
 
 @pytest.mark.parametrize(
+    ("looks", "spending", "power", "inflation", "share"),
+    [
+        (5, "obrien_fleming", 0.8, 1.0247, 0.8237),
+        (5, "obrien_fleming", 0.9, 1.0231, 0.7587),
+        (5, "power_2", 0.8, 1.0634, 0.7876),
+        (5, "power_2", 0.9, 1.0583, 0.7047),
+        (5, "pocock", 0.8, 1.2124, 0.7956),
+        (5, "pocock", 0.9, 1.1922, 0.6840),
+        (3, "power_2", 0.8, 1.0449, 0.8231),
+        (3, "power_2", 0.9, 1.0411, 0.7498),
+        (2, "power_2", 0.8, 1.0276, 0.8671),
+        (2, "power_2", 0.9, 1.0251, 0.8048),
+    ],
+)
+def test_what_looks_cost_and_save_at_equal_power(
+    looks: int, spending: Spending, power: float, inflation: float, share: float
+) -> None:
+    """Reps, and mean trials at the effect, as multiples of the fixed design's."""
+    design = SequentialDesign.of(20 * looks, looks, spending=spending)
+    bounds, times = normal_bounds(design), design.times()
+
+    def crossed(drift: float) -> Floats:
+        both = crossing_probabilities(bounds, times, drift) + crossing_probabilities(bounds, times, -drift)
+        return floats(both)
+
+    fixed = special.ndtri(0.975) + special.ndtri(power)
+    drift = optimize.brentq(lambda one: float(crossed(one).sum()) - power, 1.0, 5.0)
+    found = (drift / fixed) ** 2
+    stops = crossed(drift)
+    mean_time = float((stops * times).sum() + (1 - stops.sum()))
+    assert (found, found * mean_time) == pytest.approx((inflation, share), abs=1e-4)
+
+
+@pytest.mark.parametrize(
     ("spending", "look", "z", "expected"),
     [
         ("power_2", 3, 2.6, (0.007249445, 3.2788788, 0.6685089, 5.8377714)),
@@ -103,7 +137,7 @@ def test_the_difference_after_an_early_stop_is_drawn_towards_0() -> None:
 
 
 def seen(total: float) -> SequentialLook:
-    return SequentialLook(2, 10, total, 28.5, 9.2, 1, 1, 1, 0.004, None, None, 0, 0, 0, 7)
+    return SequentialLook(2, 10, total, 28.5, 9.2, 1, 1, 1, 0.004, None, None, 0, 0, 0, 7, 35)
 
 
 def test_futility() -> None:
@@ -125,12 +159,14 @@ def test_the_default_futility_rule_in_units_of_z(number: int, least_z: float) ->
     design = SequentialDesign.of(25)
 
     def at(z: float) -> SequentialLook:
-        return SequentialLook(number, 5 * number, z, 0, 1, 1, 1, 1, 0, None, None, 0, 0, 0, 7)
+        return SequentialLook(number, 5 * number, z, 0, 1, 1, 1, 1, 0, None, None, 0, 0, 0, 7, 35)
 
     rule = Futility(predictive=0.05)
     assert futile(design, rule, at(least_z - 0.001), tasks=7)
     assert not futile(design, rule, at(least_z + 0.001), tasks=7)
-    assert not futile(design, rule, SequentialLook(5, 25, -9, 0, 1, 1, 1, 1, 0, None, None, 0, 0, 0, 7), tasks=7)
+    assert not futile(
+        design, rule, SequentialLook(5, 25, -9, 0, 1, 1, 1, 1, 0, None, None, 0, 0, 0, 7, 35), tasks=7
+    )
 
 
 def test_a_rule_of_futility_is_one_of_two() -> None:

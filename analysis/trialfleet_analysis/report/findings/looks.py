@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from trialfleet_analysis.analysis_plan.looks import LookFinding
+from trialfleet_analysis.analysis_plan.looks import LookFinding, LooksFinding
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import NOTHING, bare_p, decimals, percent, plural, signed
 from trialfleet_analysis.report.findings.tables import Cell, ReportSection, number, section, table, text
+from trialfleet_ledger.looks import PEEKING
 
 DECISIONS = {
     "continue": "went on",
@@ -23,13 +24,14 @@ def looks(report: Report) -> ReportSection:
         return section("looks", "Looks", "")
     planned = plural(len(found.planned), "look")
     at = ", ".join(map(str, found.planned))
+    levels = ", ".join(decimals(level, 4) for level in found.levels)
     return section(
         "looks",
         "Looks",
         f"{planned} declared before anything ran, after blocks {at}; spending {found.spending.replace('_', ' ')}. "
         "Each tests the declared contrast exactly, on the blocks up to it, and its decision is kept in the store. "
-        "Looking at other times is recorded, and stopping for what is seen then would make the test reject too "
-        "often.",
+        f"A look decides when its p is at most {levels}. Looking at other times is recorded, and stopping for "
+        f"what is seen then is not valid: {PEEKING}.{_others(found)}",
         table(
             "What each look decided",
             found.taken,
@@ -43,6 +45,15 @@ def looks(report: Report) -> ReportSection:
             number("Chance of a gain at the end", lambda one: percent(one.chance)),
             text("Decision", _decision),
         ),
+    )
+
+
+def _others(found: LooksFinding) -> str:
+    if found.ended in (None, "end"):
+        return ""
+    return (
+        " Every other contrast was stopped early for this one: its p on these tasks is a sequential p, by the same"
+        " looks on its own trials."
     )
 
 

@@ -246,6 +246,7 @@ def power(report: Report) -> ReportSection:
         " Power at the observed effect is never shown: it only repeats the p-value.",
         _detectable(found.detectable),
         _larger(found.more),
+        _equal(found),
         _declared(found.declared),
     )
 
@@ -292,6 +293,24 @@ def _larger(found: Sequence[More]) -> ReportTable:
         lead="For tasks like these, more tasks help more than more reps at every equal total; for these tasks "
         "only the total counts: the simulated effect shrinks with the square root of the trials. Approximations, "
         "for choosing between designs; plan with trialfleet power.",
+    )
+
+
+def _equal(found: PowerSummary) -> ReportTable:
+    balance = "No spread of effects between tasks was seen beyond chance."
+    if found.balance_reps is not None:
+        balance = (
+            f"Noise within tasks equals the spread of effects between them at {found.balance_reps:.1f} reps; more "
+            "reps than that add little."
+        )
+    return table(
+        "Tasks before reps: the same trials as more or fewer tasks",
+        found.equal,
+        text("Design", design),
+        number("Trials per condition", lambda one: one.trials_per_arm),
+        number("These tasks: detectable, points", lambda one: unsigned_points(one.mde_these_tasks)),
+        number("Tasks like these: detectable, points", lambda one: unsigned_points(one.mde_tasks_like_these)),
+        lead=f"{balance} For tasks like these more tasks are better at every total.",
     )
 
 

@@ -4,7 +4,14 @@ One cell: exact, by enumeration. Several tasks: simulated with the code that ana
 that are in: power at an effect that was seen says nothing that the p-value does not.
 """
 
-from trialfleet_analysis.statistics.power.allocation import Design, best_reps, reps_versus_tasks
+from trialfleet_analysis.statistics.power.allocation import (
+    Design,
+    balance_reps,
+    best_reps,
+    frontier,
+    reps_versus_tasks,
+    same_trials,
+)
 from trialfleet_analysis.statistics.power.campaigns import (
     Calibrated,
     CampaignEffect,
@@ -33,6 +40,7 @@ __all__ = [
     "RequiredReps",
     "SimulatedPower",
     "TestName",
+    "balance_reps",
     "best_reps",
     "boschloo_power",
     "calibrated",
@@ -40,8 +48,10 @@ __all__ = [
     "campaign_power",
     "drawn_rates",
     "fisher_power",
+    "frontier",
     "minimum_detectable_effect",
     "reps_versus_tasks",
     "required_reps",
+    "same_trials",
     "stratified_power",
 ]

@@ -82,6 +82,44 @@ def best_reps(*, cost_task: float, cost_rep: float, mean: float, icc: float, sig
     return math.sqrt(cost_task * within_variance(mean, mean, icc) / cost_rep) / sigma_int
 
 
+def balance_reps(*, mean: float, icc: float, sigma_int: float) -> float | None:
+    """R*, the reps per cell at which the noise within tasks, v / R, equals the variance of the true effect between
+    tasks, sigma_int². Beyond it more reps add little for *tasks like these*; it is no threshold, since at one
+    total more tasks are better at every number of reps. None without sigma_int: the noise is all there is.
+
+    >>> round(balance_reps(mean=0.5, icc=0.4, sigma_int=0.15) or 0, 1)
+    13.3
+    """
+    return None if sigma_int == 0 else within_variance(mean, mean, icc) / sigma_int**2
+
+
+def same_trials(tasks: int, reps: int) -> tuple[tuple[int, int], ...]:
+    """(tasks, reps) of as many trials or slightly fewer, fewest tasks first: the design itself, and those with a
+    quarter, half, twice and four times its tasks, as far as tasks and reps stay whole and above 0.
+
+    >>> same_trials(8, 25)
+    ((2, 100), (4, 50), (8, 25), (16, 12), (32, 6))
+    """
+    wanted = [tasks // 4, tasks // 2, tasks, 2 * tasks, 4 * tasks]
+    return tuple((several, tasks * reps // several) for several in wanted if 1 <= several <= tasks * reps)
+
+
+def frontier(
+    tasks: int,
+    reps: int,
+    *,
+    mean: float,
+    icc: float,
+    sigma_int: float,
+    alpha: float = 0.05,
+    power: float = 0.8,
+) -> tuple[Design, ...]:
+    """What the designs of `same_trials` detect, as in `reps_versus_tasks`; the cost is reps in both arms."""
+    _check(tasks * reps, 0, 1, mean, icc, sigma_int)
+    v = within_variance(mean, mean, icc)
+    return tuple(_design(t, r, 0, 1, v, sigma_int, alpha, power) for t, r in same_trials(tasks, reps))
+
+
 def within_variance(mean_a: float, mean_b: float, icc: float) -> float:
     """Variance of one trial's difference inside tasks: Σ over arms of mean (1 − mean) (1 − icc)."""
     return (mean_a * (1 - mean_a) + mean_b * (1 - mean_b)) * (1 - icc)

@@ -28,7 +28,8 @@ class SequentialLook:
     campaign stopped here by crossing, or at the end. `p_up`, `p_down`: its sides. `level`: what each side may have
     spent up to here. `upper`: the least sum that rejects in favour of a, `lower` the largest for b; None: no
     outcome does. `spent_up`, `spent_down`: the probability of having rejected up to here. `crossed`: 1 for a, −1
-    for b, 0 for neither. `informative`: strata up to here that carry information.
+    for b, 0 for neither. `informative`: strata up to here that carry information. `task_blocks`: of the stages, so
+    that 2 (sum − mean) / task_blocks is the mean difference of rates.
     """
 
     number: int
@@ -46,6 +47,7 @@ class SequentialLook:
     spent_up: float
     crossed: int
     informative: int
+    task_blocks: int
 
 
 def monitor(design: SequentialDesign, stages: Sequence[SequentialStage]) -> tuple[SequentialLook, ...]:
@@ -78,7 +80,7 @@ class Walk:
         self._levels = (design.levels() / 2).tolist()
         self._divisor = divisor
         self._going = START
-        self._number = self._sum = self._informative = 0
+        self._number = self._sum = self._informative = self._task_blocks = 0
         self._mean = self._variance = 0.0
 
     def look(self, added: SequentialStage) -> SequentialLook:
@@ -89,6 +91,7 @@ class Walk:
         self._mean += added.mean
         self._variance += added.variance
         self._informative += added.informative
+        self._task_blocks += added.task_blocks
         level: float = self._levels[self._number - 1]
         grown = self._going.grown(added, divisor, NEGLIGIBLE if divisor < UNIT else 0.0)
         tails = StagewiseTails.of(grown, design.midp)
@@ -112,6 +115,7 @@ class Walk:
             spent_up=self._going.up,
             crossed=1 if up <= most else -1 if down <= most else 0,
             informative=self._informative,
+            task_blocks=self._task_blocks,
         )
 
 

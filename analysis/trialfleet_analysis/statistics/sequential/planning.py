@@ -170,4 +170,5 @@ def _stage(x_a: Integers, x_b: Integers, n: Integers, blocks: int) -> Sequential
         variance=float(variance.sum()),
         informative=int(m.size),
         trials=2 * blocks * int(m.size),
+        task_blocks=blocks * int((n > 0).sum()),
     )

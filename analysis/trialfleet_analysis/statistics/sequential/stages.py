@@ -28,7 +28,7 @@ class SequentialStage:
     `factors`: every weight with the distribution, at equal rates, of its strata's passes in arm a above the
     least; `low`: the least weighted sum, `sum`: the one that was seen, both in hundredths of a pass; `mean` and
     `variance`: of the sum, in passes. What the margins fix is in all of them. `informative`: strata that carry
-    information; `trials`: in these.
+    information; `trials`: in these. `task_blocks`: blocks times strata that have valid trials in both arms.
     """
 
     factors: tuple[tuple[int, Floats], ...]
@@ -38,6 +38,7 @@ class SequentialStage:
     variance: float
     informative: int
     trials: int
+    task_blocks: int
 
     @property
     def divisor(self) -> int:
@@ -52,17 +53,19 @@ def stage(
     *,
     blocks: int,
     weights: PassWeights = "equal",
+    scale: Floats | None = None,
 ) -> SequentialStage:
     """Counts of shape (T,), one stratum per entry, of a stage of so many `blocks` (1 where strata are blocks).
 
     `weights` "equal": passes weigh by (1/n_a + 1/n_b) · blocks/2, so that the sum follows the mean over tasks of
-    the differences of rates also where trials were lost; 1 where none was. "mh": all passes weigh 1.
-    Raises `ValueError` for counts that cannot be.
+    the differences of rates also where trials were lost; 1 where none was. "mh": all passes weigh 1. `scale`:
+    factors of the equal weights, shape (T,). Raises `ValueError` for counts that cannot be.
     """
     if blocks < 1:
         raise ValueError(f"blocks: expected 1 or more, got {blocks}")
     four = strata(passes_a, trials_a, passes_b, trials_b)
-    weight = _pass_weights(four, blocks, weights)
+    factors: float | Floats = 1.0 if scale is None else scale
+    weight = _pass_weights(four, blocks / 2 * factors, weights)
     x_a, n_a, x_b, n_b = four
     n, m = n_a + n_b, x_a + x_b
     whole = np.maximum(n, 1)
@@ -79,18 +82,19 @@ def stage(
         variance=float(variance.sum()) / UNIT**2,
         informative=int(kept.sum()),
         trials=found.trials,
+        task_blocks=blocks * int(((n_a > 0) & (n_b > 0)).sum()),
     )
 
 
 def _pass_weights(
-    four: tuple[Integers, Integers, Integers, Integers], blocks: int, weights: PassWeights
+    four: tuple[Integers, Integers, Integers, Integers], scale: float | Floats, weights: PassWeights
 ) -> Integers:
     _, n_a, _, n_b = four
     measured = (n_a > 0) & (n_b > 0)
     if weights == "mh":
         return np.where(measured, UNIT, 0).astype(np.int64)
     each = 1 / np.maximum(n_a, 1) + 1 / np.maximum(n_b, 1)
-    return np.where(measured, np.maximum(1, np.rint((UNIT * each * blocks / 2).round(9))), 0).astype(np.int64)
+    return np.where(measured, np.maximum(1, np.rint((UNIT * each * scale).round(9))), 0).astype(np.int64)
 
 
 def common_divisor(stages: Sequence[SequentialStage]) -> int:

@@ -48,7 +48,7 @@ def stagewise_difference(
         return Interval(None, None, None, level, n, method, "these_tasks", _NOTHING)
     d = float((x_a / n_a - x_b / n_b).mean())
     wide = math.sqrt(float(constrained_variance(x_a, n_a, x_b, n_b, np.full_like(n_a, d)).sum())) / n_a.size
-    narrow = 2 * math.sqrt(look.variance) / (look.blocks * n_a.size)
+    narrow = 2 * math.sqrt(look.variance) / look.task_blocks
     root = math.sqrt(look.blocks / design.blocks)
     median = drift_estimate(design, look.number, (look.sum - look.mean) / math.sqrt(look.variance), level=level)
     limits = drift_estimate(design, look.number, d / wide, level=level)
