@@ -230,9 +230,7 @@ def test_an_installed_wheel_says_that_it_needs_a_checkout(tmp_path: Path) -> Non
 
 
 def test_options_carry_what_was_asked_for() -> None:
-    asked = Build(
-        "t:1", base="python:3.12-bookworm", agents=("claude-code@1.2.3",), bake_packages=("gcc", "make")
-    )
+    asked = Build("t:1", base="python:3.12-bookworm", agents=("claude-code@1.2.3",), bake_packages=("gcc", "make"))
     assert options(asked) == (
         *("--tag", "t:1", "--target", "runner"),
         *("--build-arg", "BASE=python:3.12-bookworm"),
