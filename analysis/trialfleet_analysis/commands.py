@@ -48,6 +48,15 @@ PIPED_WIDTH = 160  # columns where there is no terminal to fit
 )
 @click.option("--complete", is_flag=True, help="Refuse, naming the cells, while any is below the plan.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, without the rows per trial.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "github"]),
+    default="text",
+    show_default=True,
+    help="What is printed; github: a comment of at most 40 lines for a pull request.",
+)
+@click.option("--link", metavar="URL", help="With --format github: where the full report can be read.")
 @click.option("--no-verify", is_flag=True, help="Look up that bundles exist instead of comparing their SHA-256.")
 def report(
     campaign: str,
@@ -58,6 +67,8 @@ def report(
     cutoff: datetime | None,
     complete: bool,
     as_json: bool,
+    form: str,
+    link: str | None,
     no_verify: bool,
 ) -> None:
     """Write report.html, report.md and report.json.
@@ -69,6 +80,7 @@ def report(
     from trialfleet_analysis.report.make import make_report, write_report
     from trialfleet_ledger.store.protocol import StoreError
 
+    _check_form(form, link, as_json=as_json)
     source = find_source(campaign, store)
     folder = out or source.default_folder()
     try:
@@ -85,7 +97,28 @@ def report(
     except StoreError as error:
         hint = "the store could not answer: try again"
         raise OperatorError(str(error), where=source.store, hint=hint) from error
-    _print(made, write_report(made, folder), as_json=as_json)
+    written = write_report(made, folder)
+    if form == "github":
+        _comment(made, link)
+    else:
+        _print(made, written, as_json=as_json)
+
+
+def _check_form(form: str, link: str | None, *, as_json: bool) -> None:
+    if form == "github" and as_json:
+        raise click.UsageError("--json and --format github exclude each other")
+    if link is not None:
+        from trialfleet_analysis.report.github import checked_link
+
+        if form != "github":
+            raise click.UsageError("--link needs --format github")
+        checked_link(link)
+
+
+def _comment(made: Report, link: str | None) -> None:
+    from trialfleet_analysis.report.github import to_github
+
+    click.echo(to_github(made, link), nl=False)
 
 
 def _print(made: Report, written: ReportFiles, *, as_json: bool) -> None:

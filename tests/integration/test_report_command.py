@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from click import UsageError
 from click.testing import CliRunner, Result
 
 from tests.support.ledgers import Fate, plan, write
@@ -69,6 +70,17 @@ def test_json_is_the_report_without_its_rows(store: DirectoryStore, tmp_path: Pa
     assert [Path(path).name for path in printed.pop("files")] == list(NAMES)
     assert sum(len(cell.pop("trials")) + len(cell.pop("endings")) for cell in written["cells"]) == 2 * 8
     assert printed == written
+
+
+def test_a_comment_for_a_pull_request(store: DirectoryStore, tmp_path: Path) -> None:
+    words = ("demo", "--store", str(store.root), "--out", str(tmp_path / "out"))
+    said = call(*words, "--format", "github", "--link", "https://ci.example/1").output
+    assert said.startswith("**")
+    assert said.rstrip().endswith("[Full report](https://ci.example/1).")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == set(NAMES)
+    for wrong in (["--link", "https://ci.example/1"], ["--format", "github", "--json"]):
+        with pytest.raises(UsageError):
+            call(*words, *wrong)
 
 
 def test_a_cut_bundle_is_not_counted_unless_unverified(store: DirectoryStore) -> None:

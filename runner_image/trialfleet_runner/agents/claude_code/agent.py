@@ -50,6 +50,7 @@ _QUIET = {
     "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL": "1",
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",  # nothing outlives an attempt: its instructions only cost tokens
     "ENABLE_CLAUDEAI_MCP_SERVERS": "0",
+    "ENABLE_TOOL_SEARCH": "false",  # every tool, those of MCP servers too, is whole in the first request
 }
 # Where a project has no CLAUDE.md, this plugin of newer versions loads its AGENTS.md files, those of folders too:
 # with it a condition would deliver other files than it names. `options.settings` may switch it on.
