@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records import EnvironmentRef, PythonEnvironmentRef, Sha256, ToolEnvironmentRef
-from trialfleet_runner import tool_environment
+from trialfleet_runner import python_environment, tool_build, tool_environment
 from trialfleet_runner.cache import Cache, built_in_place, built_once
 from trialfleet_runner.interpreters import (
     Interpreter,
@@ -36,8 +36,6 @@ RETIRED_S = 24 * 3600.0  # no attempt takes that long
 
 def environment_ref(environment: PythonEnvironment, lock: bytes, python: Interpreter) -> PythonEnvironmentRef:
     """The environment as the plan freezes it. The digest covers the interpreter's full version and machine."""
-    from trialfleet_runner import python_environment
-
     metadata, dist_info = python_environment.project_metadata(environment)
     ref = PythonEnvironmentRef(
         digest="0" * 64,
@@ -79,9 +77,6 @@ def _make(
     source: bytes,
     checkouts: Sequence[Path] = (),
 ) -> None:
-    # Imported here: a pod's runner never builds an environment, and every attempt imports this module
-    from trialfleet_runner import python_environment, tool_build
-
     if isinstance(ref, PythonEnvironmentRef):
         with built_once(final) as fresh:
             if fresh is not None:

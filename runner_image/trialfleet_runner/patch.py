@@ -38,8 +38,6 @@ _DIFF = (
 # Attributes are of files alone; links fall to the driver of this name.
 _NO_TEXT = ("-c", "diff.default.binary=true")
 
-_KEEP_PACK = ("-c", "fastimport.unpackLimit=1")
-
 # Names that mean `.git` on other systems (".git ", "GIT~1") mean nothing here; git would refuse the whole patch.
 _ANY_NAME = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
 
@@ -87,8 +85,7 @@ def between(template: Template, changes: Changes) -> str:
     text, other = _by_encoding(template, changes)
     with _beside(template) as folder:
         stream = _commit("text", 1, "refs/heads/main^0", text) + _commit("other", 2, ":1", other)
-        # The limit: below it, fast-import would start a second program to write loose objects
-        git((*_KEEP_PACK, "fast-import", "--quiet", "--force"), git_dir=folder, stdin=stream)
+        git(("fast-import", "--quiet", "--force"), git_dir=folder, stdin=stream)
         raw = git((*_DIFF, "refs/heads/main", "refs/heads/text"), git_dir=folder) if text else b""
         if other:
             (folder / "info").mkdir()
@@ -115,8 +112,8 @@ def changes_of(diff: str, template: Template, exclusions: Exclusions) -> dict[st
                 env=index,
                 stdin=diff.encode(),
             )
-            compare = ("diff-index", "--cached", "-z", "--no-renames", "refs/heads/main")
-            rows = git(compare, git_dir=folder, env=index)
+            tree = git(("write-tree",), git_dir=folder, env=index).strip().decode()
+            rows = git(("diff-tree", "-r", "-z", "--no-renames", "refs/heads/main", tree), git_dir=folder)
             changes = _read_rows(folder, rows)
             kept, _ = _fitting(_split(changes, exclusions)[0], template)
             check(_result(template, kept))
@@ -229,7 +226,8 @@ def _beside(template: Template) -> Generator[Path]:
         init_bare(own)
         (own / "HEAD").write_text("ref: refs/heads/none\n")  # no commit whose attributes could be read
         (own / "objects/info/alternates").write_text(f"{template.git_dir / 'objects'}\n")
-        (own / "refs/heads/main").write_bytes((template.git_dir / "refs/heads/main").read_bytes())
+        commit = git(("rev-parse", "refs/heads/main"), git_dir=template.git_dir).strip().decode()
+        (own / "refs/heads/main").write_text(f"{commit}\n")
         yield own
 
 

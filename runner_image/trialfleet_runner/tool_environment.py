@@ -39,8 +39,7 @@ class Furnishings(Frozen):
     tools: dict[str, str] = Field(default_factory=dict)
 
 
-# Not validated: that would build the schema, which an attempt in a Python environment does not need
-NOTHING = Furnishings.model_construct(variables={}, links={}, kept=())
+NOTHING = Furnishings(variables={}, links={}, kept=())
 
 
 def furnishings(environment: Path) -> Furnishings:

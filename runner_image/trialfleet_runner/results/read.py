@@ -6,12 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from posixpath import join, normpath
-from typing import Literal
 
 from trialfleet_ledger.records import ResultFormat
 from trialfleet_runner import junit
 from trialfleet_runner.results.exact import ReadResults
+from trialfleet_runner.results.generic import read_junit
+from trialfleet_runner.results.go import read_go
+from trialfleet_runner.results.javascript import read_jest, read_mocha, read_node
+from trialfleet_runner.results.libtest import read_libtest
 from trialfleet_runner.results.limits import ResultError
+from trialfleet_runner.results.surefire import read_gradle, read_surefire
+from trialfleet_runner.results.vitest import read_vitest
 from trialfleet_runner.untrusted import regular_file
 
 _SUREFIRE, _GRADLE = "target/surefire-reports/TEST-*.xml", "build/test-results/*/TEST-*.xml"
@@ -48,49 +53,26 @@ def _read(results: ResultFormat, files: RunFiles) -> ReadResults:
         match results:
             case "pytest":
                 return ReadResults(junit.parse(_content(files.report)))
-            case "surefire" | "gradle":
-                return _of_jvm(results, files)
-            case "jest" | "mocha" | "vitest" | "node":
-                return _of_javascript(results, files)
-            case "junit" | "go" | "libtest":
-                return _of_others(results, files)
+            case "junit":
+                return read_junit(_content(files.report))
+            case "go":
+                return read_go(_content(files.record / "stdout") + _content(files.record / "stderr"))
+            case "libtest":
+                return read_libtest(_content(files.record / "stdout"), files.inside)
+            case "jest":
+                return read_jest(_content(files.report), files.inside)
+            case "mocha":
+                return read_mocha(_content(files.report), files.inside)
+            case "vitest":
+                return _from_root(read_vitest(_content(files.report)), files.directory)
+            case "node":
+                return read_node(_content(files.report), files.inside)
+            case "surefire":
+                return read_surefire(_reports(files.workspace, _SUREFIRE), files.output)
+            case "gradle":
+                return read_gradle(_reports(files.workspace, _GRADLE), files.output)
     except junit.JUnitError as error:
         raise ResultError(f"the JUnit XML cannot be used: {error}") from None
-
-
-# A reader is imported with the first results of its language: every attempt imports this module; most run pytest.
-
-
-def _of_jvm(results: Literal["surefire", "gradle"], files: RunFiles) -> ReadResults:
-    from trialfleet_runner.results.surefire import read_gradle, read_surefire
-
-    if results == "surefire":
-        return read_surefire(_reports(files.workspace, _SUREFIRE), files.output)
-    return read_gradle(_reports(files.workspace, _GRADLE), files.output)
-
-
-def _of_javascript(results: Literal["jest", "mocha", "vitest", "node"], files: RunFiles) -> ReadResults:
-    from trialfleet_runner.results.javascript import read_jest, read_mocha, read_node
-    from trialfleet_runner.results.vitest import read_vitest
-
-    if results == "vitest":
-        return _from_root(read_vitest(_content(files.report)), files.directory)
-    read = {"jest": read_jest, "mocha": read_mocha, "node": read_node}[results]
-    return read(_content(files.report), files.inside)
-
-
-def _of_others(results: Literal["junit", "go", "libtest"], files: RunFiles) -> ReadResults:
-    from trialfleet_runner.results.generic import read_junit
-    from trialfleet_runner.results.go import read_go
-    from trialfleet_runner.results.libtest import read_libtest
-
-    match results:
-        case "junit":
-            return read_junit(_content(files.report))
-        case "go":
-            return read_go(_content(files.record / "stdout") + _content(files.record / "stderr"))
-        case "libtest":
-            return read_libtest(_content(files.record / "stdout"), files.inside)
 
 
 def _from_root(found: ReadResults, directory: str) -> ReadResults:
