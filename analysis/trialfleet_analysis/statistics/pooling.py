@@ -103,7 +103,7 @@ def difference_variance(passes_a: Tally, trials_a: Tally, passes_b: Tally, trial
 
 
 def _constrained(x_a: Floats, n_a: Floats, x_b: Floats, n_b: Floats) -> CampaignVariance:
-    difference = np.full(x_a.shape, np.mean(x_a / n_a - x_b / n_b))
+    difference = np.full(x_a.shape, float(np.mean(x_a / n_a - x_b / n_b)))
     variance = float(constrained_variance(x_a, n_a, x_b, n_b, difference).sum()) / x_a.size**2
     if variance <= 0:
         return CampaignVariance(None, reason="all rates are 0 or 1, and the difference leaves no variance")

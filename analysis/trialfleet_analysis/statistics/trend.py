@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from trialfleet_analysis.statistics.comparisons.convolution import convolved
-from trialfleet_analysis.statistics.estimates import LEAST, Floats, Integers, Test, counts
+from trialfleet_analysis.statistics.estimates import LEAST, Floats, Integers, Test, counts, floats
 
 NO_TREND = "no informative stratum: in each, fewer than two doses have trials, every trial passed, or none did"
 
@@ -105,8 +105,9 @@ def _stratum(passed: int, n: Integers, steps: Integers) -> tuple[int, Floats]:
     """Rows are passes so far, columns their doses; a binomial's coefficients, halved n times, cannot overflow."""
     table = np.zeros((passed + 1, int(n @ steps) + 1))
     table[0, 0] = 1.0
-    for count, step in zip(n.tolist(), steps.tolist(), strict=True):
-        k = np.arange(min(count, passed) + 1)
+    arms = [(int(count), int(step)) for count, step in zip(n, steps, strict=True)]
+    for count, step in arms:
+        k = floats(np.arange(min(count, passed) + 1))
         logs = special.gammaln(count + 1) - special.gammaln(k + 1) - special.gammaln(count - k + 1)
         table = _with_arm(table, np.exp(logs - count * math.log(2)), step)
     chances = table[passed]
