@@ -23,6 +23,7 @@ SUMMARIES = {
     "tasks": "Make tasks of a repository's own history.",
     "plan": "Show what a campaign would run, or freeze it.",
     "run": "Run a campaign to its end and write the report.",
+    "compare": "Write a campaign that compares the context files of two revisions.",
     "submit": "Start a Job in the cluster that drives a campaign.",
     "status": "Count measured, running, pending and lost trials.",
     "show": "Show one trial: prompt, patch, tests, trajectory, attempts.",

@@ -33,6 +33,7 @@ ARGUMENTS = {
     "FOLDER": "The folder to copy to; it is created if it is absent.",
     "PROMPT": "The request as text; `-` reads it from standard input.",
     "REPOSITORY": "A git repository: a checkout, one of its folders, a linked work tree or a bare repository.",
+    "REVISIONS": "`REV1..REV2`, such as `origin/main..HEAD`; `REV1..` for the working tree.",
     "TASKS": "Task files.",
     "TRIAL": "`TASK/CONDITION/REP`, where reps count from 0, or the beginning of a trial's id.",
 }

@@ -18,6 +18,7 @@ from trialfleet_tasks.taskfile import LoadedTask
 
 MAX_BYTES = 16 * 2**20
 _LINK = b"120000"
+_COPIES = "trialfleet/contexts/"  # of `trialfleet init` and `context build`: contexts of tasks, none of the code's
 
 
 def with_contexts(file: CampaignFile, tasks: Sequence[LoadedTask], objects: Objects) -> tuple[LoadedTask, ...]:
@@ -103,10 +104,14 @@ def _followed(
     """Context files with what their links lead to. A link that leads nowhere, or out of the repository, is no
     file."""
     known = set(files) - links.keys()
-    leads = {path: resolve(path, links) for path in files if is_context_file(path)}
+    leads = {path: resolve(path, links) for path in files if _counts(path)}
     targets = {path: target for path, target in leads.items() if target in known}
     data = read(sorted(set(targets.values())))
     return {path: data[target] for path, target in sorted(targets.items())}
+
+
+def _counts(path: str) -> bool:
+    return is_context_file(path) and not path.startswith(_COPIES)
 
 
 def _top(folder: Path) -> Path:

@@ -53,8 +53,9 @@ def test_a_working_tree_has_what_is_not_committed_and_not_what_is_removed_or_ign
     (repository / "sub/AGENTS.md").unlink()
     (repository / "more").mkdir()
     (repository / "more/CLAUDE.md").write_text("more\n")
-    (repository / "ignored").mkdir()
-    (repository / "ignored/CLAUDE.md").write_text("no\n")
+    for copies in ("ignored", "trialfleet/contexts/own"):
+        (repository / copies).mkdir(parents=True)
+        (repository / copies / "CLAUDE.md").write_text("no\n")
     assert of_worktree(repository) == {"AGENTS.md": b"new\n", "CLAUDE.md": b"new\n", "more/CLAUDE.md": b"more\n"}
 
 
