@@ -117,8 +117,8 @@ def _cautions(found: Combination, campaigns: Sequence[CampaignEvidence]) -> Iter
         yield f"The campaigns differ in {one.text}. The numbers are means over that."
     yield from _disagreement(found)
     yield from _few(found)
-    for one in campaigns:
-        yield from _irregular(one)
+    for campaign in campaigns:
+        yield from _irregular(campaign)
     if found.shared_tasks:
         shared = plural(len(found.shared_tasks), "task")
         yield f"{shared} of several campaigns: a stratum in each, which counts as often as there are campaigns."

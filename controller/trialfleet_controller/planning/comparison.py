@@ -8,6 +8,7 @@ from typing import Any
 
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.untrusted import mapping
 
 BEFORE, AFTER = "before", "after"
 
@@ -70,7 +71,7 @@ def comparison(
     """The campaign file, from the values of the file `like`: its agent, reps, limits and store stay. `before`,
     `after`: sources of `contexts`; None: that side has no context file. `tasks`: empty keeps those of `like`."""
     sources = {BEFORE: before, AFTER: after}
-    declared = like.get("primary") or {}
+    declared = mapping(like.get("primary"))
     made = {key: value for key, value in like.items() if not key.startswith("_")}
     made["campaign"] = name
     made["tasks"] = list(tasks) or like["tasks"]

@@ -59,6 +59,13 @@ def failed(reason: str, message: str = "") -> dict[str, Any]:
     return raw_pod(phase="Failed", containers=[], reason=reason, message=message)
 
 
+def unbound() -> dict[str, Any]:
+    """Deleted while it waited for a node: the garbage collector of pods marks it as failed."""
+    pod = failed("")
+    del pod["spec"]["nodeName"]
+    return pod
+
+
 INODES = (
     "The node was low on resource: inodes. Container {} was using 650000, request is 0, has larger consumption of "
     "inodes. "
@@ -112,6 +119,7 @@ OVER = [
     (failed("Shutdown"), LossClass.NODE_LOST, "Shutdown"),
     (failed("DeadlineExceeded", "Pod was active longer than"), LossClass.TERMINATED, "longer than"),
     (failed(""), LossClass.RUNNER, "status of its runner is not known"),
+    (unbound(), LossClass.TERMINATED, "deleted before it had a node"),
     (ended("OOMKilled"), LossClass.RUNNER, "runner's container ran out of memory"),
     (ended("OOMKilled", 0), LossClass.RUNNER, "ran out of memory"),  # cgroup v1: by reason, not by code
     (ended("ContainerStatusUnknown"), LossClass.NODE_LOST, "ContainerStatusUnknown"),
