@@ -54,13 +54,16 @@ def looks_plan(
     seed: int,
 ) -> LooksPlan:
     """For a campaign of these tasks: control rates are quantiles of Beta(`control`, `icc`), and the treatment
-    shifts all of them alike in logits. Raises `ValueError` for an effect that no shift can have."""
+    shifts all of them alike in logits. Raises `ValueError` for an effect that no shift can have; 1.5 times the
+    effect is left out where it is one."""
     base = control_rates(tasks, control, icc)
     design, rule = design_of(primary, reps), futility_of(primary)
     once = SequentialDesign((reps,), alpha=primary.alpha)
     found: list[LooksScenario] = []
     se = 0.0
     for factor in FACTORS:
+        if factor > 1 and not 0 < base.mean() + factor * effect < 1:
+            continue
         treated = shifted(base, factor * effect)
         looked = sequential_power(treated, base, design, futility=rule, simulations=simulations, seed=seed)
         fixed = sequential_power(treated, base, once, simulations=simulations, seed=seed)
