@@ -131,10 +131,12 @@ def _termination(pod: Pod, attempt: tuple[str, int]) -> RunnerTermination:
     runner = pod.container(names.RUNNER)
     said = last_words(runner.message, attempt)
     named = _disruption(pod) or _by_pod_reason(pod) or _by_container(pod) or _by_start(pod)
-    if named is None and not pod.node:
-        named = _pod_loss(LossClass.TERMINATED, pod, "the pod was deleted before it had a node")
     if named is None and runner.exit_code is None:
-        named = _pod_loss(LossClass.RUNNER, pod, "the pod ended, and the status of its runner is not known")
+        named = (
+            _pod_loss(LossClass.RUNNER, pod, "the pod ended, and the status of its runner is not known")
+            if pod.node
+            else _pod_loss(LossClass.TERMINATED, pod, "the pod was deleted before it had a node")
+        )
     return RunnerTermination(code=runner.exit_code, words=said.message, named=named, last_words=said.end)
 
 
