@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -56,8 +57,16 @@ def _copied(seed: Path, folder: Path) -> None:
     for child in seed.iterdir():
         if child.is_dir() and child.name not in ("bin", KEPT):
             shutil.copytree(child, folder / child.name, symlinks=True)  # with the times of files
-            for path, _, _ in os.walk(folder / child.name):
-                Path(path).chmod(0o755)
+            _make_writable(folder / child.name)
+
+
+def _make_writable(folder: Path) -> None:
+    """A finished environment is read-only, and a tool writes its records again: cargo's name the folder."""
+    for path, _, files in os.walk(folder):
+        Path(path).chmod(0o755)
+        for file in (Path(path, name) for name in files):
+            if not file.is_symlink():
+                file.chmod(file.stat().st_mode | stat.S_IWUSR)
 
 
 def install(

@@ -120,6 +120,16 @@ def test_caches_go_on_from_the_last_environment_of_the_repository(tmp_path: Path
     assert ((second / "found").read_text(), (other / "found").read_text()) == ("first\n", "")
 
 
+def test_what_an_environment_began_with_can_be_written_again(tmp_path: Path) -> None:
+    """Cargo's records of dependencies name the environment's folder, so that it writes them again."""
+    cache = Cache(tmp_path)
+    line = "cd {environment}; mkdir -p cache; echo $(basename $PWD) > cache/record"
+    facts: dict[str, Any] = {"repository": "4" * 64, "links": {"cache": "{home}/.cache"}}
+    build(reference(line, **facts), TREE, cache=cache)
+    second = build(reference(line, inputs="2" * 64, **facts), TREE, cache=cache)
+    assert (second / "cache/record").read_text() == f"{second.name}\n"
+
+
 def test_an_image_may_hold_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, version = find_tool("git")
     ref = reference("touch {environment}/there", tools={"git": version})
