@@ -236,7 +236,10 @@ def test_the_money_budget_is_never_exceeded(rig: Rig) -> None:
 
 
 def test_a_time_out_keeps_the_tokens_so_far(rig: Rig) -> None:
-    script = Say("Looking.", (rig.read(),), Usage(100, 20)), Say("", (rig.bash("tail -f /dev/null"),), Usage(50, 30))
+    script = (
+        Say("Looking.", (rig.read(),), Usage(100, 20)),
+        Say("", (rig.bash("tail -f /dev/null"),), Usage(50, 30)),
+    )
     for rig.timeout_s in (4, 20, 100):  # a busy machine may not have come to the second answer yet
         ran = rig.run(*script)
         if ran.parsed.turns == 2:
