@@ -33,7 +33,7 @@ from trialfleet_runner.workspace import Template, template_of
 from trialfleet_tasks.commands.validate import validate
 from trialfleet_tasks.prepare import prepare_task
 from trialfleet_tasks.taskfile import LoadedTask, load_task_file
-from trialfleet_tasks.validate.record import Validation
+from trialfleet_tasks.validate.record import ProblemKind, Validation
 from trialfleet_tasks.validate.task import validate_task
 
 THIS = ".".join(map(str, sys.version_info[:2]))
@@ -208,6 +208,15 @@ def test_a_validation_is_kept_until_something_changes(shop: Shop, cache: Cache) 
     assert run(shop, cache, repeats=3).at > first.at
     shop.write("after/src/shop/price.py", RIGHT + "# more\n")
     assert run(shop, cache).digest != first.digest
+
+
+def test_what_an_environment_may_be_to_blame_for_is_asked_again(shop: Shop, cache: Cache) -> None:
+    """An environment can be built again, also by a release that builds it better."""
+    for tree in ("before", "after"):
+        shop.write(f"{tree}/tests/test_price.py", "import gone\n")
+    first = run(shop, cache)
+    assert {problem.kind for problem in first.problems} == {ProblemKind.COLLECTION_ERROR}
+    assert run(shop, cache).at > first.at
 
 
 def test_the_anchor_is_the_deepest_frame_outside_the_tests(shop: Shop, cache: Cache) -> None:

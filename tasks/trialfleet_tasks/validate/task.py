@@ -24,8 +24,17 @@ from trialfleet_tasks.validate.steps import Say, ValidationSteps
 from trialfleet_tasks.variants import NothingToFix
 
 TIMEOUT_S = 300.0
-# What a busy machine may be to blame for is asked again next time.
-_TRANSIENT = {ProblemKind.TIMEOUT, ProblemKind.RESOURCES, ProblemKind.SIGNAL, ProblemKind.INTERRUPTED}
+# What a busy machine, or an environment as it was built, may be to blame for is asked again next time.
+_NOT_KEPT = {
+    ProblemKind.TIMEOUT,
+    ProblemKind.RESOURCES,
+    ProblemKind.SIGNAL,
+    ProblemKind.INTERRUPTED,
+    ProblemKind.COLLECTION_ERROR,
+    ProblemKind.INTERNAL_ERROR,
+    ProblemKind.MISSING_INTERPRETER,
+    ProblemKind.NOT_EXECUTABLE,
+}
 
 
 def validate_task(
@@ -65,7 +74,7 @@ def validate_task(
         return _failed(task, error, repeats, sandbox, started, kind=ProblemKind.ENVIRONMENT)
     with bench(prepared, environment, cache=cache, sandbox=sandbox, timeout_s=timeout_s) as (prepared, runner):
         result = ValidationSteps(task, prepared, runner, repeats, objects, say).validation(started)
-    if _TRANSIENT.isdisjoint(problem.kind for problem in result.problems):
+    if _NOT_KEPT.isdisjoint(problem.kind for problem in result.problems):
         save(result, cache=cache)
     return _with_contexts(result, task, objects)
 
