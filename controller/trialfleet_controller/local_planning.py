@@ -52,7 +52,8 @@ def make_plan(file: CampaignFile, store: Store | None, mirror: tuple[str, ...]) 
         )
         plan = prepare(file, shop, identities, kubernetes)
         said = (warning for identity in identities.values() for warning in identity.warnings)
-        warnings = dict.fromkeys((*said, *_not_in_workspaces(plan, shop.objects)))
+        doubts = (doubt for one in plan.deliveries.values() for doubt in one.doubts())
+        warnings = dict.fromkeys((*said, *doubts, *_not_in_workspaces(plan, shop.objects)))
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
     return plan

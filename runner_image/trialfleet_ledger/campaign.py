@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.deliveries import PlannedDeliveries
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.looks import StopRule
 from trialfleet_ledger.records import (
@@ -368,6 +369,7 @@ class Plan(Record):
     seed: int
     reps: int
     agents: dict[Name, PlannedAgent]  # of every condition
+    deliveries: dict[Sha256, PlannedDeliveries] = Field(default_factory=dict)  # by the agent's digest
     limits: Limits
     parallel: int
     retries: RetrySpec

@@ -19,7 +19,7 @@ from trialfleet_ledger.stored_records import RecordStore
 
 # What may differ between two plans that measure the same: when and where they were made, how wide to run, and
 # the bytes of files whose meaning (orders, conditions, limits) is compared itself.
-_INCIDENTAL = {"uid", "created", "versions", "parallel", "inputs"}
+_INCIDENTAL = {"uid", "created", "versions", "parallel", "inputs", "deliveries"}
 # Of `kubernetes`: which way to the cluster and how fast, nothing that a pod's spec says.
 _TRANSPORT = {"context", "max_pending", "creates_per_s", "creates_burst"}
 

@@ -18,6 +18,7 @@ from trialfleet_controller.dispatch.epochs import Heartbeat
 from trialfleet_controller.status.campaign_status import read_status
 from trialfleet_ledger.campaign import Amendment, Cancel, Epoch, Halt, Plan, Quarantine
 from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.deliveries import PlannedDeliveries
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.machine import boot_id
 from trialfleet_ledger.records import Loss, LossClass, Trial, Verdict
@@ -123,6 +124,34 @@ def test_records_that_cannot_be_read_are_named_and_take_nothing_else_away(tmp_pa
     assert "not a Halt record of this version" in named
     said = CliRunner().invoke(status, [str(store.root / "demo")], catch_exceptions=False).output
     assert said.count("cannot be read: ") == len(broken)
+
+
+def test_deliveries_that_were_measured_otherwise_or_not_at_all_are_said(tmp_path: Path) -> None:
+    frozen = plan(("alpha",), reps=1)
+    (agent,) = {own.digest for own in frozen.agents.values()}
+    deliveries = PlannedDeliveries(kind="codex", version="9", declared={"hook": True, "system channel": True})
+    unmeasured = frozen.model_copy(update={"deliveries": {agent: deliveries}})
+    otherwise = deliveries.model_copy(update={"measured": {"hook": False, "system channel": True}})
+    differing = frozen.model_copy(update={"deliveries": {agent: otherwise}})
+    shown = {}
+    for name, made in (("unmeasured", unmeasured), ("differing", differing)):
+        store = write(tmp_path / name, made, lambda _: Fate())
+        said = CliRunner().invoke(status, [str(store.root / "demo")], catch_exceptions=False).output
+        shown[name] = said, read(store), standing(store, made)["deliveries"]
+    said, report, told = shown["unmeasured"]
+    assert [line for line in said.splitlines() if line.startswith("codex 9")] == told
+    assert "was not measured before the campaign was planned" in told[0]
+    values = {line.name: line.value for line in report.manifest if line.group == "Agent"}
+    assert values["deliveries"] == "as declared; not measured in this version"
+    assert not any("codex 9" in caution for caution in report.cautions)
+    said, report, told = shown["differing"]
+    assert told == ["codex 9: hook: declared to reach the model, measured not to"]
+    assert told[0] in said.splitlines()
+    values = {line.name: line.value for line in report.manifest if line.group == "Agent"}
+    assert values["deliveries"] == "measured in this version: 1 of 2 as declared"
+    assert [caution for caution in report.cautions if caution.startswith("codex 9")] == [
+        "codex 9, checked before the campaign was planned: hook: declared to reach the model, measured not to."
+    ]
 
 
 def test_a_damaged_plan_is_the_operators_to_fix(tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ from trialfleet_analysis.tables.columns import known, lists, some, tally, texts
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_ledger.campaign import Amendment, Plan, PlannedAgent
 from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.deliveries import PlannedDeliveries
 
 LEFT_OUT = "Metrics left out"  # of single trials, where they cannot be
+MEASURED_OTHERWISE = "Deliveries measured otherwise than declared"  # by `trialfleet agents check`
 NAMED = 5  # of these trials
 
 
@@ -25,6 +27,9 @@ def manifest_lines(campaign: CampaignTables, versions: Mapping[str, str]) -> tup
     groups: dict[str, Iterator[tuple[str, str]]] = {
         "Campaign": _campaign(frame),
         **dict(_agents(plan)),
+        MEASURED_OTHERWISE: (
+            (one.agent, difference) for one in plan.deliveries.values() for difference in one.differing
+        ),
         "Limits": _limits(plan),
         "Conditions": (
             (name, _json(plan.conditions[name].model_dump(mode="json", exclude_defaults=True)))
@@ -90,18 +95,27 @@ def _agents(plan: Plan) -> Iterator[tuple[str, Iterator[tuple[str, str]]]]:
     """A group for every agent; with the conditions that run it, where there are several."""
     for agent in {own.model_dump_json(): own for own in plan.agents.values()}.values():
         names = [name for name, own in plan.agents.items() if own == agent]
-        yield "Agent" if len(names) == len(plan.agents) else f"Agent of {', '.join(names)}", _agent(agent)
+        yield "Agent" if len(names) == len(plan.agents) else f"Agent of {', '.join(names)}", _agent(agent, plan)
 
 
-def _agent(planned: PlannedAgent) -> Iterator[tuple[str, str]]:
+def _agent(planned: PlannedAgent, plan: Plan) -> Iterator[tuple[str, str]]:
     agent = planned.spec
     yield "kind", agent.kind
     yield "version", agent.version or "not declared"
     yield "model", agent.model or "none"
     yield "digest", f"sha256 {planned.digest}"
     yield "budget", f"{agent.max_turns} turns, {agent.timeout_s:g} s"
+    if deliveries := plan.deliveries.get(planned.digest):
+        yield "deliveries", _deliveries(deliveries)
     if agent.options:
         yield "options", _json(agent.options)
+
+
+def _deliveries(found: PlannedDeliveries) -> str:
+    if found.measured is None:
+        return "as declared; not measured in this version"
+    same = len(found.declared) - len(found.differing)
+    return f"measured in this version: {same} of {len(found.declared)} as declared"
 
 
 def _limits(plan: Plan) -> Iterator[tuple[str, str]]:

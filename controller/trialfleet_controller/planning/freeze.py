@@ -14,7 +14,7 @@ from pathlib import Path
 from trialfleet_controller.backends.local.capacity import UNBOUNDED
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.canaries import watched
-from trialfleet_controller.planning.deliveries import check_deliveries, reachable
+from trialfleet_controller.planning.deliveries import check_deliveries, planned_deliveries, reachable
 from trialfleet_controller.planning.extensions import extensions, with_extensions
 from trialfleet_controller.planning.own_contexts import with_contexts
 from trialfleet_controller.planning.predicted_targets import (
@@ -113,6 +113,7 @@ def prepare(
         seed=spec.seed,
         reps=spec.reps,
         agents=agents,
+        deliveries=planned_deliveries(identities.values(), shop.cache),
         limits=spec.limits.frozen(),
         parallel=spec.limits.parallel or UNBOUNDED,
         retries=spec.limits.retries,

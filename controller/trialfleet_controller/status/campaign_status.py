@@ -118,6 +118,7 @@ class CampaignStatus:
         "verified by the controller when it stored the outcomes; `trialfleet report` verifies each again"
     )
     banner: str | None = None
+    deliveries: list[str] = field(default_factory=list[str])  # measured otherwise than declared, or not at all
     cost_usd: float | None = None
     projected_cost_usd: float | None = None
 
@@ -166,6 +167,7 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
         amendments=len(amended.records),
         after_look=any(amendment.after_look for amendment in amended.records),
         banner=plan.banner,
+        deliveries=[doubt for one in plan.deliveries.values() for doubt in one.doubts()],
         unreadable=[*amended.unreadable, *halts.unreadable],
     )
     _count_looks(store, plan, status)

@@ -17,6 +17,7 @@ def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
         f"{status.campaign}: {status.state}; {status.terminal} of {status.planned} trials",
         *_of_state(status),
         *([status.banner] if status.banner else []),
+        *map(plain, status.deliveries),
         *([f"cancelled by {plain(status.cancelled)}"] if status.cancelled else []),
         *(f"halted: {plain(halt, MESSAGE_CHARS)}" for halt in status.halts),
         *(f"cannot be read: {plain(record)}" for record in status.unreadable),

@@ -1,0 +1,79 @@
+"""What a plan keeps of `trialfleet agents check`: measured, measured otherwise, or not measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from tests.support.plans import make_plan
+from trialfleet_controller.planning.deliveries import planned_deliveries
+from trialfleet_ledger.deliveries import PlannedDeliveries
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_runner.agent_check.delivery_matrix import CheckedDelivery, DeliveryMatrix, declared
+from trialfleet_runner.agent_check.kept_matrix import keep
+from trialfleet_runner.agents.protocol import Identity, Reach
+from trialfleet_runner.cache import Cache
+
+CODEX = Identity(
+    kind="codex", version="0.169.0", digest="1" * 64, reach=Reach(root_file="AGENTS.md", hook_after=True)
+)
+NOP = Identity(kind="nop", version="1", digest="2" * 64)
+
+
+def measure(cache: Cache, **changed: bool) -> None:
+    reached = {**declared(CODEX.reach), **{CheckedDelivery[name]: reaches for name, reaches in changed.items()}}
+    matrix = DeliveryMatrix(
+        kind="codex", version="0.169.0", digest="1" * 64, root_files=("AGENTS.md",), reached=reached
+    )
+    keep(cache, CODEX, matrix)
+
+
+def planned(cache: Cache) -> PlannedDeliveries:
+    (found,) = planned_deliveries([CODEX, NOP], cache).items()
+    assert found[0] == CODEX.digest, "by the agent's digest; an agent without a program has none"
+    return found[1]
+
+
+def test_what_was_measured_in_this_version_is_in_the_plan(tmp_path: Path) -> None:
+    measure(Cache(tmp_path))
+    found = planned(Cache(tmp_path))
+    assert found.measured == found.declared
+    assert (found.root_files, [*found.doubts()]) == (("AGENTS.md",), [])
+
+
+def test_what_was_not_measured_is_said_with_the_command_that_measures_it(tmp_path: Path) -> None:
+    found = planned(Cache(tmp_path))
+    assert (found.measured, found.declared["system channel"]) == (None, False)
+    (doubt,) = found.doubts()
+    assert doubt.startswith("codex 0.169.0: ")
+    assert "was not measured" in doubt
+    assert "`trialfleet agents check codex`" in doubt
+
+
+def test_what_was_measured_otherwise_is_named_in_both_directions(tmp_path: Path) -> None:
+    measure(Cache(tmp_path), HOOK_AFTER=False, PARENT=True)
+    assert [*planned(Cache(tmp_path)).doubts()] == [
+        "codex 0.169.0: hook after a tool: declared to reach the model, measured not to",
+        "codex 0.169.0: file in a parent folder: declared not to reach the model, measured to",
+    ]
+
+
+def test_other_names_than_declared_are_no_measurement() -> None:
+    with pytest.raises(ValidationError, match="other names"):
+        PlannedDeliveries(kind="codex", version="1", declared={"hook": True}, measured={})
+
+
+def test_a_campaign_is_the_same_after_its_agent_was_measured(tmp_path: Path) -> None:
+    ledger = Ledger(DirectoryStore(tmp_path / "store"), "demo")
+    cache = Cache(tmp_path / "cache")
+    before = make_plan(deliveries={CODEX.digest: planned(cache)})
+    ledger.freeze(before)
+    measure(cache)
+    after = make_plan(deliveries={CODEX.digest: planned(cache)})
+    assert ledger.freeze(after) == (before, False)
+    with pytest.raises(OperatorError, match="seed"):
+        ledger.freeze(after.model_copy(update={"seed": 8}))
