@@ -13,7 +13,10 @@ from trialfleet_analysis.ledger import NOBODY, AttemptRecords, AttemptRun, Campa
 from trialfleet_ledger import keys
 from trialfleet_ledger.abandonment import Link, unfounded
 from trialfleet_ledger.bundle import BundleError, unpack
-from trialfleet_ledger.records import End, Intent, Outcome, Record, Scored, Start
+from trialfleet_ledger.records.attempt import End, Intent, Start
+from trialfleet_ledger.records.base import Record
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import Scored
 from trialfleet_ledger.store.prefetch import one_ahead
 from trialfleet_ledger.store.protocol import Store
 

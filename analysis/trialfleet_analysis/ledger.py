@@ -8,12 +8,16 @@ from typing import Any, TypeVar
 
 from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import effective_reps
-from trialfleet_ledger.campaign import Amendment, Cancel, Halt, Look, Plan, Quarantine
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import Decision
-from trialfleet_ledger.records import End, Intent, LossClass, Outcome, Record, Start
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.attempt import End, Intent, Quarantine, Start
+from trialfleet_ledger.records.base import Record
+from trialfleet_ledger.records.directives import Amendment, Cancel, Halt, Look
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.stage_reached import Stage, stage
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.stored_records import parse

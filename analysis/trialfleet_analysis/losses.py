@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from trialfleet_analysis.tables.columns import among, codes, known, some, texts
-from trialfleet_ledger.records import LossClass, Verdict
+from trialfleet_ledger.records.verdicts import LossClass, Verdict
 from trialfleet_ledger.stage_reached import Stage
 
 UNASSIGNED = "(unfinished trials)"

@@ -18,7 +18,7 @@ from trialfleet_analysis.statistics.sequential import (
     monitor,
     stage,
 )
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.looks import Decision, LookResult, StageCounts, Verdict
 
 

@@ -15,7 +15,8 @@ from trialfleet_analysis.tables.columns import among, codes, denied, integers, n
 from trialfleet_analysis.tables.rows import CHANNELS, ChannelName
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.dead_agent import did_nothing
-from trialfleet_ledger.records import Coverage, Stop, Verdict
+from trialfleet_ledger.records.measurements import Coverage
+from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_runner.metric_table import REPORTED, Metric
 
 _FIRINGS = {"hook": "hook_firings", "rules": "rule_firings"}

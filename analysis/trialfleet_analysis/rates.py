@@ -20,7 +20,8 @@ from trialfleet_analysis.statistics.intervals import (
 )
 from trialfleet_analysis.tables.columns import Bools, among, codes, some, texts, truths
 from trialfleet_analysis.tables.rows import CellName, TaskRow, Use
-from trialfleet_ledger.records import Coverage, Verdict
+from trialfleet_ledger.records.measurements import Coverage
+from trialfleet_ledger.records.verdicts import Verdict
 
 ENDINGS: dict[Verdict | None, str] = {
     Verdict.PASSED: "p",

@@ -12,8 +12,9 @@ from trialfleet_ledger.store.protocol import Store
 
 if TYPE_CHECKING:
     from trialfleet_controller.planning.campaign_file import CampaignFile
-    from trialfleet_ledger.campaign import Plan, StoreSpec
+    from trialfleet_ledger.campaign_spec import StoreSpec
     from trialfleet_ledger.ledger import Ledger
+    from trialfleet_ledger.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class CampaignReference:
     @property
     def address(self) -> StoreSpec:
         """Where the store is, for another process."""
-        from trialfleet_ledger.campaign import StoreSpec
+        from trialfleet_ledger.campaign_spec import StoreSpec
 
         bare = StoreSpec(url="", pod_endpoint=self.pod_endpoint)
         spec = self.file.spec.store_spec if self.file is not None else bare

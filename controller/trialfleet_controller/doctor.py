@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trialfleet_controller.doctor_check import DoctorCheck
-from trialfleet_ledger.campaign import LimitSpec
+from trialfleet_ledger.campaign_spec import LimitSpec
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Limits
+from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.treatments import distinct
 from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.attempt.scratch import scratch_root
@@ -25,7 +25,7 @@ from trialfleet_runner.cache import cache_root
 if TYPE_CHECKING:
     from trialfleet_controller.campaigns import CampaignReference
     from trialfleet_controller.planning.campaign_file import CampaignFile
-    from trialfleet_ledger.records import AgentSpec
+    from trialfleet_ledger.records.agent import AgentSpec
     from trialfleet_ledger.store.protocol import Store
     from trialfleet_runner.agents.protocol import Identity
     from trialfleet_runner.sandbox.protocol import Sandbox

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 from trialfleet_controller.dispatch import epochs
 from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import effective_reps
-from trialfleet_ledger.campaign import Epoch
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import ListedKey, Store
 
 if TYPE_CHECKING:
     from trialfleet_controller.authoring.unused import Unused
-    from trialfleet_ledger.campaign import Plan
+    from trialfleet_ledger.plan import Plan
 
 
 DAY_S = 86400.0

@@ -17,10 +17,10 @@ from trialfleet_controller.backends.local.capacity import disk_room
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.freeze import PlanningContext, identified, planned_agent, prepare
 from trialfleet_controller.planning.model_check import check_model, check_price
-from trialfleet_ledger.campaign import KubernetesPlan, Plan
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.plan import KubernetesPlan, Plan
 from trialfleet_ledger.store.probe import probe
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_runner.agents.command import Command, options_of

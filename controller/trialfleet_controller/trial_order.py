@@ -9,9 +9,9 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import NamedTuple
 
-from trialfleet_ledger.campaign import Cell, Plan
 from trialfleet_ledger.canonical import digest
-from trialfleet_ledger.records import Trial
+from trialfleet_ledger.plan import Cell, Plan
+from trialfleet_ledger.records.trial import Trial
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 _PAIRS = [first + second for first in _LETTERS for second in _LETTERS]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trialfleet_ledger.campaign import RetrySpec
+from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.lifecycle import AttemptLost, IllegalTransition, Placed, TrialProgress, advance
-from trialfleet_ledger.records import End, LossClass, Outcome
+from trialfleet_ledger.records.attempt import End
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.stage_reached import Stage, stage
 
 

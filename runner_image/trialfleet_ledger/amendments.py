@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trialfleet_ledger.campaign import Amendment, Halt, Plan
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.directives import Amendment, Halt
 
 
 def effective_reps(plan: Plan, amendments: Sequence[Amendment]) -> int:

@@ -8,11 +8,13 @@ from dataclasses import replace
 from pydantic import ValidationError
 
 from trialfleet_ledger import keys
-from trialfleet_ledger.campaign import Quarantine
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.fold import Intend, StoredAttempt
-from trialfleet_ledger.records import End, Grants, Intent, Loss, Outcome, Patch, Start
+from trialfleet_ledger.records.attempt import End, Intent, Patch, Quarantine, Start
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import Loss
 from trialfleet_ledger.stored_records import RecordStore, parse
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.records.verdicts import LossClass
 
 CellName = tuple[str, str]  # task, condition
 Ended = tuple[str, str, int, str | None]  # task, condition, block, why it was abandoned (None: measured)

@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 import zstandard
 
 from trialfleet_ledger.canonical import canonical_json, sha256
-from trialfleet_ledger.records import BundleFile, Manifest
+from trialfleet_ledger.records.manifest import BundleFile, Manifest
 
 MANIFEST = "manifest.json"
 MEMBER_CAP = 8 * 2**20  # bytes of one member; longer ones keep their head and, mostly, their tail

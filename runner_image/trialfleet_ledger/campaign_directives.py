@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import ends_at, in_force, wall_clock_s
-from trialfleet_ledger.campaign import Amendment, Cancel, Epoch, Halt, Look, Plan
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.looks import Decision
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt, Look
 from trialfleet_ledger.stored_records import RecordStore
 
 

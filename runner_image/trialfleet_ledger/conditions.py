@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from trialfleet_ledger.errors import FieldError
-from trialfleet_ledger.records import Frozen, InlineSource, InlineSpec, McpSpec, Name
+from trialfleet_ledger.records.base import Frozen, Name
+from trialfleet_ledger.records.condition_order import InlineSource, InlineSpec, McpSpec
 
 
 class AgentChange(Frozen):

@@ -3,7 +3,7 @@ a run, for `status` and for reports."""
 
 from __future__ import annotations
 
-from trialfleet_ledger.records import Stop
+from trialfleet_ledger.records.verdicts import Stop
 
 WORDS = "crashed or ran out of memory before its first turn and changed nothing"
 _BROKEN = frozenset({Stop.CRASHED, Stop.MEMORY})

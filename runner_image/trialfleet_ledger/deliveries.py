@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pydantic import model_validator
 
 from trialfleet_ledger.errors import FieldError
-from trialfleet_ledger.records import Frozen
+from trialfleet_ledger.records.base import Frozen
 
 
 class PlannedDeliveries(Frozen):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trialfleet_ledger.campaign import RetrySpec
+from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.lifecycle import (
     AttemptLost,
     IllegalTransition,
@@ -20,7 +20,10 @@ from trialfleet_ledger.lifecycle import (
     VerdictCommitted,
     advance,
 )
-from trialfleet_ledger.records import End, Intent, LossClass, Outcome, Start, Trial
+from trialfleet_ledger.records.attempt import End, Intent, Start
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.stage_reached import Stage, stage
 
 

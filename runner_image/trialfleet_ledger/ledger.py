@@ -12,9 +12,9 @@ from functools import cached_property
 from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import effective_reps
 from trialfleet_ledger.attempts import Attempts
-from trialfleet_ledger.campaign import KubernetesPlan, Plan
 from trialfleet_ledger.campaign_directives import Directives
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.plan import KubernetesPlan, Plan
 from trialfleet_ledger.stored_records import RecordStore
 
 # What may differ between two plans that measure the same: when and where they were made, how wide to run, and

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from trialfleet_ledger.campaign import RetrySpec
-from trialfleet_ledger.records import LossClass, Scored
+from trialfleet_ledger.campaign_spec import RetrySpec
+from trialfleet_ledger.records.verdicts import LossClass, Scored
 from trialfleet_ledger.retries import may_follow
 from trialfleet_ledger.stage_reached import Stage
 

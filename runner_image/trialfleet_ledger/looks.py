@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from trialfleet_ledger.errors import FieldError
-from trialfleet_ledger.records import Frozen, Name, Record, Sha256
+from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 # Armitage, McPherson & Rowe 1969.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from trialfleet_ledger.campaign import RetrySpec
-from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.campaign_spec import RetrySpec
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.stage_reached import Stage
 
 # Never retried, at any stage: the operator's request, and a measurement that was made but cannot be trusted

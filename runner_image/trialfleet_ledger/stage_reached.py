@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from trialfleet_ledger.records import End
+from trialfleet_ledger.records.attempt import End
 
 
 class Stage(StrEnum):

@@ -14,7 +14,7 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.kill_points import checkpoint
-from trialfleet_ledger.records import Record
+from trialfleet_ledger.records.base import Record
 from trialfleet_ledger.store.protocol import Store
 
 R = TypeVar("R", bound=Record)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast, get_args
 
 from trialfleet_ledger.conditions import AgentChange, Condition
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 
 PartName = Literal[
     "agent",

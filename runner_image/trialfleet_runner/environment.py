@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import EnvironmentRef, PythonEnvironmentRef, Sha256, ToolEnvironmentRef
+from trialfleet_ledger.records.base import Sha256
+from trialfleet_ledger.records.environment import EnvironmentRef, PythonEnvironmentRef, ToolEnvironmentRef
 from trialfleet_runner import python_environment, tool_build, tool_environment
 from trialfleet_runner.cache import Cache, built_in_place, built_once
 from trialfleet_runner.interpreters import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 from xml.parsers import expat
 
-from trialfleet_ledger.records import TestResult
+from trialfleet_ledger.records.measurements import TestResult
 
 MAX_BYTES = 64 * 2**20
 MAX_CASES = 200_000

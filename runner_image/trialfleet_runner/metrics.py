@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from trialfleet_ledger.records import Stop, TestResult, Verdict
+from trialfleet_ledger.records.measurements import TestResult
+from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_runner.agents.protocol import Step
 from trialfleet_runner.context.skills import FOLDER as SKILLS
 from trialfleet_runner.testrun import TestRun, trouble

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import PythonEnvironmentRef
+from trialfleet_ledger.records.environment import PythonEnvironmentRef
 from trialfleet_runner.interpreters import uv_program
 from trialfleet_runner.package_index import ca_file, find_links, index_url
 

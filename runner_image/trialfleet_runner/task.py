@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from trialfleet_ledger.errors import FieldError
-from trialfleet_ledger.records import Frozen, Name, ResultFormat, Sha256
+from trialfleet_ledger.records.base import Frozen, Name, Sha256
+from trialfleet_ledger.records.task_order import ResultFormat
 
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 

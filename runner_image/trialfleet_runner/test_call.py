@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from trialfleet_ledger.records import ResultFormat
+from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_runner import junit
 from trialfleet_runner.results.formats import arguments
 from trialfleet_runner.untrusted import regular_file

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from trialfleet_ledger.records import ResultFormat, TestResult
+from trialfleet_ledger.records.measurements import TestResult
+from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_runner import junit
 from trialfleet_runner.removal import remove
 from trialfleet_runner.results.exact import exact_outcomes, exact_results

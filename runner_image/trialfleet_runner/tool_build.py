@@ -11,7 +11,8 @@ from pathlib import Path
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import canonical_json, digest
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Sha256, ToolEnvironmentRef
+from trialfleet_ledger.records.base import Sha256
+from trialfleet_ledger.records.environment import ToolEnvironmentRef
 from trialfleet_runner.cache import scratch
 from trialfleet_runner.package_index import ca_file
 from trialfleet_runner.removal import remove

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from pydantic import Field
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Frozen, Sha256
+from trialfleet_ledger.records.base import Frozen, Sha256
 from trialfleet_runner.interpreters import executable_by_others
 from trialfleet_runner.sandbox.interpreter import FURNISHINGS
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from trialfleet_ledger.campaign import PlannedTask
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records import Prediction, TaskOrder
+from trialfleet_ledger.plan import PlannedTask
+from trialfleet_ledger.records.task_order import Prediction, TaskOrder
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.anchor import anchor_for
 from trialfleet_runner.context.nodes import covering_node

@@ -8,30 +8,37 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from trialfleet_ledger import campaign, looks, records
-from trialfleet_runner import task
+from trialfleet_ledger.campaign_spec import CampaignSpec
+from trialfleet_ledger.looks import Decision
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.attempt import End, Intent, LastWords, Patch, Quarantine, Start
+from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt, Look
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.manifest import Manifest
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_runner.task import TaskFile
 from trialfleet_tasks.validate.record import Validation
 
 FILES: dict[str, type[BaseModel]] = {
-    "campaign-file": campaign.CampaignSpec,
-    "task-file": task.TaskFile,
-    "plan": campaign.Plan,
-    "grants": records.Grants,
-    "intent": records.Intent,
-    "start": records.Start,
-    "patch": records.Patch,
-    "manifest": records.Manifest,
-    "end": records.End,
-    "last-words": records.LastWords,
-    "outcome": records.Outcome,
-    "epoch": campaign.Epoch,
-    "amendment": campaign.Amendment,
-    "halt": campaign.Halt,
-    "cancel": campaign.Cancel,
-    "quarantine": campaign.Quarantine,
+    "campaign-file": CampaignSpec,
+    "task-file": TaskFile,
+    "plan": Plan,
+    "grants": Grants,
+    "intent": Intent,
+    "start": Start,
+    "patch": Patch,
+    "manifest": Manifest,
+    "end": End,
+    "last-words": LastWords,
+    "outcome": Outcome,
+    "epoch": Epoch,
+    "amendment": Amendment,
+    "halt": Halt,
+    "cancel": Cancel,
+    "quarantine": Quarantine,
     "validation": Validation,
-    "look": campaign.Look,
-    "decision": looks.Decision,
+    "look": Look,
+    "decision": Decision,
 }
 
 

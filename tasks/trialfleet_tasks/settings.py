@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import Field
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Frozen
+from trialfleet_ledger.records.base import Frozen
 from trialfleet_tasks import yamlfile
 
 

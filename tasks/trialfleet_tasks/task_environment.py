@@ -8,7 +8,8 @@ from pathlib import Path
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import EnvironmentRef, ResultFormat, ToolEnvironmentRef
+from trialfleet_ledger.records.environment import EnvironmentRef, ToolEnvironmentRef
+from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import environment_ref, tool_environment_ref
 from trialfleet_runner.interpreters import find_interpreter

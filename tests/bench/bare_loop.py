@@ -25,7 +25,7 @@ from trialfleet_controller.backends.kube.errors import ApiError
 from trialfleet_controller.backends.kube.owner import Expiry
 from trialfleet_controller.trial_order import Planned, trials
 from trialfleet_ledger import keys
-from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.open import open_store
 from trialfleet_ledger.store.protocol import Store
 

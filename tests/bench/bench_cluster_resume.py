@@ -28,11 +28,13 @@ from trialfleet_controller.backends.kube.owner import CampaignOwner
 from trialfleet_controller.dispatch.launch_requests import Granter
 from trialfleet_controller.trial_order import Planned, trials
 from trialfleet_ledger import keys
-from trialfleet_ledger.campaign import Plan
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.fold import Intend
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import Delivery, Metrics, Outcome, Scored, Stop, Verdict
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.measurements import Delivery, Metrics
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import Scored, Stop, Verdict
 from trialfleet_ledger.store.open import open_store
 
 MEASURED = int(os.environ.get("TRIALFLEET_BENCH_MEASURED", "10000"))

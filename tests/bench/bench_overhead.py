@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.bench.figure import Figure
 from tests.support.attempts import Lab
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 
 ATTEMPTS = 9
 FILES = 1000

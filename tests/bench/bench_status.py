@@ -9,7 +9,9 @@ from tests.bench.figure import Figure, median_wall, trialfleet
 from tests.support.plans import CAMPAIGN, make_plan
 from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.canonical import canonical_json, sha256
-from trialfleet_ledger.records import Delivery, Metrics, Outcome, Scored, Stop, Verdict
+from trialfleet_ledger.records.measurements import Delivery, Metrics
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import Scored, Stop, Verdict
 
 TRIALS = 10_000
 

@@ -22,21 +22,15 @@ from typing import NamedTuple
 from tests.bench.figure import Figure
 from tests.support import ledgers as made
 from trialfleet_ledger.bundle import described, pack
-from trialfleet_ledger.campaign import Plan, Primary
+from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import canonical_json, sha256
-from trialfleet_ledger.records import (
-    Delivery,
-    End,
-    Loss,
-    Manifest,
-    Metrics,
-    Outcome,
-    Scored,
-    Start,
-    Stop,
-    Trial,
-    Verdict,
-)
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.attempt import End, Start
+from trialfleet_ledger.records.manifest import Manifest
+from trialfleet_ledger.records.measurements import Delivery, Metrics
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Loss, Scored, Stop, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.open import open_store
 from trialfleet_ledger.store.s3 import S3Store

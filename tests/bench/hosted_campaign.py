@@ -24,7 +24,7 @@ from trialfleet_controller.hosting.pods import drive_shards, pods
 from trialfleet_controller.hosting.private_ray import PrivateRay
 from trialfleet_controller.hosting.shard_host import DispatcherJob
 from trialfleet_controller.status.progress import view
-from trialfleet_ledger.campaign import StoreSpec
+from trialfleet_ledger.campaign_spec import StoreSpec
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.store.open import open_store
 

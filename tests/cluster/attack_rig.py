@@ -28,10 +28,12 @@ from trialfleet_controller.dispatch.launch_requests import Granter
 from trialfleet_controller.trial_order import trials
 from trialfleet_ledger import keys
 from trialfleet_ledger.bundle import Bundle, unpack
-from trialfleet_ledger.campaign import Plan, PlannedAgent
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import AgentSpec, End, Grants, Limits, Patch
+from trialfleet_ledger.plan import Plan, PlannedAgent
+from trialfleet_ledger.records.agent import AgentSpec, Limits
+from trialfleet_ledger.records.attempt import End, Patch
+from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_runner.agents.registry import agent as registered
 

@@ -20,7 +20,7 @@ from tests.cluster.faults import CAMPAIGN, Victim, inflict, victim
 from tests.cluster.simulated_rig import start_kubelet
 from tests.support.audit import records
 from tests.support.waiting import wait_until
-from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.records.verdicts import LossClass
 
 BEHAVIOUR = ("--run-s", "2", "--spread", "0.5", "--patch")
 TRIALS_PER_KILL = 15

@@ -20,9 +20,9 @@ from tests.cluster.simulated_campaign import simulated_plan
 from tests.cluster.simulated_rig import ROOT, Rig, rig
 from tests.support.audit import audit, ending, records
 from tests.support.waiting import wait_until
-from trialfleet_ledger.campaign import Plan
 from trialfleet_ledger.kill_points import VARIABLE
-from trialfleet_ledger.records import Outcome
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.store.open import open_store
 from trialfleet_ledger.store.protocol import Store
 

@@ -23,9 +23,10 @@ from trialfleet_controller.dispatch import epochs
 from trialfleet_controller.dispatch.dispatcher import Dispatcher
 from trialfleet_controller.dispatch.stop_conditions import PollIntervals
 from trialfleet_controller.trial_order import trials
-from trialfleet_ledger.campaign import Graces, KubernetesPlan, Plan, Toleration
+from trialfleet_ledger.campaign_spec import Graces, Toleration
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.plan import KubernetesPlan, Plan
 from trialfleet_ledger.store.open import open_store
 from trialfleet_ledger.store.s3 import S3Store
 

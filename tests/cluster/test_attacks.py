@@ -19,7 +19,8 @@ from tests.support.attempts import SIGNALS
 from tests.support.forged_modules import ATTACKS, WRITE
 from tests.support.waiting import wait_until
 from trialfleet_controller.backends.kube.manifest import COMMANDS
-from trialfleet_ledger.records import GRANTS_URL, LossClass, Stop, Verdict
+from trialfleet_ledger.records.grants import GRANTS_URL
+from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 
 pytestmark = on_cluster()
 

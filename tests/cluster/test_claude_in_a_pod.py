@@ -29,7 +29,9 @@ from trialfleet_controller.trial_order import trials
 from trialfleet_ledger import keys
 from trialfleet_ledger.bundle import Bundle, unpack
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import End, PreflightResult, Scored, Stop, Verdict
+from trialfleet_ledger.records.attempt import End
+from trialfleet_ledger.records.measurements import PreflightResult
+from trialfleet_ledger.records.verdicts import Scored, Stop, Verdict
 from trialfleet_runner.agents.pinned import pinned
 
 pytestmark = on_cluster()

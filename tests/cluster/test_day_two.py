@@ -23,7 +23,7 @@ from trialfleet_controller.backends.kube import names
 from trialfleet_controller.campaigns import from_file
 from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import LossClass, Verdict
+from trialfleet_ledger.records.verdicts import LossClass, Verdict
 from trialfleet_runner.exit_codes import CommandExit
 
 pytestmark = on_cluster()

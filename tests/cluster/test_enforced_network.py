@@ -30,7 +30,7 @@ from tests.cluster.enforcer import (
 from tests.cluster.minimal import Minimal, kubectl, minimal
 from tests.support.waiting import wait_until
 from trialfleet_controller.operate.job import ROLE
-from trialfleet_ledger.records import Stop, Verdict
+from trialfleet_ledger.records.verdicts import Stop, Verdict
 
 pytestmark = on_cluster("network")
 

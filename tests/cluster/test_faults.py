@@ -17,7 +17,7 @@ from tests.cluster.faults import CAMPAIGN, Victim, inflict, standing_still, vict
 from tests.cluster.front import front
 from tests.support.audit import records
 from tests.support.waiting import wait_until
-from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.records.verdicts import LossClass
 
 pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "s3"), pytest.mark.slow]
 

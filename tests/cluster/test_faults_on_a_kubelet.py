@@ -27,7 +27,8 @@ from trialfleet_controller.backends.kube import names
 from trialfleet_controller.campaigns import from_file
 from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import LossClass, Outcome, Stop, Verdict
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 
 pytestmark = [*on_cluster("faults", timeout_s=420), pytest.mark.faults]
 

@@ -36,7 +36,9 @@ from trialfleet_controller.backends.protocol import AttemptId, Finished, Livenes
 from trialfleet_controller.backends.runner_termination import RunnerTermination, classify
 from trialfleet_controller.operate.permissions import Need, missing
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import HaltScope, LastWords, Limits, Loss, LossClass
+from trialfleet_ledger.records.agent import Limits
+from trialfleet_ledger.records.attempt import LastWords
+from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass
 
 ACCOUNT = "trialfleet-controller"
 

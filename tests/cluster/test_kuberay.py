@@ -19,7 +19,7 @@ from tests.support.audit import audit
 from tests.support.waiting import wait_until
 from trialfleet_controller.backends.kube import names
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import Verdict
+from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.open import open_store
 
 pytestmark = on_cluster("controller-image", "kuberay", timeout_s=900)

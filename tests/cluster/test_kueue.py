@@ -28,9 +28,9 @@ from tests.support.audit import audit
 from tests.support.waiting import wait_until
 from trialfleet_controller.backends.kube import names
 from trialfleet_controller.campaigns import from_file
-from trialfleet_ledger.campaign import QUEUE_LABEL
+from trialfleet_ledger.campaign_spec import QUEUE_LABEL
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import LossClass, Verdict
+from trialfleet_ledger.records.verdicts import LossClass, Verdict
 
 pytestmark = on_cluster("kueue", timeout_s=900)
 

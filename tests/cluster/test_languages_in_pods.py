@@ -22,7 +22,8 @@ from trialfleet_controller.trial_order import trials
 from trialfleet_ledger import keys
 from trialfleet_ledger.bundle import Bundle, unpack
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import End, Verdict
+from trialfleet_ledger.records.attempt import End
+from trialfleet_ledger.records.verdicts import Verdict
 
 pytestmark = on_cluster("go", "node", "npm")
 

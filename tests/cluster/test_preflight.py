@@ -15,7 +15,7 @@ import pytest
 from tests.cluster.minimal import Minimal, kubectl, minimal
 from tests.support.attempts import Lab
 from tests.support.buckets import client
-from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.plan import Plan
 
 pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "s3", "image"), pytest.mark.slow]
 

@@ -17,7 +17,7 @@ from tests.cluster.simulated_campaign import simulated_plan
 from tests.cluster.simulated_rig import Rig, rig
 from tests.support.audit import audit, ending, records
 from tests.support.waiting import wait_until
-from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.open import open_store
 
 TRIALS = 200

@@ -29,7 +29,8 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.bundle import Bundle, unpack
 from trialfleet_ledger.fold import StoredAttempt
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import LossClass, Outcome, Verdict
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import LossClass, Verdict
 
 pytestmark = on_cluster()
 

@@ -12,7 +12,9 @@ from tests.support.agent_attempts import HOME_BAIT, KEY, PARENT_BAIT, AgentAttem
 from tests.support.agent_rows import ROWS
 from tests.support.attempts import Lab
 from trialfleet_ledger.conditions import Condition
-from trialfleet_ledger.records import AgentSpec, InlineSpec, LossClass, Stop, Verdict
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.condition_order import InlineSpec
+from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_runner.agent_check.scripted_model import Break, Fail, Hang, Reply, scripted_model
 from trialfleet_runner.agents.protocol import Reach
 from trialfleet_runner.agents.registry import agent

@@ -12,7 +12,8 @@ import pytest
 from tests.support.attempts import SIGNALS, Lab, Left
 from tests.support.waiting import wait_until
 from trialfleet_ledger.bundle import MEMBER_CAP
-from trialfleet_ledger.records import AgentSpec, Limits, LossClass, Stop, Verdict
+from trialfleet_ledger.records.agent import AgentSpec, Limits
+from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 
 NOP, ORACLE = AgentSpec(kind="nop"), AgentSpec(kind="oracle")
 ISOLATION = [

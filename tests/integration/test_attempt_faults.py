@@ -16,7 +16,9 @@ import pytest
 
 from tests.support.attempts import LIMITS, TRIAL, Lab, Left, shell
 from tests.support.waiting import wait_until
-from trialfleet_ledger.records import AgentSpec, Grants, HaltScope, Limits, Loss, LossClass, Stop, Verdict
+from trialfleet_ledger.records.agent import AgentSpec, Limits
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass, Stop, Verdict
 from trialfleet_runner import workspace
 from trialfleet_runner.cache import Cache, locked
 from trialfleet_runner.exit_codes import RunnerExit

@@ -26,7 +26,8 @@ from tests.support.claude_attempts import (
 )
 from tests.support.scripted_messages import Break, Fail, Hang, Reply, Say, Usage, scripted_messages
 from trialfleet_ledger.conditions import Condition
-from trialfleet_ledger.records import Coverage, HaltScope, Loss, LossClass, Scored, Stop, Verdict
+from trialfleet_ledger.records.measurements import Coverage
+from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass, Scored, Stop, Verdict
 
 pytestmark = [pytest.mark.needs("claude"), pytest.mark.needs("bwrap")]
 

@@ -11,7 +11,7 @@ from tests.support.claude_code import DONE, MODEL, Rig
 from tests.support.scripted_bedrock import KEY_ID, REGION, SECRET, SESSION, scripted_bedrock
 from tests.support.scripted_messages import Fail, Say, Usage
 from tests.support.scripted_vertex import BASE, scripted_vertex
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_runner.attempt.model import upstream
 
 pytestmark = pytest.mark.needs("claude")

@@ -13,7 +13,8 @@ from tests.support.ledgers import MID_RUN, Fate, plan, write, write_plan
 from trialfleet_controller.commands.plan import plan as plan_command
 from trialfleet_controller.commands.status import status
 from trialfleet_controller.cost_estimate import estimate
-from trialfleet_ledger.records import Metrics, Trial
+from trialfleet_ledger.records.measurements import Metrics
+from trialfleet_ledger.records.trial import Trial
 
 USD = {
     ("alpha", "none"): 1.0,

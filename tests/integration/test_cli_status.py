@@ -16,12 +16,15 @@ from trialfleet_controller.backends.local import machine
 from trialfleet_controller.commands.status import status
 from trialfleet_controller.dispatch.epochs import Heartbeat
 from trialfleet_controller.status.campaign_status import read_status
-from trialfleet_ledger.campaign import Amendment, Cancel, Epoch, Halt, Plan, Quarantine
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.deliveries import PlannedDeliveries
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.machine import boot_id
-from trialfleet_ledger.records import Loss, LossClass, Trial, Verdict
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.attempt import Quarantine
+from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Loss, LossClass, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 
 LOST = Fate(verdict=None, losses=(MID_RUN,))

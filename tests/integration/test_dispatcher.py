@@ -26,9 +26,11 @@ from trialfleet_controller.dispatch.stop_conditions import Interrupt, PollInterv
 from trialfleet_controller.dispatch.tally import ConditionCounts
 from trialfleet_controller.trial_order import trials
 from trialfleet_ledger import keys
-from trialfleet_ledger.campaign import Plan
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import LossClass, Outcome, Start
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.attempt import Start
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import Store
 

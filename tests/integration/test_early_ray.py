@@ -11,8 +11,8 @@ from tests.support.waiting import wait_until
 from trialfleet_controller.hosting.place import Hosts, early_ray
 from trialfleet_controller.hosting.private_ray import RAY_FOLDER, RAY_PARENT
 from trialfleet_controller.hosting.ray_reaper import members
-from trialfleet_ledger.campaign import CampaignSpec, LimitSpec
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.campaign_spec import CampaignSpec, LimitSpec
+from trialfleet_ledger.records.agent import AgentSpec
 
 SPEC = CampaignSpec(
     campaign="demo",

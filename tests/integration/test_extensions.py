@@ -16,7 +16,7 @@ from trialfleet_controller.planning.extensions import extensions
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records import HaltScope, LossClass
+from trialfleet_ledger.records.verdicts import HaltScope, LossClass
 
 pytestmark = [pytest.mark.needs("claude"), pytest.mark.needs("bwrap")]
 

@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.attempts import LOCK, Lab
 from tests.support.forged_modules import ATTACKS, SETTINGS, WRITE
-from trialfleet_ledger.records import AgentSpec, Verdict
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_runner import environment
 from trialfleet_runner.python_environment import site_packages
 

@@ -11,7 +11,8 @@ import pytest
 
 from tests.support.agents import agent_setup
 from tests.support.scripted_messages import ScriptedMessages, Usage
-from trialfleet_ledger.records import AgentSpec, Stop
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.command import Command
 from trialfleet_runner.gateway import Gateway, Upstream, url_at
 from trialfleet_runner.sandbox.choose import choose

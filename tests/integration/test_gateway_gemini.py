@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.scripted_gemini import scripted_gemini
 from tests.support.scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage
-from trialfleet_ledger.records import Stop
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.gateway import Canaries, Gateway, TrialBudget, Upstream
 
 KEY = "AIza-the-real-key"

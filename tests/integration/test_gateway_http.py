@@ -20,7 +20,7 @@ import pytest
 from tests.support.ports import reserved_port
 from tests.support.scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Stop
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.gateway import Canaries, Gateway, TrialBudget, Upstream
 from trialfleet_runner.hooks import forwarder
 

@@ -15,7 +15,7 @@ from tests.support.scripted_bedrock import BEARER, KEY_ID, REGION, SECRET, SESSI
 from tests.support.scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage
 from tests.support.scripted_vertex import BASE, ScriptedVertex, scripted_vertex
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_runner.attempt.model import upstream
 from trialfleet_runner.gateway import Gateway
 

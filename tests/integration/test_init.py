@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.git_repositories import Made
 from trialfleet_controller.planning.campaign_file import load_campaign
-from trialfleet_ledger.campaign import CampaignSpec
+from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.looks import FutilityRule, StopRule
 from trialfleet_tasks import yamlfile

@@ -25,7 +25,7 @@ from trialfleet_controller.hosting.ray_reaper import members
 from trialfleet_ledger.amendments import effective_reps
 from trialfleet_ledger.kill_points import VARIABLE
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.directory import DirectoryStore
 
 CHECKOUT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from tests.integration.test_languages import attempted
 from tests.support.language_histories import GO, JAVA, NODE, RUST, LanguageProject, gradle_history, history
-from trialfleet_ledger.records import Verdict
+from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_runner.task import ToolEnvironment
 from trialfleet_tasks.commands.mine import tasks
 from trialfleet_tasks.taskfile import load_task_file

@@ -23,7 +23,8 @@ from tests.support.git_repositories import Made
 from tests.support.language_projects import GO, JAVA, NODE, RUST, Project, history, task_file
 from tests.support.scripted_messages import Say, scripted_messages
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import Outcome, Verdict
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.testrun import Suite, run_tests, trouble

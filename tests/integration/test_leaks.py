@@ -20,7 +20,8 @@ import pytest
 from tests.support.attempts import SOURCE, Lab, write
 from tests.support.waiting import wait_until
 from trialfleet_ledger.canonical import canonical_json
-from trialfleet_ledger.records import AgentSpec, Grants
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.grants import Grants
 from trialfleet_runner import workspace
 from trialfleet_runner.removal import remove
 

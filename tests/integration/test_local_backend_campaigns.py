@@ -26,11 +26,15 @@ from trialfleet_controller.planning.amending import amend
 from trialfleet_controller.status.campaign_status import read_status
 from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.amendments import effective_cost
-from trialfleet_ledger.campaign import Epoch, Plan, RetrySpec
+from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import Limits, LossClass, Outcome
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.agent import Limits
+from trialfleet_ledger.records.directives import Epoch
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_runner.exit_codes import CommandExit
 

@@ -18,7 +18,7 @@ from tests.support.attempts import LOCK, Lab
 from tests.support.local_pod import SCRIPT, bake
 from tests.support.waiting import wait_until
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.probe import probe_grants
 from trialfleet_runner import environment

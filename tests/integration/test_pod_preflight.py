@@ -14,7 +14,10 @@ from tests.support.attempts import LIMITS, Lab, Left, Told
 from tests.support.local_pod import gate_in, pod, supervisor
 from tests.support.processes import processes_with, unique_seconds
 from tests.support.waiting import wait_until
-from trialfleet_ledger.records import AgentSpec, Grants, PreflightResult, Scored, Stop, Verdict
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.measurements import PreflightResult
+from trialfleet_ledger.records.verdicts import Scored, Stop, Verdict
 from trialfleet_runner.sandbox.container import ContainerSandbox
 from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxError
 

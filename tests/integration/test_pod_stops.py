@@ -17,7 +17,10 @@ from tests.support.local_pod import PodRun, inside, pod, supervisor
 from tests.support.processes import processes_with, unique_seconds
 from tests.support.waiting import wait_until
 from trialfleet_ledger.canonical import canonical_json, sha256
-from trialfleet_ledger.records import AgentSpec, End, GetGrant, Grants, Loss, LossClass, PutGrant, Verdict
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.attempt import End
+from trialfleet_ledger.records.grants import GetGrant, Grants, PutGrant
+from trialfleet_ledger.records.verdicts import Loss, LossClass, Verdict
 
 NUMBERS = count(1)
 SOON = {"TRIALFLEET_STOP_S": "1"}

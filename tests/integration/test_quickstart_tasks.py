@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.attempts import ROOT, Lab
-from trialfleet_ledger.records import AgentSpec, Limits, Verdict
+from trialfleet_ledger.records.agent import AgentSpec, Limits
+from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_tasks.taskfile import LoadedTask, load_all, tasks_of
 
 TASKS = tasks_of(load_all(sorted((ROOT / "tasks/quickstart/tasks").glob("*.yaml"))))

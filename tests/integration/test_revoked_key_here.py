@@ -19,7 +19,7 @@ from tests.support.waiting import wait_until
 from trialfleet_controller.trial_order import trials
 from trialfleet_ledger import keys
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import LossClass, Verdict
+from trialfleet_ledger.records.verdicts import LossClass, Verdict
 from trialfleet_ledger.store.open import open_store
 
 pytestmark = [pytest.mark.needs("s3", "faults"), pytest.mark.slow, pytest.mark.timeout(400)]

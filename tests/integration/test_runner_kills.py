@@ -18,7 +18,7 @@ from trialfleet_ledger.fold import progress
 from trialfleet_ledger.kill_points import VARIABLE
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.lifecycle import TrialPhase
-from trialfleet_ledger.records import Verdict
+from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_runner.attempt.scratch import sweep
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests.support.ledgers import Fate, plan, trials, write, write_trial
 from trialfleet_controller.commands.status import status
 from trialfleet_controller.status.status_watch import StatusScreen, watch_status
-from trialfleet_ledger.records import Trial
+from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import ListedKey, StoreError
 

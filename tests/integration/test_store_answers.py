@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from trialfleet_ledger.records import GetGrant, PutGrant
+from trialfleet_ledger.records.grants import GetGrant, PutGrant
 from trialfleet_ledger.store import grants
 from trialfleet_ledger.store.http import NoAnswerError, exchange
 from trialfleet_ledger.store.protocol import StoreError

@@ -14,10 +14,11 @@ from tests.support.attempts import Lab, write
 from tests.support.real_campaign import campaign_file, trialfleet
 from trialfleet_controller.planning.predicted_targets import Predictor
 from trialfleet_ledger.bundle import Bundle, unpack
-from trialfleet_ledger.campaign import Plan
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.objects import Objects, object_key
-from trialfleet_ledger.records import Coverage, Outcome, PreflightResult
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.measurements import Coverage, PreflightResult
+from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.naming import naming

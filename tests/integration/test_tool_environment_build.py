@@ -14,7 +14,7 @@ import pytest
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import ToolEnvironmentRef
+from trialfleet_ledger.records.environment import ToolEnvironmentRef
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import (
     bake,

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.support.attempts import LIMITS, Lab, Told
-from trialfleet_ledger.records import AgentSpec, Loss, LossClass
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.verdicts import Loss, LossClass
 from trialfleet_runner.attempt.pipeline import Attempt
 from trialfleet_runner.attempt.scratch import folder_name, locked
 from trialfleet_runner.sandbox import choose

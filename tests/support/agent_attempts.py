@@ -14,7 +14,8 @@ from tests.support.agent_rows import AgentRow
 from tests.support.attempts import Lab, Left, write
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records import AgentSpec, Limits, Loss, Scored
+from trialfleet_ledger.records.agent import AgentSpec, Limits
+from trialfleet_ledger.records.verdicts import Loss, Scored
 from trialfleet_runner.agent_check.scripted_answers import Answer
 from trialfleet_runner.agent_check.scripted_model import ModelRequest, Reply, ScriptedModel
 from trialfleet_runner.agents.protocol import Parsed

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_runner.agents.protocol import Setup
 from trialfleet_runner.sandbox.protocol import Mount
 

@@ -16,21 +16,16 @@ import yaml
 from trialfleet_controller.planning.canaries import watched
 from trialfleet_controller.planning.extensions import extensions, with_extensions
 from trialfleet_ledger.bundle import Bundle, unpack
-from trialfleet_ledger.campaign import PlannedTask
 from trialfleet_ledger.canonical import canonical_json, digest
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.objects import Objects, object_key
-from trialfleet_ledger.records import (
-    AgentSpec,
-    ConditionOrder,
-    End,
-    Grants,
-    Limits,
-    Patch,
-    Prediction,
-    Start,
-    Trial,
-)
+from trialfleet_ledger.plan import PlannedTask
+from trialfleet_ledger.records.agent import AgentSpec, Limits
+from trialfleet_ledger.records.attempt import End, Patch, Start
+from trialfleet_ledger.records.condition_order import ConditionOrder
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.task_order import Prediction
+from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context import texts

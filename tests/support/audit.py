@@ -8,11 +8,12 @@ from pathlib import Path
 
 from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.trial_order import trials
-from trialfleet_ledger.campaign import Plan
 from trialfleet_ledger.fold import StoredAttempt, progress, score_from
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.lifecycle import TrialPhase
-from trialfleet_ledger.records import Outcome, Verdict
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import Store
 

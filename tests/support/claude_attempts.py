@@ -15,7 +15,7 @@ from tests.support.attempts import TRIAL, Lab, Left, Told, write
 from tests.support.scripted_messages import Reply, Request, Say, ScriptedMessages, Usage
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records import AgentSpec, Limits
+from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_runner.agents.claude_code import ClaudeCode
 from trialfleet_runner.agents.protocol import Parsed
 from trialfleet_runner.attempt.scratch import folder_name

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.scripted_messages import Reply, Say, ScriptedMessages
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_runner.agents.claude_code import ClaudeCode
 from trialfleet_runner.agents.protocol import Parsed, Setup
 from trialfleet_runner.gateway import Canaries, Gateway, GatewayReport, TrialBudget, Upstream, url_at

@@ -25,9 +25,10 @@ from trialfleet_controller.hosting.place import Place
 from trialfleet_controller.hosting.shard_host import DispatcherJob, MessageIntervals
 from trialfleet_controller.status.progress import view
 from trialfleet_controller.trial_order import trials
-from trialfleet_ledger.campaign import Plan, RetrySpec
+from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import Store
 

@@ -20,9 +20,13 @@ from tests.support import ledgers as made
 from trialfleet_controller.commands.logs import inflated
 from trialfleet_controller.commands.show import printable
 from trialfleet_ledger.bundle import capped
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import canonical_json
-from trialfleet_ledger.records import Delivery, Grants, Patch, Stop, Trial, Verdict
+from trialfleet_ledger.records.attempt import Patch
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.measurements import Delivery
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_runner.agents.claude_code.parse import parse_stream
 from trialfleet_runner.agents.protocol import Identity, Parsed

@@ -19,23 +19,17 @@ from trialfleet_analysis.report.assemble import assemble
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_ledger.bundle import described, pack
-from trialfleet_ledger.campaign import Plan, Primary, RetrySpec
+from trialfleet_ledger.campaign_spec import Primary, RetrySpec
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.conditions import PRESETS, Condition
-from trialfleet_ledger.records import (
-    AgentSpec,
-    Coverage,
-    Delivery,
-    Loss,
-    LossClass,
-    Manifest,
-    Metrics,
-    Outcome,
-    Record,
-    Stop,
-    Trial,
-    Verdict,
-)
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.base import Record
+from trialfleet_ledger.records.manifest import Manifest
+from trialfleet_ledger.records.measurements import Coverage, Delivery, Metrics
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Loss, LossClass, Stop, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import Store
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from tests.support.attempts import LOCK, Lab
 from trialfleet_ledger.canonical import canonical_json
-from trialfleet_ledger.records import Grants, LastWords
+from trialfleet_ledger.records.attempt import LastWords
+from trialfleet_ledger.records.grants import Grants
 from trialfleet_runner.pod import supervise
 from trialfleet_runner.sandbox.container import CAPABILITIES, ContainerSandbox
 from trialfleet_runner.sandbox.gate import Gate

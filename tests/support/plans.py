@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trialfleet_ledger.campaign import Cell, Graces, KubernetesPlan, Plan, PlannedAgent, PlannedTask, RetrySpec
+from trialfleet_ledger.campaign_spec import Graces, RetrySpec
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.conditions import PRESETS, Condition
-from trialfleet_ledger.records import AgentSpec, ConditionOrder, Limits, PythonEnvironmentRef, TaskOrder
+from trialfleet_ledger.plan import Cell, KubernetesPlan, Plan, PlannedAgent, PlannedTask
+from trialfleet_ledger.records.agent import AgentSpec, Limits
+from trialfleet_ledger.records.condition_order import ConditionOrder
+from trialfleet_ledger.records.environment import PythonEnvironmentRef
+from trialfleet_ledger.records.task_order import TaskOrder
 from trialfleet_runner.context import texts
 
 CAMPAIGN = "demo"

@@ -5,21 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from trialfleet_ledger.canonical import sha256
-from trialfleet_ledger.records import (
-    Delivery,
-    End,
-    Intent,
-    Loss,
-    LossClass,
-    Metrics,
-    Outcome,
-    Patch,
-    Scored,
-    Start,
-    Stop,
-    Trial,
-    Verdict,
-)
+from trialfleet_ledger.records.attempt import End, Intent, Patch, Start
+from trialfleet_ledger.records.measurements import Delivery, Metrics
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Loss, LossClass, Scored, Stop, Verdict
 
 TRIAL_ID = "a" * 26
 BUNDLE = sha256(b"bundle")

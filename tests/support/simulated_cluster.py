@@ -21,8 +21,10 @@ from trialfleet_controller.backends.protocol import AttemptId, Finished, Livenes
 from trialfleet_controller.backends.runner_termination import RunnerTermination
 from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import canonical_json, sha256
-from trialfleet_ledger.records import End, Grants, HaltScope, Intent, LossClass, Patch, Scored, Start, Verdict
-from trialfleet_ledger.records import Loss as LossRecord
+from trialfleet_ledger.records.attempt import End, Intent, Patch, Start
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Scored, Verdict
+from trialfleet_ledger.records.verdicts import Loss as LossRecord
 from trialfleet_ledger.store.protocol import Store
 
 BUNDLE = b"bundle"

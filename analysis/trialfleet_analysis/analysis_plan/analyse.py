@@ -43,7 +43,7 @@ from trialfleet_analysis.analysis_plan.timing import (
     timing,
 )
 from trialfleet_analysis.statistics.repeats import RepeatsInterval, pass_at_k, pass_hat_k
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import numpy as np
 
 from trialfleet_analysis.statistics.estimates import Floats, Integers
 from trialfleet_analysis.tables.columns import Bools
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.looks import Decision
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 
 FourCounts: TypeAlias = tuple[Integers, Integers, Integers, Integers]
 

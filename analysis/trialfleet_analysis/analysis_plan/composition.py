@@ -14,7 +14,7 @@ import yaml
 
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.treatments import PartName, agent_of, differing_parts, parts_of
 
 ArmChange = Literal["added", "dropped", "changed"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from trialfleet_analysis.analysis_plan.columns import CellCounts, FourCounts, Scheme, rates
 from trialfleet_analysis.statistics.comparisons import EquivalenceTest, equivalence, paired_t_on_tasks
 from trialfleet_analysis.statistics.estimates import Estimand, Interval, rejects
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 
 
 @dataclass(frozen=True)

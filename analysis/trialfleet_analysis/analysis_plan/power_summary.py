@@ -30,7 +30,7 @@ from trialfleet_analysis.statistics.power.allocation import (
     within_variance,
 )
 from trialfleet_analysis.statistics.power.campaigns import EDGE, FACTORS, settled
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 
 LARGEST_SHIFT = 80.0  # logits
 UNSEEN = 0.5  # the first guess where the normal approximation asks for more than 100 points

@@ -14,10 +14,10 @@ from trialfleet_analysis.ledger import Frame
 from trialfleet_analysis.statistics.estimates import Floats, Integers
 from trialfleet_analysis.tables.columns import Bools, among, codes, denied, integers, numbers, some, truths
 from trialfleet_analysis.tables.rows import CHANNELS, ChannelName, TaskRow
-from trialfleet_ledger.campaign import PlannedTask
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Stop, Verdict
+from trialfleet_ledger.plan import PlannedTask
+from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_runner.metric_table import REPORTED, Metric
 
 BUDGET_STOPS = (Stop.MAX_TURNS, Stop.TIMEOUT, Stop.COST)

@@ -13,8 +13,9 @@ from trialfleet_analysis.ledger import Frame
 from trialfleet_analysis.rates import cell_results, compared_tasks
 from trialfleet_analysis.tables.columns import texts
 from trialfleet_analysis.tables.read import CampaignTables
-from trialfleet_ledger.campaign import Plan, Primary
+from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.plan import Plan
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from trialfleet_analysis.power_cli.plans import (
 )
 from trialfleet_analysis.power_cli.sources import Pilot, Subject, from_pilot, read_pilot, read_subject
 from trialfleet_analysis.statistics.power import TestName
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
 
 Answer = RepsForEffect | EffectForReps | CampaignPlan | EqualCost

@@ -10,7 +10,7 @@ from scipy import optimize, special, stats
 from trialfleet_analysis.monitoring import design_of, futility_of
 from trialfleet_analysis.statistics.estimates import Floats, floats
 from trialfleet_analysis.statistics.sequential import SequentialDesign, sequential_power
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 
 FACTORS = (0.0, 0.5, 1.0, 1.5)  # of the effect
 MOST_INFLATION = 1.5

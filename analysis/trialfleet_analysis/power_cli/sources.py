@@ -16,7 +16,7 @@ from trialfleet_analysis.statistics.estimates import Interval
 from trialfleet_analysis.tables.columns import codes, known, some, truths
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_analysis.tables.rows import Use
-from trialfleet_ledger.campaign import CampaignSpec, Primary
+from trialfleet_ledger.campaign_spec import CampaignSpec, Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.task import Status
 from trialfleet_tasks import yamlfile

@@ -33,7 +33,7 @@ from trialfleet_analysis.report.warnings import broken_agent, cautions
 from trialfleet_analysis.tables.columns import among, codes, known, some, texts, truths
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.rows import Use
-from trialfleet_ledger.records import Verdict
+from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.stage_reached import Stage
 
 

@@ -11,9 +11,10 @@ from trialfleet_analysis.ledger import Frame
 from trialfleet_analysis.report.campaign_report import ManifestLine
 from trialfleet_analysis.tables.columns import known, lists, some, tally, texts
 from trialfleet_analysis.tables.read import CampaignTables
-from trialfleet_ledger.campaign import Amendment, Plan, PlannedAgent
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.deliveries import PlannedDeliveries
+from trialfleet_ledger.plan import Plan, PlannedAgent
+from trialfleet_ledger.records.directives import Amendment
 
 LEFT_OUT = "Metrics left out"  # of single trials, where they cannot be
 MEASURED_OTHERWISE = "Deliveries measured otherwise than declared"  # by `trialfleet agents check`

@@ -32,7 +32,7 @@ from trialfleet_analysis.report.figures import (
     unsigned_points,
 )
 from trialfleet_analysis.statistics.estimates import Estimand, cannot_reject, rejects
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_runner.metric_table import Unit
 
 LIMITS = {

@@ -23,7 +23,7 @@ from trialfleet_analysis.tables.schema import (
     Column,
 )
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Delivery
+from trialfleet_ledger.records.measurements import Delivery
 
 R = TypeVar("R", TrialRow, AttemptRow)
 Getter = Callable[[Any], object]

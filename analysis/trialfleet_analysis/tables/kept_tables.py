@@ -30,7 +30,10 @@ from trialfleet_analysis.tables.rows import TaskRow, Use, trial_row
 from trialfleet_analysis.tables.schema import ATTEMPTS, TRIALS, NotThese, from_parquet, to_parquet
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Coverage, Frozen, LossClass, Outcome, Record, Sha256, Stop, Verdict
+from trialfleet_ledger.records.base import Frozen, Record, Sha256
+from trialfleet_ledger.records.measurements import Coverage
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.stage_reached import Stage
 from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
 

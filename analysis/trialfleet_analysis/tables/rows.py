@@ -12,7 +12,10 @@ from typing import Literal, get_args
 from trialfleet_analysis.evidence import Evidence
 from trialfleet_analysis.ledger import NOBODY, AttemptRun, CampaignRecords, Frame, LostAttempt
 from trialfleet_ledger.blocks import complete_blocks
-from trialfleet_ledger.records import Delivery, LossClass, Metrics, Outcome, Stop, Trial, Verdict
+from trialfleet_ledger.records.measurements import Delivery, Metrics
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.stage_reached import Stage
 from trialfleet_runner.agents.protocol import LARGEST_COUNT
 

@@ -16,7 +16,8 @@ from trialfleet_controller.authoring.collect import harvested
 from trialfleet_controller.authoring.context_cache import Cost
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec, Stop
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner import environment, workspace
 from trialfleet_runner.agents.protocol import Agent, Identity, Parsed, Setup
 from trialfleet_runner.attempt.agent_run import PORT, REPORT, stopped

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, Protocol
 
-from trialfleet_ledger.campaign import Graces, KubernetesPlan
-from trialfleet_ledger.records import AgentSpec, Limits
+from trialfleet_ledger.campaign_spec import Graces
+from trialfleet_ledger.plan import KubernetesPlan
+from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_runner.attempt.deadline import longest_s
 
 AFTER_S = 1800.0  # beyond the longest time of an attempt

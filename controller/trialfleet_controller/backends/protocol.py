@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from trialfleet_controller.backends.runner_termination import RunnerTermination
-from trialfleet_ledger.records import Intent, Start
+from trialfleet_ledger.records.attempt import Intent, Start
 
 LIVE_PODS = 2500  # the most for one dispatcher, which has one namespace
 

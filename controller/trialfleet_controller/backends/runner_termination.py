@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
-from trialfleet_ledger.records import MESSAGE_CHARS, End, HaltScope, Loss, LossClass
+from trialfleet_ledger.records.attempt import End
+from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, HaltScope, Loss, LossClass
 from trialfleet_ledger.store.full_disk import says_full
 from trialfleet_runner.exit_codes import RunnerExit
 

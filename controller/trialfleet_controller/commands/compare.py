@@ -57,7 +57,7 @@ def _comparison(revisions: str, like: Path, tasks: tuple[str, ...]) -> dict[str,
     """The campaign file's values. Raises `OperatorError`: no such revision or file, or nothing to compare."""
     from trialfleet_controller.planning.comparison import campaign_name, check_different, comparison, parse_range
     from trialfleet_controller.planning.own_contexts import of_revision, of_worktree
-    from trialfleet_ledger.campaign import CampaignSpec
+    from trialfleet_ledger.campaign_spec import CampaignSpec
     from trialfleet_runner.git import GitError
     from trialfleet_tasks import yamlfile
 

@@ -142,7 +142,7 @@ def _author_agent(
     """The author; None for the outline. Raises `OperatorError` if it cannot write or is not installed."""
     from trialfleet_controller.authoring.writer import AuthorAgent
     from trialfleet_ledger.errors import OperatorError
-    from trialfleet_ledger.records import AgentSpec
+    from trialfleet_ledger.records.agent import AgentSpec
     from trialfleet_runner.agents.registry import agent
     from trialfleet_tasks import yamlfile
 

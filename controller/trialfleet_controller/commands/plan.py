@@ -12,8 +12,8 @@ import click
 
 from trialfleet_controller.commands.options import mirror_option
 from trialfleet_controller.trial_order import Planned, trials
-from trialfleet_ledger.campaign import Plan
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.treatments import differing_parts
 
 if TYPE_CHECKING:

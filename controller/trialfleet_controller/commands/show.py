@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from trialfleet_ledger.bundle import Bundle
     from trialfleet_ledger.fold import StoredAttempt
     from trialfleet_ledger.ledger import Ledger
-    from trialfleet_ledger.records import Outcome, Start
+    from trialfleet_ledger.records.attempt import Start
+    from trialfleet_ledger.records.outcome import Outcome
 
 PARTS = {
     "prompt": ("system.txt", "prompt.txt"),

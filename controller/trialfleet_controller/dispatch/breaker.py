@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from trialfleet_controller.dispatch.shards import Answers
 from trialfleet_ledger.dead_agent import WORDS, did_nothing
-from trialfleet_ledger.records import HaltScope, Loss, LossClass, Scored
+from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass, Scored
 from trialfleet_ledger.retries import MACHINE
 
 PAUSE_FIRST_S = 5.0

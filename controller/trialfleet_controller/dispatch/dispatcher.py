@@ -30,8 +30,8 @@ from trialfleet_controller.dispatch.trial_driver import TrialDriver
 from trialfleet_controller.dispatch.trial_steps import TrialSteps
 from trialfleet_controller.dispatch.trial_table import CampaignBudget, TrialState, TrialTable
 from trialfleet_controller.trial_order import Planned
-from trialfleet_ledger.campaign import Plan
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.protocol import CredentialsRefused
 
 MOMENT_S = 0.05  # the longest wait for an I/O result: meanwhile runners end, and the operator may ask again

@@ -14,12 +14,12 @@ from pydantic import Field
 from trialfleet_controller.backends.local import machine
 from trialfleet_controller.backends.protocol import Liveness, Wait
 from trialfleet_ledger import keys
-from trialfleet_ledger.campaign import Epoch
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.kill_points import checkpoint
 from trialfleet_ledger.machine import boot_id, machine_id
-from trialfleet_ledger.records import Record
+from trialfleet_ledger.records.base import Record
+from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.store.protocol import Store
 
 

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from trialfleet_controller.backends import attempt_times
 from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger import keys
-from trialfleet_ledger.campaign import Plan
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.objects import object_key
-from trialfleet_ledger.records import ConditionOrder, Grants, Intent, TaskOrder
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.attempt import Intent
+from trialfleet_ledger.records.condition_order import ConditionOrder
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.task_order import TaskOrder
 from trialfleet_ledger.store.protocol import Store
 
 

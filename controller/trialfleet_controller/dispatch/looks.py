@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from trialfleet_controller.trial_order import Planned
-from trialfleet_ledger.campaign import Plan, Primary
+from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import Decision, LookResult, StageCounts, stopped
-from trialfleet_ledger.records import LossClass, Outcome
-from trialfleet_ledger.records import Verdict as TrialVerdict
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import LossClass
+from trialfleet_ledger.records.verdicts import Verdict as TrialVerdict
 
 LookTest = Callable[[Primary, int, Sequence[Decision], Sequence[StageCounts]], LookResult]
 

@@ -11,7 +11,7 @@ from trialfleet_controller.dispatch.drive_options import DriveOptions
 from trialfleet_controller.dispatch.tally import ConditionCounts
 from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger.canonical import sha256
-from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.records.verdicts import LossClass
 
 
 class Ending(StrEnum):

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from trialfleet_controller.dispatch.events import CampaignEvent, EventKind, Note
 from trialfleet_controller.dispatch.shards import Ending
-from trialfleet_ledger.campaign import Cancel, Halt
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import Loss
+from trialfleet_ledger.records.directives import Cancel, Halt
+from trialfleet_ledger.records.verdicts import Loss
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from dataclasses import astuple, dataclass, field, replace
 
 from trialfleet_controller.backends.protocol import Wait
 from trialfleet_controller.trial_order import Planned
-from trialfleet_ledger.records import LossClass, Outcome, Verdict
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import LossClass, Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from trialfleet_controller.dispatch.trial_table import SHOWN, OpenTrial, TrialSt
 from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger.fold import Conclude, Intend, LaunchAttempt, WatchAttempt
 from trialfleet_ledger.kill_points import checkpoint
-from trialfleet_ledger.records import HaltScope, Loss, Scored
+from trialfleet_ledger.records.verdicts import HaltScope, Loss, Scored
 
 T = TypeVar("T")
 

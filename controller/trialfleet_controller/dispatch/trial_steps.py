@@ -12,7 +12,7 @@ from trialfleet_controller.dispatch.launch_requests import Granter
 from trialfleet_controller.dispatch.trial_table import CampaignBudget, OpenTrial
 from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger import keys
-from trialfleet_ledger.campaign import RetrySpec
+from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.fold import (
@@ -28,7 +28,8 @@ from trialfleet_ledger.fold import (
 )
 from trialfleet_ledger.kill_points import checkpoint
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import Loss, LossClass, Outcome
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import Loss, LossClass
 
 UNKNOWN = RunnerTermination()  # nobody saw the runner end
 

@@ -16,7 +16,8 @@ from trialfleet_controller.dispatch.shards import DispatcherStatus
 from trialfleet_controller.dispatch.tally import CampaignTally
 from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger.fold import Chain, StoredAttempt, score_from
-from trialfleet_ledger.records import Outcome, Scored
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import Scored
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from trialfleet_controller.backends.protocol import LIVE_PODS
 from trialfleet_controller.dispatch.drive_options import DriveOptions
 from trialfleet_controller.dispatch.shards import of_shard, shard_of
 from trialfleet_controller.trial_order import Planned
-from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

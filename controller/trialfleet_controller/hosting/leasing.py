@@ -21,7 +21,7 @@ from trialfleet_controller.dispatch.shards import (
     oldest_open_block,
 )
 from trialfleet_controller.hosting.division import width
-from trialfleet_ledger.campaign import Plan
+from trialfleet_ledger.plan import Plan
 
 # A shard that ends like this ends the campaign: the others would wait for its blocks forever.
 CONTAGIOUS = (Ending.INTERRUPTED, Ending.OUTAGE, Ending.OUT_OF_TIME, Ending.OUT_OF_MONEY)

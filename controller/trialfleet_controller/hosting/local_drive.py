@@ -24,10 +24,11 @@ from trialfleet_controller.hosting.pods import drive_shards, pods
 from trialfleet_controller.planning.model_check import check_model
 from trialfleet_controller.status.progress import view
 from trialfleet_controller.trial_order import trials
-from trialfleet_ledger.campaign import Plan, PlannedAgent, StoreSpec
+from trialfleet_ledger.campaign_spec import StoreSpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import Limits
+from trialfleet_ledger.plan import Plan, PlannedAgent
+from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent

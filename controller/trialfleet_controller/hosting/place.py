@@ -15,7 +15,7 @@ from trialfleet_controller.hosting.leasing import Pool
 from trialfleet_controller.hosting.messages import Supervisor
 from trialfleet_controller.hosting.shard_host import DispatcherJob, ShardHost
 from trialfleet_controller.hosting.supervisor import CampaignSupervisor
-from trialfleet_ledger.campaign import CampaignSpec
+from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.errors import OperatorError
 
 if TYPE_CHECKING:

@@ -28,9 +28,10 @@ from trialfleet_controller.hosting.messages import (
 )
 from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.amendments import effective_cost
-from trialfleet_ledger.campaign import Amendment, Plan
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.directives import Amendment
 from trialfleet_ledger.store.protocol import Store, StoreError
 
 EVENTS = 5_000  # kept while the supervisor does not answer

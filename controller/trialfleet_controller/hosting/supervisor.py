@@ -15,7 +15,7 @@ from trialfleet_controller.dispatch.shards import Activity, Answers, DispatcherS
 from trialfleet_controller.dispatch.tally import ConditionCounts
 from trialfleet_controller.hosting.leasing import Leasing, Pool, combined
 from trialfleet_controller.hosting.messages import DispatcherFailure, ShardReport, Summary, SupervisorReply
-from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.records.verdicts import LossClass
 
 EVENTS = 10_000  # kept for the command line; further ones are only counted
 SILENT_S = 30.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trialfleet_controller.planning.campaign_file import load_campaign
-from trialfleet_ledger.records import PythonEnvironmentRef, ToolEnvironmentRef
+from trialfleet_ledger.records.environment import PythonEnvironmentRef, ToolEnvironmentRef
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import recipe
 from trialfleet_runner.pod.bake import Recipe

@@ -12,8 +12,9 @@ from trialfleet_controller.backends.kube.client import Client, pods
 from trialfleet_controller.backends.kube.errors import ApiError, Conflict, Forbidden, NotFound
 from trialfleet_controller.backends.kube.owner import KEPT_S, Expiry
 from trialfleet_ledger import keys
-from trialfleet_ledger.campaign import KubernetesSpec, Plan
+from trialfleet_ledger.campaign_spec import KubernetesSpec
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.protocol import Store
 
 

@@ -12,7 +12,7 @@ from types import FrameType
 from trialfleet_controller.backends.kube.api_requests import PODS, Json
 from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.backends.kube.errors import Forbidden, Invalid
-from trialfleet_ledger.campaign import QUEUE_LABEL, KubernetesSpec
+from trialfleet_ledger.campaign_spec import QUEUE_LABEL, KubernetesSpec
 
 
 def unqueued(kube: KubernetesSpec) -> KubernetesSpec:

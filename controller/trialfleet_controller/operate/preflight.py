@@ -17,9 +17,10 @@ from trialfleet_controller.operate.refusals import error_of_check
 from trialfleet_controller.operate.target import ClusterTarget, of_file
 from trialfleet_controller.operate.waiting import secret_made
 from trialfleet_controller.planning.campaign_file import CampaignFile
-from trialfleet_ledger.campaign import KubernetesPlan, KubernetesSpec
+from trialfleet_ledger.campaign_spec import KubernetesSpec
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.plan import KubernetesPlan
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.protocol import Identity

@@ -19,7 +19,7 @@ from trialfleet_controller.operate import refusals
 from trialfleet_controller.operate.cluster_capacity import misfit_reason
 from trialfleet_controller.operate.outside_queue import create_outside_queue, ended_by_sigterm, unqueued
 from trialfleet_controller.operate.waiting import start_problem
-from trialfleet_ledger.campaign import KubernetesSpec
+from trialfleet_ledger.campaign_spec import KubernetesSpec
 from trialfleet_ledger.errors import OperatorError
 
 PULL = f"{names.DOMAIN}/prepull"  # label: the token of one prepull

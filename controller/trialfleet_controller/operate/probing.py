@@ -20,10 +20,11 @@ from trialfleet_controller.backends.kube.pods import Doing, Pod, parse
 from trialfleet_controller.operate import refusals
 from trialfleet_controller.operate.outside_queue import create_outside_queue, ended_by_sigterm, unqueued
 from trialfleet_controller.operate.waiting import PodStart
-from trialfleet_ledger.campaign import KubernetesSpec
+from trialfleet_ledger.campaign_spec import KubernetesSpec
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import GRANTS_URL, AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.grants import GRANTS_URL
 from trialfleet_ledger.store.probe import FOLDER as PROBES
 from trialfleet_ledger.store.probe import probe_grants
 from trialfleet_ledger.store.protocol import Store

@@ -12,7 +12,7 @@ from trialfleet_controller.backends.kube.errors import ApiError, Conflict, NotFo
 from trialfleet_controller.backends.kube.pods import Doing
 from trialfleet_controller.operate.job import SPEC
 from trialfleet_controller.operate.waiting import PodStart
-from trialfleet_ledger.campaign import KubernetesSpec
+from trialfleet_ledger.campaign_spec import KubernetesSpec
 from trialfleet_ledger.errors import OperatorError
 
 _LOOK_S = 1.0

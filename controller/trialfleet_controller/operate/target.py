@@ -11,9 +11,9 @@ from trialfleet_controller.backends.kube.manifest import Owner, pod
 from trialfleet_controller.backends.local.capacity import UNBOUNDED
 from trialfleet_controller.campaigns import CampaignReference
 from trialfleet_controller.planning.campaign_file import CampaignFile
-from trialfleet_ledger.campaign import KubernetesPlan
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec, Limits
+from trialfleet_ledger.plan import KubernetesPlan
+from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.treatments import distinct
 
 _NOBODY = "0" * 32

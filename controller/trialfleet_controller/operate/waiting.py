@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from trialfleet_controller.backends.kube.pods import Container, Pod
 from trialfleet_controller.backends.kube.signals import gated
-from trialfleet_ledger.campaign import KubernetesSpec
+from trialfleet_ledger.campaign_spec import KubernetesSpec
 from trialfleet_ledger.errors import OperatorError
 
 

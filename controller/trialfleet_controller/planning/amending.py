@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 
 from trialfleet_ledger.amendments import effective_reps
-from trialfleet_ledger.campaign import Amendment, Plan
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import stopped
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.directives import Amendment
 
 
 def amend(

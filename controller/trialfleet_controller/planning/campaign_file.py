@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_controller.planning.secret_values import suspects
-from trialfleet_ledger.campaign import CampaignSpec
+from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.treatments import agent_of
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.taskfile import task_files

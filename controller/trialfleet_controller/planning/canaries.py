@@ -8,10 +8,12 @@ from dataclasses import replace
 from functools import cache
 from itertools import chain, islice, zip_longest
 
-from trialfleet_ledger.campaign import Cell
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records import ConditionOrder, Coverage, TaskOrder
+from trialfleet_ledger.plan import Cell
+from trialfleet_ledger.records.condition_order import ConditionOrder
+from trialfleet_ledger.records.measurements import Coverage
+from trialfleet_ledger.records.task_order import TaskOrder
 from trialfleet_runner.context.commands import strip_files
 from trialfleet_runner.context.delivery import NEEDLE_CHARS, Composed, compose
 from trialfleet_runner.context.markdown import LineKind, scan

@@ -10,7 +10,7 @@ from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.deliveries import PlannedDeliveries
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records import ConditionOrder
+from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_runner.agent_check.delivery_matrix import declared
 from trialfleet_runner.agent_check.kept_matrix import kept
 from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS

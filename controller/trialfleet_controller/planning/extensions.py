@@ -11,7 +11,7 @@ from trialfleet_controller.planning.predicted_targets import order_digest
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records import ConditionOrder, McpOrder, McpSpec, SkillOrder
+from trialfleet_ledger.records.condition_order import ConditionOrder, McpOrder, McpSpec, SkillOrder
 from trialfleet_runner.context.skills import FILE
 from trialfleet_runner.trees import Tree, TreeError, pack, read_folder
 from trialfleet_runner.untrusted import mapping

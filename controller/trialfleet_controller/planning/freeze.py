@@ -24,12 +24,13 @@ from trialfleet_controller.planning.predicted_targets import (
     require,
     told,
 )
-from trialfleet_ledger.campaign import Cell, KubernetesPlan, Plan, PlannedAgent, PlannedTask
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records import AgentSpec, ConditionOrder
+from trialfleet_ledger.plan import Cell, KubernetesPlan, Plan, PlannedAgent, PlannedTask
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.treatments import distinct
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent

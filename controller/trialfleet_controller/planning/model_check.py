@@ -7,7 +7,7 @@ import difflib
 from pydantic import TypeAdapter
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec, Limits
+from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.attempt.model import upstream
 from trialfleet_runner.gateway.prices import PRICES, Price, price_of

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trialfleet_controller.planning.campaign_file import CampaignFile
-from trialfleet_ledger.campaign import ContextSource
+from trialfleet_ledger.campaign_spec import ContextSource
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_runner.context_files import is_context_file

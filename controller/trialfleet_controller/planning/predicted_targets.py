@@ -20,7 +20,8 @@ from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records import ConditionOrder, PredictedTarget, Prediction, TaskOrder
+from trialfleet_ledger.records.condition_order import ConditionOrder
+from trialfleet_ledger.records.task_order import PredictedTarget, Prediction, TaskOrder
 from trialfleet_runner.context import texts, tokens
 from trialfleet_runner.context.anchor import frames_as_words
 from trialfleet_runner.context.naming import fitting, globs_of, naming, neutral

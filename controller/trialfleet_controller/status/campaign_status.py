@@ -17,12 +17,13 @@ from trialfleet_controller.status.outcomes import quarantined_attempts, read_out
 from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import effective_reps, ends_at, in_force
 from trialfleet_ledger.blocks import CellName, Ended, complete_blocks
-from trialfleet_ledger.campaign import Amendment, Cancel, Epoch, Halt, Plan
 from trialfleet_ledger.dead_agent import did_nothing
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import NO_CAMPAIGN
 from trialfleet_ledger.looks import Decision, stopped
-from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.clock import NEAR_S
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.stored_records import R, parse, readable

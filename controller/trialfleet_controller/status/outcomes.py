@@ -7,7 +7,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from trialfleet_ledger import keys
-from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.protocol import Store
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from trialfleet_controller.status.campaign_status import CampaignStatus, Controller, State
 from trialfleet_ledger.dead_agent import WORDS, mostly
 from trialfleet_ledger.looks import PEEKING
-from trialfleet_ledger.records import MESSAGE_CHARS
+from trialfleet_ledger.records.verdicts import MESSAGE_CHARS
 from trialfleet_runner.untrusted import plain
 
 

@@ -16,7 +16,7 @@ from trialfleet_ledger.store.key_syntax import TEMPORARY, is_key, key_parts, pre
 from trialfleet_ledger.store.protocol import ListedKey, StoreError
 
 if TYPE_CHECKING:
-    from trialfleet_ledger.records import GetGrant, PutGrant
+    from trialfleet_ledger.records.grants import GetGrant, PutGrant
 
 _ABSENT = (FileNotFoundError, NotADirectoryError)
 
@@ -99,13 +99,13 @@ class DirectoryStore:
 
     def grant_put(self, key: str, *, conditional: bool = True, expires_s: float) -> PutGrant:
         """A file:// URL. It does not expire: the file system's permissions are all the protection."""
-        from trialfleet_ledger.records import PutGrant
+        from trialfleet_ledger.records.grants import PutGrant
 
         del expires_s
         return PutGrant(url=self._path(key).as_uri(), conditional=conditional)
 
     def grant_get(self, key: str, *, expires_s: float) -> GetGrant:
-        from trialfleet_ledger.records import GetGrant
+        from trialfleet_ledger.records.grants import GetGrant
 
         del expires_s
         return GetGrant(url=self._path(key).as_uri())

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from trialfleet_ledger.records import GetGrant, PutGrant
+from trialfleet_ledger.records.grants import GetGrant, PutGrant
 from trialfleet_ledger.store import files
 from trialfleet_ledger.store.http import HttpResponse, NoAnswerError, exchange, without_query
 from trialfleet_ledger.store.protocol import StoreError

@@ -17,7 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Frozen, GetGrant, PutGrant
+from trialfleet_ledger.records.base import Frozen
+from trialfleet_ledger.records.grants import GetGrant, PutGrant
 from trialfleet_ledger.store import grants
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.http import NoAnswerError, exchange

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from trialfleet_ledger.errors import OperatorError
 
 if TYPE_CHECKING:  # the records' models take a third of a second, and reading a listing needs none
-    from trialfleet_ledger.records import GetGrant, PutGrant
+    from trialfleet_ledger.records.grants import GetGrant, PutGrant
 
 
 class ListedKey(NamedTuple):

@@ -29,7 +29,7 @@ from botocore.exceptions import (
 )
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import GetGrant, PutGrant
+from trialfleet_ledger.records.grants import GetGrant, PutGrant
 from trialfleet_ledger.store.clock import StoreClock
 from trialfleet_ledger.store.key_syntax import is_key, key_parts, prefix_parts
 from trialfleet_ledger.store.prefetch import one_ahead

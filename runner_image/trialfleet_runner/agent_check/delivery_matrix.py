@@ -11,7 +11,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from trialfleet_ledger.canonical import digest, sha256
-from trialfleet_ledger.records import Frozen, Sha256
+from trialfleet_ledger.records.base import Frozen, Sha256
 from trialfleet_runner.agents.protocol import Identity, Reach
 from trialfleet_runner.context.placement import FileReading
 from trialfleet_runner.context.texts import render

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec, Frozen
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.base import Frozen
 from trialfleet_runner.agent_check.delivery_matrix import DeliveryMatrix
 from trialfleet_runner.agent_check.kept_matrix import kept
 from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS

@@ -11,7 +11,8 @@ from pydantic import Field, field_validator
 
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec, Frozen
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.base import Frozen
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
 from trialfleet_runner.agents.scripts import missing_scripts

@@ -12,7 +12,9 @@ from pydantic import Field
 
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec, Frozen, Stop
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.base import Frozen
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.hook_scripts import TIMEOUT_S
 from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup

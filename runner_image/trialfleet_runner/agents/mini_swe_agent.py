@@ -13,7 +13,9 @@ from pydantic import Field
 
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec, Frozen, Stop
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.base import Frozen
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents import model_calls
 from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.program import checked_version, find_program

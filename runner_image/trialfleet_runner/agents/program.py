@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_runner.agents.pinned import pinned
 
 _VERSION_TIMEOUT_S = 60

@@ -9,7 +9,9 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field
 
-from trialfleet_ledger.records import AgentSpec, Frozen, Sha256, Stop
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.base import Frozen, Sha256
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.context.placement import FileReading
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
 

@@ -9,7 +9,9 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec, Frozen, Stop
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.base import Frozen
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.protocol import Setup
 from trialfleet_runner.sandbox.interpreter import base_variables, is_python
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside

@@ -9,7 +9,8 @@ from typing import Any
 
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec, Stop
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.protocol import LARGEST_COUNT, MAX_STEPS, Identity, Parsed, Reach, Setup, Step
 from trialfleet_runner.agents.sandbox_env import job_of, stop_of, with_mount
 from trialfleet_runner.sandbox.interpreter import hook_python

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Grants
+from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_runner.attempt import commit
 from trialfleet_runner.attempt.parent import die_with_parent

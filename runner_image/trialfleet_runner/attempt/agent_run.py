@@ -12,7 +12,9 @@ from pydantic import TypeAdapter
 
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import ConditionOrder, Grants, HaltScope, LossClass, Stop
+from trialfleet_ledger.records.condition_order import ConditionOrder
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
 from trialfleet_runner.agents.protocol import Agent, Identity, McpServer, Parsed, Setup
 from trialfleet_runner.agents.registry import agent as registered
 from trialfleet_runner.agents.sandbox_env import stop_of

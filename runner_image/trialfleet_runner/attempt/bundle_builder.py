@@ -11,7 +11,9 @@ from pathlib import Path
 
 from trialfleet_ledger import bundle
 from trialfleet_ledger.canonical import canonical_json
-from trialfleet_ledger.records import Frozen, Grants, Manifest
+from trialfleet_ledger.records.base import Frozen
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.manifest import Manifest
 from trialfleet_runner.context import texts
 from trialfleet_runner.untrusted import regular_file
 

@@ -14,7 +14,9 @@ from pathlib import Path
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.kill_points import checkpoint
 from trialfleet_ledger.machine import boot_id, machine_id
-from trialfleet_ledger.records import End, Grants, Loss, Patch, PutGrant, Scored, Start
+from trialfleet_ledger.records.attempt import End, Patch, Start
+from trialfleet_ledger.records.grants import Grants, PutGrant
+from trialfleet_ledger.records.verdicts import Loss, Scored
 from trialfleet_ledger.store import grants as store
 
 

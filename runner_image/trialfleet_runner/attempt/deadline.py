@@ -11,7 +11,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from trialfleet_ledger.records import AgentSpec, Limits, LossClass
+from trialfleet_ledger.records.agent import AgentSpec, Limits
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_runner.attempt.loss import Lost
 
 SLACK_S = 300.0  # uploads, process starts and a loaded machine

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Grants
+from trialfleet_ledger.records.grants import Grants
 from trialfleet_runner.attempt.scratch import scratch_root
 from trialfleet_runner.cache import cache_root
 from trialfleet_runner.context_files import is_context_part

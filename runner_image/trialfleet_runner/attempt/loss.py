@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import MESSAGE_CHARS, HaltScope, Loss, LossClass
+from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, HaltScope, Loss, LossClass
 from trialfleet_ledger.store.full_disk import is_full, says_full
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from trialfleet_ledger.records import Grants, HaltScope, LossClass, McpOrder
+from trialfleet_ledger.records.condition_order import McpOrder
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.verdicts import HaltScope, LossClass
 from trialfleet_runner.agents.mcp import configuration
 from trialfleet_runner.agents.protocol import McpServer, Setup
 from trialfleet_runner.agents.sandbox_env import environment, with_mount

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from trialfleet_ledger.bundle import redacted
 from trialfleet_ledger.canonical import canonical_json, sha256
-from trialfleet_ledger.records import TOKEN_KINDS, Channel, Delivery, Grants, HaltScope, LossClass, Metrics, Patch
+from trialfleet_ledger.records.attempt import Patch
+from trialfleet_ledger.records.condition_order import Channel
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.measurements import TOKEN_KINDS, Delivery, Metrics
+from trialfleet_ledger.records.verdicts import HaltScope, LossClass
 from trialfleet_runner import metrics
 from trialfleet_runner.agents.protocol import Parsed, Step
 from trialfleet_runner.attempt.agent_run import FAIL_FAST_LOG, HOOK_LOG, AgentRun

@@ -9,7 +9,9 @@ from functools import cached_property
 from pathlib import Path
 
 from trialfleet_ledger.canonical import canonical_json
-from trialfleet_ledger.records import End, Grants, Loss, LossClass, Patch, Scored, Stop
+from trialfleet_ledger.records.attempt import End, Patch
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.verdicts import Loss, LossClass, Scored, Stop
 from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.grants import GrantRefused
 from trialfleet_ledger.store.protocol import StoreError

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trialfleet_ledger.records import TOKEN_KINDS, AgentSpec, Grants, PreflightResult
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.measurements import TOKEN_KINDS, PreflightResult
 from trialfleet_runner.agents.protocol import Agent, Parsed, Setup, Step
 from trialfleet_runner.attempt.mounts import MountedScratch
 from trialfleet_runner.context.preflight import MAX_CALLS, Preflight, asked, parse

@@ -10,7 +10,8 @@ from pathlib import Path
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import ObjectError, Objects
-from trialfleet_ledger.records import Grants, HaltScope, LossClass
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.verdicts import HaltScope, LossClass
 from trialfleet_ledger.store import grants as store
 from trialfleet_runner import environment, trees, workspace
 from trialfleet_runner.attempt.loss import Lost

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_ledger.canonical import canonical_json
-from trialfleet_ledger.records import GetGrant, Grants, Patch
+from trialfleet_ledger.records.attempt import Patch
+from trialfleet_ledger.records.grants import GetGrant, Grants
 from trialfleet_ledger.store import files
 from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.protocol import StoreError

@@ -6,7 +6,9 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_ledger.records import Grants, HaltScope, LossClass, TestResult
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.measurements import TestResult
+from trialfleet_ledger.records.verdicts import HaltScope, LossClass
 from trialfleet_runner import environment, trees, workspace
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.prepared_inputs import Ready

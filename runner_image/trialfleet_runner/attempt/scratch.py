@@ -14,7 +14,8 @@ from pathlib import Path
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Grants, LossClass
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.removal import remove
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import ConditionOrder, Coverage, Delivery, InlineSpec
+from trialfleet_ledger.records.condition_order import ConditionOrder, InlineSpec
+from trialfleet_ledger.records.measurements import Coverage, Delivery
 from trialfleet_runner.context import tokens
 from trialfleet_runner.context.commands import is_text, strip_files
 from trialfleet_runner.context.markdown import (

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from trialfleet_ledger.records import PreflightResult
+from trialfleet_ledger.records.measurements import PreflightResult
 from trialfleet_runner.context.naming import listed
 from trialfleet_runner.context.nodes import inside
 from trialfleet_runner.context.texts import render

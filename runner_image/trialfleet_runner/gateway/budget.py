@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from trialfleet_ledger.records import Stop
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.gateway.conversations import Conversations, Opening
 from trialfleet_runner.gateway.prices import Price, price_of
 from trialfleet_runner.gateway.usage import TokenUsage

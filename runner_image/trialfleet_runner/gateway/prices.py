@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from trialfleet_ledger.records import Frozen
+from trialfleet_ledger.records.base import Frozen
 from trialfleet_runner.gateway.usage import TokenUsage
 
 PRICES_AS_OF = "2026-11-01"  # of every list below

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from trialfleet_ledger.records import TOKEN_KINDS
+from trialfleet_ledger.records.measurements import TOKEN_KINDS
 from trialfleet_runner.gateway.answers import Assembler, ModelAnswer
 from trialfleet_runner.gateway.budget import RequestCost, RequestRefused, Reservation
 from trialfleet_runner.gateway.canary import Sighting, look

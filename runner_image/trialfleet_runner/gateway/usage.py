@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
-from trialfleet_ledger.records import TOKEN_KINDS
+from trialfleet_ledger.records.measurements import TOKEN_KINDS
 from trialfleet_runner.untrusted import mapping
 
 

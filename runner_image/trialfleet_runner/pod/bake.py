@@ -9,7 +9,8 @@ from pydantic import TypeAdapter
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import EnvironmentRef, Frozen
+from trialfleet_ledger.records.base import Frozen
+from trialfleet_ledger.records.environment import EnvironmentRef
 from trialfleet_runner import environment
 from trialfleet_runner.attempt.score_run import CHECKOUT
 from trialfleet_runner.pod.run import Volumes

@@ -18,7 +18,9 @@ from typing import Literal
 from pydantic import Field, TypeAdapter
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import GRANTS_URL, AgentSpec, Frozen, GetGrant, Sha256
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.base import Frozen, Sha256
+from trialfleet_ledger.records.grants import GRANTS_URL, GetGrant
 from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.probe import ProbeGrants, StoreCheck, check_grants
 from trialfleet_ledger.store.protocol import StoreError

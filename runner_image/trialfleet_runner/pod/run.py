@@ -16,7 +16,9 @@ from pydantic import ValidationError
 
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import GRANTS_URL, End, GetGrant, Grants, HaltScope, LastWords, Loss, LossClass
+from trialfleet_ledger.records.attempt import End, LastWords
+from trialfleet_ledger.records.grants import GRANTS_URL, GetGrant, Grants
+from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass
 from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.grants import GrantRefused
 from trialfleet_ledger.store.protocol import StoreError

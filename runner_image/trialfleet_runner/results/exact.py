@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from trialfleet_ledger.records import TestResult
+from trialfleet_ledger.records.measurements import TestResult
 from trialfleet_runner.junit import CaseOutcome, JunitCase
 
 _ORDER: tuple[CaseOutcome, ...] = ("passed", "skipped", "failed", "error")  # from the best to the worst

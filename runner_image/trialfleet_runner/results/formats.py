@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePosixPath
 
-from trialfleet_ledger.records import ResultFormat
+from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_runner.results.limits import as_object
 
 Read = Callable[[str], bytes | None]  # the content of a file of the repository, None when there is no such file

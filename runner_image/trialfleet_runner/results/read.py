@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from posixpath import join, normpath
 
-from trialfleet_ledger.records import ResultFormat
+from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_runner import junit
 from trialfleet_runner.results.exact import ReadResults
 from trialfleet_runner.results.generic import read_junit

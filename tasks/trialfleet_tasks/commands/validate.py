@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from trialfleet_ledger.atomic_file import write_whole
-from trialfleet_ledger.campaign import CampaignSpec
+from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Literal
 
-from trialfleet_ledger.records import Frozen
+from trialfleet_ledger.records.base import Frozen
 from trialfleet_tasks.validate.judge import NO_PYTEST
 from trialfleet_tasks.validate.record import Problem, ProblemKind
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trialfleet_ledger.canonical import canonical_json
-from trialfleet_ledger.records import Frozen
+from trialfleet_ledger.records.base import Frozen
 from trialfleet_runner.task import TaskSpec
 from trialfleet_tasks.mining.findings import MiningFinding
 

@@ -13,7 +13,7 @@ from typing import cast
 
 import yaml
 
-from trialfleet_ledger.records import Frozen
+from trialfleet_ledger.records.base import Frozen
 from trialfleet_runner.context.anchor import is_test_path
 from trialfleet_runner.context_files import is_context_file, leftovers
 from trialfleet_runner.trees import EntryKind, Tree, TreeEntry

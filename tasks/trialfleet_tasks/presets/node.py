@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any, cast
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import ResultFormat
+from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_runner.task import ToolEnvironment
 from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.trees import Tree

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from trialfleet_ledger.records import EnvironmentRef, Frozen, Name, Record, Sha256
+from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
+from trialfleet_ledger.records.environment import EnvironmentRef
 from trialfleet_runner.task import Status
 
 

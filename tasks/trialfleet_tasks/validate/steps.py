@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records import ResultFormat
+from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_runner.context.anchor import anchor_for
 from trialfleet_runner.context_files import leftovers, unused
 from trialfleet_runner.task import Status

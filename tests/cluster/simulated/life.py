@@ -16,7 +16,9 @@ from tests.cluster.simulated.fates import Behaviour, Fate
 from tests.cluster.simulated.records import Runner, last_words
 from tests.cluster.simulated.wire import MERGE, Api, Keys, Refused
 from trialfleet_ledger.canonical import canonical_json
-from trialfleet_ledger.records import GRANTS_URL, End, Grants, LossClass
+from trialfleet_ledger.records.attempt import End
+from trialfleet_ledger.records.grants import GRANTS_URL, Grants
+from trialfleet_ledger.records.verdicts import LossClass
 
 Json = dict[str, Any]
 

@@ -9,7 +9,11 @@ from typing import Any
 from tests.support import records
 from trialfleet_ledger.bundle import described, pack
 from trialfleet_ledger.canonical import canonical_json, sha256
-from trialfleet_ledger.records import End, Grants, LastWords, Loss, LossClass, Manifest, Metrics, Scored, Verdict
+from trialfleet_ledger.records.attempt import End, LastWords
+from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.records.manifest import Manifest
+from trialfleet_ledger.records.measurements import Metrics
+from trialfleet_ledger.records.verdicts import Loss, LossClass, Scored, Verdict
 
 _METRICS = Metrics(turns=3, tool_calls=5, wall_s=1.0, agent_s=0.5, tests_s=0.2)
 _DIFF = "--- a/module.py\n+++ b/module.py\n@@ -1 +1 @@\n-VALUE = 0\n+VALUE = 1\n"

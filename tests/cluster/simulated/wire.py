@@ -14,7 +14,7 @@ from typing import Any
 import urllib3
 
 from trialfleet_controller.backends.kube.client import Connection, connect
-from trialfleet_ledger.records import PutGrant
+from trialfleet_ledger.records.grants import PutGrant
 from trialfleet_ledger.store.retry_policy import Patience
 
 Json = dict[str, Any]

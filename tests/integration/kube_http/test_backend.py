@@ -14,7 +14,7 @@ from tests.support.waiting import in_background, wait_until
 from trialfleet_controller.backends.kube.backend import KubernetesBackend
 from trialfleet_controller.backends.protocol import Order, TooLate
 from trialfleet_controller.backends.runner_termination import classify
-from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.records.verdicts import LossClass
 
 
 def test_a_pod_from_its_launch_to_its_deletion(api: Api, opened: Open) -> None:

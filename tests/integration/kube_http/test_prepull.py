@@ -13,7 +13,7 @@ from tests.support.waiting import in_background, wait_until
 from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.operate import prepull as pulling
 from trialfleet_controller.operate.prepull import Pulled, prepull
-from trialfleet_ledger.campaign import KubernetesSpec
+from trialfleet_ledger.campaign_spec import KubernetesSpec
 
 KUBE = {"image": "trialfleet-runner:1", "namespaces": ("trials",), "graces": {"image_pull_s": 0.5}}
 

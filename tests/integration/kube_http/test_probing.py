@@ -13,7 +13,7 @@ from tests.support.raw_pods import status
 from tests.support.scripted_api import Api
 from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.operate.probing import Probed, probe_cluster
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_runner.pod.probe import PodProbeReport
 
 NAME = "registry.example/runner"

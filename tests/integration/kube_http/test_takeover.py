@@ -21,7 +21,8 @@ from trialfleet_controller.backends.kube.owner import CampaignOwner
 from trialfleet_controller.backends.protocol import Liveness
 from trialfleet_controller.backends.runner_termination import classify
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import LossClass, Start
+from trialfleet_ledger.records.attempt import Start
+from trialfleet_ledger.records.verdicts import LossClass
 
 
 def test_pods_that_may_run_in_another_cluster_are_not_started_here(api: Api, client: Client) -> None:

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.support.stores import QUICK, SIGNING, Place
-from trialfleet_ledger.records import PutGrant
+from trialfleet_ledger.records.grants import PutGrant
 from trialfleet_ledger.store import grants
 from trialfleet_ledger.store.http import exchange
 from trialfleet_ledger.store.protocol import Store, StoreError

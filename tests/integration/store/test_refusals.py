@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.stores import BUCKETS, SIGNING, Place, bucket_at
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import GetGrant
+from trialfleet_ledger.records.grants import GetGrant
 from trialfleet_ledger.store import grants
 from trialfleet_ledger.store.open import open_store
 from trialfleet_ledger.store.probe import probe

@@ -43,7 +43,7 @@ from trialfleet_analysis.statistics.estimates import Estimand, Interval, Test
 from trialfleet_analysis.statistics.multiplicity import Attainability
 from trialfleet_analysis.statistics.repeats import RepeatsInterval
 from trialfleet_analysis.statistics.timing import HitGroup
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 
 ESTIMANDS: tuple[Estimand, Estimand] = ("these_tasks", "tasks_like_these")
 

@@ -27,7 +27,7 @@ from trialfleet_analysis.report.terminal import show
 from trialfleet_analysis.statistics.estimates import EffectiveInterval, Interval
 from trialfleet_analysis.statistics.intervals import PooledInterval, clopper_pearson, wilson
 from trialfleet_analysis.tables.rows import CHANNELS, TaskRow, Use
-from trialfleet_ledger.records import LossClass, Stop, Verdict
+from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.stage_reached import Stage
 from trialfleet_runner.metric_table import REPORTED
 

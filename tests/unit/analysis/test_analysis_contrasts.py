@@ -18,7 +18,7 @@ from trialfleet_analysis.analysis_plan.analyse import Analysis, analyse
 from trialfleet_analysis.analysis_plan.columns import Columns, Scheme, counted
 from trialfleet_analysis.analysis_plan.contrast import Contrast, Sides, all_contrasts, contrasted, sides
 from trialfleet_analysis.statistics.comparisons import stratified_exact
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 
 Passed = NDArray[np.float64]
 ANALYSIS = TypeAdapter(Analysis)

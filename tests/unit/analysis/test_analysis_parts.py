@@ -14,7 +14,7 @@ from trialfleet_analysis.analysis_plan.columns import FourCounts
 from trialfleet_analysis.analysis_plan.power_summary import apart, own_tasks, power_at
 from trialfleet_analysis.analysis_plan.subgroups import interaction, interaction_like_these
 from trialfleet_analysis.statistics.multiplicity import Attainability
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 
 PRIMARY = Primary(treatment="intent_layer", control="none")
 NAN = np.nan

@@ -13,9 +13,12 @@ from trialfleet_analysis.analysis_plan.reading import columns_of, scheme_of
 from trialfleet_analysis.report.make import make_report
 from trialfleet_analysis.report.warnings import cautions
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
-from trialfleet_ledger.campaign import Plan, Primary
+from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Delivery, Metrics, Stop, Trial, Verdict
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.measurements import Delivery, Metrics
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Stop, Verdict
 
 
 def read(campaign: CampaignTables, compared: tuple[str, ...]) -> tuple[Scheme, Columns]:

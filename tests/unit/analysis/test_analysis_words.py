@@ -15,10 +15,14 @@ from trialfleet_analysis.report.make import make_report
 from trialfleet_analysis.report.summary import answer, decided
 from trialfleet_analysis.report.warnings import cautions
 from trialfleet_analysis.statistics.comparisons import midp_size
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec, InlineSpec, Metrics, Stop, Trial, Verdict
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.condition_order import InlineSpec
+from trialfleet_ledger.records.measurements import Metrics
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Stop, Verdict
 
 FAILED = Fate(verdict=Verdict.FAILED)
 CONDITIONS = ("placebo", "none")

@@ -16,8 +16,9 @@ from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.make import make_report
 from trialfleet_analysis.report.markdown import to_markdown
-from trialfleet_ledger.campaign import Primary
-from trialfleet_ledger.records import Trial, Verdict
+from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Verdict
 
 CUTOFF = date(2025, 1, 31)
 OLD, SAME_DAY, NEW = date(2025, 1, 30), date(2025, 1, 31), date(2025, 6, 1)

@@ -10,8 +10,9 @@ import pytest
 
 from tests.support.ledgers import NOW, ZERO, Fate, bundle_bytes, counts, plan, put, read, trials, trials_of, write
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_ledger.campaign import Quarantine
-from trialfleet_ledger.records import LossClass, Trial
+from trialfleet_ledger.records.attempt import Quarantine
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.directory import DirectoryStore
 
 PLAN = plan(reps=2)

@@ -30,10 +30,13 @@ from tests.support.ledgers import (
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_ledger import fold
 from trialfleet_ledger.abandonment import Link, unfounded
-from trialfleet_ledger.campaign import Quarantine, RetrySpec
+from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.lifecycle import TrialPhase
-from trialfleet_ledger.records import End, Loss, LossClass, Outcome, Trial, Verdict
+from trialfleet_ledger.records.attempt import End, Quarantine
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Loss, LossClass, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 
 PLAN = plan(reps=2)

@@ -10,7 +10,8 @@ import pytest
 from tests.support import records
 from tests.support.ledgers import BEFORE_AGENT, NOW, Fate, counts, plan, read, replaced, trials, write
 from trialfleet_ledger.canonical import canonical_json
-from trialfleet_ledger.records import Trial, Verdict
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Verdict
 
 PLAN = plan(reps=2)
 VICTIM = trials(PLAN)[3]

@@ -15,7 +15,7 @@ from tests.support.hostile_trials import hostile_campaign
 from tests.support.ledgers import Fate, plan, write
 from trialfleet_analysis.report.make import make_report, write_report
 from trialfleet_analysis.report.terminal import show
-from trialfleet_ledger.records import Metrics
+from trialfleet_ledger.records.measurements import Metrics
 
 
 @pytest.mark.parametrize("few", [1, 3])

@@ -22,9 +22,10 @@ from tests.support.ledgers import (
 from trialfleet_analysis.ledger import read_ledger, record_look
 from trialfleet_analysis.losses import UNASSIGNED
 from trialfleet_analysis.report.make import make_report
-from trialfleet_ledger.campaign import Amendment, Cancel, Halt
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import LossClass, Trial
+from trialfleet_ledger.records.directives import Amendment, Cancel, Halt
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.stage_reached import Stage
 
 PLAN = plan(reps=3)

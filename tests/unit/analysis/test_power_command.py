@@ -14,9 +14,10 @@ from click.testing import CliRunner
 from tests.support.ledgers import Fate, plan, write
 from trialfleet_analysis.power_cli.command import power
 from trialfleet_analysis.statistics.power import fisher_power, minimum_detectable_effect
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Trial, Verdict
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 
 DEMO = Path(__file__).parents[3] / "tasks" / "quickstart" / "demo.yaml"

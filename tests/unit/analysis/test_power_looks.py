@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from trialfleet_analysis.power_cli.command import power
 from trialfleet_analysis.power_cli.looks import control_rates, looks_plan, shifted
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.looks import StopRule
 
 PRIMARY = Primary(treatment="a", control="b", stop=StopRule())

@@ -10,7 +10,10 @@ from tests.support.ledgers import MID_RUN, Fate, plan, read, write
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_ledger.conditions import Condition
-from trialfleet_ledger.records import Delivery, InlineSpec, Metrics, Stop, Trial, Verdict
+from trialfleet_ledger.records.condition_order import InlineSpec
+from trialfleet_ledger.records.measurements import Delivery, Metrics
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Stop, Verdict
 
 
 def value(report: Report, measure: str, condition: str = "none") -> float | None:

@@ -12,9 +12,12 @@ from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.make import make_report
 from trialfleet_analysis.statistics.intervals import effective_sample_wilson, pooled_random
 from trialfleet_analysis.tables.rows import Use
-from trialfleet_ledger.campaign import Halt, Primary
+from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Coverage, Delivery, Trial, Verdict
+from trialfleet_ledger.records.directives import Halt
+from trialfleet_ledger.records.measurements import Coverage, Delivery
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Verdict
 
 FAILED = Fate(verdict=Verdict.FAILED)
 LOST = Fate(verdict=None, losses=(MID_RUN, MID_RUN, MID_RUN))

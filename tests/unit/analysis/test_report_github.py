@@ -12,7 +12,8 @@ from tests.support.ledgers import MID_RUN, Fate, plan, read, write
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.github import MAX_LINES, to_github
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Loss, LossClass, Trial
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Loss, LossClass
 
 LINK = "https://ci.example/runs/7#artifacts"
 EVIL = "<img src=x onerror=alert(1)> @everyone team/repo#12 GH-3 https://e.vil www.e.vil [x](http://e.vil)\n\n# h"

@@ -16,9 +16,14 @@ from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.statistics.comparisons import stratified_exact
-from trialfleet_ledger.campaign import Amendment, Plan, Primary, Quarantine
+from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.looks import Decision, FutilityRule, StageCounts, StopRule
-from trialfleet_ledger.records import Metrics, Trial, Verdict
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.attempt import Quarantine
+from trialfleet_ledger.records.directives import Amendment
+from trialfleet_ledger.records.measurements import Metrics
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 
 TASKS = tuple(f"task-{i}" for i in range(7))

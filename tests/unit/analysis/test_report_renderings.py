@@ -18,8 +18,9 @@ from trialfleet_analysis.report.html.markup import h, page
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.report.sanitize import plain
-from trialfleet_ledger.campaign import Halt
-from trialfleet_ledger.records import Loss, LossClass, Trial
+from trialfleet_ledger.records.directives import Halt
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Loss, LossClass
 
 EVIL = (
     "<script>alert(1)</script><img src=x onerror=alert(2)>"

@@ -16,7 +16,7 @@ from trialfleet_analysis.report.findings.tables import ReportTable
 from trialfleet_analysis.statistics.comparisons import stratified_exact
 from trialfleet_analysis.statistics.estimates import rejects
 from trialfleet_analysis.statistics.intervals import stratified_miettinen_nurminen
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 
 
 def tables(report: Report) -> dict[str, ReportTable]:

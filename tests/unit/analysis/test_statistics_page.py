@@ -15,7 +15,7 @@ from tests.bench import bench_comparisons, bench_coverage
 from tests.support import ledgers as made
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.statistics.multiplicity import Attainability
-from trialfleet_ledger.campaign import Primary
+from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.store.directory import DirectoryStore
 
 DOCS = Path(__file__).parents[3] / "docs"

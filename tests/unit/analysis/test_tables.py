@@ -40,7 +40,10 @@ from trialfleet_analysis.tables.schema import (
     to_parquet,
 )
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Coverage, Delivery, LossClass, Metrics, Outcome, Stop, Trial, Verdict
+from trialfleet_ledger.records.measurements import Coverage, Delivery, Metrics
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 
 PLAN = made.plan(reps=3)

@@ -17,9 +17,12 @@ from trialfleet_analysis.tables.kept_tables import CacheManifest, ReadDigests, k
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_analysis.tables.rows import task_rows
 from trialfleet_analysis.tables.schema import TRIALS, from_parquet, to_parquet
-from trialfleet_ledger.campaign import Amendment, Halt, Quarantine
 from trialfleet_ledger.canonical import canonical_json, sha256
-from trialfleet_ledger.records import Loss, LossClass, Outcome, Trial, Verdict
+from trialfleet_ledger.records.attempt import Quarantine
+from trialfleet_ledger.records.directives import Amendment, Halt
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Loss, LossClass, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import StoreError
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from tests.support.ledgers import MID_RUN, Fate, plan, read, write
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_ledger.campaign import Primary
-from trialfleet_ledger.records import Trial, Verdict
+from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Verdict
 
 TREATMENT, CONTROL = "placebo", "none"
 PRIMARY = Primary(treatment=TREATMENT, control=CONTROL)

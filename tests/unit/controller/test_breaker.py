@@ -8,7 +8,8 @@ from tests.support import records
 from trialfleet_controller.dispatch.breaker import Breaker, Health, Outage, ProviderHealth
 from trialfleet_controller.dispatch.shards import Answers
 from trialfleet_controller.dispatch.trial_table import CampaignBudget
-from trialfleet_ledger.records import HaltScope, Loss, LossClass, Metrics, Scored, Stop, Verdict
+from trialfleet_ledger.records.measurements import Metrics
+from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass, Scored, Stop, Verdict
 
 
 def loss_of(loss: LossClass) -> Loss:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from tests.support import records
 from trialfleet_ledger import keys
-from trialfleet_ledger.campaign import RetrySpec
+from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.fold import Intend, StoredAttempt, progress
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.lifecycle import TrialPhase
-from trialfleet_ledger.records import Loss, LossClass
+from trialfleet_ledger.records.verdicts import Loss, LossClass
 from trialfleet_ledger.stage_reached import Stage
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import ListedKey

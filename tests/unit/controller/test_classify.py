@@ -8,7 +8,8 @@ import pytest
 
 from tests.support import records
 from trialfleet_controller.backends.runner_termination import RunnerTermination, classify, explained
-from trialfleet_ledger.records import MESSAGE_CHARS, End, HaltScope, Loss, LossClass, Verdict
+from trialfleet_ledger.records.attempt import End
+from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, HaltScope, Loss, LossClass, Verdict
 from trialfleet_runner.exit_codes import RunnerExit
 
 

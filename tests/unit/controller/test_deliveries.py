@@ -11,7 +11,7 @@ from trialfleet_controller.planning.predicted_targets import order_digest
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records import ConditionOrder, InlineSpec
+from trialfleet_ledger.records.condition_order import ConditionOrder, InlineSpec
 from trialfleet_runner.agents.protocol import Identity, Reach
 from trialfleet_runner.trees import TreeEntry, pack
 

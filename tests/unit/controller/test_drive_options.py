@@ -7,7 +7,7 @@ import pytest
 from tests.support.plans import kube_plan, make_plan
 from trialfleet_controller.dispatch.drive_options import AmendedLimits, DriveOptions
 from trialfleet_controller.dispatch.shards import Lease
-from trialfleet_ledger.campaign import Amendment
+from trialfleet_ledger.records.directives import Amendment
 
 
 def test_without_a_choice_the_plans_values_hold() -> None:

@@ -13,7 +13,7 @@ from trialfleet_controller.hosting.local_drive import check_drift, check_texts
 from trialfleet_controller.hosting.place import Hosts
 from trialfleet_controller.hosting.private_ray import PrivateRay
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.context import texts
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support import records
 from trialfleet_controller.backends.runner_termination import RunnerTermination, classify
-from trialfleet_ledger.campaign import RetrySpec
+from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.fold import (
     BrokenChain,
@@ -24,7 +24,9 @@ from trialfleet_ledger.fold import (
     score_from,
 )
 from trialfleet_ledger.lifecycle import TrialPhase
-from trialfleet_ledger.records import End, Intent, Loss, LossClass, Outcome, Start, Verdict
+from trialfleet_ledger.records.attempt import End, Intent, Start
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import Loss, LossClass, Verdict
 
 TRIAL = records.trial()
 RETRIES = RetrySpec(before_agent=2, mid_run=1, scoring=2, disruptions=3)

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.support import records
-from trialfleet_ledger.campaign import RetrySpec
+from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.lifecycle import (
     AttemptLost,
     Event,
@@ -18,7 +18,7 @@ from trialfleet_ledger.lifecycle import (
     VerdictCommitted,
     advance,
 )
-from trialfleet_ledger.records import LossClass, Scored, Verdict
+from trialfleet_ledger.records.verdicts import LossClass, Scored, Verdict
 from trialfleet_ledger.retries import DISRUPTIONS, FINAL, UNCHARGED, RetryBudget, budget_of
 from trialfleet_ledger.stage_reached import Stage
 

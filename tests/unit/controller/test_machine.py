@@ -12,9 +12,9 @@ from trialfleet_controller.backends.local import machine
 from trialfleet_controller.backends.protocol import Liveness
 from trialfleet_controller.dispatch import epochs
 from trialfleet_ledger import keys
-from trialfleet_ledger.campaign import Epoch
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.machine import machine_id
+from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.store.directory import DirectoryStore
 
 MINE = "a" * 64

@@ -20,7 +20,8 @@ from trialfleet_controller.authoring.outline import outline
 from trialfleet_controller.planning.predicted_targets import told
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records import Channel, ConditionOrder, PreflightResult
+from trialfleet_ledger.records.condition_order import Channel, ConditionOrder
+from trialfleet_ledger.records.measurements import PreflightResult
 from trialfleet_runner.context import preflight, texts
 from trialfleet_runner.context.delivery import Composed, compose, with_text
 from trialfleet_tasks import prompts

@@ -16,7 +16,8 @@ from trialfleet_controller.planning.predicted_targets import order_digest, told,
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.records import ConditionOrder, InlineSpec, PredictedTarget, Prediction, TaskOrder
+from trialfleet_ledger.records.condition_order import ConditionOrder, InlineSpec
+from trialfleet_ledger.records.task_order import PredictedTarget, Prediction, TaskOrder
 from trialfleet_runner.agents.protocol import Identity, Reach
 from trialfleet_runner.context import tokens
 from trialfleet_runner.context.naming import naming

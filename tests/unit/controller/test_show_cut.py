@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support import ledgers as made
 from trialfleet_controller.commands.show import lines_of
 from trialfleet_ledger.bundle import described, pack, unpack
-from trialfleet_ledger.records import Manifest
+from trialfleet_ledger.records.manifest import Manifest
 
 
 def test_a_file_that_was_cut_is_named_with_what_is_missing() -> None:

@@ -11,7 +11,8 @@ from trialfleet_controller.backends.protocol import Wait
 from trialfleet_controller.dispatch.tally import CampaignTally, ConditionCounts
 from trialfleet_controller.status.progress import JsonLinesProgress, LiveTable, PlainLines, left_s, line, view
 from trialfleet_controller.trial_order import Planned
-from trialfleet_ledger.records import LossClass, Outcome, Verdict
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import LossClass, Verdict
 
 TRIALS = [
     Planned("abcdefghijklmnopqrstuvwxy" + "234567"[i], "t", condition, i, 0, i, 0)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from trialfleet_controller.dispatch.trial_table import BUSY, CampaignBudget, OpenTrial, TrialState, TrialTable
 from trialfleet_controller.trial_order import Planned
-from trialfleet_ledger.records import LossClass, Outcome
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import LossClass
 
 TRIALS = [Planned(letter * 26, "task", "none", n, 0, n, 0) for n, letter in enumerate("abcd")]
 

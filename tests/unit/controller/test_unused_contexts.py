@@ -14,11 +14,11 @@ from trialfleet_controller.authoring.context_cache import Author, ContextCache, 
 from trialfleet_controller.authoring.unused import Unused, remove, unused
 from trialfleet_controller.commands.gc import gc
 from trialfleet_controller.local_planning import contexts_in_place
-from trialfleet_ledger.campaign import Plan
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.objects import Objects, object_key
+from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_runner.trees import Tree, TreeEntry, pack, tree_digest
 

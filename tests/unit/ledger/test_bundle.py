@@ -14,7 +14,8 @@ from tests.support import records
 from trialfleet_ledger import bundle
 from trialfleet_ledger.bundle import BundleError
 from trialfleet_ledger.canonical import sha256
-from trialfleet_ledger.records import AgentSpec, Limits, Manifest
+from trialfleet_ledger.records.agent import AgentSpec, Limits
+from trialfleet_ledger.records.manifest import Manifest
 
 TRIAL = records.trial()
 FILES = {"prompt.txt": b"fix it", "agent/stdout.log": b"\x00\xff" * 9}

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.support import records
 from trialfleet_ledger.blocks import Ended, complete_blocks
-from trialfleet_ledger.records import End, Loss, LossClass
+from trialfleet_ledger.records.attempt import End
+from trialfleet_ledger.records.verdicts import Loss, LossClass
 from trialfleet_ledger.stage_reached import Stage, stage
 
 

@@ -11,10 +11,11 @@ from pydantic import ValidationError
 
 from tests.support.plans import make_plan
 from trialfleet_controller.trial_order import trials
-from trialfleet_ledger.campaign import PlannedAgent
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.conditions import Condition
-from trialfleet_ledger.records import AgentSpec, McpSpec
+from trialfleet_ledger.plan import PlannedAgent
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.condition_order import McpSpec
 from trialfleet_ledger.treatments import agent_of, differing_parts, distinct, merged
 
 BASE = AgentSpec(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_runner.agent_check import canary_run
 from trialfleet_runner.agent_check.agent_tables import comparison, deliveries, listing
 from trialfleet_runner.agent_check.delivery_matrix import (

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec, Delivery, HaltScope, LossClass, Stop
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.measurements import Delivery
+from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
 from trialfleet_runner.agents.protocol import Parsed
 from trialfleet_runner.attempt.agent_run import stopped
 from trialfleet_runner.attempt.deadline import within

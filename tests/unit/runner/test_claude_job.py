@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.agents import agent_setup, mapped
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_runner.agents.claude_code import ClaudeCode
 from trialfleet_runner.context.texts import render
 from trialfleet_runner.sandbox.protocol import Job, Mount

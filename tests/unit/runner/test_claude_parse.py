@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trialfleet_ledger.records import Stop
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.claude_code.parse import parse_stream
 from trialfleet_runner.sandbox.protocol import Exit
 

@@ -11,7 +11,8 @@ import pytest
 
 from tests.support.agents import agent_setup, mapped, unmapped
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec, Stop
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.command import Command
 from trialfleet_runner.agents.protocol import Setup
 from trialfleet_runner.sandbox.protocol import Exit, Mount

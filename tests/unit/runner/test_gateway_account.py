@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_ledger.records import Stop
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.gateway.budget import BudgetLedger, RequestCost, RequestRefused, Reservation, TrialBudget
 from trialfleet_runner.gateway.conversations import Conversations, Opening
 from trialfleet_runner.gateway.prices import PRICES, Price, bare, price_of

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.agents import agent_setup, mapped
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_runner.agents import gemini, opencode
 from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.protocol import Agent

@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.agents import agent_setup, mapped
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec, Stop
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.mini_swe_agent import MiniSweAgent
 from trialfleet_runner.sandbox.protocol import Exit
 

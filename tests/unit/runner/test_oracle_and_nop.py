@@ -9,7 +9,8 @@ import pytest
 
 from tests.support.agents import agent_setup, unmapped
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec, Stop
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.registry import KINDS, agent
 from trialfleet_runner.sandbox.protocol import Exit, Job
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.programs import table
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_runner.agents.pinned import TABLE, pinned
 from trialfleet_runner.agents.program import checked_version, find_program, version_of
 from trialfleet_runner.agents.registry import KINDS

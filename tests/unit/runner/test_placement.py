@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialfleet_ledger.conditions import PRESETS
-from trialfleet_ledger.records import ConditionOrder
+from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_runner.context.delivery import Composed, compose
 from trialfleet_runner.context.placement import (
     AS_NAMED,

@@ -9,18 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import records
-from trialfleet_ledger.records import (
-    Delivery,
-    End,
-    HaltScope,
-    LastWords,
-    Loss,
-    LossClass,
-    Metrics,
-    Scored,
-    Stop,
-    Verdict,
-)
+from trialfleet_ledger.records.attempt import End, LastWords
+from trialfleet_ledger.records.measurements import Delivery, Metrics
+from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass, Scored, Stop, Verdict
 from trialfleet_runner.pod.words import LIMIT, fitted, leave
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=2000)

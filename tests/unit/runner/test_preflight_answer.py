@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_ledger.records import PreflightResult
+from trialfleet_ledger.records.measurements import PreflightResult
 from trialfleet_runner.context.preflight import Finding, Preflight, asked, block, parse
 
 PATHS = {"src/a.py", "src/b.py"}

@@ -6,7 +6,8 @@ import pytest
 
 from trialfleet_ledger.conditions import PRESETS
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import ConditionOrder, Coverage, InlineSpec
+from trialfleet_ledger.records.condition_order import ConditionOrder, InlineSpec
+from trialfleet_ledger.records.measurements import Coverage
 from trialfleet_runner.context import tokens
 from trialfleet_runner.context.delivery import Composed, Rule, compose, needle, with_text
 from trialfleet_runner.context.naming import fitting, globs_of, naming, neutral, two_lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trialfleet_ledger.records import PythonEnvironmentRef
+from trialfleet_ledger.records.environment import PythonEnvironmentRef
 from trialfleet_runner.environment import recipe
 
 REF = PythonEnvironmentRef(digest="0" * 64, python="3.11", lock="1" * 64, setup=(("true",),), metadata={"A": "b"})

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_ledger.records import Stop, TestResult, Verdict
+from trialfleet_ledger.records.measurements import TestResult
+from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_runner.agents.protocol import Step
 from trialfleet_runner.junit import JunitCase
 from trialfleet_runner.metrics import (

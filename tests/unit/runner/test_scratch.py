@@ -17,7 +17,7 @@ import pytest
 from tests.support import records
 from tests.support.local_pod import ContainerEach
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Grants
+from trialfleet_ledger.records.grants import Grants
 from trialfleet_runner.attempt.exposure import company, refuse_folders, walkable_by_others
 from trialfleet_runner.attempt.scratch import Busy, Scratch, abandoned, folder_name, locked, sweep
 from trialfleet_runner.cache import Cache

@@ -12,7 +12,7 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 from tests.unit.runner.test_renewal import grants
-from trialfleet_ledger.records import HaltScope, LossClass
+from trialfleet_ledger.records.verdicts import HaltScope, LossClass
 from trialfleet_runner.attempt.agent_run import identified
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.context import texts

@@ -8,7 +8,7 @@ import pytest
 
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import ToolEnvironmentRef
+from trialfleet_ledger.records.environment import ToolEnvironmentRef
 from trialfleet_runner.environment import tool_environment_ref
 from trialfleet_runner.tool_build import caches_of, seed_of
 from trialfleet_runner.tool_environment import Furnishings, furnish, programs, variables_of

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from trialfleet_controller.planning.canaries import MIN_CHARS, MIN_WORDS, MOST, undelivered
 from trialfleet_ledger.conditions import PRESETS, Condition
-from trialfleet_ledger.records import ConditionOrder
+from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_runner.context.delivery import Composed, compose
 
 ROOT = Path(__file__).parents[3]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import ResultFormat
+from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_runner.task import TaskFile, ToolEnvironment
 from trialfleet_runner.trees import TreeEntry, unpack
 from trialfleet_tasks.presets.preset import inputs, preset

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_ledger.campaign import CampaignSpec
+from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.conditions import PRESETS
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.commands import strip

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from trialfleet_ledger.records import AttemptRecord, Record
+from trialfleet_ledger.records.attempt import AttemptRecord
+from trialfleet_ledger.records.base import Record
 from trialfleet_tasks.schema import FILES, rendered
 
 FOLDER = Path(__file__).parents[3] / "docs" / "reference" / "schema"

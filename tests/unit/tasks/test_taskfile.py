@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_ledger.campaign import CampaignSpec
+from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.task import GitSource, PathSource
 from trialfleet_tasks import yamlfile

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from trialfleet_ledger.campaign import CampaignSpec
+from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Frozen
+from trialfleet_ledger.records.base import Frozen
 from trialfleet_runner.task import TaskFile
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.yamlfile import load, read

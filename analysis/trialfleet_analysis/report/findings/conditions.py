@@ -30,7 +30,7 @@ from trialfleet_analysis.report.findings.tables import (
 from trialfleet_analysis.report.summary import estimand
 from trialfleet_analysis.statistics.repeats import RepeatsInterval
 from trialfleet_analysis.tables.rows import CHANNELS, ChannelName, Use
-from trialfleet_ledger.records import Stop, Verdict
+from trialfleet_ledger.records.verdicts import Stop, Verdict
 
 EVERYTHING = "too few tasks: 0 to 100%"
 

@@ -14,7 +14,7 @@ from trialfleet_controller.backends.kube.pods import Doing
 from trialfleet_controller.backends.kube.signals import PodEvent
 from trialfleet_controller.backends.kube.tracker import Tracked
 from trialfleet_controller.backends.runner_termination import RunnerTermination
-from trialfleet_ledger.records import MESSAGE_CHARS
+from trialfleet_ledger.records.verdicts import MESSAGE_CHARS
 
 _LOG_LINES, _LOG_BYTES = 20, 8192
 _EVENTS = 4

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from trialfleet_controller.backends.attempt_times import AttemptSettings, attempt_deadline_s
 from trialfleet_controller.backends.kube import names
 from trialfleet_controller.backends.kube.api_requests import Json
-from trialfleet_ledger.campaign import KubernetesPlan, KubernetesSpec
+from trialfleet_ledger.campaign_spec import KubernetesSpec
 from trialfleet_ledger.canonical import digest
-from trialfleet_ledger.records import GRANTS_URL, Limits
+from trialfleet_ledger.plan import KubernetesPlan
+from trialfleet_ledger.records.agent import Limits
+from trialfleet_ledger.records.grants import GRANTS_URL
 
 FOLDER = "/opt/trialfleet"
 

@@ -15,8 +15,8 @@ from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.backends.kube.errors import ApiError, Backoff, Conflict, Forbidden, Invalid, NotFound
 from trialfleet_controller.backends.kube.launcher import REFUSED_S, refusal
 from trialfleet_controller.backends.kube.pods import json_object, time_of
-from trialfleet_ledger.campaign import Plan
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.plan import Plan
 
 KEPT_S = 3 * 86400.0  # how long `--keep-failed` keeps failed pods after the end of the campaign
 _RENEWALS = 8  # while pods may outlive their controller

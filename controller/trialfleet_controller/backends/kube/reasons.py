@@ -7,7 +7,7 @@ the pod integration of Kueue 0.15 for TerminationTarget.
 from __future__ import annotations
 
 from trialfleet_controller.backends.kube import names
-from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.records.verdicts import LossClass
 
 DISRUPTION = "DisruptionTarget"  # a pod's condition, by Kubernetes' own components
 DISRUPTIONS = {

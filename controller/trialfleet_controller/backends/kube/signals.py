@@ -16,8 +16,9 @@ from trialfleet_controller.backends.attempt_times import Validity
 from trialfleet_controller.backends.kube import names, reasons
 from trialfleet_controller.backends.kube.pods import Container, Doing, Pod, PodCondition, PodPhase
 from trialfleet_controller.backends.runner_termination import RunnerTermination
-from trialfleet_ledger.campaign import Graces
-from trialfleet_ledger.records import MESSAGE_CHARS, End, HaltScope, LastWords, Loss, LossClass
+from trialfleet_ledger.campaign_spec import Graces
+from trialfleet_ledger.records.attempt import End, LastWords
+from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, HaltScope, Loss, LossClass
 from trialfleet_runner.exit_codes import RunnerExit
 from trialfleet_runner.pod.words import KUBELET_BYTES
 

@@ -12,7 +12,7 @@ from trialfleet_controller.backends.kube.pods import Doing, Pod
 from trialfleet_controller.backends.kube.signals import PendingCondition, PodEvent, PodFinding
 from trialfleet_controller.backends.protocol import AttemptId, Wait
 from trialfleet_controller.backends.runner_termination import RunnerTermination
-from trialfleet_ledger.campaign import Graces
+from trialfleet_ledger.campaign_spec import Graces
 
 SWEEP_S = 1.0  # between two looks at the pods with a running clock
 REQUEUE_S = 5.0  # before the deletion of a stale pod is requested again

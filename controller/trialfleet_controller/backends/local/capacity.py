@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import psutil
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import Limits
+from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.store.full_disk import is_full
 
 UNBOUNDED = 1_000_000  # limits.parallel not given: as many as the place where they run allows

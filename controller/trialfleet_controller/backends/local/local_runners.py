@@ -16,7 +16,7 @@ from typing import Any
 
 from trialfleet_controller.backends.local import machine
 from trialfleet_controller.backends.protocol import AttemptId, Finished, Liveness, Order, Wait
-from trialfleet_ledger.records import Intent, Start
+from trialfleet_ledger.records.attempt import Intent, Start
 from trialfleet_runner.attempt import refused_patch
 from trialfleet_runner.attempt.scratch import LOCK, scratch_root
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 
 from trialfleet_controller.backends.protocol import Liveness
-from trialfleet_ledger.campaign import Epoch
 from trialfleet_ledger.machine import boot_id, machine_id
-from trialfleet_ledger.records import Start
+from trialfleet_ledger.records.attempt import Start
+from trialfleet_ledger.records.directives import Epoch
 
 CLOCK_SLACK_S = 5.0  # between a process's creation time and a record that it wrote later
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from trialfleet_ledger.records import MESSAGE_CHARS
+from trialfleet_ledger.records.verdicts import MESSAGE_CHARS
 from trialfleet_runner.attempt.parent import PARENT
 
 RUNNER = (sys.executable, "-m", "trialfleet_runner.attempt")

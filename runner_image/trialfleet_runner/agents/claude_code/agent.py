@@ -10,7 +10,8 @@ from pydantic import Field
 
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records import AgentSpec, Frozen
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.treatments import merged
 from trialfleet_runner.agents.claude_code.parse import parse_stream
 from trialfleet_runner.agents.hook_scripts import HookScripts

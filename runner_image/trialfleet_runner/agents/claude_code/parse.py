@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from trialfleet_ledger.records import Stop
+from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.protocol import MAX_STEPS, Parsed, Step
 from trialfleet_runner.agents.sandbox_env import stop_of
 from trialfleet_runner.gateway.prices import bare

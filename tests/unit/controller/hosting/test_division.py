@@ -15,7 +15,8 @@ from trialfleet_controller.hosting.division import Shard, shards, width
 from trialfleet_controller.hosting.leasing import Pool
 from trialfleet_controller.hosting.pods import pods
 from trialfleet_controller.trial_order import Planned, base32
-from trialfleet_ledger.campaign import Plan, StoreSpec
+from trialfleet_ledger.campaign_spec import StoreSpec
+from trialfleet_ledger.plan import Plan
 
 
 def in_pods(parallel: int) -> Plan:

@@ -16,10 +16,11 @@ from trialfleet_controller.hosting.division import Shard
 from trialfleet_controller.hosting.pods import begun, pods
 from trialfleet_controller.trial_order import trials
 from trialfleet_ledger import keys
-from trialfleet_ledger.campaign import StoreSpec
+from trialfleet_ledger.campaign_spec import StoreSpec
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.records import End, Loss, LossClass, Start
+from trialfleet_ledger.records.attempt import End, Start
+from trialfleet_ledger.records.verdicts import Loss, LossClass
 from trialfleet_ledger.store.directory import DirectoryStore
 
 PLAN = make_plan()

@@ -9,7 +9,7 @@ from trialfleet_controller.dispatch.tally import ConditionCounts
 from trialfleet_controller.hosting.leasing import Pool
 from trialfleet_controller.hosting.messages import DispatcherFailure, ShardReport
 from trialfleet_controller.hosting.supervisor import EVENTS, SILENT_S, CampaignSupervisor
-from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.records.verdicts import LossClass
 
 
 def said(shard: int, **fields: object) -> ShardReport:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from trialfleet_controller.backends.kube.diagnosis import explained
 from trialfleet_controller.backends.kube.signals import PodEvent
 from trialfleet_controller.backends.runner_termination import RunnerTermination, classify
-from trialfleet_ledger.records import MESSAGE_CHARS, HaltScope, Loss, LossClass
+from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, HaltScope, Loss, LossClass
 
 EVENTS = (PodEvent("Killing", "Stopping container runner"), PodEvent("Evicted", "The node was low on memory"))
 

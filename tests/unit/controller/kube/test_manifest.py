@@ -15,8 +15,8 @@ from tests.support.raw_pods import GRANTS, OWNER, TRIAL
 from trialfleet_controller.backends.attempt_times import attempt_deadline_s
 from trialfleet_controller.backends.kube import manifest, names
 from trialfleet_controller.operate.cluster_capacity import counted_resources, quantity
-from trialfleet_ledger.campaign import Plan
-from trialfleet_ledger.records import GRANTS_URL
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.grants import GRANTS_URL
 
 SECRET = "model-keys-of-the-team"
 

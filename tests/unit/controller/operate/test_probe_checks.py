@@ -12,8 +12,8 @@ from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_controller.operate.needed_environments import NeededEnvironment, baked_check
 from trialfleet_controller.operate.preflight import probe_checks
 from trialfleet_controller.operate.probing import Probed
-from trialfleet_ledger.campaign import KubernetesSpec, Uids
-from trialfleet_ledger.records import AgentSpec
+from trialfleet_ledger.campaign_spec import KubernetesSpec, Uids
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.store.probe import StoreCheck as Promise
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.context import texts

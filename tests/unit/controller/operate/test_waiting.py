@@ -8,7 +8,7 @@ import pytest
 
 from trialfleet_controller.backends.kube.pods import Pod, parse
 from trialfleet_controller.operate.waiting import start_problem
-from trialfleet_ledger.campaign import Graces, KubernetesSpec
+from trialfleet_ledger.campaign_spec import Graces, KubernetesSpec
 
 KUBE = KubernetesSpec(
     image="runner:1",

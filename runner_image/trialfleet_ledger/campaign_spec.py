@@ -1,31 +1,18 @@
-"""The campaign file, and the frozen plan that is made from it."""
+"""The campaign file."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from trialfleet_ledger.conditions import PRESETS, Condition
-from trialfleet_ledger.deliveries import PlannedDeliveries
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.looks import StopRule
-from trialfleet_ledger.records import (
-    AgentSpec,
-    AttemptTimes,
-    ConditionOrder,
-    Frozen,
-    Limits,
-    Name,
-    Prediction,
-    Record,
-    Sha256,
-    TaskOrder,
-)
-from trialfleet_ledger.treatments import distinct
+from trialfleet_ledger.records.agent import AgentSpec, AttemptTimes, Limits
+from trialfleet_ledger.records.base import Frozen, Name
 
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
@@ -195,22 +182,6 @@ class KubernetesSpec(Frozen):
         return self.labels.get(QUEUE_LABEL)
 
 
-class KubernetesPlan(KubernetesSpec):
-    """`kubernetes:` as frozen in the plan. `image_id`: the id that the kubelet reported; another id halts the
-    campaign. `by_digest`: the image as pods name it; None: no registry knows its digest, and pods use the name in
-    the file. `network`: the canary's result. `pod_endpoint`: from `store:`, for commands that name the campaign by
-    URL."""
-
-    pod_endpoint: str | None = None
-    image_id: str
-    by_digest: str | None = None
-    network: Literal["enforced", "unenforced"]
-
-    @property
-    def reference(self) -> str:
-        return self.by_digest or self.image
-
-
 class Primary(Frozen):
     """The one declared contrast. `margin`: a difference of pass rates too small to matter, either way; declared,
     it is tested for. `effect`: the difference that the campaign was planned to see; its power is reported.
@@ -327,132 +298,3 @@ class CampaignSpec(Frozen):
         given = self.conditions
         bare = [name for name, own in given.items() if own is None] if isinstance(given, dict) else given
         return any(name not in PRESETS for name in bare)
-
-
-class Cell(Frozen):
-    """Task × condition, with the condition resolved to content."""
-
-    task: Name
-    condition: ConditionOrder
-    empty: bool = False  # the condition's inline text has nothing to say for this task
-
-
-class PlannedTask(Frozen):
-    """A task of the plan: the order for its runners and what reports need."""
-
-    order: TaskOrder
-    primary: bool  # False: kept out of primary results
-    apart: str | None = None  # why it is not primary
-    file: str
-    covered: bool | None = None  # a non-root node covers the anchor
-    prediction: Prediction | None = None  # None: no condition of the campaign asks for one
-    category: str | None = None  # as the task file says
-    difficulty: str | None = None
-    committed: date | None = None  # day of the fix; None: not known
-
-
-class PlannedAgent(Frozen):
-    """The agent of a condition, with version and model as found where trials run. `digest`: of its program,
-    resolved model and options; another one halts the campaign."""
-
-    spec: AgentSpec
-    digest: Sha256
-
-
-class Plan(Record):
-    """`campaign.json`: frozen before anything runs. The trials follow from it by
-    `trialfleet_controller.trial_order`."""
-
-    campaign: Name
-    uid: str  # random, once: two campaigns of one name never mix
-    created: float
-    seed: int
-    reps: int
-    agents: dict[Name, PlannedAgent]  # of every condition
-    deliveries: dict[Sha256, PlannedDeliveries] = Field(default_factory=dict)  # by the agent's digest
-    limits: Limits
-    parallel: int
-    retries: RetrySpec
-    blocks_ahead: int
-    cost_usd_campaign: float | None = None
-    wall_clock_s: float | None = None
-    primary: Primary | None = None
-    conditions: dict[Name, Condition]
-    tasks: tuple[PlannedTask, ...]
-    cells: tuple[Cell, ...]
-    inputs: dict[str, Sha256]  # file -> digest of every file read
-    texts: dict[Name, Sha256]  # `context.texts.digests()`: what models read. Other texts are another experiment
-    versions: dict[str, str]
-    banner: str | None = None  # said on top of every report
-    kubernetes: KubernetesPlan | None = None  # None: the local backend
-
-    @property
-    def agent_specs(self) -> tuple[AgentSpec, ...]:
-        """Its agents, each once, in the order of the conditions."""
-        return distinct(agent.spec for agent in self.agents.values())
-
-
-class Amendment(Record):
-    """`amendments/<k>.json`: more reps, another cost cap or wall-clock limit (the latest holds), or a halt lifted.
-    `epoch`: of the controller that wrote it."""
-
-    number: int
-    at: float
-    reps: int | None = None
-    cost_usd_campaign: Annotated[float, Field(gt=0)] | None = None
-    wall_clock_s: Annotated[float, Field(gt=0)] | None = None
-    after_look: bool = False
-    lifts: tuple[int, ...] = ()  # numbers of halts
-    epoch: Annotated[int, Field(ge=0)] = 0
-
-
-class Halt(Record):
-    """`halts/<k>.json`: why nothing more of that scope starts."""
-
-    number: int
-    at: float
-    task: Name | None = None  # None: the whole campaign
-    reason: str
-
-
-class Cancel(Record):
-    """`cancel.json`."""
-
-    at: float
-    now: bool  # True: running attempts are stopped and marked as losses
-    by: str
-
-
-class Quarantine(Record):
-    """`quarantine/<trial>/<n>.json`."""
-
-    trial: str
-    attempt: int
-    at: float
-    expected: Sha256
-    found: Sha256 | None
-    reason: str
-
-
-class Look(Record):
-    """`looks/<k>.json`: results were shown before all trials had ended. Counts are of that moment; the numbers
-    used `complete_blocks` blocks. An extension after a look is labelled."""
-
-    number: int
-    at: float
-    planned: int
-    terminal: int
-    complete_blocks: int
-    by: str  # what showed the results
-
-
-class Epoch(Record):
-    """`epochs/<k>.json`: the controller that drives the campaign."""
-
-    number: int
-    at: float
-    host: str
-    boot_id: str
-    pid: int
-    nonce: str
-    machine: str | None = None  # `machine_id`; None: it has none

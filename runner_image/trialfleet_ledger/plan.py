@@ -1,0 +1,96 @@
+"""The frozen plan of a campaign: written once, before anything runs."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Literal
+
+from pydantic import Field
+
+from trialfleet_ledger.campaign_spec import KubernetesSpec, Primary, RetrySpec
+from trialfleet_ledger.conditions import Condition
+from trialfleet_ledger.deliveries import PlannedDeliveries
+from trialfleet_ledger.records.agent import AgentSpec, Limits
+from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
+from trialfleet_ledger.records.condition_order import ConditionOrder
+from trialfleet_ledger.records.task_order import Prediction, TaskOrder
+from trialfleet_ledger.treatments import distinct
+
+
+class KubernetesPlan(KubernetesSpec):
+    """`kubernetes:` as frozen in the plan. `image_id`: the id that the kubelet reported; another id halts the
+    campaign. `by_digest`: the image as pods name it; None: no registry knows its digest, and pods use the name in
+    the file. `network`: the canary's result. `pod_endpoint`: from `store:`, for commands that name the campaign by
+    URL."""
+
+    pod_endpoint: str | None = None
+    image_id: str
+    by_digest: str | None = None
+    network: Literal["enforced", "unenforced"]
+
+    @property
+    def reference(self) -> str:
+        return self.by_digest or self.image
+
+
+class Cell(Frozen):
+    """Task × condition, with the condition resolved to content."""
+
+    task: Name
+    condition: ConditionOrder
+    empty: bool = False  # the condition's inline text has nothing to say for this task
+
+
+class PlannedTask(Frozen):
+    """A task of the plan: the order for its runners and what reports need."""
+
+    order: TaskOrder
+    primary: bool  # False: kept out of primary results
+    apart: str | None = None  # why it is not primary
+    file: str
+    covered: bool | None = None  # a non-root node covers the anchor
+    prediction: Prediction | None = None  # None: no condition of the campaign asks for one
+    category: str | None = None  # as the task file says
+    difficulty: str | None = None
+    committed: date | None = None  # day of the fix; None: not known
+
+
+class PlannedAgent(Frozen):
+    """The agent of a condition, with version and model as found where trials run. `digest`: of its program,
+    resolved model and options; another one halts the campaign."""
+
+    spec: AgentSpec
+    digest: Sha256
+
+
+class Plan(Record):
+    """`campaign.json`: frozen before anything runs. The trials follow from it by
+    `trialfleet_controller.trial_order`."""
+
+    campaign: Name
+    uid: str  # random, once: two campaigns of one name never mix
+    created: float
+    seed: int
+    reps: int
+    agents: dict[Name, PlannedAgent]  # of every condition
+    deliveries: dict[Sha256, PlannedDeliveries] = Field(default_factory=dict)  # by the agent's digest
+    limits: Limits
+    parallel: int
+    retries: RetrySpec
+    blocks_ahead: int
+    cost_usd_campaign: float | None = None
+    wall_clock_s: float | None = None
+    primary: Primary | None = None
+    conditions: dict[Name, Condition]
+    tasks: tuple[PlannedTask, ...]
+    cells: tuple[Cell, ...]
+    inputs: dict[str, Sha256]  # file -> digest of every file read
+    texts: dict[Name, Sha256]  # `context.texts.digests()`: what models read. Other texts are another experiment
+    versions: dict[str, str]
+    banner: str | None = None  # said on top of every report
+    kubernetes: KubernetesPlan | None = None  # None: the local backend
+
+    @property
+    def agent_specs(self) -> tuple[AgentSpec, ...]:
+        """Its agents, each once, in the order of the conditions."""
+        return distinct(agent.spec for agent in self.agents.values())

@@ -1,0 +1,1 @@
+"""The records of the ledger: the interface between controller, runner and analysis."""

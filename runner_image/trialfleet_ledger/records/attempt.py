@@ -1,0 +1,105 @@
+"""The records of one attempt, in the order in which controller and runner write them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from trialfleet_ledger.records.base import Record, Sha256
+from trialfleet_ledger.records.measurements import Delivery, Metrics
+from trialfleet_ledger.records.verdicts import Loss, Scored, Stop
+
+
+class AttemptRecord(Record):
+    """Base of what is stored of one attempt. `nonce`: its intent's."""
+
+    trial: str
+    attempt: Annotated[int, Field(ge=1)]
+    nonce: str
+    at: float
+
+
+class Intent(AttemptRecord):
+    """1. Controller, before anything starts. `previous_end` is the SHA-256 of end n-1's bytes."""
+
+    epoch: Annotated[int, Field(ge=0)]
+    previous_end: Sha256 | None = None
+    score_only: bool = False
+
+    @model_validator(mode="after")
+    def _chained(self) -> Intent:
+        if (self.attempt == 1) != (self.previous_end is None):
+            raise ValueError("attempt 1 has no previous end; every later attempt has one")
+        return self
+
+
+class Start(AttemptRecord):
+    """2. Runner, before anything runs: its identity and place. A runner that finds another runner's start
+    exits."""
+
+    host: str
+    boot_id: str
+    pid: int
+    scratch: str
+    isolation: str  # "bubblewrap" | "uid" | "subreaper" | "container"
+    image: str | None = None
+    pod: str | None = None  # uid of the pod
+    node: str | None = None
+    machine: str | None = None  # `machine_id`; None: it has none
+
+
+class Patch(AttemptRecord):
+    """3. What the agent left, before scoring: from here on only scoring may be repeated."""
+
+    diff: str  # unified diff against the workspace, excluded files left out
+    excluded: tuple[str, ...] = ()  # paths whose changes did not travel
+    stop: Stop
+    throttled_s: float = 0.0
+    metrics: Metrics
+    delivery: Delivery
+    trajectory: Sha256 | None = None  # of `trajectory` below
+    trajectory_jsonl: str = ""
+    trajectory_left_out: Annotated[int, Field(ge=0)] = 0  # bytes of further steps
+
+
+class End(AttemptRecord):
+    """4. The only commit of an attempt: a verdict or a loss."""
+
+    by: Literal["runner", "controller"]
+    scored: Scored | None = None
+    loss: Loss | None = None
+    bundle: Sha256 | None = None
+    bundle_bytes: int | None = None
+
+    @model_validator(mode="after")
+    def _one_of(self) -> End:
+        if (self.scored is None) == (self.loss is None):
+            raise ValueError("an end is a verdict or a loss, exactly one of them")
+        if self.scored is not None and self.bundle is None:
+            raise ValueError("a verdict names its bundle")
+        return self
+
+
+class LastWords(Record):
+    """A runner's termination message, at most 1 KiB: diagnosis, and the end itself where the store refused it.
+
+    `end` counts only as long as the ledger has none; its metrics are cut down until it fits. It is a verdict only
+    when its bundle is in the store: without, it is a loss after the patch, and the patch is scored again.
+    """
+
+    state: Literal["committed", "refused", "another", "unanswered", "misconfigured", "stopped"]
+    end_sha256: Sha256 | None = None
+    end: End | None = None
+    message: str = ""
+
+
+class Quarantine(Record):
+    """`quarantine/<trial>/<n>.json`."""
+
+    trial: str
+    attempt: int
+    at: float
+    expected: Sha256
+    found: Sha256 | None
+    reason: str

@@ -1,0 +1,28 @@
+"""What every record has in common.
+
+Every record is frozen, refuses unknown keys and carries its schema version. Times are seconds since the
+epoch (UTC, float), durations seconds, sizes bytes, money US dollars. JSON Schemas are in `docs/reference/schema/`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA: Literal[1] = 1
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+
+
+class Frozen(BaseModel):
+    """Base of every value that crosses a border."""
+
+    # Schemas are built on first use: a process uses few of them, and building all costs 0.2 s
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class Record(Frozen):
+    """Base of every stored file."""
+
+    schema_version: Literal[1] = SCHEMA

@@ -1,0 +1,97 @@
+"""A condition as the plan gives it to runners, resolved for one task."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from trialfleet_ledger.errors import FieldError
+from trialfleet_ledger.records.base import Frozen, Name, Sha256
+
+InlineSource = Literal["nearest", "targets", "preflight", "placebo_matched", "wrong_targets", "oracle_targets"]
+Channel = Literal["user", "system", "rules"]
+
+
+class InlineSpec(Frozen):
+    """Text that is said to the agent. `sections`: of a node, for `nearest` alone. `channel`: after the task, in
+    the system prompt, or as a rule that is pushed when a file that matches `globs` is read (none given: those
+    below the folders that the text is about)."""
+
+    source: InlineSource
+    sections: tuple[str, ...] = ("Pitfalls", "Contracts")
+    max_tokens: Annotated[int, Field(ge=1)] = 1500
+    channel: Channel = "user"
+    globs: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _rules(self) -> InlineSpec:
+        if self.globs and self.channel != "rules":
+            raise FieldError(
+                "inline: globs say when a rule is pushed, and this text is none",
+                hint="add channel: rules, or leave globs out",
+            )
+        return self
+
+
+class McpSpec(Frozen):
+    """A server of the Model Context Protocol that speaks over standard input and output, in the agent's sandbox.
+
+    `command`: argv; {files} is the folder of `files`, {python} the interpreter of the task's environment.
+    `version`: what the server says of itself. `files`: a folder, as a path from the campaign file. `mounts`:
+    absolute folders of the machine that it needs to see, read-only.
+    """
+
+    command: Annotated[tuple[str, ...], Field(min_length=1)]
+    version: Annotated[str, Field(min_length=1)]
+    files: str | None = None
+    env: dict[str, str] = Field(default_factory=dict)
+    mounts: tuple[str, ...] = ()
+
+
+class McpOrder(McpSpec):
+    """A server resolved. `tree`: object, tar of its files; None: it has none."""
+
+    tree: Sha256 | None = None
+
+
+class SkillOrder(Frozen):
+    """A skill resolved. `tree`: object, tar of its folder; `description`: as its SKILL.md says."""
+
+    tree: Sha256
+    description: str
+
+
+class ConditionOrder(Frozen):
+    """One condition resolved for one task: deliveries with their content's digests.
+
+    `digest` is over what is delivered. `forbidden` is not part of it: a further context of the task changes what
+    is watched for and not what is measured.
+    """
+
+    name: Name
+    digest: Sha256
+    files: Sha256 | None = None  # object: tar of the files put into the workspace
+    context: Sha256 | None = None  # object: tar of the tree that inline text and hook read from
+    pull: bool = False
+    hook: Literal["on_read"] | None = None
+    fail_fast: bool = False
+    inline: InlineSpec | None = None
+    text: Sha256 | None = None  # object: the inline text of a source that the plan freezes; None: it has none
+    targets: tuple[str, ...] = ()  # files that `text` names, or that the pre-flight looks at
+    abstained: str | None = None  # why there is no such text
+    globs: tuple[str, ...] = ()  # resolved, of a text that is pushed as a rule
+    undelivered: tuple[str, ...] = ()  # left out of a condition that says `delivery: best_effort`
+    skills: dict[Name, SkillOrder] = Field(default_factory=dict)
+    mcp: dict[Name, McpOrder] = Field(default_factory=dict)
+    forbidden: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict
+    )  # context of the task -> lines of it that this condition does not deliver: the runner's alone
+
+    @property
+    def objects(self) -> tuple[Sha256, ...]:
+        """Digests of all that it delivers, each once."""
+        skills = (skill.tree for skill in self.skills.values())
+        servers = (server.tree for server in self.mcp.values())
+        named = (self.files, self.context, self.text, *skills, *servers)
+        return tuple(dict.fromkeys(digest for digest in named if digest is not None))

@@ -1,0 +1,64 @@
+"""Records about a whole campaign that are written while it is driven."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from trialfleet_ledger.records.base import Name, Record
+
+
+class Amendment(Record):
+    """`amendments/<k>.json`: more reps, another cost cap or wall-clock limit (the latest holds), or a halt lifted.
+    `epoch`: of the controller that wrote it."""
+
+    number: int
+    at: float
+    reps: int | None = None
+    cost_usd_campaign: Annotated[float, Field(gt=0)] | None = None
+    wall_clock_s: Annotated[float, Field(gt=0)] | None = None
+    after_look: bool = False
+    lifts: tuple[int, ...] = ()  # numbers of halts
+    epoch: Annotated[int, Field(ge=0)] = 0
+
+
+class Halt(Record):
+    """`halts/<k>.json`: why nothing more of that scope starts."""
+
+    number: int
+    at: float
+    task: Name | None = None  # None: the whole campaign
+    reason: str
+
+
+class Cancel(Record):
+    """`cancel.json`."""
+
+    at: float
+    now: bool  # True: running attempts are stopped and marked as losses
+    by: str
+
+
+class Look(Record):
+    """`looks/<k>.json`: results were shown before all trials had ended. Counts are of that moment; the numbers
+    used `complete_blocks` blocks. An extension after a look is labelled."""
+
+    number: int
+    at: float
+    planned: int
+    terminal: int
+    complete_blocks: int
+    by: str  # what showed the results
+
+
+class Epoch(Record):
+    """`epochs/<k>.json`: the controller that drives the campaign."""
+
+    number: int
+    at: float
+    host: str
+    boot_id: str
+    pid: int
+    nonce: str
+    machine: str | None = None  # `machine_id`; None: it has none

@@ -1,0 +1,65 @@
+"""The environments that tests run in, as the plan names them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from trialfleet_ledger.records.base import Frozen, Sha256
+
+
+class PythonEnvironmentRef(Frozen):
+    """A built virtual environment: its digest, and all that is needed to build it again."""
+
+    kind: Literal["python"] = "python"
+    digest: Sha256
+    python: str  # "3.11": major.minor of the interpreter
+    lock: Sha256  # object: the requirements file with hashes
+    setup: tuple[tuple[str, ...], ...] = ()  # argv lists, run in the environment after the install
+    metadata: dict[str, str] = Field(default_factory=dict)  # dist-info file name -> text, project's metadata
+    dist_info: str | None = None  # "pdm-2.26.1.dist-info"
+
+    @property
+    def source(self) -> Sha256:
+        """The object that it is built from."""
+        return self.lock
+
+    @property
+    def versions(self) -> str:
+        """As people read it."""
+        return f"Python {self.python}"
+
+
+class ToolEnvironmentRef(Frozen):
+    """What the tests of another language need: fetched dependencies and caches, made by commands in a checkout.
+
+    In variables and commands, {environment}, {home} and {workspace} stand for folders.
+    """
+
+    kind: Literal["node", "go", "rust", "java", "commands"]
+    digest: Sha256
+    tools: dict[str, str]  # program -> version of the machine that planned
+    inputs: Sha256  # digest of the files that say what is fetched: manifests and locks
+    tree: Sha256 = "0" * 64  # object: a tree with these files. Not part of `digest`: neighbouring commits share
+    repository: Sha256 | None = None  # of its name; not part of `digest`. Caches of one repository are copied on
+    directory: str = "."  # folder of the tree that these commands run in
+    fetch: tuple[tuple[str, ...], ...] = ()  # argv lists, run in the tree with a network
+    warm: tuple[tuple[str, ...], ...] = ()  # then these, without one; they may fail
+    keep: tuple[str, ...] = ()  # names of files and folders of the tree that attempts get: "node_modules"
+    drop: tuple[str, ...] = ()  # globs in the environment that are removed after `warm`
+    variables: dict[str, str] = Field(default_factory=dict)  # of agent and tests
+    links: dict[str, str] = Field(default_factory=dict)  # cache in the environment -> writable place of an attempt
+
+    @property
+    def source(self) -> Sha256:
+        """The object that it is built from."""
+        return self.tree
+
+    @property
+    def versions(self) -> str:
+        """As people read it."""
+        return ", ".join(f"{name} {version}" for name, version in self.tools.items()) or self.kind
+
+
+EnvironmentRef = Annotated[PythonEnvironmentRef | ToolEnvironmentRef, Field(discriminator="kind")]

@@ -1,0 +1,37 @@
+"""The list of contents of a bundle."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from trialfleet_ledger.records.agent import AgentSpec, Limits
+from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
+from trialfleet_ledger.records.trial import Trial
+
+
+class BundleFile(Frozen):
+    """One member of a bundle. `size`: its bytes as it is; `left_out`: those that it lacks, as it was too long."""
+
+    path: str
+    sha256: Sha256
+    size: int
+    left_out: Annotated[int, Field(ge=0)] = 0
+
+
+class Manifest(Record):
+    """`manifest.json`, the first member of every bundle: what is in it and what made it."""
+
+    campaign: Name
+    trial: Trial
+    attempt: int
+    task: Sha256
+    condition: Sha256
+    agent: AgentSpec
+    limits: Limits
+    isolation: str
+    warnings: tuple[str, ...] = ()
+    versions: dict[str, str]
+    texts: Sha256  # of the texts that this runner has for models
+    files: tuple[BundleFile, ...]

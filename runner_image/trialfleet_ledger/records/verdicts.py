@@ -1,0 +1,87 @@
+"""How an attempt ended: a verdict, or a loss and its class."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from trialfleet_ledger.records.base import Frozen
+from trialfleet_ledger.records.measurements import Delivery, Metrics
+
+MESSAGE_CHARS = 2000  # of a loss's message
+
+
+class Verdict(StrEnum):
+    """How a finished attempt ended. Only PASSED counts as a pass."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"  # the agent's time budget
+    EXHAUSTED = "exhausted"  # the agent's memory or disk
+    TESTS_TIMED_OUT = "tests_timed_out"
+
+
+class Stop(StrEnum):
+    """Why the agent stopped."""
+
+    FINISHED = "finished"
+    MAX_TURNS = "max_turns"
+    TIMEOUT = "timeout"
+    COST = "cost"
+    CRASHED = "crashed"
+    MEMORY = "memory"
+    DISK = "disk"
+
+
+class LossClass(StrEnum):
+    """Why an attempt ended without a verdict: missing data, never a zero."""
+
+    EVICTED = "evicted"  # the cluster or its queue took the place away
+    NODE_LOST = "node_lost"
+    OVERUSE = "overuse"  # evicted for what its own containers used: perhaps the agent's doing
+    IMAGE_PULL = "image_pull"
+    UNSCHEDULABLE = "unschedulable"
+    SETUP = "setup"  # workspace, environment or sandbox could not be prepared
+    STORE = "store"
+    UNSAVED = "unsaved"  # the agent had ended, and the store refused its patch until its time was over
+    PROVIDER = "provider"  # model provider: 429/5xx exhausted, bad credentials or credit
+    CONTAMINATED = "contaminated"  # something undeclared reached the model
+    TERMINATED = "terminated"  # the runner was told to stop, or killed
+    RUNNER = "runner"  # the runner ended without a record, or broke
+    SCORING = "scoring"  # the tests could not be run as tests (harness, not agent)
+    HOST_FULL = "host_full"  # the host's disk, not the agent's
+    CANCELLED = "cancelled"
+    QUARANTINED = "quarantined"  # the bundle is not what the end says
+
+
+class HaltScope(StrEnum):
+    """What a loss stops in addition to its own trial."""
+
+    NONE = "none"
+    TASK = "task"
+    CAMPAIGN = "campaign"
+
+
+class Loss(Frozen):
+    """Why there is no verdict. `agent_started` and `patched` decide the retry budget; `message` names the cause.
+
+    `patched`: a patch.json to score was there when the loss was committed, so only scoring may be repeated.
+    A patch that a zombie writes after the controller's loss is ignored: the end decides.
+    `by_patch`: what was scored may itself have caused it, so it says nothing of harness or task.
+    """
+
+    loss: LossClass
+    message: str
+    agent_started: bool
+    patched: bool = False
+    halt: HaltScope = HaltScope.NONE
+    by_patch: bool = False
+
+
+class Scored(Frozen):
+    """A verdict with all that supports it."""
+
+    verdict: Verdict
+    stop: Stop
+    tests_passed: bool
+    metrics: Metrics
+    delivery: Delivery
