@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,13 @@ ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs/how-to/review-a-context-change-in-ci.md"
 
 
+def text() -> str:
+    (found,) = re.findall(r"^```yaml\n(name: .*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
 def workflow() -> dict[Any, Any]:
-    (text,) = re.findall(r"^```yaml\n(name: .*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    return dict(yaml.safe_load(text))
+    return dict(yaml.safe_load(text()))
 
 
 def steps() -> list[dict[str, Any]]:
@@ -54,3 +59,30 @@ def test_its_commands_exist_and_know_their_options(words: list[str]) -> None:
     assert isinstance(command, click.Command)
     known = {option for parameter in command.params for option in parameter.opts}
     assert {word for word in words if word.startswith("--")} <= known
+
+
+def linted(path: Path, workflow: str) -> tuple[int, str]:
+    """Exit code and what actionlint finds; scripts are checked too, where shellcheck is installed."""
+    path.write_text(workflow)
+    ran = subprocess.run(("actionlint", "-no-color", str(path)), capture_output=True, text=True, check=False)
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+@pytest.mark.needs("actionlint")
+def test_actionlint_finds_nothing(tmp_path: Path) -> None:
+    assert linted(tmp_path / "context.yaml", text()) == (0, "")
+
+
+@pytest.mark.needs("actionlint")
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("steps.report.outputs", "steps.rapport.outputs", 'property "rapport" is not defined'),
+        ("pull-requests: write", "pull-requests: all", 'available values are "read", "write", "none"'),
+        ("fetch-depth: 0", "fetch-dept: 0", 'input "fetch-dept" is not defined in action "actions/checkout@v4"'),
+    ],
+)
+def test_actionlint_would_find_a_mistake(tmp_path: Path, right: str, wrong: str, said: str) -> None:
+    code, found = linted(tmp_path / "context.yaml", text().replace(right, wrong))
+    assert code == 1
+    assert said in found
