@@ -39,6 +39,7 @@ SUMMARIES = {
     "power": "Plan a campaign: detectable effects, required reps, reps against tasks.",
     "report": "Write report.html, report.md and report.json.",
     "combine": "Combine several campaigns of one contrast.",
+    "side-by-side": "Show two campaigns' rates over the tasks that both have, without a test.",
     "tables": "Write trials and attempts as tables that DuckDB, pandas and Polars read.",
     "agents": "Say what each agent can be given, and measure it.",
     "doctor": "Check what campaigns need, and print how to fix what is missing.",

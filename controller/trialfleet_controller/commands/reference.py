@@ -31,6 +31,7 @@ ARGUMENTS = {
     "FILES": "Task files, or folders of task files.",
     "KIND": "An agent kind that `trialfleet agents list` names with a pinned version.",
     "FOLDER": "The folder to copy to; it is created if it is absent.",
+    "OTHER": "Another campaign, named in the same ways.",
     "PROMPT": "The request as text; `-` reads it from standard input.",
     "REPOSITORY": "A git repository: a checkout, one of its folders, a linked work tree or a bare repository.",
     "REVISIONS": "`REV1..REV2`, such as `origin/main..HEAD`; `REV1..` for the working tree.",
