@@ -8,11 +8,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from trialfleet_ledger.canonical import digest
-from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_runner.agents.model_agents import model_identity, require_model
 from trialfleet_runner.agents.program import checked_version, find_program, version_of
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
@@ -75,8 +74,7 @@ class CopilotOptions(Frozen):
 
 def options_of(spec: AgentSpec) -> CopilotOptions:
     """The checked options. Raises `OperatorError` naming the field."""
-    known = ", ".join(CopilotOptions.model_fields)
-    return checked_options(CopilotOptions, spec, hint=f"options of copilot: {known}")
+    return checked_options(CopilotOptions, spec)
 
 
 class Copilot:
@@ -86,16 +84,11 @@ class Copilot:
     def identify(self, spec: AgentSpec) -> Identity:
         """Runs `copilot --version`. Raises `OperatorError`: no program, another version, or no model."""
         options = options_of(spec)
-        if spec.model is None:
-            raise OperatorError("no model is named", where="agent: model", hint="for example model: gpt-5.5")
+        require_model(spec, example="gpt-5.5")
         program = native(options)
         env = _QUIET | ({"COPILOT_PKG_CACHE_HOME": str(folder)} if (folder := unpacked(program)) else {})
         version = checked_version(spec, version_of(self.kind, program, _VERSION, env))
-        chosen = options.model_dump(mode="json", exclude={"binary", "prices"})
-        parts = {"version": version, "model": spec.model, "revision": REVISION, "options": chosen}
-        return Identity(
-            kind=self.kind, version=version, model=spec.model, digest=digest(parts), needs_model=True, reach=_REACH
-        )
+        return model_identity(spec, version, options, _REACH, revision=REVISION)
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
         options = options_of(setup.spec)

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.hook_scripts import TIMEOUT_S
+from trialfleet_runner.agents.model_agents import model_identity
 from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
@@ -59,8 +59,7 @@ class GeminiOptions(Frozen):
 
 def options_of(spec: AgentSpec) -> GeminiOptions:
     """The checked options. Raises `OperatorError` naming the field."""
-    known = ", ".join(GeminiOptions.model_fields)
-    return checked_options(GeminiOptions, spec, hint=f"options of gemini: {known}")
+    return checked_options(GeminiOptions, spec)
 
 
 class GeminiCli:
@@ -78,11 +77,7 @@ class GeminiCli:
         program, node = find_program(self.kind, options.binary), _node()
         env = {"PATH": f"{node.parent}:{os.defpath}"}
         version = checked_version(spec, version_of(self.kind, program, _VERSION, env))
-        chosen = options.model_dump(mode="json", exclude={"binary", "prices"})
-        parts = {"version": version, "model": spec.model, "revision": REVISION, "options": chosen}
-        return Identity(
-            kind=self.kind, version=version, model=spec.model, digest=digest(parts), needs_model=True, reach=_REACH
-        )
+        return model_identity(spec, version, options, _REACH, revision=REVISION)
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
         """With the system's Node: the first on PATH may be an old one of the task."""

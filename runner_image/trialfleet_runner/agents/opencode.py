@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.hook_scripts import FOLDER, HookScripts
+from trialfleet_runner.agents.model_agents import model_identity, require_model
 from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
@@ -61,8 +61,7 @@ class OpenCodeOptions(Frozen):
 
 def options_of(spec: AgentSpec) -> OpenCodeOptions:
     """The checked options. Raises `OperatorError` naming the field."""
-    known = ", ".join(OpenCodeOptions.model_fields)
-    return checked_options(OpenCodeOptions, spec, hint=f"options of opencode: {known}")
+    return checked_options(OpenCodeOptions, spec)
 
 
 class OpenCode:
@@ -72,8 +71,7 @@ class OpenCode:
     def identify(self, spec: AgentSpec) -> Identity:
         """Runs `opencode --version`. Raises `OperatorError`: no program, no ripgrep, another version, no model."""
         options = options_of(spec)
-        if spec.model is None:
-            raise OperatorError("no model is named", where="agent: model", hint="for example claude-sonnet-4-6")
+        require_model(spec, example="claude-sonnet-4-6")
         program = find_program(self.kind, options.binary)
         version = checked_version(spec, version_of(self.kind, program, _VERSION, _QUIET))
         if shutil.which("rg", path=SYSTEM_PATH) is None:
@@ -82,11 +80,7 @@ class OpenCode:
                 where="agent: opencode",
                 hint="apt-get install ripgrep",
             )
-        chosen = options.model_dump(mode="json", exclude={"binary", "prices"})
-        parts = {"version": version, "model": spec.model, "revision": REVISION, "options": chosen}
-        return Identity(
-            kind=self.kind, version=version, model=spec.model, digest=digest(parts), needs_model=True, reach=_REACH
-        )
+        return model_identity(spec, version, options, _REACH, revision=REVISION)
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
         if setup.gateway_url is None or setup.gateway_token is None:

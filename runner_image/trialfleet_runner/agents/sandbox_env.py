@@ -78,12 +78,15 @@ def job_of(
 OptionsModel = TypeVar("OptionsModel", bound=Frozen)
 
 
-def checked_options(model: type[OptionsModel], spec: AgentSpec, *, hint: str) -> OptionsModel:
-    """`agent.options` as this kind of agent has them. Raises `OperatorError` naming the field."""
+def checked_options(model: type[OptionsModel], spec: AgentSpec, *, hint: str | None = None) -> OptionsModel:
+    """`agent.options` as this kind of agent has them. Raises `OperatorError` naming the field.
+
+    `hint`: of that error; by default it lists all options."""
     try:
         return model.model_validate(spec.options)
     except ValidationError as error:
         first = error.errors()[0]
         said = "is required and not given" if first["type"] == "missing" else str(first["msg"])
         where = ".".join(str(part) for part in ("agent", "options", *first["loc"]))
-        raise OperatorError(said, where=where, hint=hint) from error
+        names = f"options of {spec.kind}: {', '.join(model.model_fields)}"
+        raise OperatorError(said, where=where, hint=hint or names) from error

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
@@ -16,6 +15,7 @@ from trialfleet_ledger.treatments import merged
 from trialfleet_runner.agents.claude_code.parse import parse_stream
 from trialfleet_runner.agents.hook_scripts import HookScripts
 from trialfleet_runner.agents.mcp import configuration
+from trialfleet_runner.agents.model_agents import model_identity
 from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, with_mount
@@ -79,8 +79,7 @@ class ClaudeCodeOptions(Frozen):
 
 def options_of(spec: AgentSpec) -> ClaudeCodeOptions:
     """The checked options. Raises `OperatorError` naming the field."""
-    known = ", ".join(ClaudeCodeOptions.model_fields)
-    return checked_options(ClaudeCodeOptions, spec, hint=f"options of claude-code: {known}")
+    return checked_options(ClaudeCodeOptions, spec)
 
 
 class ClaudeCode:
@@ -91,20 +90,11 @@ class ClaudeCode:
         """Runs `claude --version`. `OperatorError`: no program, another version, no model or only an alias."""
         options = options_of(spec)
         _own_settings(options)
-        model = _fixed_model(spec.model)
+        _require_full_name(spec.model)
         program = find_program(self.kind, options.binary)
         quiet = {"CLAUDE_CONFIG_DIR": "{home}", "DISABLE_AUTOUPDATER": "1"}
         version = checked_version(spec, version_of(self.kind, program, _VERSION, quiet))
-        chosen = options.model_dump(mode="json", exclude={"binary", "prices", "provider", "model_ids"})
-        parts = {"version": version, "model": model, "revision": REVISION, "options": chosen}
-        return Identity(
-            kind=self.kind,
-            version=version,
-            model=model,
-            digest=digest(parts),
-            needs_model=True,
-            reach=_REACH,
-        )
+        return model_identity(spec, version, options, _REACH, revision=REVISION, apart=("provider", "model_ids"))
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
         options = options_of(setup.spec)
@@ -143,15 +133,14 @@ def _own_settings(options: ClaudeCodeOptions) -> None:
         )
 
 
-def _fixed_model(model: str | None) -> str:
-    """The full model name: an alias would mean another model next month."""
+def _require_full_name(model: str | None) -> None:
+    """An alias would mean another model next month. Raises `OperatorError`."""
     if model is None or model.partition("[")[0] in _ALIASES:
         raise OperatorError(
             "no model is named" if model is None else f"{model!r} is an alias, and aliases move",
             where="agent: model",
             hint="write the full name, for example model: claude-sonnet-4-6",
         )
-    return model
 
 
 def _flags(setup: Setup, options: ClaudeCodeOptions, settings: str) -> tuple[str, ...]:

@@ -1,0 +1,35 @@
+"""What the adapters of agents that ask a model have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from trialfleet_ledger.canonical import digest
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.base import Frozen
+from trialfleet_runner.agents.protocol import Identity, Reach
+
+
+def require_model(spec: AgentSpec, *, example: str) -> None:
+    """Raises `OperatorError` when the campaign names no model."""
+    if spec.model is None:
+        raise OperatorError("no model is named", where="agent: model", hint=f"for example model: {example}")
+
+
+def model_identity(
+    spec: AgentSpec,
+    version: str,
+    options: Frozen,
+    reach: Reach,
+    *,
+    revision: int,
+    apart: Collection[str] = (),
+) -> Identity:
+    """The identity of the program at this version with this model. `revision`: of its adapter. `apart`: options
+    that do not change what the agent does, in addition to its program's path and its prices."""
+    chosen = options.model_dump(mode="json", exclude={"binary", "prices", *apart})
+    parts = {"version": version, "model": spec.model, "revision": revision, "options": chosen}
+    return Identity(
+        kind=spec.kind, version=version, model=spec.model, digest=digest(parts), needs_model=True, reach=reach
+    )
