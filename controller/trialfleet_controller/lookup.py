@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import groupby
 
 from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
@@ -36,22 +38,23 @@ def _beginning(store: Store, campaign: str, beginning: str) -> str:
             where="TRIAL",
             hint="ids are in `trialfleet plan --all` and in the report; TASK/CONDITION/REP will do too",
         )
-    found: dict[str, None] = {}
-    for entry in store.list(keys.attempts(campaign) + beginning):
-        key = keys.parse_attempt(campaign, entry.key)
-        if key is not None:
-            found.setdefault(key.trial)
-            if len(found) > 1:
-                first, second = found
-                raise OperatorError(
-                    f"several begin with {beginning!r}: {first}, {second}…",
-                    where="TRIAL",
-                    hint="type more of it",
-                )
-    if not found:
+    started = _started(store, campaign, beginning)
+    first, second = next(started, None), next(started, None)
+    if first is None:
         raise OperatorError(
             f"no trial that begins with {beginning!r} has been started",
             where=f"{store.url}/{campaign}",
             hint="`trialfleet plan --all` lists every trial",
         )
-    return next(iter(found))
+    if second is not None:
+        raise OperatorError(
+            f"several begin with {beginning!r}: {first}, {second}…", where="TRIAL", hint="type more of it"
+        )
+    return first
+
+
+def _started(store: Store, campaign: str, beginning: str) -> Iterator[str]:
+    """Ids of trials with attempts, each once."""
+    parsed = (keys.parse_attempt(campaign, entry.key) for entry in store.list(keys.attempts(campaign) + beginning))
+    for trial, _ in groupby(key.trial for key in parsed if key is not None):
+        yield trial

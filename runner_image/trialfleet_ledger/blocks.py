@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 
 from trialfleet_ledger.records.verdicts import LossClass
@@ -27,9 +28,8 @@ def complete_blocks(
     wanted = {cell for cell in cells if cell[0] not in halted}
     if not wanted:
         return 0
-    done: dict[int, set[CellName]] = {}
+    done: defaultdict[int, set[CellName]] = defaultdict(set)
     for task, condition, block, abandoned in ended:
         if abandoned != LossClass.CANCELLED:
-            done.setdefault(block, set()).add((task, condition))
-    nothing: set[CellName] = set()
-    return next((block for block in range(reps) if not wanted <= done.get(block, nothing)), reps)
+            done[block].add((task, condition))
+    return next((block for block in range(reps) if not wanted <= done[block]), reps)

@@ -91,11 +91,8 @@ def _uv_default() -> str:
     return match[1]
 
 
-def fetch_sdist(name: str, version: str, sha256: str, *, where: str) -> tuple[str, bytes]:
-    """File name and bytes of the release's source archive with that SHA-256 (the caller verifies the bytes).
-
-    Raises `OperatorError` when the index or a `find-links` folder does not offer it.
-    """
+def _linked_sdist(name: str, version: str, sha256: str) -> tuple[str, bytes] | None:
+    """From the folders of `find-links`."""
     for folder in find_links():
         path = Path(folder.removeprefix("file://"))
         for candidate in sorted(path.iterdir()) if path.is_dir() else ():
@@ -103,6 +100,17 @@ def fetch_sdist(name: str, version: str, sha256: str, *, where: str) -> tuple[st
                 data = candidate.read_bytes()
                 if _sha256(data) == sha256:
                     return candidate.name, data
+    return None
+
+
+def fetch_sdist(name: str, version: str, sha256: str, *, where: str) -> tuple[str, bytes]:
+    """File name and bytes of the release's source archive with that SHA-256 (the caller verifies the bytes).
+
+    Raises `OperatorError` when the index or a `find-links` folder does not offer it.
+    """
+    linked = _linked_sdist(name, version, sha256)
+    if linked is not None:
+        return linked
     page = urljoin(index_url().rstrip("/") + "/", canonical_name(name) + "/")
     body, kind, final = _get(page, _PAGE_BYTES, where=where, accept=_ACCEPT)
     links = parse_page(body, kind, final)

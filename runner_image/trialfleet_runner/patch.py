@@ -149,14 +149,12 @@ def _result(template: Template, changes: Changes) -> Tree:
     return applied(before, changes)
 
 
-def _fitting(changes: Changes, template: Template) -> tuple[dict[str, TreeEntry | None], list[str]]:
-    """The changes that keep the tree safe, and a note about each other change: links out of the tree, files in the
-    place of a path that stays (a test file became a folder), links in the place of folders (an import root could
-    lead anywhere)."""
+def _blocked(changes: Changes, template: Template) -> set[str]:
+    """Changes in the place of a path that stays, and links in the place of folders."""
     stays = template.manifest.keys() - changes.keys()
     folders = {parent for path in stays for parent in _parents(path)}
     were = {parent for path in template.manifest for parent in _parents(path)}
-    blocked = {
+    return {
         path
         for path, entry in changes.items()
         if entry is not None
@@ -166,6 +164,13 @@ def _fitting(changes: Changes, template: Template) -> tuple[dict[str, TreeEntry 
             or (path in were and entry.kind is EntryKind.LINK)
         )
     }
+
+
+def _fitting(changes: Changes, template: Template) -> tuple[dict[str, TreeEntry | None], list[str]]:
+    """The changes that keep the tree safe, and a note about each other change: links out of the tree, files in the
+    place of a path that stays (a test file became a folder), links in the place of folders (an import root could
+    lead anywhere)."""
+    blocked = _blocked(changes, template)
     free = {path: entry for path, entry in changes.items() if path not in blocked}
     result = _result(template, free)
     links = {p: os.fsdecode(e.data) for p, e in result.items() if e.kind is EntryKind.LINK}

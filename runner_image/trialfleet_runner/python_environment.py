@@ -77,16 +77,18 @@ def _network_variables() -> dict[str, str]:
     return kept | ({"SSL_CERT_FILE": trusted} if trusted else {})
 
 
-def _install(folder: Path, python: Path, lock: bytes) -> None:
-    uv = uv_program()
-    env = _network_variables() | {
+def _uv_variables() -> dict[str, str]:
+    variables = _network_variables() | {
         "UV_DEFAULT_INDEX": index_url(),
         "UV_NO_CONFIG": "1",
         "UV_PYTHON_DOWNLOADS": "never",
     }
     links = find_links()
-    if links:
-        env["UV_FIND_LINKS"] = ",".join(links)
+    return variables | {"UV_FIND_LINKS": ",".join(links)} if links else variables
+
+
+def _install(folder: Path, python: Path, lock: bytes) -> None:
+    uv, env = uv_program(), _uv_variables()
     requirements = folder.parent / "requirements.txt"
     requirements.write_bytes(lock)
     _must(

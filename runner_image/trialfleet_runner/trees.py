@@ -186,12 +186,16 @@ def read_tar(tar: tarfile.TarFile, odd: Callable[[tarfile.TarInfo], None]) -> di
         elif member.islnk() and member.linkname.removeprefix("./") in tree:
             tree[path] = tree[member.linkname.removeprefix("./")]
         elif member.isreg():
-            content = tar.extractfile(member)
-            data = content.read() if content is not None else b""
-            tree[path] = TreeEntry(data, EntryKind.EXEC if member.mode & 0o100 else EntryKind.FILE)
+            tree[path] = _file(tar, member)
         else:
             odd(member)
     return tree
+
+
+def _file(tar: tarfile.TarFile, member: tarfile.TarInfo) -> TreeEntry:
+    content = tar.extractfile(member)
+    data = content.read() if content is not None else b""
+    return TreeEntry(data, EntryKind.EXEC if member.mode & 0o100 else EntryKind.FILE)
 
 
 def _refuse(member: tarfile.TarInfo) -> None:

@@ -117,15 +117,19 @@ class _Walk:
         if not stat.S_ISREG(mode):
             self.odd.add(f"{path} (neither file nor link)")
             return None
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        try:
-            descriptor = os.open(full, flags)
-        except PermissionError:
-            os.chmod(full, 0o600 | (mode & 0o100))  # noqa: PTH101
-            descriptor = os.open(full, flags)
-        with os.fdopen(descriptor, "rb") as file:
+        with os.fdopen(_opened(full, mode), "rb") as file:
             limit = max(MAX_FILE_BYTES, known[1] if known else 0)
             data = file.read(limit + 1)
         if len(data) > limit:
             raise TreeError(f"larger than {limit} bytes")
         return TreeEntry(data, EntryKind.EXEC if mode & 0o100 else EntryKind.FILE)
+
+
+def _opened(path: bytes, mode: int) -> int:
+    """A descriptor of the file; one that its owner may not read is made readable."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return os.open(path, flags)
+    except PermissionError:
+        os.chmod(path, 0o600 | (mode & 0o100))  # noqa: PTH101
+        return os.open(path, flags)

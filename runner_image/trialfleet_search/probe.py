@@ -13,8 +13,9 @@ import os
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, cast
 
 _RETURNS_PER_FUNCTION = 12
@@ -272,16 +273,14 @@ class Probe:
             if at is None:
                 break
             own: list[tuple[str, int, str]] = []
-            tb: TracebackType | None = at.__traceback__
-            while tb is not None:
-                code = tb.tb_frame.f_code
+            for frame, line in traceback.walk_tb(at.__traceback__):
+                code = frame.f_code
                 if path := self.inside(code.co_filename):
-                    own.append((path, tb.tb_lineno, code.co_name))
+                    own.append((path, line, code.co_name))
                 elif code.co_filename.endswith("unittest/case.py") and len(pairs) < 5:
-                    held = tb.tb_frame.f_locals
+                    held = frame.f_locals
                     if "first" in held and "second" in held:
                         pairs.append((plain(held["first"]), plain(held["second"])))
-                tb = tb.tb_next
             frames = [*frames, *own]
             at = at.__cause__ or at.__context__
         return frames[-60:], pairs

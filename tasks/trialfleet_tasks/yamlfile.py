@@ -98,6 +98,16 @@ def _bytes(path: Path) -> bytes:
     return raw
 
 
+def _not_yaml(path: Path, error: yaml.YAMLError) -> OperatorError:
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark
+        line = f":{mark.line + 1}" if mark is not None else ""
+        return OperatorError(f"is not YAML: {error.problem}", where=f"{path}{line}", hint="fix this line")
+    return OperatorError(
+        f"is not YAML: {error}", where=str(path), hint="name a YAML file; remove characters that are not text"
+    )
+
+
 def _compose(path: Path, raw: bytes) -> yaml.Node:
     try:
         node = yaml.compose(raw.decode(), Loader=yaml.SafeLoader)
@@ -109,16 +119,8 @@ def _compose(path: Path, raw: bytes) -> yaml.Node:
         ) from None
     except RecursionError:
         raise OperatorError("is nested too deeply", where=str(path), hint="use fewer levels of brackets") from None
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        line = f":{mark.line + 1}" if mark is not None else ""
-        raise OperatorError(f"is not YAML: {error.problem}", where=f"{path}{line}", hint="fix this line") from None
     except yaml.YAMLError as error:
-        raise OperatorError(
-            f"is not YAML: {error}",
-            where=str(path),
-            hint="name a YAML file; remove characters that are not text",
-        ) from None
+        raise _not_yaml(path, error) from None
     if not isinstance(node, yaml.MappingNode):
         raise OperatorError(
             "must be a mapping (key: value lines)", where=str(path), hint="start with lines such as `key: value`"
@@ -155,13 +157,7 @@ class _PlainReader:
         merged: dict[str, Any] = {}
         own: dict[str, Any] = {}
         for key_node, child in node.value:
-            key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else None
-            if key is None:
-                raise OperatorError(
-                    "a key must be plain text",
-                    where=f"{self.path}:{_line(key_node)}",
-                    hint="write `key: value`; braces of a template need quotes around them",
-                )
+            key = self._key(key_node)
             if key == "<<":
                 merged.update(_merge(self.path, self.walk(child, (*place, "<<"), inner), _line(key_node)))
                 continue
@@ -175,30 +171,32 @@ class _PlainReader:
             own[key] = self.walk(child, (*place, key), inner)
         return {key: value for key, value in {**merged, **own}.items() if not key.startswith("_")}
 
+    def _key(self, node: yaml.Node) -> str:
+        if not isinstance(node, yaml.ScalarNode):
+            raise OperatorError(
+                "a key must be plain text",
+                where=f"{self.path}:{_line(node)}",
+                hint="write `key: value`; braces of a template need quotes around them",
+            )
+        return str(node.value)
+
     def scalar(self, node: yaml.Node, place: Place) -> Any:
         if node.tag == "tag:yaml.org,2002:timestamp":
             return node.value
         try:
             value: Any = self.scalars.construct_object(node)  # pyright: ignore[reportUnknownMemberType]
         except (yaml.YAMLError, ValueError):
-            raise OperatorError(
-                f"{_short(node.value)} cannot be read",
-                where=located(self.path, self.lines, place),
-                hint="if it is text, put it in quotes; tags (!…) are not allowed",
-            ) from None
+            hint = "if it is text, put it in quotes; tags (!…) are not allowed"
+            raise self._wrong(f"{_short(node.value)} cannot be read", place, hint) from None
         if isinstance(value, float) and not math.isfinite(value):
-            raise OperatorError(
-                "must be a finite number",
-                where=located(self.path, self.lines, place),
-                hint="write the number in digits",
-            )
+            raise self._wrong("must be a finite number", place, "write the number in digits")
         if not isinstance(value, str | int | float | bool | None):
-            raise OperatorError(
-                f"tag {node.tag} is not allowed",
-                where=located(self.path, self.lines, place),
-                hint="write plain text, a number, true, false or null",
-            )
+            hint = "write plain text, a number, true, false or null"
+            raise self._wrong(f"tag {node.tag} is not allowed", place, hint)
         return value
+
+    def _wrong(self, message: str, place: Place, hint: str) -> OperatorError:
+        return OperatorError(message, where=located(self.path, self.lines, place), hint=hint)
 
 
 def _line(node: yaml.Node) -> int:

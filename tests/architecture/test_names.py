@@ -8,7 +8,7 @@ from collections import defaultdict
 from tests.architecture.structure import PACKAGES, ROOT, circles, function_lengths
 
 TOP_OF_CONTROLLER = 8
-LONG_FUNCTION = 24  # lines; 95 % of the functions have no more
+LONG_FUNCTION = 22  # lines; 95 % of the functions have no more
 
 
 def classes() -> dict[str, set[str]]:

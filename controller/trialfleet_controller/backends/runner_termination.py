@@ -62,6 +62,14 @@ def explained(end: End, named: Loss | None) -> End:
     return end.model_copy(update={"loss": end.loss.model_copy(update=cause)})
 
 
+_BY_CODE: dict[int, tuple[LossClass, str]] = {
+    RunnerExit.COMMITTED: (LossClass.RUNNER, "the runner exited 0 and left no end"),
+    RunnerExit.REFUSED: (LossClass.SETUP, "no attempt can run there until the operator fixes this"),
+    RunnerExit.ANOTHERS: (LossClass.TERMINATED, "another runner held the attempt, and has gone as well"),
+    RunnerExit.UNANSWERED: (LossClass.STORE, "the store did not answer the runner"),
+}
+
+
 def _cause(gone: RunnerTermination) -> tuple[LossClass, str]:
     if gone.rebooted:
         return LossClass.NODE_LOST, "the machine restarted while the attempt ran"
@@ -71,14 +79,8 @@ def _cause(gone: RunnerTermination) -> tuple[LossClass, str]:
         return LossClass.HOST_FULL, "the host's disk is full"
     if gone.code is None:
         return LossClass.TERMINATED, "the runner was killed, with its controller or alone"
-    if gone.code == RunnerExit.REFUSED:
-        return LossClass.SETUP, "no attempt can run there until the operator fixes this"
-    if gone.code == RunnerExit.UNANSWERED:
-        return LossClass.STORE, "the store did not answer the runner"
-    if gone.code == RunnerExit.ANOTHERS:
-        return LossClass.TERMINATED, "another runner held the attempt, and has gone as well"
-    if gone.code == 0:
-        return LossClass.RUNNER, "the runner exited 0 and left no end"
+    if gone.code in _BY_CODE:
+        return _BY_CODE[gone.code]
     number = -gone.code if gone.code < 0 else gone.code - 128
     if number in set(signal.Signals):
         name = signal.Signals(number).name

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from trialfleet_runner.exit_codes import CommandExit
+
+if TYPE_CHECKING:
+    from trialfleet_runner.agent_check.canary_run import AgentCheck
 
 
 @click.group("agents")
@@ -45,20 +50,25 @@ def check_agent(kind: str, model: str | None, as_json: bool) -> None:
 
     Exits 2 if a delivery does not behave as the agent's adapter declares.
     """
-    from trialfleet_runner.agent_check.agent_tables import comparison
     from trialfleet_runner.agent_check.canary_run import check
     from trialfleet_runner.agent_check.kept_matrix import keep
     from trialfleet_runner.cache import Cache
 
     found = check(kind, model)
     keep(Cache.default(), found.identity, found.matrix)
-    reach = found.identity.reach
-    differing = found.matrix.differing(reach)
-    if as_json:
-        shown = {**found.matrix.model_dump(mode="json"), "differing": differing, "wall_s": round(found.wall_s, 1)}
-        click.echo(json.dumps(shown, indent=1))
-    else:
-        click.echo(f"{kind} {found.matrix.version}, measured in {found.wall_s:.0f} s")
-        click.echo(comparison(found.matrix, reach))
+    differing = found.matrix.differing(found.identity.reach)
+    click.echo(_as_json(found, differing) if as_json else _as_text(found))
     if differing:
         raise click.exceptions.Exit(CommandExit.OPERATOR)
+
+
+def _as_json(found: AgentCheck, differing: Sequence[str]) -> str:
+    shown = {**found.matrix.model_dump(mode="json"), "differing": differing, "wall_s": round(found.wall_s, 1)}
+    return json.dumps(shown, indent=1)
+
+
+def _as_text(found: AgentCheck) -> str:
+    from trialfleet_runner.agent_check.agent_tables import comparison
+
+    title = f"{found.identity.kind} {found.matrix.version}, measured in {found.wall_s:.0f} s"
+    return f"{title}\n{comparison(found.matrix, found.identity.reach)}"

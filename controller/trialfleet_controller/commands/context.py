@@ -150,15 +150,15 @@ def _author_agent(
         return None
     if author.endswith((".yaml", ".yml")):
         asked = yamlfile.load(Path(author), AgentSpec)
-        asked = asked.model_copy(update={"model": model or asked.model})
     else:
-        asked = AgentSpec(kind=author, model=model, max_turns=max_turns, timeout_s=timeout_s)
+        asked = AgentSpec(kind=author, max_turns=max_turns, timeout_s=timeout_s)
     if asked.kind not in _WRITERS:
         raise OperatorError(
             f"an agent of kind {asked.kind} cannot write contexts",
             where="--agent",
             hint=f"use outline, claude-code, or a YAML file with kind: {' or '.join(_WRITERS)}",
         )
+    asked = asked.model_copy(update={"model": model or asked.model})
     found = agent(asked.kind)
     identity = found.identify(asked)
     spec = asked.model_copy(update={"version": identity.version, "model": identity.model or asked.model})

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from trialfleet_ledger.bundle import Bundle
     from trialfleet_ledger.fold import StoredAttempt
     from trialfleet_ledger.ledger import Ledger
-    from trialfleet_ledger.records.attempt import Start
+    from trialfleet_ledger.records.attempt import End, Start
     from trialfleet_ledger.records.outcome import Outcome
 
 PARTS = {
@@ -84,17 +84,10 @@ def open_bundle(
     """The bundle of attempt `n` (default: the last with a bundle), or the reason why it cannot be shown."""
     from trialfleet_ledger import keys
     from trialfleet_ledger.bundle import BundleError, unpack
-    from trialfleet_ledger.errors import OperatorError
 
-    if n is not None and n > len(chain):
-        raise OperatorError(
-            f"the trial has {len(chain)} attempts", where="--attempt", hint=f"give 1 to {len(chain)}"
-        )
-    candidates = chain if n is None else chain[n - 1 : n]
-    ends = [a.end for a in candidates if a.end is not None and a.end.bundle is not None]
-    if not ends:
+    end = _last_with_bundle(chain, n)
+    if end is None:
         return None, "no bundle: the attempt was lost before one was written, or is still running"
-    end = ends[-1]
     raw = ledger.store.get(keys.attempt_file(ledger.campaign, end.trial, end.attempt, "bundle.tar.zst"))
     if raw is None:
         return None, "the bundle is missing from the store"
@@ -102,6 +95,18 @@ def open_bundle(
         return unpack(raw, end.bundle), None
     except BundleError as error:
         return None, f"the bundle does not match its end record: {error}"
+
+
+def _last_with_bundle(chain: tuple[StoredAttempt, ...], n: int | None) -> End | None:
+    """The last end that names a bundle: of attempt `n`, or of all."""
+    from trialfleet_ledger.errors import OperatorError
+
+    if n is not None and n > len(chain):
+        raise OperatorError(
+            f"the trial has {len(chain)} attempts", where="--attempt", hint=f"give 1 to {len(chain)}"
+        )
+    candidates = chain if n is None else chain[n - 1 : n]
+    return next((a.end for a in reversed(candidates) if a.end is not None and a.end.bundle is not None), None)
 
 
 def printable(text: str, limit: int = LIMIT) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
 
-from trialfleet_controller.status.campaign_status import read_status
+from trialfleet_controller.status.campaign_status import CampaignStatus, read_status
 from trialfleet_controller.status.status_text import lines
+
+if TYPE_CHECKING:
+    from trialfleet_ledger.ledger import Ledger
 
 
 @click.command("status")
@@ -38,11 +42,12 @@ def status(campaign: str, store: str | None, watch: bool, every: float, as_json:
         return watch_status(found.store, found.name, StatusScreen.here(as_json=as_json), every_s=every)
     status = read_status(found.store, found.name)
     if status.terminal < status.planned and status.complete_blocks:
-        found.ledger.directives.look(
-            planned=status.planned,
-            terminal=status.terminal,
-            complete_blocks=status.complete_blocks,
-            by="status",
-        )
+        _record_look(found.ledger, status)
     click.echo(json.dumps(status.as_json(), indent=1) if as_json else "\n".join(lines(status)))
     return None
+
+
+def _record_look(ledger: Ledger, status: CampaignStatus) -> None:
+    ledger.directives.look(
+        planned=status.planned, terminal=status.terminal, complete_blocks=status.complete_blocks, by="status"
+    )

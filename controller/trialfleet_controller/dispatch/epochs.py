@@ -109,17 +109,8 @@ def claim(
         newest = _newest(store, campaign)
         if newest:
             _wait_for_death(store, campaign, newest, pulse, tell)
-        mine = Epoch(
-            number=newest + 1,
-            at=time.time(),
-            host=machine.host(),
-            boot_id=boot_id(),
-            pid=os.getpid(),
-            nonce=secrets.token_hex(16),
-            machine=machine_id(),
-        )
         checkpoint("epoch.before")
-        if store.create(keys.numbered(campaign, "epochs", newest + 1), canonical_json(mine)):
+        if store.create(keys.numbered(campaign, "epochs", newest + 1), canonical_json(_mine(newest + 1))):
             checkpoint("epoch.after")
             driver = Driver(store, campaign, newest + 1, pulse)
             driver.beat()
@@ -129,6 +120,18 @@ def claim(
 def _newest(store: Store, campaign: str) -> int:
     found = (entry.key for entry in store.list(keys.folder(campaign, "epochs")))
     return max((keys.number_of(key) for key in found if key.endswith(".json")), default=0)
+
+
+def _mine(number: int) -> Epoch:
+    return Epoch(
+        number=number,
+        at=time.time(),
+        host=machine.host(),
+        boot_id=boot_id(),
+        pid=os.getpid(),
+        nonce=secrets.token_hex(16),
+        machine=machine_id(),
+    )
 
 
 def _wait_for_death(
@@ -153,8 +156,15 @@ def _wait_for_death(
     if here in (Liveness.ALIVE, Liveness.REBOOTED):
         return
     tell(f"epoch {number} on {epoch.host} has not ended; watching its heartbeat for {pulse.takeover_s:.0f} s")
+    if _beats(store, keys.beat(campaign, number), first, pulse):
+        raise alive
+
+
+def _beats(store: Store, key: str, first: bytes | None, pulse: HeartbeatConfig) -> bool:
+    """Whether the heartbeat changes within the time after which its controller counts as dead."""
     until = time.monotonic() + pulse.takeover_s
     while time.monotonic() < until:
         time.sleep(pulse.look_s)
-        if store.get(keys.beat(campaign, number)) != first:
-            raise alive
+        if store.get(key) != first:
+            return True
+    return False

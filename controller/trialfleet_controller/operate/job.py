@@ -83,6 +83,15 @@ def _annotations(submission: Submission) -> dict[str, str]:
     return {**STAY, "prometheus.io/scrape": "true", "prometheus.io/port": str(submission.metrics_port)}
 
 
+_SECURITY = {
+    "runAsNonRoot": True,
+    "runAsUser": UID,
+    "runAsGroup": UID,
+    "fsGroup": UID,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
 def _pod(submission: Submission) -> dict[str, Any]:
     return {
         "restartPolicy": "OnFailure",
@@ -90,13 +99,7 @@ def _pod(submission: Submission) -> dict[str, Any]:
         "automountServiceAccountToken": True,  # its account may do what k8s/base allows in this namespace
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": STOP_S,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": UID,
-            "runAsGroup": UID,
-            "fsGroup": UID,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": _SECURITY,
         **(
             {"imagePullSecrets": [{"name": name} for name in submission.pull_secrets]}
             if submission.pull_secrets

@@ -25,7 +25,7 @@ from trialfleet_ledger.store.protocol import Store
 from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.context import texts
-from trialfleet_runner.pod.probe import ProbedAgent
+from trialfleet_runner.pod.probe import PodProbeReport, ProbedAgent
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks
 
 FEW_PROCESSES = 256  # below it a test suite that forks may hit the node's limit
@@ -217,20 +217,20 @@ def _store(probed: Probed) -> DoctorCheck:
     return DoctorCheck(name, "ok", "accepts grants from pods")
 
 
+def _enforced(report: PodProbeReport) -> DoctorCheck:
+    tried = len([one for one in report.canary if one.answer != "unresolved"])
+    found = f"enforced: none of {tried} forbidden addresses is reachable"
+    late = [one.address for one in report.canary if one.at_first]
+    if not late:
+        return DoctorCheck("network", "ok", found)
+    found = f"{found}; at first {', '.join(late)} was: the policy takes effect only some time after a pod starts"
+    return DoctorCheck("network", "warning", found, "use a network plugin that applies policies before pods start")
+
+
 def _network(probed: Probed, kube: KubernetesSpec) -> DoctorCheck:
     report = probed.report
     if report.network == "enforced":
-        tried = len([one for one in report.canary if one.answer != "unresolved"])
-        found = f"enforced: none of {tried} forbidden addresses is reachable"
-        late = [one.address for one in report.canary if one.at_first]
-        if not late:
-            return DoctorCheck("network", "ok", found)
-        found = (
-            f"{found}; at first {', '.join(late)} was: the policy takes effect only some time after a pod starts"
-        )
-        return DoctorCheck(
-            "network", "warning", found, "use a network plugin that applies policies before pods start"
-        )
+        return _enforced(report)
     reached = [one.address for one in report.canary if one.answer == "connected"]
     found = f"unenforced: a pod reaches {', '.join(reached)}" if reached else "no address could be tried"
     if kube.allow_unenforced_network:

@@ -43,7 +43,6 @@ def submit(client: Client, manifest: Json) -> Literal["submitted", "there alread
     """Creates the Job, or finds it. Raises `OperatorError` when the existing Job differs or has ended."""
     namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
     where = f"job {name} in {namespace}"
-    again = f"kubectl -n {namespace} delete job {name}, then submit again: the campaign continues"
     try:
         client.call(JOBS.create(namespace, manifest))
         return "submitted"
@@ -55,13 +54,20 @@ def submit(client: Client, manifest: Json) -> Literal["submitted", "there alread
         raise OperatorError(
             error.message, where=where, hint="correct what the message names, then submit again"
         ) from error
+    _refuse_other(manifest, there, where)
+    return "there already"
+
+
+def _refuse_other(manifest: Json, there: Json, where: str) -> None:
+    """Raises `OperatorError` when the existing Job differs or has ended."""
+    namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
+    again = f"kubectl -n {namespace} delete job {name}, then submit again: the campaign continues"
     annotations: Mapping[str, str] = there["metadata"].get("annotations") or {}
     if annotations.get(SPEC) != manifest["metadata"]["annotations"][SPEC]:
         raise OperatorError("the Job was submitted with other settings", where=where, hint=again)
     ended = _ended(there)
     if ended is not None:
         raise OperatorError(f"the Job has ended: {ended}", where=where, hint=again)
-    return "there already"
 
 
 def _ended(job: Mapping[str, Any]) -> str | None:

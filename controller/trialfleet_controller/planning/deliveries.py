@@ -60,11 +60,7 @@ def reachable(
     Raises `OperatorError`, at `where`, for nested files that do not reach the agent. `check_deliveries` has
     refused everything else.
     """
-    reading, otherwise = identity.reach.reading, condition.pull or condition.hook is not None
-    files = {} if order.files is None else {p: e.data for p, e in unpack(objects.get(order.files)).items()}
-    lacking = [*beyond(condition, identity.reach)]
-    if nested_unreached(files, reading, delivered_otherwise=otherwise):
-        lacking.append("nested context files, delivered when a file beside them is read (files)")
+    lacking = [*beyond(condition, identity.reach), *_beyond_in_files(order, condition, identity.reach, objects)]
     if not lacking:
         return order
     if condition.delivery == "required":
@@ -76,6 +72,14 @@ def reachable(
         )
     less = order.model_copy(update={**_less(order, identity.reach), "undelivered": tuple(lacking)})
     return less.model_copy(update={"digest": order_digest(less)})
+
+
+def _beyond_in_files(order: ConditionOrder, condition: Condition, reach: Reach, objects: Objects) -> Iterator[str]:
+    """What the agent cannot be given of the condition's files."""
+    otherwise = condition.pull or condition.hook is not None
+    files = {} if order.files is None else {p: e.data for p, e in unpack(objects.get(order.files)).items()}
+    if nested_unreached(files, reach.reading, delivered_otherwise=otherwise):
+        yield "nested context files, delivered when a file beside them is read (files)"
 
 
 def _less(order: ConditionOrder, reach: Reach) -> dict[str, object]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence, Set
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -244,6 +244,16 @@ def _rate(conditions: dict[str, ConditionStatus], primary: set[str], outcomes: l
         )
 
 
+def _begun(store: Store, campaign: str, of: Set[str]) -> dict[tuple[str, int], set[str]]:
+    """The files of every attempt at these trials, by trial and attempt."""
+    found: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
+    for entry in store.list(keys.attempts(campaign)):
+        key = keys.parse_attempt(campaign, entry.key)
+        if key is not None and key.trial in of:
+            found[key.trial, key.attempt].add(key.name)
+    return found
+
+
 def _count_open(
     store: Store, plan: Plan, reps: int, done: set[str], status: CampaignStatus, losses: Counter[str]
 ) -> None:
@@ -252,13 +262,9 @@ def _count_open(
 
     campaign = status.campaign
     condition_of = {trial.id: trial.condition for trial in trials(plan, reps)}
-    begun: dict[tuple[str, int], set[str]] = {}
-    for entry in store.list(keys.attempts(campaign)):
-        key = keys.parse_attempt(campaign, entry.key)
-        if key is not None and key.trial not in done and key.trial in condition_of:
-            begun.setdefault((key.trial, key.attempt), set()).add(key.name)
+    open_trials = condition_of.keys() - done
     ended: dict[str, str] = {}
-    for (trial, n), names in begun.items():
+    for (trial, n), names in _begun(store, campaign, open_trials).items():
         if "end.json" in names:
             ended[keys.attempt_file(campaign, trial, n, "end.json")] = trial
         elif "start.json" in names:

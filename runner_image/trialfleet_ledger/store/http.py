@@ -88,6 +88,11 @@ def _ask(
     if body is None or len(body) < _LARGE:
         connection.endheaders(body)
         return connection.getresponse()
+    return _ask_first(connection, method, body)
+
+
+def _ask_first(connection: http.client.HTTPConnection, method: str, body: bytes) -> http.client.HTTPResponse:
+    """Send the body only if the server wants it: a refusal then costs no upload."""
     connection.putheader("Expect", "100-continue")
     connection.endheaders()
     word = _first_word(connection.sock)

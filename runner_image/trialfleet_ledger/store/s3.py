@@ -295,16 +295,19 @@ class S3Store:
                 hint="set the clock",
             )
         if status in (401, 403) or code in ("ExpiredToken", "InvalidToken"):
-            return CredentialsRefused(
-                f"{self.url}: the {self.credential} may not {error.operation_name} {what!r} in bucket "
-                f"{self.bucket} at {self.endpoint} ({code})",
-                hint=f"fix $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY or the policy: {_NEEDED}",
-            )
+            return self._refused(what, error)
         if code in ("PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"):
             return OperatorError(
                 f"{self.url}: the bucket is in another region ({code})", hint="set $AWS_REGION to the bucket's"
             )
         return StoreError(f"{self.url}: {what}: HTTP {status} {error}")
+
+    def _refused(self, what: str, error: ClientError) -> CredentialsRefused:
+        return CredentialsRefused(
+            f"{self.url}: the {self.credential} may not {error.operation_name} {what!r} in bucket "
+            f"{self.bucket} at {self.endpoint} ({_code(error)})",
+            hint=f"fix $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY or the policy: {_NEEDED}",
+        )
 
     def _no_credentials(self, error: Exception) -> OperatorError:
         return OperatorError(

@@ -60,13 +60,7 @@ def check(kind: str, model: str | None = None) -> AgentCheck:
     """Run the agent of this kind once, below a folder of its own that is removed. HOME of this process is another
     folder meanwhile: bait lies there. Raises `OperatorError` when the agent is not installed or cannot be checked,
     without bubblewrap, or when its program does not play the script to its end."""
-    if kind not in TOOL_CALLS:
-        raise OperatorError(
-            f"the agent {kind!r} has no deliveries that can be measured",
-            where="agents check",
-            hint=f"one of {', '.join(TOOL_CALLS)}; `trialfleet agents list` names every kind",
-        )
-    sandbox, tools = choose("bubblewrap"), TOOL_CALLS[kind]
+    tools, sandbox = _tools_of(kind), choose("bubblewrap")
     spec = AgentSpec(kind=kind, model=model or tools.model, max_turns=10, timeout_s=TIMEOUT_S)
     identity, begun = agent(kind).identify(spec), time.monotonic()
     with _folder() as root, _home(root / "users-home"):
@@ -80,6 +74,16 @@ def check(kind: str, model: str | None = None) -> AgentCheck:
             requests = [request.strings for request in server.main]
     matrix = delivery_matrix.measured(identity, requests)
     return AgentCheck(identity, matrix, time.monotonic() - begun)
+
+
+def _tools_of(kind: str) -> ToolCalls:
+    if kind not in TOOL_CALLS:
+        raise OperatorError(
+            f"the agent {kind!r} has no deliveries that can be measured",
+            where="agents check",
+            hint=f"one of {', '.join(TOOL_CALLS)}; `trialfleet agents list` names every kind",
+        )
+    return TOOL_CALLS[kind]
 
 
 def script(tools: ToolCalls) -> list[Reply]:

@@ -8,13 +8,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from trialfleet_ledger.canonical import digest
-from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents import model_calls
 from trialfleet_runner.agents.hook_scripts import HookScripts
+from trialfleet_runner.agents.model_agents import model_identity, require_model
 from trialfleet_runner.agents.program import checked_version, find_program, version_of
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
@@ -59,8 +58,7 @@ class CodexOptions(Frozen):
 
 def options_of(spec: AgentSpec) -> CodexOptions:
     """The checked options. Raises `OperatorError` naming the field."""
-    known = ", ".join(CodexOptions.model_fields)
-    return checked_options(CodexOptions, spec, hint=f"options of codex: {known}")
+    return checked_options(CodexOptions, spec)
 
 
 class Codex:
@@ -70,19 +68,9 @@ class Codex:
     def identify(self, spec: AgentSpec) -> Identity:
         """Runs `codex --version`. Raises `OperatorError`: no program, another version, or no model."""
         options = options_of(spec)
-        if spec.model is None:
-            raise OperatorError("no model is named", where="agent: model", hint="for example model: gpt-5.5")
+        require_model(spec, example="gpt-5.5")
         version = checked_version(spec, version_of(self.kind, native(options), _VERSION))
-        chosen = options.model_dump(mode="json", exclude={"binary", "prices", "provider"})
-        parts = {"version": version, "model": spec.model, "revision": REVISION, "options": chosen}
-        return Identity(
-            kind=self.kind,
-            version=version,
-            model=spec.model,
-            digest=digest(parts),
-            needs_model=True,
-            reach=_REACH,
-        )
+        return model_identity(spec, version, options, _REACH, revision=REVISION, apart=("provider",))
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
         if setup.gateway_url is None or setup.gateway_token is None:
@@ -127,14 +115,6 @@ def _shown(program: Path) -> Path:
 
 def _settings(setup: Setup, options: CodexOptions) -> dict[str, Any]:
     """`config.toml`. A login shell would put the system's PATH in the place of the task's."""
-    provider = {
-        "name": "trialfleet",
-        "base_url": f"{setup.gateway_url}/v1",
-        "env_key": _TOKEN,
-        "wire_api": "responses",
-        "request_max_retries": options.max_retries,
-        "stream_max_retries": options.max_retries,
-    }
     return {
         "model": setup.spec.model,
         "model_provider": "trialfleet",
@@ -147,7 +127,19 @@ def _settings(setup: Setup, options: CodexOptions) -> dict[str, Any]:
         "feedback": {"enabled": False},
         "features": dict.fromkeys(_OFF, False),
         "shell_environment_policy": {"exclude": [_TOKEN]},
-        "model_providers": {"trialfleet": provider},
+        "model_providers": {"trialfleet": _provider(setup, options)},
+    }
+
+
+def _provider(setup: Setup, options: CodexOptions) -> dict[str, Any]:
+    """The gateway, as Codex describes a provider of models."""
+    return {
+        "name": "trialfleet",
+        "base_url": f"{setup.gateway_url}/v1",
+        "env_key": _TOKEN,
+        "wire_api": "responses",
+        "request_max_retries": options.max_retries,
+        "stream_max_retries": options.max_retries,
     }
 
 

@@ -116,16 +116,21 @@ def _told(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, str]:
         told["TRIALFLEET_SYSTEM"] = inside(setup.home / "trialfleet" / "system.md", mounts)
     if setup.spec.model:
         told["TRIALFLEET_MODEL"] = setup.spec.model
-    if setup.gateway_url is not None and setup.gateway_token is not None:
-        told |= {
-            "ANTHROPIC_BASE_URL": setup.gateway_url,
-            "ANTHROPIC_API_KEY": setup.gateway_token,
-            "OPENAI_BASE_URL": f"{setup.gateway_url}/v1",
-            "OPENAI_API_KEY": setup.gateway_token,
-            "GOOGLE_GEMINI_BASE_URL": setup.gateway_url,
-            "GEMINI_API_KEY": setup.gateway_token,
-        }
-    return told
+    return told | _model_access(setup)
+
+
+def _model_access(setup: Setup) -> dict[str, str]:
+    """The variables by which SDKs of three providers find the gateway."""
+    if setup.gateway_url is None or setup.gateway_token is None:
+        return {}
+    return {
+        "ANTHROPIC_BASE_URL": setup.gateway_url,
+        "ANTHROPIC_API_KEY": setup.gateway_token,
+        "OPENAI_BASE_URL": f"{setup.gateway_url}/v1",
+        "OPENAI_API_KEY": setup.gateway_token,
+        "GOOGLE_GEMINI_BASE_URL": setup.gateway_url,
+        "GEMINI_API_KEY": setup.gateway_token,
+    }
 
 
 def _program(options: CommandOptions) -> str | None:
@@ -136,14 +141,7 @@ def _program(options: CommandOptions) -> str | None:
     name = options.argv[0]
     if name in _OF_THE_TASK:
         return None
-    found = shutil.which(name, path=SYSTEM_PATH)
-    if found is None:
-        raise OperatorError(
-            f"the program {name!r} is not on this machine (searched: {SYSTEM_PATH})",
-            where="agent.options.argv",
-            hint="give its absolute path, and name its folder in options.mounts",
-        )
-    path = Path(found)
+    path = _found(name)
     if not any(path.is_relative_to(shown) for shown in (*_SYSTEM_FOLDERS, *options.mounts)):
         raise OperatorError(
             f"the program {name!r} is in no folder that the agent can see",
@@ -151,6 +149,17 @@ def _program(options: CommandOptions) -> str | None:
             hint=f"add {path.parent} to options.mounts",
         )
     return _sha256_file(path.resolve())
+
+
+def _found(name: str) -> Path:
+    found = shutil.which(name, path=SYSTEM_PATH)
+    if found is None:
+        raise OperatorError(
+            f"the program {name!r} is not on this machine (searched: {SYSTEM_PATH})",
+            where="agent.options.argv",
+            hint="give its absolute path, and name its folder in options.mounts",
+        )
+    return Path(found)
 
 
 def _content(mount: Path) -> str:

@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents import model_calls
+from trialfleet_runner.agents.model_agents import model_identity, require_model
 from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.program import checked_version, find_program
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
@@ -60,8 +60,7 @@ class MiniSweAgentOptions(Frozen):
 
 def options_of(spec: AgentSpec) -> MiniSweAgentOptions:
     """The checked options. Raises `OperatorError` naming the field."""
-    known = ", ".join(MiniSweAgentOptions.model_fields)
-    return checked_options(MiniSweAgentOptions, spec, hint=f"options of mini-swe-agent: {known}")
+    return checked_options(MiniSweAgentOptions, spec)
 
 
 class MiniSweAgent:
@@ -71,19 +70,9 @@ class MiniSweAgent:
     def identify(self, spec: AgentSpec) -> Identity:
         """Raises `OperatorError`: not in a virtual environment here, another version, or no model."""
         options = options_of(spec)
-        if spec.model is None:
-            raise OperatorError("no model is named", where="agent: model", hint="for example model: gpt-5.5")
+        require_model(spec, example="gpt-5.5")
         version = checked_version(spec, _version(_home(options)))
-        chosen = options.model_dump(mode="json", exclude={"binary", "prices"})
-        parts = {"version": version, "model": spec.model, "revision": REVISION, "options": chosen}
-        return Identity(
-            kind=self.kind,
-            version=version,
-            model=spec.model,
-            digest=digest(parts),
-            needs_model=True,
-            reach=self.reach,
-        )
+        return model_identity(spec, version, options, self.reach, revision=REVISION)
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
         if setup.gateway_url is None or setup.gateway_token is None:
@@ -100,14 +89,13 @@ class MiniSweAgent:
         # Isolated, so that PYTHONPATH, which is the task's, puts nothing in the place of its own modules.
         program = (f"{inside(home, mounts)}/bin/python", "-I", "-m", _MODULE)
         argv = (*program, "-c", _DEFAULTS, "-c", inside(config, mounts), "--exit-immediately", "--yolo")
-        output = ("-o", trajectory)
         env = {
             **_QUIET,
             "MSWEA_GLOBAL_CONFIG_DIR": inside(folder, mounts),
             "MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT": str(options.max_retries + 1),
             f"{options.provider.upper()}_API_KEY": setup.gateway_token,
         }
-        return job_of(setup, mounts, ("/bin/sh", "-c", _WRAPPER, trajectory, *argv, *output), env=env)
+        return job_of(setup, mounts, ("/bin/sh", "-c", _WRAPPER, trajectory, *argv, "-o", trajectory), env=env)
 
     def parse(self, record: Path, exit: Exit | None, workspace: Path) -> Parsed:
         """Steps from the gateway's record; counts and the stop from the program's own trajectory."""

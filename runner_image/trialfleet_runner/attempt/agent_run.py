@@ -32,7 +32,7 @@ from trialfleet_runner.test_call import CalledTests
 from trialfleet_runner.testrun import REPORT as TEST_REPORT
 
 if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway
-    from trialfleet_runner.gateway import Gateway, GatewayReport, Price
+    from trialfleet_runner.gateway import Canaries, Gateway, GatewayReport, Price
 
 HOOK_LOG = "hook.jsonl"
 FAIL_FAST_LOG = "fail_fast.jsonl"
@@ -223,14 +223,8 @@ def _provider_failed(report: GatewayReport | None, ended: Exit | None) -> bool:
 
 def _gateway(grants: Grants, ready: Ready, place: MountedScratch, secrets: set[str]) -> Gateway:
     from trialfleet_runner.attempt.model import upstream
-    from trialfleet_runner.gateway import Canaries, Gateway, TrialBudget
+    from trialfleet_runner.gateway import Gateway, TrialBudget
 
-    composed, inside = ready.composed, place.inside(place.scratch.workspace)
-    canaries = Canaries(
-        declared=_declared(composed, grants.condition),
-        forbidden={f"context {name}": lines for name, lines in grants.condition.forbidden.items()},
-        files=frozenset(f"{inside}/{path}" for path in composed.files),
-    )
     try:
         provider = upstream(grants.agent)
         gateway = Gateway(
@@ -238,7 +232,7 @@ def _gateway(grants: Grants, ready: Ready, place: MountedScratch, secrets: set[s
             record=place.scratch.record,
             listen=place.gateway_socket,
             budget=TrialBudget(max_turns=grants.agent.max_turns, max_cost_usd=grants.limits.cost_usd),
-            canaries=canaries,
+            canaries=_canaries(grants, ready, place),
             model=grants.agent.model,
             prices=_prices(grants),
         )
@@ -246,6 +240,18 @@ def _gateway(grants: Grants, ready: Ready, place: MountedScratch, secrets: set[s
         raise Lost(LossClass.PROVIDER, str(error), halt=HaltScope.CAMPAIGN) from error
     secrets |= {*provider.secrets, gateway.token}
     return gateway
+
+
+def _canaries(grants: Grants, ready: Ready, place: MountedScratch) -> Canaries:
+    """The texts that must reach the model, and those that must not."""
+    from trialfleet_runner.gateway import Canaries
+
+    inside = place.inside(place.scratch.workspace)
+    return Canaries(
+        declared=_declared(ready.composed, grants.condition),
+        forbidden={f"context {name}": lines for name, lines in grants.condition.forbidden.items()},
+        files=frozenset(f"{inside}/{path}" for path in ready.composed.files),
+    )
 
 
 def _declared(composed: Composed, condition: ConditionOrder) -> dict[str, tuple[str, ...]]:

@@ -54,29 +54,33 @@ def _filled(word: str, places: Mapping[str, str]) -> str:
     return word
 
 
-def check(grants: Grants, setup: Setup, place: MountedScratch, mounts: tuple[Mount, ...]) -> None:
-    """Start each server once, in the agent's sandbox, before the agent. Raises `Lost(setup)` by the server's name:
-    it does not start, or, halting the campaign, it is of another version than planned."""
+def _probe(grants: Grants, setup: Setup, out: Path, mounts: tuple[Mount, ...]) -> Job:
+    """Starts each server in turn and writes what it says of itself to `out`."""
     folder = setup.home / "trialfleet"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "mcp.json").write_text(configuration(setup.mcp))
     (folder / PROBE.name).write_bytes(PROBE.read_bytes())
     python = hook_python(setup.environment, mounts)
-    out = place.scratch.record / "mcp.json"
-    job = Job(
+    return Job(
         argv=(python, "-I", inside(folder / PROBE.name, mounts), inside(folder / "mcp.json", mounts)),
         env=environment(setup, mounts),
         cwd=inside(setup.workspace, mounts),
         mounts=mounts,
         stdout=out,
-        stderr=place.scratch.record / "mcp.stderr",
+        stderr=out.with_suffix(".stderr"),
         timeout_s=CHECK_S,
         memory_bytes=grants.limits.memory_bytes,
         disk_bytes=grants.limits.disk_bytes,
         followed=True,
     )
+
+
+def check(grants: Grants, setup: Setup, place: MountedScratch, mounts: tuple[Mount, ...]) -> None:
+    """Start each server once, in the agent's sandbox, before the agent. Raises `Lost(setup)` by the server's name:
+    it does not start, or, halting the campaign, it is of another version than planned."""
+    out = place.scratch.record / "mcp.json"
     try:
-        place.sandbox.run(job)
+        place.sandbox.run(_probe(grants, setup, out, mounts))
     except SandboxError as error:
         raise Lost(LossClass.SETUP, f"the sandbox failed: {error}") from error
     text = out.read_text(errors="replace") if out.exists() else ""

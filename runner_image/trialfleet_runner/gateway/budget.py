@@ -137,21 +137,25 @@ class BudgetLedger:
 
     def _judge(self, asked: RequestCost, turn: bool, price: Price | None) -> Reservation | RequestRefused | None:
         """None: wait until a request in flight is settled and its unused part is free again."""
-        budget, spent = self._budget, self._spent
-        limit = budget.max_turns
+        spent, limit = self._spent, self._budget.max_turns
         if limit is not None and turn and spent.turns + spent.held_turns >= limit:
             if spent.turns < limit:
                 return None
             return RequestRefused("max_turns", f"the trial's {limit} turns are spent")
         if limit is not None and _helps(asked, turn) and spent.helpers >= limit:
             return RequestRefused("max_turns", f"the trial's {limit} requests of helpers are spent")
-        if budget.max_cost_usd is None or price is None:
+        if self._budget.max_cost_usd is None or price is None:
             return Reservation(asked, turn, None, 0.0)
+        return self._within_cost(asked, turn, price, self._budget.max_cost_usd)
+
+    def _within_cost(
+        self, asked: RequestCost, turn: bool, price: Price, max_usd: float
+    ) -> Reservation | RequestRefused | None:
         sent = int(asked.bytes * self._tokens_per_byte * _MARGIN) + 1
         price = price.at(sent)
         wanted = asked.output_cap or _UNSTATED_CAP
-        room = self._room(budget.max_cost_usd, sent, price)
-        if room < wanted and spent.in_flight:
+        room = self._room(max_usd, sent, price)
+        if room < wanted and self._spent.in_flight:
             return None
         if room < min(wanted, _USEFUL_OUTPUT):
             return RequestRefused("cost", "the trial's money is spent")

@@ -244,13 +244,7 @@ def serve(shared: GatewayContext, call: AgentRequest, reply: AgentConnection) ->
     if forbidden is not None:
         _refuse(shared, call, reply, forbidden, None)
         return
-    asked = RequestCost(
-        model=call.model,
-        main=shared.tally.is_main(call.model),
-        opening=call.dialect.opening(call.body),
-        bytes=len(call.data),
-        output_cap=call.dialect.output_cap(call.body),
-    )
+    asked = _cost_of(call, main=shared.tally.is_main(call.model))
     admitted = shared.account.admit(asked)
     if isinstance(admitted, Reservation):
         prepared = _prepared(call, admitted)
@@ -262,6 +256,16 @@ def serve(shared: GatewayContext, call: AgentRequest, reply: AgentConnection) ->
     if admitted.kind == "unpriced" and asked.main:
         shared.halt(admitted.message)
     _refuse(shared, call, reply, admitted.message, admitted)
+
+
+def _cost_of(call: AgentRequest, *, main: bool) -> RequestCost:
+    return RequestCost(
+        model=call.model,
+        main=main,
+        opening=call.dialect.opening(call.body),
+        bytes=len(call.data),
+        output_cap=call.dialect.output_cap(call.body),
+    )
 
 
 def _forbidden(call: AgentRequest) -> str | None:

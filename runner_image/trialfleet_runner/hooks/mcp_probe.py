@@ -27,16 +27,20 @@ def main() -> None:
     print(json.dumps({name: looked(server) for name, server in servers.items()}))
 
 
+def started(server: dict[str, Any]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [server["command"], *server["args"]],
+        env=server["env"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
 def looked(server: dict[str, Any]) -> dict[str, Any]:
     """The server's version and the names of its tools, or why there are none."""
     try:
-        process = subprocess.Popen(
-            [server["command"], *server["args"]],
-            env=server["env"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        process = started(server)
     except OSError as error:
         return {"error": f"{server['command']}: {error.strerror}"}
     answers, said = Lines(), Lines()

@@ -128,24 +128,24 @@ class Runner:
                 return None
             raise StoreError(lost.message) from lost
 
+    def _attempt(self, grants: Grants, scratch: Scratch) -> Attempt:
+        warnings = (UNENFORCED,) if os.environ.get("TRIALFLEET_NETWORK") == "unenforced" else ()
+        return Attempt(
+            grants,
+            scratch,
+            ContainerSandbox(self.agent, scratch.agent, gone_is_memory=True, warnings=warnings),
+            ContainerSandbox(self.score, scratch.scorer, gone_is_memory=False, warnings=warnings),
+            self.volumes.cache,
+            self.stop,
+            stop_explained=True,
+            renewal=Renewal(self.volumes.renewed, parse),
+        )
+
     def _claimed(self, grants: Grants) -> tuple[RunnerExit, LastWords]:
         scratch = self.volumes.scratch()
         if not commit.claim(grants, scratch=scratch.runner, isolation="container"):
             return RunnerExit.ANOTHERS, LastWords(state="another", message="the attempt is another runner's")
-        warnings = (UNENFORCED,) if os.environ.get("TRIALFLEET_NETWORK") == "unenforced" else ()
-        agent = ContainerSandbox(self.agent, scratch.agent, gone_is_memory=True, warnings=warnings)
-        scorer = ContainerSandbox(self.score, scratch.scorer, gone_is_memory=False, warnings=warnings)
-        renewal = Renewal(self.volumes.renewed, parse)
-        self.attempt = Attempt(
-            grants,
-            scratch,
-            agent,
-            scorer,
-            self.volumes.cache,
-            self.stop,
-            stop_explained=True,
-            renewal=renewal,
-        )
+        self.attempt = self._attempt(grants, scratch)
         self.attempt.run()
         code = RunnerExit.STOPPED if self.stop.is_set() else RunnerExit.COMMITTED
         if self.attempt.left and self.attempt.bundle_stored:

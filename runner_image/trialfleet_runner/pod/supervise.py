@@ -115,15 +115,21 @@ def counted(path: str) -> int | None:
     return int(pairs["oom_kill"]) if "oom_kill" in pairs else None
 
 
+def command(fields: list[bytes]) -> tuple[list[str], str, dict[bytes, bytes]]:
+    """The program with its arguments, its folder and its variables."""
+    cwd, count, *rest = fields
+    argv = [os.fsdecode(word) for word in rest[: int(count)]]
+    pairs = [pair.partition(b"=") for pair in rest[int(count) :]]
+    return argv, os.fsdecode(cwd), {name: value for name, _, value in pairs}
+
+
 def run(fields: list[bytes], fds: list[int]) -> None:
     """Run one job to its end, kill everything that it left, and report over the status descriptor."""
     *streams, lifeline, status = fds
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
         os.close(fd)
-    cwd, count, *rest = fields
-    argv = [os.fsdecode(word) for word in rest[: int(count)]]
-    pairs = [pair.partition(b"=") for pair in rest[int(count) :]]
+    argv, cwd, environment = command(fields)
     before, limits, spent = oom_kills(), supervisor.limits(), supervisor.core_s()
 
     def spoilt() -> bool:
@@ -132,8 +138,7 @@ def run(fields: list[bytes], fds: list[int]) -> None:
             return True
         return oom_kills() > before
 
-    environment = {name: value for name, _, value in pairs}
-    main, error = supervisor.start(argv, os.fsdecode(cwd), None, environment)
+    main, error = supervisor.start(argv, cwd, None, environment)
     if error is not None:
         supervisor.say(status, "error " + error.replace("\n", " "))
         return

@@ -76,11 +76,8 @@ def read_node(report: bytes, workspace: str) -> ReadResults:
     units_with_tests: set[str] = set()
     for line in lines_of(report):
         entry = json_object(line) or {}
-        unit, name, text = (
-            _relative(entry.get("file"), workspace),
-            as_text(entry.get("name")),
-            as_text(entry.get("text")),
-        )
+        unit = _relative(entry.get("file"), workspace)
+        name, text = as_text(entry.get("name")), as_text(entry.get("text"))
         outcome = next((value for value in get_args(CaseOutcome) if value == entry.get("outcome")), None)
         if outcome is None or not name:
             continue

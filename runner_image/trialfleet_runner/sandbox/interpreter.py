@@ -12,11 +12,20 @@ FURNISHINGS = "environment.json"
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
-def base_variables(environment: str, home: str) -> dict[str, str]:
-    """What every program in a sandbox finds, nothing of the caller's own; paths as the program sees them.
+# Git reads no settings of machine or user, signs as "agent", and accepts a workspace of any owner.
+_GIT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "safe.directory",
+    "GIT_CONFIG_VALUE_0": "*",
+    **{f"GIT_{who}_NAME": "agent" for who in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{who}_EMAIL": "agent@localhost" for who in ("AUTHOR", "COMMITTER")},
+}
 
-    Git reads no settings of machine or user, signs as "agent", and accepts the workspace whoever owns it.
-    """
+
+def base_variables(environment: str, home: str) -> dict[str, str]:
+    """The variables of every program in a sandbox, none of them the caller's; paths as the program sees them."""
     return {
         "HOME": home,
         "TMPDIR": f"{home}/tmp",  # noqa: S108 - the program's own
@@ -28,13 +37,7 @@ def base_variables(environment: str, home: str) -> dict[str, str]:
         "TERM": "dumb",
         "PATH": f"{environment}/bin:{SYSTEM_PATH}",
         "PYTHONDONTWRITEBYTECODE": "1",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": "safe.directory",
-        "GIT_CONFIG_VALUE_0": "*",
-        **{f"GIT_{who}_NAME": "agent" for who in ("AUTHOR", "COMMITTER")},
-        **{f"GIT_{who}_EMAIL": "agent@localhost" for who in ("AUTHOR", "COMMITTER")},
+        **_GIT,
     }
 
 

@@ -138,20 +138,24 @@ class EcmaScriptReader(EcmaScriptModules):
         if written in _EXPORTS:
             self._module_exports(right)
         elif holder in _EXPORTS:
-            if right.type in FUNCTIONS:
-                self.define(node, name, DefinitionKind.FUNCTION, owner=self.owner, exported=True)
-                self.enter(node, name, DefinitionKind.FUNCTION)
-            elif right.type in CLASSES:
-                self._name(right, name)
-                self.exports.add(name)
-            elif right.type == "identifier":
-                self.exports.add(self.text(right))
-            elif self.around is None:
-                self.define(node, name, DefinitionKind.CONSTANT, exported=True)
+            self._exported(node, right, name)
         elif right.type in FUNCTIONS and name.isidentifier():
             owner = last_word(holder.removesuffix(".prototype"))
             self.define(node, name, DefinitionKind.METHOD, owner="" if owner == "this" else owner)
             self.enter(node, name, DefinitionKind.METHOD)
+
+    def _exported(self, node: Node, value: Node, name: str) -> None:
+        """CommonJS: `exports.name = value`."""
+        if value.type in FUNCTIONS:
+            self.define(node, name, DefinitionKind.FUNCTION, owner=self.owner, exported=True)
+            self.enter(node, name, DefinitionKind.FUNCTION)
+        elif value.type in CLASSES:
+            self._name(value, name)
+            self.exports.add(name)
+        elif value.type == "identifier":
+            self.exports.add(self.text(value))
+        elif self.around is None:
+            self.define(node, name, DefinitionKind.CONSTANT, exported=True)
 
     def anonymous(self, node: Node) -> None:
         """Imports inside an anonymous function are dynamic; its calls belong to the enclosing definition."""

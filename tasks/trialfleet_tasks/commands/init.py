@@ -103,6 +103,13 @@ def _write(path: Path, data: bytes) -> bool:
     return True
 
 
+def _history(found: RepositorySurvey) -> str:
+    span = f", {found.first} to {found.last}" if found.first else ""
+    each = ", ".join(f"{name} {number}" for name, number in found.candidates.items())
+    number = f"{sum(found.candidates.values())} change source and tests{each and f' ({each})'}"
+    return f"{found.commits} commits{span}; {number}"
+
+
 def _said(found: RepositorySurvey, folder: Path, written: list[str], kept: list[str]) -> Iterator[str]:
     languages = ", ".join(f"{name} {number}" for name, number in found.languages.items())
     yield f"files          {found.files}: {languages or 'no known language'}"
@@ -116,10 +123,7 @@ def _said(found: RepositorySurvey, folder: Path, written: list[str], kept: list[
     )
     for title, values in rows:
         yield f"{title:<15}{_listed(values)}"
-    span = f", {found.first} to {found.last}" if found.first else ""
-    each = ", ".join(f"{name} {number}" for name, number in found.candidates.items())
-    number = f"{sum(found.candidates.values())} change source and tests{each and f' ({each})'}"
-    yield f"history        {found.commits} commits{span}; {number}"
+    yield f"history        {_history(found)}"
     yield ""
     yield f"wrote          {_listed(tuple(written))} in {plain(str(folder))}"
     if kept:

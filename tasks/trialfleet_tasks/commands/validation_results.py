@@ -22,17 +22,21 @@ EXAMPLES = 3
 _RIGHT = ("fail→pass", "pass→pass", "runs", "seconds")
 
 
+def _table(results: Sequence[Validation]) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("task", "result", "fail→pass", "pass→pass", "runs", "anchor", "covered by", "seconds"):
+        table.add_column(title, justify="right" if title in _RIGHT else "left")
+    for result in results:
+        table.add_row(*(Text(plain(cell)) for cell in _row(result)), style=None if result.holds else "red")
+    return table
+
+
 def print_results(
     found: Sequence[tuple[LoadedTask, Validation]], sandbox: Sandbox, *, logs: Path, verbose: bool
 ) -> None:
     """Print them, and write `logs/<task>.log` for each task that has something to say."""
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 180)
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("task", "result", "fail→pass", "pass→pass", "runs", "anchor", "covered by", "seconds"):
-        table.add_column(title, justify="right" if title in _RIGHT else "left")
-    for _, result in found:
-        table.add_row(*(Text(plain(cell)) for cell in _row(result)), style=None if result.holds else "red")
-    console.print(table)
+    console.print(_table([result for _, result in found]))
     for task, result in found:
         log = _write_log(result, logs)
         for problem in result.problems:

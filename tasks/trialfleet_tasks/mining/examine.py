@@ -78,17 +78,20 @@ class Miner:
         finding, spec = self._examined(candidate, say)
         return finding.model_copy(update={"seconds": round(time.monotonic() - started, 1)}), spec
 
+    def _environment(self, candidate: CandidateCommit) -> Environment:
+        commit = candidate.commit
+        return self.environments[candidate.language.name].of(
+            self._metadata(commit.parent, candidate.language),
+            commit.committed,
+            self._version(commit.sha),
+            candidate.tests,
+        )
+
     def _examined(
         self, candidate: CandidateCommit, say: Callable[[str], None]
     ) -> tuple[MiningFinding, TaskSpec | None]:
-        commit = candidate.commit
         try:
-            environment = self.environments[candidate.language.name].of(
-                self._metadata(commit.parent, candidate.language),
-                commit.committed,
-                self._version(commit.sha),
-                candidate.tests,
-            )
+            environment = self._environment(candidate)
         except OperatorError as error:
             return self._rejected(
                 candidate, RejectionReason.ENVIRONMENT_FAILED, error.message, hint=error.hint

@@ -175,15 +175,23 @@ def judge(
     if any("\ufffd" in path or not path.isprintable() for path in (c.path for c in commit.changes)):
         return RejectionReason.UNUSUAL_PATHS
     chosen = max(tested, key=lambda found: found.lines)
-    if len(chosen.source) > rules.source_files or chosen.lines > rules.source_lines:
-        return RejectionReason.TOO_LARGE
-    if rules.paths and not any(_below(change.path, rules.paths) for change in chosen.source):
-        return RejectionReason.OTHER_PATHS
-    if rules.grep and not re.search(rules.grep, commit.message, re.IGNORECASE):
-        return RejectionReason.OTHER_MESSAGE
+    excluded = _excluded(commit, chosen, rules)
+    if excluded is not None:
+        return excluded
     largest = sorted(chosen.source, key=lambda change: -change.lines)
     support = _support(commit, chosen.language, chosen.tests)
     return CandidateCommit(commit, chosen.language, tuple(c.path for c in largest), chosen.tests, support)
+
+
+def _excluded(commit: HistoryCommit, changes: _LanguageChanges, rules: CandidateRules) -> RejectionReason | None:
+    """The rule that the commit breaks."""
+    if len(changes.source) > rules.source_files or changes.lines > rules.source_lines:
+        return RejectionReason.TOO_LARGE
+    if rules.paths and not any(_below(change.path, rules.paths) for change in changes.source):
+        return RejectionReason.OTHER_PATHS
+    if rules.grep and not re.search(rules.grep, commit.message, re.IGNORECASE):
+        return RejectionReason.OTHER_MESSAGE
+    return None
 
 
 def _changes(commit: HistoryCommit, language: MinedLanguage) -> _LanguageChanges:

@@ -14,6 +14,16 @@ printf 'package warm\n\nimport "testing"\n\nfunc TestNothing(t *testing.T) {}\n'
 go test -count=1 ."""
 
 
+_VARIABLES = {
+    "GOMODCACHE": "{environment}/modules",
+    "GOCACHE": "{home}/.cache/go-build",
+    "GOPROXY": "off",
+    "GOFLAGS": "-buildvcs=false",
+    "GOTOOLCHAIN": "local",
+    "GOTELEMETRY": "off",
+}
+
+
 def go(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
     tree = below(tree, environment.directory)
     if "go.mod" not in tree and "go.work" not in tree:
@@ -29,14 +39,7 @@ def go(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
         directory=environment.directory or ROOT,
         fetch=() if vendored else (("go", "mod", "download"),),
         warm=(("sh", "-c", _ANY_TEST), ("go", "test", "-count=1", "-run=^$", "./...")),
-        variables={
-            "GOMODCACHE": "{environment}/modules",
-            "GOCACHE": "{home}/.cache/go-build",
-            "GOPROXY": "off",
-            "GOFLAGS": "-buildvcs=false",
-            "GOTOOLCHAIN": "local",
-            "GOTELEMETRY": "off",
-        },
+        variables=_VARIABLES,
         links={"build": "{home}/.cache/go-build"},
         test_command=("go", "test", "-json", "-count=1", "{tests}"),
         results="go",

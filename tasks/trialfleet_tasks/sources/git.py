@@ -171,6 +171,17 @@ def _mirror(mirror: Path, url: str, commits: tuple[str, ...]) -> Path:
 
 def _fetch(folder: Path, url: str, commits: list[str]) -> None:
     """Fetch the commits alone, or everything if the server does not serve single commits."""
+    _download(folder, url, commits)
+    missing = [commit for commit in commits if not has_commit(folder, commit)]
+    if missing:
+        raise OperatorError(
+            f"the repository has no commit {missing[0]}",
+            where=url,
+            hint="check the SHA; was the branch rewritten?",
+        )
+
+
+def _download(folder: Path, url: str, commits: list[str]) -> None:
     protocols = "https:http:ssh:file"
     shallow = ("fetch", "--quiet", "--no-tags", "--depth=1", "--no-write-fetch-head", "--", url, *commits)
     whole = ("fetch", "--quiet", "--no-write-fetch-head", "--", url, "+refs/*:refs/fetched/*")
@@ -185,10 +196,3 @@ def _fetch(folder: Path, url: str, commits: list[str]) -> None:
                 where=url,
                 hint="check the address and the network, or name a local clone: --mirror URL=DIR",
             ) from None
-    missing = [commit for commit in commits if not has_commit(folder, commit)]
-    if missing:
-        raise OperatorError(
-            f"the repository has no commit {missing[0]}",
-            where=url,
-            hint="check the SHA; was the branch rewritten?",
-        )

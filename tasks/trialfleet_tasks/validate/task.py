@@ -97,6 +97,19 @@ def save(validation: Validation, *, cache: Cache) -> None:
     write_whole(cache.validations / f"{validation.digest}.json", canonical_json(validation))
 
 
+def _kind(error: OperatorError) -> ProblemKind | None:
+    """Problems that a more special error or its place names."""
+    if isinstance(error, NothingToFix):
+        return ProblemKind.CHANGES_ONLY_TESTS
+    if "is a directory" in error.message:
+        return ProblemKind.TEST_FILE_IS_DIRECTORY
+    if error.where is not None and error.where.endswith("test_file"):
+        return ProblemKind.WRONG_PATH
+    if error.where is not None and error.where.endswith("anchor.path"):
+        return ProblemKind.FACTS
+    return None
+
+
 def _failed(
     task: LoadedTask,
     error: OperatorError,
@@ -105,20 +118,12 @@ def _failed(
     started: float,
     kind: ProblemKind = ProblemKind.SOURCE,
 ) -> Validation:
-    if isinstance(error, NothingToFix):
-        kind = ProblemKind.CHANGES_ONLY_TESTS
-    elif "is a directory" in error.message:
-        kind = ProblemKind.TEST_FILE_IS_DIRECTORY
-    elif error.where is not None and error.where.endswith("test_file"):
-        kind = ProblemKind.WRONG_PATH
-    elif error.where is not None and error.where.endswith("anchor.path"):
-        kind = ProblemKind.FACTS
     where = f"{error.where}: " if error.where else ""
     return Validation(
         task=task.id,
         digest="0" * 64,
         status=Status.UNVALIDATED,
-        problems=(Problem(kind=kind, message=f"{where}{error.message}", hint=error.hint),),
+        problems=(Problem(kind=_kind(error) or kind, message=f"{where}{error.message}", hint=error.hint),),
         repeats=repeats,
         isolation=sandbox.name,
         at=started,

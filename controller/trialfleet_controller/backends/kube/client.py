@@ -216,21 +216,8 @@ class Client:
 
     def send(self, request: KubeRequest) -> urllib3.BaseHTTPResponse:
         """The only place that sends. Returns the answer with its body unread; raises for every status but 2xx."""
-        headers = {"Accept": "application/json", "User-Agent": "trialfleet", **self._connection.authorise()}
-        if request.body is not None:
-            headers["Content-Type"] = request.content_type
-        read_s = READ_S if request.watch_s is None else request.watch_s + WATCH_SLACK_S
         try:
-            response = self._connection.pool.request(
-                request.method,
-                f"{self._connection.host}{request.target}",
-                body=None if request.body is None else json.dumps(request.body, separators=(",", ":")).encode(),
-                headers=headers,
-                timeout=urllib3.Timeout(connect=CONNECT_S, read=read_s),
-                retries=False,
-                redirect=False,
-                preload_content=False,
-            )
+            response = self._sent(request)
             if 200 <= response.status < 300:
                 return response
             refused = error_of(response.status, response.headers, response.read())
@@ -239,6 +226,22 @@ class Client:
         response.release_conn()
         self._throttled_until = max(self._throttled_until, time.monotonic() + refused.retry_after_s)
         raise refused
+
+    def _sent(self, request: KubeRequest) -> urllib3.BaseHTTPResponse:
+        headers = {"Accept": "application/json", "User-Agent": "trialfleet", **self._connection.authorise()}
+        if request.body is not None:
+            headers["Content-Type"] = request.content_type
+        read_s = READ_S if request.watch_s is None else request.watch_s + WATCH_SLACK_S
+        return self._connection.pool.request(
+            request.method,
+            f"{self._connection.host}{request.target}",
+            body=None if request.body is None else json.dumps(request.body, separators=(",", ":")).encode(),
+            headers=headers,
+            timeout=urllib3.Timeout(connect=CONNECT_S, read=read_s),
+            retries=False,
+            redirect=False,
+            preload_content=False,
+        )
 
     def _read(self, request: KubeRequest) -> bytes:
         response = self.send(request)

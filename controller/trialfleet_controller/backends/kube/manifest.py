@@ -115,7 +115,7 @@ def pod(
             "activeDeadlineSeconds": math.ceil(attempt_deadline_s(plan) + kube.graces.pending_s),
             "containers": [
                 _runner(kube, plan.limits, commands.runner),
-                _worker(kube, plan.limits, names.AGENT, commands.agent, _requests(plan.limits)),
+                _worker(kube, plan.limits, names.AGENT, commands.agent, _attempt_limits(plan.limits)),
                 _worker(kube, plan.limits, names.SCORE, commands.score, _SCORE_REQUESTS),
             ],
             "volumes": _volumes(kube, plan.limits),
@@ -130,6 +130,14 @@ def pod(
     return manifest
 
 
+def _probe(kube: KubernetesSpec, env: Mapping[str, str], command: Sequence[str]) -> Json:
+    return {
+        **container(kube, "probe", command, env=[{"name": key, "value": env[key]} for key in sorted(env)]),
+        "resources": {"requests": _RUNNER_REQUESTS, "limits": {"memory": str(_RUNNER_MEMORY)}},
+        "volumeMounts": [mount("tmp-probe", "/tmp"), *_keys_mount(kube)],  # noqa: S108 - in the pod
+    }
+
+
 def probe_pod(
     kube: KubernetesSpec,
     *,
@@ -140,11 +148,6 @@ def probe_pod(
     node: str | None = None,
 ) -> Json:
     """A pod that inspects image and network as a runner would. `node`: only there; None: anywhere."""
-    probe = {
-        **container(kube, "probe", command, env=[{"name": key, "value": env[key]} for key in sorted(env)]),
-        "resources": {"requests": _RUNNER_REQUESTS, "limits": {"memory": str(_RUNNER_MEMORY)}},
-        "volumeMounts": [mount("tmp-probe", "/tmp"), *_keys_mount(kube)],  # noqa: S108 - in the pod
-    }
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -152,7 +155,7 @@ def probe_pod(
         "spec": {
             **pod_spec(kube, uid=kube.uids.min),
             "activeDeadlineSeconds": deadline_s,
-            "containers": [probe],
+            "containers": [_probe(kube, env, command)],
             "volumes": [empty_dir("tmp-probe", _RUNNER_TMP_BYTES), *_keys_volume(kube)],
             **({} if node is None else {"affinity": _only_on(node)}),
         },
@@ -219,14 +222,7 @@ def _worker(kube: KubernetesPlan, limits: Limits, name: str, command: Sequence[s
     return {
         **container(kube, name, command, env=[]),
         "terminationMessagePath": _OUT_OF_REACH,
-        "resources": {
-            "requests": requests,
-            "limits": {
-                "cpu": _cpu(limits.cpu),
-                "memory": str(limits.memory_bytes),
-                "ephemeral-storage": str(limits.disk_bytes),
-            },
-        },
+        "resources": {"requests": requests, "limits": _attempt_limits(limits)},
         "volumeMounts": [
             mount(name, f"/trialfleet/{name}"),
             mount(f"{name}-gate", f"/trialfleet/{name}-gate", read_only=True),
@@ -239,8 +235,8 @@ def _worker(kube: KubernetesPlan, limits: Limits, name: str, command: Sequence[s
     }
 
 
-def _requests(limits: Limits) -> Json:
-    """Equal to the limits: the node reserves all that the agent may use, so neighbours do not affect it."""
+def _attempt_limits(limits: Limits) -> Json:
+    """The agent requests them too: the node then reserves all that it may use, so neighbours do not affect it."""
     return {
         "cpu": _cpu(limits.cpu),
         "memory": str(limits.memory_bytes),

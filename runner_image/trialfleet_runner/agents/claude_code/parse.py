@@ -63,7 +63,13 @@ class _StreamReader:
     malformed: int = 0
     turns: int = 0
 
-    def take(self, event: dict[str, Any]) -> None:
+    def read(self, stream: Path) -> None:
+        for line in lines(stream):
+            event = json_object(line)
+            self.malformed += not event and bool(line.strip())
+            self._take(event)
+
+    def _take(self, event: dict[str, Any]) -> None:
         match event.get("type"):
             case "system" if event.get("subtype") == "init":
                 self._begin(event)
@@ -147,10 +153,7 @@ def parse_stream(record: Path, ended: Exit | None, workspace: Path) -> Parsed:
     why it stopped.
     """
     reader = _StreamReader(known=_known(record / "answers.jsonl"), roots=(str(workspace),))
-    for line in lines(record / "stdout"):
-        event = json_object(line)
-        reader.malformed += not event and bool(line.strip())
-        reader.take(event)
+    reader.read(record / "stdout")
     result = reader.result
     usage = reader.summed() if result is None else _of_result(result)
     seen = bool(reader.turn_of) or result is not None
