@@ -38,6 +38,7 @@ SUMMARIES = {
     "targets": "Predict which files a request is about, without a model.",
     "power": "Plan a campaign: detectable effects, required reps, reps against tasks.",
     "report": "Write report.html, report.md and report.json.",
+    "view": "Look at a campaign in the browser.",
     "combine": "Combine several campaigns of one contrast.",
     "side-by-side": "Show two campaigns' rates over the tasks that both have, without a test.",
     "tables": "Write trials and attempts as tables that DuckDB, pandas and Polars read.",

@@ -24,7 +24,7 @@ ARGUMENTS = (
     "--disable-sync",
     "--disable-extensions",
     "--no-first-run",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 
 
@@ -37,13 +37,17 @@ class Browser:
     def look_at(self, page: Path, *, width: int = 1280, dark: bool = False) -> None:
         """Loads it anew, as a screen of that width and that preference would. What pages before it said and asked
         for is forgotten."""
+        self.visit(page.as_uri(), width=width, dark=dark)
+
+    def visit(self, address: str, *, width: int = 1280, dark: bool = False) -> None:
+        """As `look_at`, at any address."""
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.tell("Emulation.setDeviceMetricsOverride", size)
         self.tell("Emulation.setEmulatedMedia", {"features": [scheme]})
         self.console()
         self.requested()
-        self._post("url", {"url": page.as_uri()})
+        self._post("url", {"url": address})
 
     def run(self, script: str) -> Any:
         """What the script returns; it runs beside the page, not as part of it."""

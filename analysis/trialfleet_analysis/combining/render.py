@@ -38,7 +38,7 @@ def to_html(found: Combination) -> str:
         h("main", _answer(found), [_section(one) for one in sections]),
     )
     title = f"{found.name} · trialfleet combine"
-    return page(title=title, style=asset("style.css"), script=asset("script.js"), body=body)
+    return page(title=title, style=asset("style.css"), script=asset("theme.js") + asset("script.js"), body=body)
 
 
 def _heading(found: Combination) -> Node:

@@ -60,7 +60,7 @@ def make_report(
         _refuse_below(found, f"{store.url}/{campaign}/outcomes")
     if found.interim:
         found.record_look(store, at=now, by="trialfleet report")
-    return assemble(found, versions=_versions(), requested=pairs, cutoff=cutoff)
+    return assemble(found, versions=versions(), requested=pairs, cutoff=cutoff)
 
 
 def _refuse_below(found: CampaignTables, where: str) -> None:
@@ -89,7 +89,7 @@ def write_report(report: Report, folder: Path) -> ReportFiles:
     return written
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     return {
         name: importlib.metadata.version(name)
         for name in ("trialfleet", "numpy", "scipy", "statsmodels", "pyarrow")

@@ -122,7 +122,7 @@ def to_html(report: Report) -> str:
         h("main", answer(report), [drawn for _, drawn in parts], trials(report)),
     )
     title = f"{report.campaign} · trialfleet report"
-    return page(title=title, style=asset("style.css"), script=asset("script.js"), body=body)
+    return page(title=title, style=asset("style.css"), script=asset("theme.js") + asset("script.js"), body=body)
 
 
 def _drawn(found: ReportSection, report: Report) -> Element | None:

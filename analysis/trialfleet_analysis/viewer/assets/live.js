@@ -1,0 +1,20 @@
+(function () {
+  "use strict";
+  var body = document.body, waiting = body.dataset.stamp === "", counts = document.getElementById("counts");
+  var newer = document.getElementById("newer"), quick = body.dataset.answered === "";
+  function show(now) {
+    if (waiting ? now.exists : quick && now.answered) { location.reload(); return; }
+    if (counts && now.planned) { counts.textContent = now.terminal + " of " + now.planned + " trials"; }
+    if (newer && now.stamp && now.stamp !== body.dataset.stamp) { newer.hidden = false; }
+    body.dataset.live = "yes";
+  }
+  function lost() { body.dataset.live = "no"; }
+  function ask() {
+    fetch("/live.json", { cache: "no-store" })
+      .then(function (answer) { return answer.ok ? answer.json() : Promise.reject(); })
+      .then(show)
+      .catch(lost)
+      .then(function () { setTimeout(ask, quick ? 700 : 3000); });
+  }
+  setTimeout(ask, 700);
+})();

@@ -1,0 +1,91 @@
+"""`trialfleet view`: pages about one campaign, on loopback."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trialfleet_analysis.source import find_source
+from trialfleet_ledger.errors import OperatorError
+
+if TYPE_CHECKING:
+    from trialfleet_analysis.viewer.access import Access
+    from trialfleet_analysis.viewer.site import CampaignSite
+
+
+@click.command("view")
+@click.argument("campaign")
+@click.option("--store", metavar="URL", help="The store, if it is not the campaign file's.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1. [default: a free one]")
+@click.option("--no-open", is_flag=True, help="Print the address without opening it in the browser.")
+def view(campaign: str, store: str | None, port: int, no_open: bool) -> None:
+    """Look at a campaign in the browser: the answer, rates, pairs of trials side by side, every trial.
+
+    CAMPAIGN is a campaign file, a campaign's folder in its store (also s3://bucket/prefix/name), or its name with
+    --store. A campaign that does not exist yet is waited for. The address holds a token: who has it can read
+    the campaign while this command runs. While trials are missing, rates are interim and the look is recorded.
+    """
+    from trialfleet_analysis.viewer.access import Access
+    from trialfleet_analysis.viewer.addresses import ServedAddresses
+    from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
+    from trialfleet_analysis.viewer.site import CampaignSite
+
+    source = find_source(campaign, store)
+    site = CampaignSite(WatchedCampaign(source.open(), source.campaign), ServedAddresses())
+    with listening(port) as listener:
+        access = Access(listener.getsockname()[1])
+        click.echo(f"{source.campaign}: {access.address}")
+        click.echo("Ctrl-C ends it", err=True)
+        serve(site, access, listener, opened=not no_open)
+
+
+@contextmanager
+def listening(port: int) -> Iterator[socket.socket]:
+    """A socket on loopback alone. Raises `OperatorError` where the port is taken, or not for this user."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", port))
+            listener.listen(64)
+        except OSError as error:
+            raise OperatorError(
+                f"port {port} cannot be used: {error.strerror}",
+                where="--port",
+                hint="give another port, or leave --port out: a free one is chosen",
+            ) from error
+        yield listener
+
+
+def serve(site: CampaignSite, access: Access, listener: socket.socket, *, opened: bool) -> None:
+    """Until Ctrl-C or SIGTERM."""
+    import uvicorn
+
+    from trialfleet_analysis.viewer.server import application
+
+    config = uvicorn.Config(
+        application(site, access), log_level="error", access_log=False, server_header=False, lifespan="off"
+    )
+    with doorway(access) as page:
+        if opened:
+            click.launch(str(page))
+        try:
+            uvicorn.Server(config).run(sockets=[listener])
+        except KeyboardInterrupt:
+            return
+
+
+@contextmanager
+def doorway(access: Access) -> Iterator[Path]:
+    """A file that leads the browser to the address: everybody on the machine can read a program's arguments."""
+    with tempfile.TemporaryDirectory(prefix="trialfleet-view-") as folder:
+        page = Path(folder) / "open.html"
+        page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(access.address)}">\n')
+        page.chmod(0o600)
+        yield page

@@ -1,0 +1,1 @@
+"""Pages of the viewer: values in, HTML out."""

@@ -1,0 +1,215 @@
+"""The first screen: the answer, the grid of rates, losses, and the pairs that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from xml.etree.ElementTree import Element
+
+from trialfleet_analysis.losses import UNASSIGNED, LossCount
+from trialfleet_analysis.rates import CellResult
+from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.figures import percent, plural
+from trialfleet_analysis.report.html.markup import Node, breakable, frame, h, section
+from trialfleet_analysis.report.html.page import cautions_list, unbroken
+from trialfleet_analysis.tables.read import CampaignTables
+from trialfleet_analysis.tables.rows import TaskRow, Use
+from trialfleet_analysis.viewer.addresses import Addresses
+from trialfleet_analysis.viewer.discordant import TaskPairs, TrialPair
+from trialfleet_analysis.viewer.pages.scaffold import chip, document, main, notice, top
+
+STEPS = 20  # of colour
+TALL = 14  # rows above which a table scrolls in its frame
+
+
+def first_screen(
+    found: CampaignTables,
+    cells: Sequence[CellResult],
+    losses: Sequence[LossCount],
+    report: Report | None,
+    pairs: Sequence[TaskPairs],
+    sides: tuple[str, str] | None,
+    to: Addresses,
+    *,
+    stamp: str = "",
+    answer_fault: str | None = None,
+) -> str:
+    """`report` None: it is not computed yet, or `answer_fault` says why it cannot be. `sides`: the conditions A
+    and B that `pairs` are of; None: the campaign has one condition alone."""
+    campaign = found.frame.plan.campaign
+    parts = [
+        _answer(report, answer_fault),
+        section("grid", "Pass rates", _grid(found, cells, to)),
+        section("pairs", "Where the two differ", _pairs(found, pairs, sides, to)) if sides else None,
+        section("losses", "Losses", _losses(losses, to)),
+    ]
+    data = {"stamp": stamp, "answered": "" if report is None and answer_fault is None else "yes"}
+    return document(
+        f"{campaign} · trialfleet", [_top(found, report, to), main(parts)], to, scripts=("live.js",), data=data
+    )
+
+
+def _top(found: CampaignTables, report: Report | None, to: Addresses) -> Element:
+    frame_, planned = found.frame, found.frame.planned
+    banner = report.banner if report else frame_.plan.banner
+    chips = [
+        chip("interim", "interim") if found.interim else chip("final", "final"),
+        h("li", f"{found.terminal:,} of {plural(planned, 'trial')}", class_="chip", id="counts"),
+        chip(f"{found.blocks:,} of {plural(frame_.reps, 'block')} complete"),
+        chip("bundles verified" if found.verified else "bundles not verified"),
+        chip("cancelled", "interim") if frame_.cancel else None,
+    ]
+    interim = "Interim: rates, pairs and the answer are made of complete blocks alone. This look is recorded."
+    halts = [notice(f"Halted: {halt.task or 'the whole campaign'}: {halt.reason}", "bad") for halt in frame_.halts]
+    return top(
+        "trialfleet view",
+        breakable(frame_.plan.campaign),
+        h("ul", chips, class_="chips"),
+        h("p", h("a", "Show the newer results", href=to.home()), id="newer", class_="banner", hidden=""),
+        h("nav", _contents(to), aria_label="Contents"),
+        halts,
+        notice(interim) if found.interim else None,
+        notice(banner) if banner else None,
+    )
+
+
+def _contents(to: Addresses) -> list[Node]:
+    anchors = (("answer", "Answer"), ("grid", "Rates"), ("pairs", "Pairs"), ("losses", "Losses"))
+    return [
+        *(h("a", name, href=f"#{anchor}") for anchor, name in anchors),
+        h("a", "All trials", href=to.trials({})),
+    ]
+
+
+def _answer(report: Report | None, fault: str | None) -> Element:
+    if fault is not None:
+        return section("answer", "What was found", notice(f"The answer cannot be computed: {fault}", "bad"))
+    if report is None:
+        words = "The answer is being computed. This page shows it as soon as it is there."
+        return section("answer", "What was found", h("p", words, class_="answer", role="status"))
+    first, *rest = report.answer
+    return section(
+        "answer",
+        "What was found",
+        h("p", unbroken(first), class_="answer"),
+        [h("p", unbroken(sentence), class_="size") for sentence in rest],
+        h("details", h("summary", "Before you rely on it"), cautions_list(report.cautions))
+        if report.cautions
+        else None,
+    )
+
+
+def _grid(found: CampaignTables, cells: Sequence[CellResult], to: Addresses) -> Element:
+    names = found.frame.conditions
+    by_task: dict[str, list[CellResult]] = {}
+    for cell in cells:
+        by_task.setdefault(cell.task, []).append(cell)
+    rows = [_row(task, by_task.get(task.task, []), to) for task in found.tasks]
+    head = h("tr", h("th", "Task", scope="col"), [h("th", breakable(name), scope="col") for name in names])
+    caption = "Pass rate of each task under each condition"
+    words = "Rate, and passed of valid trials. Each leads to its trials. Deeper colour: higher rate."
+    kinds = f"heat{' tall' if len(rows) > TALL else ''}"
+    return h("figure", frame(caption, head, rows, class_=kinds), h("figcaption", words))
+
+
+def _row(task: TaskRow, cells: Sequence[CellResult], to: Addresses) -> Element:
+    apart = {Use.NO_ORACLE: "apart", Use.HALTED: "halted"}.get(task.use)
+    note = h("small", f" {apart}: {task.reason or ''}") if apart else None
+    return h("tr", h("th", breakable(task.task), note, scope="row"), [_cell(cell, to) for cell in cells])
+
+
+def _cell(cell: CellResult, to: Addresses) -> Element:
+    rate = cell.wilson.estimate
+    kind = "cell empty" if rate is None else f"cell r{round(STEPS * rate)}"
+    link = to.trials({"task": cell.task, "condition": cell.condition})
+    label = f"{cell.task}, {cell.condition}: {cell.passes} of {cell.valid} passed"
+    return h(
+        "td",
+        h("a", percent(rate), href=link, class_="count", aria_label=label),
+        h("small", f" {cell.passes}/{cell.valid}", class_="of"),
+        h("small", f" {cell.lost} lost", class_="bad") if cell.lost else None,
+        class_=kind,
+    )
+
+
+def _pairs(
+    found: CampaignTables, pairs: Sequence[TaskPairs], sides: tuple[str, str] | None, to: Addresses
+) -> Iterator[Node]:
+    assert sides is not None
+    a, b = sides
+    yield h(
+        "p",
+        "Trials of one task and one rep, A under ",
+        h("strong", a),
+        " and B under ",
+        h("strong", b),
+        ". A number is the rep: it opens both trials side by side.",
+        class_="muted",
+    )
+    yield _chooser(found.frame.conditions, sides, to)
+    rows = [_pair_row(one, to) for one in pairs if one.only_a or one.only_b]
+    if not rows:
+        yield h("p", "No pair differs: in every complete block, both passed or both did not.")
+        return
+    words = ("A passed, B did not", "B passed, A did not", "both passed", "neither", "one lost")
+    head = h("tr", h("th", "Task", scope="col"), [h("th", one, scope="col", class_="text") for one in words])
+    yield frame("Pairs with different outcomes", head, rows, class_="tall" if len(rows) > TALL else None)
+
+
+def _pair_row(one: TaskPairs, to: Addresses) -> Element:
+    counts = [h("td", count) for count in (one.both, one.neither, one.apart)]
+    links = [h("td", _links(one.task, some, to), class_="text long") for some in (one.only_a, one.only_b)]
+    return h("tr", h("th", breakable(one.task), scope="row"), links, counts)
+
+
+def _links(task: str, some: Sequence[TrialPair], to: Addresses) -> Node:
+    links = [
+        [h("a", one.rep, href=to.pair(one.a, one.b), class_="rep", aria_label=f"{task}, rep {one.rep}"), " "]
+        for one in some
+    ]
+    return links or "–"
+
+
+def _chooser(conditions: Sequence[str], sides: tuple[str, str], to: Addresses) -> Node:
+    """Two lists of conditions; nothing where there is nobody to answer, or nothing to choose."""
+    if len(conditions) < 3 or not to.home(*sides):
+        return None
+    lists = [
+        h(
+            "label",
+            f"{letter} ",
+            h(
+                "select",
+                [h("option", name, value=name, selected="" if name == chosen else None) for name in conditions],
+                name=letter.lower(),
+            ),
+        )
+        for letter, chosen in zip("AB", sides, strict=True)
+    ]
+    return h(
+        "form", lists, h("button", "Compare", type="submit"), action="/#pairs", method="get", class_="filters"
+    )
+
+
+def _losses(losses: Sequence[LossCount], to: Addresses) -> Element:
+    if not losses:
+        return h("p", "No attempt was lost.")
+    words = ("Condition", "Loss", "Reached")
+    heads = [h("th", one, scope="col", class_="text") for one in words]
+    head = h("tr", heads, h("th", "Attempts", scope="col"))
+    rows = [
+        h(
+            "tr",
+            h("th", breakable(one.condition), scope="row"),
+            h("td", _loss_link(one, to), class_="text"),
+            h("td", str(one.stage).replace("_", " "), class_="text"),
+            h("td", f"{one.attempts:,}"),
+        )
+        for one in losses
+    ]
+    return frame("Lost attempts by condition", head, rows, class_="tall" if len(rows) > TALL else None)
+
+
+def _loss_link(one: LossCount, to: Addresses) -> Node:
+    if one.condition == UNASSIGNED:
+        return str(one.loss)
+    return h("a", str(one.loss), href=to.trials({"condition": one.condition, "loss": str(one.loss)}))

@@ -1,0 +1,141 @@
+"""The list of trials: filters, order and a table; every control is a link or a form, so that it works without a
+script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from trialfleet_analysis.report.figures import NOTHING, plural, quantity
+from trialfleet_analysis.report.html.markup import Node, breakable, frame, h
+from trialfleet_analysis.viewer.addresses import Addresses
+from trialfleet_analysis.viewer.pages.scaffold import document, main, notice, top, way_back
+from trialfleet_analysis.viewer.trial_list import OUTCOMES, PAGE, TrialQuery
+from trialfleet_ledger.records import LossClass
+from trialfleet_runner.metric_table import BY_NAME
+
+HEADS = (
+    ("launch", "Trial"),
+    ("task", "Task"),
+    ("condition", "Condition"),
+    ("verdict", "Outcome"),
+    ("", "Losses"),
+    ("turns", "Turns"),
+    ("first_edit_turn", "First edit"),
+    ("cost_usd", "Cost"),
+    ("agent_s", "Agent time"),
+    ("attempts", "Attempts"),
+)
+
+
+def list_page(
+    campaign: str,
+    rows: Sequence[Mapping[str, Any]],
+    total: int,
+    query: TrialQuery,
+    names: tuple[Sequence[str], Sequence[str]],
+    to: Addresses,
+    *,
+    interim: bool = False,
+) -> str:
+    """`rows`: of this page; `total`: of the query. `names`: all tasks and all conditions of the campaign.
+    `interim`: trials are missing."""
+    form = _form(query, names) if to.trials(query.parameters(sort="task")) != to.trials({}) else None
+    kept = to.table(query.parameters())
+    words = (
+        [plural(total, "trial"), h("span", " · "), h("a", "CSV of these", href=kept)]
+        if kept
+        else plural(total, "trial")
+    )
+    caution = (
+        "Interim: these are all trials that have ended, also outside of complete blocks. Make no rates of them."
+    )
+    content = [
+        notice(caution) if interim else None,
+        form,
+        h("p", words, role="status"),
+        _table(rows, query, to),
+        _pages(total, query, to),
+    ]
+    body = [top("trialfleet view", "Trials"), way_back(campaign, to), main(content)]
+    return document(f"Trials · {campaign}", body, to)
+
+
+def _form(query: TrialQuery, names: tuple[Sequence[str], Sequence[str]]) -> Element:
+    tasks, conditions = names
+    lists = [
+        _select("Task", "task", tasks, query.task),
+        _select("Condition", "condition", conditions, query.condition),
+        _select("Outcome", "outcome", OUTCOMES, query.outcome),
+        _select("Loss", "loss", [str(loss) for loss in LossClass], query.loss),
+    ]
+    order = [h("input", type="hidden", name=name, value=getattr(query, name)) for name in ("sort", "order")]
+    reset = h("a", "Reset", href="/trials")
+    return h(
+        "form",
+        lists,
+        order,
+        h("button", "Filter", type="submit"),
+        reset,
+        action="/trials",
+        method="get",
+        class_="filters",
+    )
+
+
+def _select(label: str, name: str, words: Sequence[str], chosen: str) -> Element:
+    options = [h("option", "any", value="")]
+    options += [h("option", word, value=word, selected="" if word == chosen else None) for word in words]
+    return h("label", f"{label} ", h("select", options, name=name))
+
+
+def _table(rows: Sequence[Mapping[str, Any]], query: TrialQuery, to: Addresses) -> Element:
+    if not rows:
+        return h("p", "No trial is like this.")
+    head = h("tr", [_head(sort, name, query, to) for sort, name in HEADS])
+    return frame("Trials", head, [_row(row, to) for row in rows], class_="tall")
+
+
+def _head(sort: str, name: str, query: TrialQuery, to: Addresses) -> Element:
+    current = sort == query.sort
+    order = "down" if current and query.order == "up" else ""
+    link = to.trials(query.parameters(sort="" if sort == "launch" else sort, order=order)) if sort else ""
+    said = ("descending" if query.order == "down" else "ascending") if current else None
+    shown: Node = h("a", name, href=link) if link else name
+    arrow = {"ascending": " ↑", "descending": " ↓"}.get(said or "")
+    kind = "text" if name in ("Task", "Condition", "Outcome", "Losses") else None
+    return h("th", shown, arrow, scope="col", aria_sort=said, class_=kind)
+
+
+def _row(row: Mapping[str, Any], to: Addresses) -> Element:
+    words = row["missing"] or str(row["verdict"]).replace("_", " ")
+    kind = "bad" if row["missing"] else "good" if row["verdict"] == "passed" else ""
+    numbers = [
+        h("td", quantity(row[name], BY_NAME[name].unit))
+        for name in ("turns", "first_edit_turn", "cost_usd", "agent_s")
+    ]
+    link = h("a", f"{row['trial'][:8]}…", href=to.trial(row["trial"]), title=row["trial"])
+    return h(
+        "tr",
+        h("th", link, h("small", f" rep {row['rep']}"), scope="row"),
+        h("td", breakable(row["task"]), class_="text long"),
+        h("td", row["condition"], class_="text"),
+        h("td", words, class_=f"text {kind} {'long' if row['missing'] else ''}".strip()),
+        h("td", ", ".join(row["losses"]) or NOTHING, class_="text"),
+        numbers,
+        h("td", row["attempts"]),
+    )
+
+
+def _pages(total: int, query: TrialQuery, to: Addresses) -> Node:
+    links = list(_page_links(total, query, to))
+    return h("p", links, class_="pages") if len(links) > 1 else None
+
+
+def _page_links(total: int, query: TrialQuery, to: Addresses) -> Iterator[Node]:
+    if query.start:
+        yield h("a", "← Earlier", href=to.trials(query.parameters(start=str(max(0, query.start - PAGE)))))
+    yield f" {query.start + 1:,} to {min(query.start + PAGE, total):,} "
+    if query.start + PAGE < total:
+        yield h("a", "Later →", href=to.trials(query.parameters(start=str(query.start + PAGE))))

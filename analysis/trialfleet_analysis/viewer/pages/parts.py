@@ -1,0 +1,223 @@
+"""Parts of a trial as pages show them: prompt, patch, tests, trajectory, hook firings, metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from xml.etree.ElementTree import Element
+
+from trialfleet_analysis.report.figures import NOTHING, quantity
+from trialfleet_analysis.report.html.markup import Node, frame, h
+from trialfleet_analysis.viewer.bundle_parts import HookFiring
+from trialfleet_analysis.viewer.differences import LineRun, line_runs, patch_lines
+from trialfleet_analysis.viewer.pages.scaffold import block, text
+from trialfleet_analysis.viewer.visible import LONGEST, cut, visible
+from trialfleet_ledger.records import Metrics, TestResult
+from trialfleet_runner.agents.protocol import Step
+from trialfleet_runner.metric_table import REPORTED, Unit
+
+FOLDED = 8  # equal lines in a row above which they are folded away
+MOST_PATCH_LINES = 4_000
+MOST_TESTS = 500
+TALL = 14
+
+
+def shortened(content: str) -> str:
+    """A text that is compared or coloured line by line, within a page's limit."""
+    return cut(visible(content), LONGEST, "characters")
+
+
+# --- prompts ----------------------------------------------------------------------------------------
+
+
+def prompt(content: str, task_text: str | None, label: str) -> Element:
+    """The prompt; what the condition added to the task's text is marked. `task_text` None: it is not known."""
+    if task_text is None:
+        return block(content, label)
+    return _marked(line_runs(shortened(task_text), shortened(content)), "right", label)
+
+
+def two_prompts(a: str, b: str, labels: tuple[str, str]) -> Element:
+    """Side by side; lines that the other prompt does not have are marked, and long equal stretches folded."""
+    runs = line_runs(shortened(a), shortened(b))
+    sides = [_marked(runs, side, label) for side, label in zip(("left", "right"), labels, strict=True)]
+    return h("div", sides, class_="sides")
+
+
+def _marked(runs: Sequence[LineRun], side: str, label: str) -> Element:
+    body = [_run(run, run.left if side == "left" else run.right) for run in runs]
+    return h("div", body, class_="block lines", tabindex=0, role="region", aria_label=label)
+
+
+def _run(run: LineRun, lines: tuple[str, ...]) -> Node:
+    if not lines:
+        return None
+    if not run.same:
+        return text("mark", "\n".join(lines))
+    if len(lines) <= FOLDED:
+        return text("span", "\n".join(lines))
+    words = f"{len(lines) - 4} lines alike"
+    return [
+        text("span", "\n".join(lines[:2])),
+        h("details", h("summary", words), text("span", "\n".join(lines[2:-2]))),
+        text("span", "\n".join(lines[-2:])),
+    ]
+
+
+# --- patches ----------------------------------------------------------------------------------------
+
+
+def patch(diff: str | None, label: str) -> Element:
+    if diff is None:
+        return h("p", "The patch is missing.", class_="bad")
+    if not diff.strip():
+        return h("p", "The agent changed nothing.")
+    lines = list(patch_lines(shortened(diff)))
+    runs = groupby(lines[:MOST_PATCH_LINES], lambda one: one[0])
+    shown = [text("span", "\n".join(line for _, line in run), class_=kind) for kind, run in runs]
+    rest = len(lines) - MOST_PATCH_LINES
+    more = h("p", f"{rest:,} more lines are in patch.diff.") if rest > 0 else None
+    return h("div", h("div", shown, class_="block lines patch", tabindex=0, role="region", aria_label=label), more)
+
+
+# --- tests ------------------------------------------------------------------------------------------
+
+
+def tests(
+    sides: Sequence[tuple[TestResult, ...] | None], names: Sequence[str], shows_bug: Sequence[str]
+) -> Element:
+    """One row per test: those that differ or did not pass first. `names`: heads of the columns. `shows_bug`: ids
+    of the task's fail-to-pass tests."""
+    if all(side is None for side in sides):
+        return h("p", "The results of the tests are missing.", class_="bad")
+    results = [{one.id: one.outcome for one in side or ()} for side in sides]
+    ids = sorted({name for side in results for name in side}, key=lambda name: _weight(name, results, shows_bug))
+    if not ids:
+        return h("p", "No test was run.")
+    head = h("tr", h("th", "Test", scope="col"), [h("th", name, scope="col", class_="text") for name in names])
+    rows = [_test(name, results, shows_bug) for name in ids[:MOST_TESTS]]
+    rest = len(ids) - MOST_TESTS
+    more = h("p", f"{rest:,} more tests are in tests/results.json.") if rest > 0 else None
+    shown = frame("Tests with their outcome", head, rows, class_="tests tall" if len(rows) > TALL else "tests")
+    return h("div", shown, more)
+
+
+def _weight(
+    name: str, results: Sequence[dict[str, str]], shows_bug: Sequence[str]
+) -> tuple[bool, bool, bool, str]:
+    found = [side.get(name) for side in results]
+    return len(set(found)) == 1, found[0] == "passed", name not in shows_bug, name
+
+
+def _test(name: str, results: Sequence[dict[str, str]], shows_bug: Sequence[str]) -> Element:
+    mark = h("small", " shows the bug") if name in shows_bug else None
+    cells = [_outcome(side.get(name)) for side in results]
+    return h("tr", h("th", visible(name), mark, scope="row", class_="text"), cells)
+
+
+def _outcome(outcome: str | None) -> Element:
+    kind = "good" if outcome == "passed" else "" if outcome in ("skipped", None) else "bad"
+    return h("td", outcome or NOTHING, class_=f"text {kind}".rstrip())
+
+
+# --- trajectories -----------------------------------------------------------------------------------
+
+
+def turns(steps: Sequence[Step]) -> dict[int, tuple[Step, ...]]:
+    """Steps by turn, in order."""
+    found: dict[int, list[Step]] = {}
+    for one in steps:
+        found.setdefault(one.turn, []).append(one)
+    return {turn: tuple(some) for turn, some in sorted(found.items())}
+
+
+def trajectory(sides: Sequence[Sequence[Step]], names: Sequence[str]) -> Element:
+    """One row per turn, one column per trial. `names`: heads of the columns."""
+    if not any(sides):
+        return h("p", "No step of the agent is recorded.")
+    by_turn = [turns(steps) for steps in sides]
+    numbers = sorted({turn for side in by_turn for turn in side})
+    head = h("tr", h("th", "Turn", scope="col"), [h("th", name, scope="col", class_="text") for name in names])
+    rows = [
+        h(
+            "tr",
+            h("th", turn, scope="row"),
+            [h("td", _turn(side.get(turn, ()))) for side in by_turn],
+            id=f"turn-{turn}",
+        )
+        for turn in numbers
+    ]
+    return frame("Steps of the agent by turn", head, rows, class_="steps tall" if len(rows) > TALL else "steps")
+
+
+def _turn(steps: Sequence[Step]) -> Node:
+    """Neighbouring steps of one kind that only look are folded together."""
+    shown: list[Node] = []
+    for kind, run in groupby(steps, lambda one: one.kind):
+        some = list(run)
+        if len(some) > 3:
+            words = h("summary", _kind(kind), f" {len(some)} steps")
+            shown.append(h("details", words, [_step(one) for one in some]))
+        else:
+            shown += [_step(one) for one in some]
+    return shown
+
+
+def _step(one: Step) -> Element:
+    title: list[Node] = [_kind(one.kind), h("b", one.tool) if one.tool else None, " "]
+    if one.path:
+        title.append(h("code", visible(one.path)))
+    if not one.detail:
+        return h("p", title, class_="step")
+    first, _, rest = visible(one.detail).strip().partition("\n")
+    if not rest and len(first) <= 160:
+        return h("p", title, " ", h("span", first), class_="step")
+    return h("details", h("summary", title, " ", first[:120]), text("pre", one.detail), class_="step")
+
+
+def _kind(kind: str) -> Element:
+    return h("span", kind, class_=f"kind {kind}")
+
+
+# --- hooks and metrics ------------------------------------------------------------------------------
+
+
+def firings(found: Sequence[HookFiring]) -> Element:
+    if not found:
+        return h("p", "No hook fired.")
+    head = h(
+        "tr", [h("th", name, scope="col", class_="text") for name in ("Tool", "File", "Context node", "Result")]
+    )
+    rows = [
+        h(
+            "tr",
+            h("th", visible(one.tool) or NOTHING, scope="row"),
+            [h("td", visible(word) or NOTHING, class_="text long") for word in (one.path, one.node)],
+            h("td", "denied" if one.denied else "text pushed" if one.pushed else "nothing to push", class_="text"),
+        )
+        for one in found
+    ]
+    return frame("Firings of the hooks", head, rows, class_="tall" if len(rows) > TALL else None)
+
+
+def metrics(sides: Sequence[Metrics | None], names: Sequence[str]) -> Element:
+    """Those that a report shows and that some side has."""
+    head = h("tr", h("th", "Metric", scope="col"), [h("th", name, scope="col") for name in names])
+    rows = list(_metric_rows(sides))
+    if not rows:
+        return h("p", "Nothing was measured.")
+    return frame("Metrics", head, rows)
+
+
+def _metric_rows(sides: Sequence[Metrics | None]) -> Iterator[Element]:
+    for metric in REPORTED:
+        values = [getattr(side, metric.name, None) if side else None for side in sides]
+        if any(value is not None for value in values):
+            cells = [h("td", _value(value, metric.unit)) for value in values]
+            yield h("tr", h("th", metric.label, scope="row", title=metric.meaning), cells)
+
+
+def _value(value: float | bool | None, unit: Unit) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return quantity(value, unit)

@@ -1,0 +1,160 @@
+"""The viewer's HTTP server: addresses to pages. It keeps nothing, and no request ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from trialfleet_analysis.report.html.page import asset as report_asset
+from trialfleet_analysis.viewer.access import Access, Admission
+from trialfleet_analysis.viewer.pages.scaffold import POLICY, message_page
+from trialfleet_analysis.viewer.site import CampaignSite, NoSuchPage
+from trialfleet_analysis.viewer.visible import visible
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.store.protocol import StoreError
+
+FILE_CAP = 8 * 2**20  # bytes of one file that are served; a bundle's own limit of a member
+ASSETS = {
+    "style.css": "text/css",
+    "viewer.css": "text/css",
+    "theme.js": "text/javascript",
+    "live.js": "text/javascript",
+}
+HEADERS = {
+    "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+@cache
+def asset(name: str) -> str:
+    """A style or script of the pages. Raises KeyError for a name that is none."""
+    if name not in ASSETS:
+        raise KeyError(name)
+    if name in ("style.css", "theme.js"):
+        return report_asset(name)
+    return files("trialfleet_analysis.viewer").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def application(site: CampaignSite, access: Access) -> ASGIApp:
+    """Every answer has the headers above; nobody gets one without the token."""
+    watched = site.watched
+
+    def page(make: Callable[[Request], str]) -> Callable[[Request], Response]:
+        return lambda request: HTMLResponse(make(request))
+
+    def attempt(request: Request) -> int | None:
+        return request.path_params.get("attempt")
+
+    routes = [
+        Route("/", page(lambda r: site.home(r.query_params))),
+        Route("/trials", page(lambda r: site.trials(r.query_params))),
+        Route("/trials.csv", lambda r: _table(site, r)),
+        Route("/trial/{trial}", page(lambda r: site.trial(r.path_params["trial"]))),
+        Route("/trial/{trial}/{attempt:int}", page(lambda r: site.trial(r.path_params["trial"], attempt(r)))),
+        Route("/trial/{trial}/{attempt:int}/file/{path:path}", lambda r: _file(site, r)),
+        Route("/pair/{a}/{b}", page(lambda r: site.pair(r.path_params["a"], r.path_params["b"]))),
+        Route("/assets/{name}", _asset),
+        Route("/live.json", lambda _: JSONResponse(watched.progress())),
+    ]
+
+    def failed(title: str, status: int) -> Callable[[Request, Exception], Response]:
+        def answer(_: Request, error: Exception) -> Response:
+            words = visible(str(error)) if status != 404 else "There is nothing at this address."
+            return HTMLResponse(message_page(title, words, site.to, campaign=watched.campaign), status)
+
+        return answer
+
+    handlers: dict[Any, Any] = {
+        NoSuchPage: failed("Not found", 404),
+        404: failed("Not found", 404),
+        OperatorError: failed("This cannot be shown", 500),
+        StoreError: failed("The store does not answer", 503),
+        Exception: failed("An error of the viewer", 500),
+    }
+    return Starlette(routes=routes, exception_handlers=handlers, middleware=[Middleware(Guard, access=access)])
+
+
+def _table(site: CampaignSite, request: Request) -> Response:
+    name = {"Content-Disposition": 'attachment; filename="trials.csv"'}
+    return PlainTextResponse(site.table(request.query_params), media_type="text/csv", headers=name)
+
+
+def _file(site: CampaignSite, request: Request) -> Response:
+    """As text, whatever it says that it is."""
+    asked = request.path_params
+    data = site.file(asked["trial"], asked["attempt"], asked["path"])
+    rest = len(data) - FILE_CAP
+    note = f"\n[… {rest} bytes left out …]\n".encode() if rest > 0 else b""
+    headers = {"Content-Security-Policy": "default-src 'none'; sandbox"}
+    return PlainTextResponse(data[:FILE_CAP] + note, headers=headers)
+
+
+def _asset(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in ASSETS:
+        raise NoSuchPage(name)
+    return Response(asset(name), media_type=ASSETS[name])
+
+
+class Guard:
+    """Refuses without a word, and gives every answer its headers. A token in the address becomes a cookie by a
+    page that leads on: a redirect would come from the site that the link was on, and browsers keep the cookie from
+    that."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app, self._access = app, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        admission = self._access.judge(
+            host=request.headers.get("host", ""),
+            origin=request.headers.get("origin"),
+            token=request.query_params.get("token"),
+            cookie=request.cookies.get(self._access.cookie),
+        )
+        if admission is Admission.REFUSED:
+            await Response(status_code=403)(scope, receive, send)
+        elif admission is Admission.ENTERING:
+            await self._entered(request)(scope, receive, _with_headers(send))
+        else:
+            await self._app(scope, receive, _with_headers(send))
+
+    def _entered(self, request: Request) -> Response:
+        onward = request.url.remove_query_params("token")
+        address = escape(f"{onward.path}?{onward.query}" if onward.query else onward.path)
+        text = f'<!doctype html><meta http-equiv="refresh" content="0; url={address}"><title>trialfleet</title>'
+        answer = HTMLResponse(text)
+        answer.set_cookie(self._access.cookie, self._access.token, httponly=True, samesite="strict")
+        return answer
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            there = {name.lower() for name, _ in message["headers"]}
+            message["headers"] += [
+                (name.lower().encode(), value.encode())
+                for name, value in HEADERS.items()
+                if name.lower().encode() not in there
+            ]
+        await send(message)
+
+    return sending

@@ -1,0 +1,114 @@
+"""The viewer's pages of one campaign, made from what its store has now."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trialfleet_analysis.tables.read import CampaignTables
+from trialfleet_analysis.viewer.addresses import Addresses
+from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
+from trialfleet_analysis.viewer.discordant import discordant
+from trialfleet_analysis.viewer.pages.first_screen import first_screen
+from trialfleet_analysis.viewer.pages.list_page import list_page
+from trialfleet_analysis.viewer.pages.pair_page import pair_page
+from trialfleet_analysis.viewer.pages.scaffold import message_page
+from trialfleet_analysis.viewer.pages.trial_page import trial_page
+from trialfleet_analysis.viewer.trial_list import query_of, rows_of_page, selected, to_csv
+from trialfleet_analysis.viewer.trial_record import TrialReader, TrialRecord
+from trialfleet_ledger.campaign import PlannedTask
+
+TRIAL = re.compile(r"[a-z2-7]{26}")
+ANSWER_WAIT_S = 0.4  # the answer of a small campaign is part of the first page
+
+
+class NoSuchPage(Exception):
+    """Nothing is at this address."""
+
+
+@dataclass(frozen=True)
+class CampaignSite:
+    """Each method gives one page's HTML. Raises `NoSuchPage`, `OperatorError` and `StoreError`."""
+
+    watched: WatchedCampaign
+    to: Addresses
+    answer_wait_s: float = ANSWER_WAIT_S
+
+    def home(self, parameters: Mapping[str, str]) -> str:
+        campaign = self.watched.campaign
+        if not self.watched.counts().exists:
+            where = self.watched.store.url
+            words = f"There is no campaign {campaign} in {where} yet. This page shows it once it exists."
+            return message_page("Waiting", words, self.to, refresh=True)
+        state = self.watched.state()
+        sides = sides_of(state.tables, parameters.get("a", ""), parameters.get("b", ""))
+        names = [row.task for row in state.tables.tasks]
+        fault = None
+        try:
+            report = state.waited(self.answer_wait_s)
+        except Exception as error:  # a bug in the analysis must not hide grid and trials; the page names it
+            report, fault = None, f"{type(error).__name__}: {error}"
+        return first_screen(
+            state.tables,
+            state.cells,
+            state.losses,
+            report,
+            discordant(state.tables.trials, names, *sides) if sides else (),
+            sides,
+            self.to,
+            stamp=state.stamp,
+            answer_fault=fault,
+        )
+
+    def trials(self, parameters: Mapping[str, str]) -> str:
+        tables, query = self.watched.state().tables, query_of(parameters)
+        found = selected(tables.trials, query)
+        names = [row.task for row in tables.tasks], tables.frame.conditions
+        rows, total = rows_of_page(found, query), found.num_rows
+        return list_page(self.watched.campaign, rows, total, query, names, self.to, interim=tables.interim)
+
+    def table(self, parameters: Mapping[str, str]) -> str:
+        return to_csv(selected(self.watched.state().tables.trials, query_of(parameters)))
+
+    def trial(self, trial: str, attempt: int | None = None) -> str:
+        record = self.record(trial, attempt)
+        return trial_page(self.watched.campaign, record, self._task(record), self.to)
+
+    def pair(self, a: str, b: str) -> str:
+        pair = self.record(a), self.record(b)
+        tasks = [self._task(one) for one in pair]
+        same = tasks[0] is not None and tasks[1] is not None and tasks[0].order.id == tasks[1].order.id
+        return pair_page(self.watched.campaign, pair, tasks[0] if same else None, self.to)
+
+    def file(self, trial: str, attempt: int, path: str) -> bytes:
+        found = self._reader().file(trial, attempt, path) if TRIAL.fullmatch(trial) else None
+        if found is None:
+            raise NoSuchPage(path)
+        return found
+
+    def record(self, trial: str, attempt: int | None = None) -> TrialRecord:
+        found = self._reader().read(trial, attempt) if TRIAL.fullmatch(trial) else None
+        if found is None:
+            raise NoSuchPage(trial)
+        return found
+
+    def _reader(self) -> TrialReader:
+        tasks = self.watched.tasks()
+        prompts = {name: task.order.prompt for name, task in tasks.items()}
+        return TrialReader(self.watched.store, self.watched.campaign, prompts)
+
+    def _task(self, record: TrialRecord) -> PlannedTask | None:
+        return self.watched.tasks().get(record.trial.task) if record.trial else None
+
+
+def sides_of(found: CampaignTables, a: str, b: str) -> tuple[str, str] | None:
+    """The conditions that pairs are of: those that were asked for, else of the declared contrast, else the last
+    and the first; None: there is one alone."""
+    names = found.frame.conditions
+    if a in names and b in names and a != b:
+        return a, b
+    primary = found.frame.plan.primary
+    if primary is not None:
+        return primary.treatment, primary.control
+    return (names[-1], names[0]) if len(names) > 1 else None

@@ -1,0 +1,126 @@
+"""The list of trials: what a query's parameters keep, in which order. The same parameters make the page and the
+CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+OUTCOMES = ("passed", "failed", "timed_out", "exhausted", "tests_timed_out", "lost", "refused")
+SORTS = ("launch", "task", "condition", "verdict", "turns", "cost_usd", "agent_s", "first_edit_turn", "attempts")
+COLUMNS = (
+    "trial",
+    "task",
+    "condition",
+    "rep",
+    "verdict",
+    "stop",
+    "missing",
+    "losses",
+    "attempts",
+    "turns",
+    "first_edit_turn",
+    "cost_usd",
+    "agent_s",
+)
+PAGE = 500  # rows of a page
+
+_compute: Any = pc  # whose stubs leave much unknown
+
+
+@dataclass(frozen=True)
+class TrialQuery:
+    """Which trials, as an address says. Empty: all of them. `start`: the first row of the page."""
+
+    task: str = ""
+    condition: str = ""
+    outcome: str = ""
+    loss: str = ""
+    sort: str = "launch"
+    order: Literal["up", "down"] = "up"
+    start: int = 0
+
+    def parameters(self, **changed: str) -> dict[str, str]:
+        """As an address has them, without those that say nothing."""
+        said = {"task": self.task, "condition": self.condition, "outcome": self.outcome, "loss": self.loss}
+        said |= {
+            "sort": self.sort if self.sort != "launch" else "",
+            "order": self.order if self.order != "up" else "",
+        }
+        return {name: value for name, value in {**said, **changed}.items() if value}
+
+
+def query_of(parameters: Mapping[str, str]) -> TrialQuery:
+    """A word that does not exist is no filter; a name that does not exist keeps nothing.
+
+    >>> query_of({"sort": "turns", "order": "down", "start": "-3", "outcome": "x"})
+    TrialQuery(task='', condition='', outcome='', loss='', sort='turns', order='down', start=0)
+    """
+    outcome, sort, start = parameters.get("outcome", ""), parameters.get("sort", ""), parameters.get("start", "")
+    return TrialQuery(
+        task=parameters.get("task", ""),
+        condition=parameters.get("condition", ""),
+        outcome=outcome if outcome in OUTCOMES else "",
+        loss=parameters.get("loss", ""),
+        sort=sort if sort in SORTS else "launch",
+        order="down" if parameters.get("order") == "down" else "up",
+        start=int(start) if start.isascii() and start.isdigit() and len(start) < 9 else 0,
+    )
+
+
+def selected(trials: pa.Table, query: TrialQuery) -> pa.Table:
+    """The rows that the query keeps, in its order; a row without the value that is sorted by comes last."""
+    kept: Any = trials.select([*COLUMNS, "fault"])
+    for name in ("task", "condition"):
+        if wanted := getattr(query, name):
+            kept = kept.filter(_compute.equal(kept.column(name).cast(pa.string()), wanted))
+    if query.loss:
+        holds = [query.loss in (losses or ()) for losses in kept.column("losses").to_pylist()]
+        kept = kept.filter(pa.array(holds, pa.bool_()))
+    kept = _of_outcome(kept, query.outcome)
+    if query.sort == "launch":
+        return cast("pa.Table", kept if query.order == "up" else kept.take(list(range(kept.num_rows))[::-1]))
+    direction = "ascending" if query.order == "up" else "descending"
+    values = kept.column(query.sort)
+    keyed = kept.set_column(
+        kept.column_names.index(query.sort),
+        query.sort,
+        values.cast(pa.string()) if pa.types.is_dictionary(values.type) else values,
+    )
+    return cast("pa.Table", kept.take(_compute.sort_indices(keyed, sort_keys=[(query.sort, direction)])))
+
+
+def _of_outcome(kept: Any, outcome: str) -> Any:
+    if outcome == "refused":
+        return kept.filter(_compute.is_valid(kept.column("fault")))
+    if outcome == "lost":
+        return kept.filter(_compute.is_null(kept.column("verdict")))
+    return kept.filter(_compute.equal(kept.column("verdict").cast(pa.string()), outcome)) if outcome else kept
+
+
+def rows_of_page(found: pa.Table, query: TrialQuery) -> list[dict[str, Any]]:
+    return cast("list[dict[str, Any]]", found.slice(query.start, PAGE).to_pylist())
+
+
+def to_csv(found: pa.Table) -> str:
+    """All rows. A text that a spreadsheet would take for a formula begins with an apostrophe."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in found.select(list(COLUMNS)).to_pylist():
+        writer.writerow([_field(row[name]) for name in COLUMNS])
+    return out.getvalue()
+
+
+def _field(value: object) -> str:
+    if isinstance(value, list):
+        return " ".join(cast("list[str]", value))
+    if isinstance(value, str):
+        return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    return "" if value is None else str(value)

@@ -1,0 +1,130 @@
+"""Everything recorded about one trial, read from its campaign's store. What cannot be read is named, and never
+ends the reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from trialfleet_analysis.viewer.bundle_parts import BundleParts, parts_of
+from trialfleet_ledger import keys
+from trialfleet_ledger.bundle import Bundle, BundleError, unpack
+from trialfleet_ledger.campaign import Quarantine
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.fold import StoredAttempt
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.objects import ObjectError, decompress, object_key
+from trialfleet_ledger.records import Outcome, Trial
+from trialfleet_ledger.store.protocol import Store, StoreError
+from trialfleet_ledger.stored_records import parse
+
+T = TypeVar("T")
+NO_BUNDLE = "no bundle: this attempt was lost before one was written, or is still running"
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """`shown`: the attempt whose bundle `parts` are of; 0: there is no attempt. `parts` None: `bundle_fault` says
+    why. `quarantine`: why the ledger refuses the shown attempt's bundle. `task_text`: the task's part of the
+    prompt; None: not in the store. `faults`: records that cannot be read."""
+
+    id: str
+    trial: Trial | None
+    outcome: Outcome | None
+    chain: tuple[StoredAttempt, ...]
+    shown: int
+    parts: BundleParts | None
+    bundle_fault: str | None
+    quarantine: str | None
+    task_text: str | None
+    faults: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TrialReader:
+    """Reads trials of one campaign. `prompts`: digest of each task's text, by the task's id."""
+
+    store: Store
+    campaign: str
+    prompts: dict[str, str]
+
+    def read(self, trial: str, attempt: int | None = None) -> TrialRecord | None:
+        """`attempt` None: the one that the outcome rests on, else the last with a bundle. None: the store has
+        nothing of this trial, or of this attempt."""
+        faults: list[str] = []
+        attempts = Ledger(self.store, self.campaign).attempts
+        chain = _tried(lambda: attempts.chain(trial), faults) or ()
+        outcome = _tried(lambda: attempts.outcome(trial), faults)
+        if not chain and outcome is None and not faults:
+            return None
+        shown = attempt or _shown(chain, outcome)
+        if attempt is not None and attempt > len(chain):
+            return None
+        bundle, fault = self._bundle(trial, chain, shown)
+        known = outcome.trial if outcome else bundle.manifest.trial if bundle else None
+        return TrialRecord(
+            id=trial,
+            trial=known,
+            outcome=outcome,
+            chain=chain,
+            shown=shown,
+            parts=parts_of(bundle) if bundle else None,
+            bundle_fault=fault,
+            quarantine=_tried(lambda: self._quarantine(trial, shown), faults),
+            task_text=self._task_text(known.task) if known else None,
+            faults=tuple(faults),
+        )
+
+    def file(self, trial: str, attempt: int, path: str) -> bytes | None:
+        """One file of a bundle; None: there is none, or the bundle cannot be opened."""
+        chain = _tried(lambda: Ledger(self.store, self.campaign).attempts.chain(trial), []) or ()
+        bundle, _ = self._bundle(trial, chain, attempt)
+        return bundle.files.get(path) if bundle else None
+
+    def _bundle(self, trial: str, chain: tuple[StoredAttempt, ...], n: int) -> tuple[Bundle | None, str | None]:
+        end = chain[n - 1].end if 0 < n <= len(chain) else None
+        if end is None or end.bundle is None:
+            return None, NO_BUNDLE
+        try:
+            raw = self.store.get(keys.attempt_file(self.campaign, trial, n, "bundle.tar.zst"))
+            bundle = None if raw is None else unpack(raw, end.bundle)
+        except BundleError as error:
+            return None, f"the bundle is damaged, and is not counted: {error}"
+        except (StoreError, OperatorError) as error:
+            return None, f"the bundle cannot be read: {error}"
+        if bundle is None:
+            return None, "the bundle is missing from the store"
+        if (bundle.manifest.trial.id, bundle.manifest.attempt) != (trial, n):
+            return None, f"the bundle belongs to attempt {bundle.manifest.attempt} of {bundle.manifest.trial.id}"
+        return bundle, None
+
+    def _quarantine(self, trial: str, n: int) -> str | None:
+        key = keys.quarantine(self.campaign, trial, n)
+        raw = self.store.get(key) if n else None
+        return None if raw is None else parse(f"{self.store.url}/{key}", raw, Quarantine).reason
+
+    def _task_text(self, task: str) -> str | None:
+        digest = self.prompts.get(task)
+        try:
+            raw = self.store.get(object_key(digest)) if digest else None
+            return None if raw is None or digest is None else decompress(digest, raw).decode(errors="replace")
+        except (ObjectError, StoreError, OperatorError):
+            return None
+
+
+def _shown(chain: tuple[StoredAttempt, ...], outcome: Outcome | None) -> int:
+    if outcome is not None and outcome.scored is not None and outcome.attempts <= len(chain):
+        return outcome.attempts
+    with_bundle = [n for n, one in enumerate(chain, start=1) if one.end is not None and one.end.bundle is not None]
+    return with_bundle[-1] if with_bundle else len(chain)
+
+
+def _tried(read: Callable[[], T], faults: list[str]) -> T | None:
+    """What `read` gives; None, and the reason among `faults`, where a record is of another version or the store
+    does not answer."""
+    try:
+        return read()
+    except (OperatorError, StoreError) as error:
+        faults.append(str(error))
+        return None

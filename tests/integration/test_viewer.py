@@ -1,0 +1,247 @@
+"""The viewer on a real campaign of an offline agent, by HTTP and in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.attempts import Lab
+from tests.support.browser import Browser, browser
+from tests.support.ledgers import lifelike, lifelike_plan, trials, write, write_plan, write_trial
+from tests.support.real_campaign import campaign_file, ran, trialfleet
+from tests.support.viewer import Viewing, viewing
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+BROWSER = pytest.mark.needs("chromium", "chromedriver")
+
+NAME = "looked-at"
+EVIL = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+STEPS = [
+    {"turn": 1, "kind": "run", "tool": "Bash", "path": None, "detail": EVIL},
+    {"turn": 2, "kind": "edit", "tool": "Edit", "path": "shop/pricing/rules.py", "detail": None},
+]
+# Repairs where a context file lies, and says hostile things wherever it has a say.
+AGENT = r"""
+cat <<'END'
+STEPS
+END
+printf 'x = "<script>document.title=1</script>\342\200\256gnp.exe\033[31m"\n' > 'shop/<b>x.py'
+if [ -e CLAUDE.md ]; then sed -i 's|discount / 0|discount / 100|' shop/pricing/rules.py; fi
+"""
+TOO_WIDE = "return document.documentElement.scrollWidth - innerWidth"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """A finished campaign: every trial with context passes, every one without fails."""
+    root = tmp_path_factory.mktemp("viewer")
+    root.chmod(0o755)
+    lab = Lab(root)
+    argv = ["/bin/sh", "-c", AGENT.replace("STEPS", "\n".join(map(json.dumps, STEPS)))]
+    agent = {"kind": "command", "timeout_s": 60, "options": {"argv": argv}}
+    file = campaign_file(lab, name=NAME, agent=agent, store="runs", conditions=("none", "flat_llm"), reps=2)
+    trialfleet("run", "--no-ray", str(file), lab=lab)
+    return lab
+
+
+@pytest.fixture(scope="module")
+def viewer(lab: Lab) -> Iterator[Viewing]:
+    with viewing(f"{NAME}.yaml", cwd=lab.root) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("home")) as opened:
+        yield opened
+
+
+def entered(window: Browser, viewer: Viewing) -> None:
+    """Past the token, at the first screen with its answer."""
+    window.visit(viewer.address)
+    window.wait_for("document.querySelector('.answer')")
+    window.wait_for("!document.querySelector('.answer').textContent.includes('being computed')")
+
+
+# --- by HTTP ----------------------------------------------------------------------------------------
+
+
+def test_nobody_gets_a_word_without_the_token(viewer: Viewing) -> None:
+    wrong = {"Cookie": viewer.cookie + "x"}
+    for path, headers in (
+        ("/", {"X": "y"}),
+        ("/", wrong),
+        ("/?token=wrong", {"X": "y"}),
+        ("/assets/style.css", wrong),
+        ("/", {"Cookie": viewer.cookie, "Host": "evil.example"}),
+        ("/live.json", {"Cookie": viewer.cookie, "Origin": "http://evil.example"}),
+    ):
+        status, answered, body = viewer.get(path, headers)
+        assert (status, body) == (403, b""), (path, headers)
+        assert "content-security-policy" not in answered
+    assert viewer.get("/live.json")[0] == 200
+
+
+def test_what_a_page_may_do_is_said_with_it(viewer: Viewing) -> None:
+    _, headers, body = viewer.get("/")
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert viewer.address.partition("token=")[2].encode() not in body
+    entering = viewer.get("/trials?token=" + viewer.address.partition("token=")[2], {"X": "y"})
+    assert "HttpOnly" in entering[1]["set-cookie"]
+    assert "samesite=strict" in entering[1]["set-cookie"].lower()
+    assert b'url=/trials"' in entering[2]
+
+
+def test_files_are_text_whatever_they_say(viewer: Viewing) -> None:
+    trial = viewer.get("/trials.csv")[2].decode().splitlines()[1].split(",")[0]
+    status, headers, body = viewer.get(f"/trial/{trial}/1/file/patch.diff")
+    assert (status, headers["content-type"]) == (200, "text/plain; charset=utf-8")
+    assert headers["x-content-type-options"] == "nosniff"
+    assert b"<script>" in body
+    for path in ("../../end.json", "/etc/passwd", "nothing"):
+        assert viewer.get(f"/trial/{trial}/1/file/{path}")[0] == 404
+
+
+def test_no_request_ends_the_server(viewer: Viewing) -> None:
+    host, port = viewer.origin.removeprefix("http://").split(":")
+    for raw in (
+        b"\0\0\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /" + b"a" * 99_000,
+    ):
+        with socket.create_connection((host, int(port)), timeout=10) as line:
+            line.sendall(raw)
+    for path in (
+        "/pair/x/y",
+        "/trial/" + "a" * 26,
+        "/trial/%00",
+        "/trials?start=9999999999",
+        "/nothing",
+        "/trial/x/0",
+    ):
+        assert viewer.get(path)[0] in (200, 404)
+    assert viewer.get("/")[0] == 200
+
+
+def test_a_port_that_is_taken_is_named(viewer: Viewing, lab: Lab) -> None:
+    port = viewer.origin.rpartition(":")[2]
+    refused = ran("view", f"{NAME}.yaml", "--no-open", "--port", port, cwd=lab.root, expect=2)
+    assert f"port {port} cannot be used: Address already in use" in refused.stderr
+
+
+def test_a_store_that_goes_away_and_comes_back(tmp_path: Path) -> None:
+    write(tmp_path / "runs", lifelike_plan(reps=2), lifelike())
+    with viewing(str(tmp_path / "runs" / "preamble-vs-pull")) as running:
+        assert running.get("/")[0] == 200
+        (tmp_path / "runs").rename(tmp_path / "away")
+        time.sleep(2.1)
+        assert b"There is no campaign preamble-vs-pull" in running.get("/")[2]
+        (tmp_path / "away").rename(tmp_path / "runs")
+        time.sleep(2.1)
+        assert b"Pass rates" in running.get("/")[2]
+
+
+# --- in a browser -----------------------------------------------------------------------------------
+
+
+@BROWSER
+def test_from_the_answer_to_a_pair_by_one_click(window: Browser, viewer: Viewing) -> None:
+    entered(window, viewer)
+    assert window.run("return location.href") == f"{viewer.origin}/"
+    assert "Mean pass rates" in window.run("return document.querySelector('.answer').textContent")
+    window.run("document.querySelector('a.rep').click()")
+    window.wait_for("location.pathname.startsWith('/pair/')")
+    window.wait_for("document.querySelectorAll('.steps td').length >= 4")
+    tests = window.run("return [...document.querySelectorAll('.tests tbody tr')].map(one => one.innerText)")
+    assert re.search(r"test_discount.*shows the bug\s+passed\s+failed", tests[0], re.S)
+    assert window.run("return document.querySelectorAll('.patch .added').length") >= 1
+    window.run("history.back()")
+    window.wait_for("location.pathname === '/'")
+    window.run("document.querySelector('td.cell a').click()")
+    window.wait_for("location.pathname === '/trials'")
+    assert window.run("return document.querySelectorAll('tbody tr').length") == 2
+    window.run("document.querySelector('tbody a').click()")
+    window.wait_for("location.pathname.startsWith('/trial/')")
+    assert window.console() == []
+    assert all(url.startswith(f"{viewer.origin}/") for url in window.requested() if not url.startswith("data:"))
+
+
+@BROWSER
+def test_hostile_content_is_shown_and_does_nothing(window: Browser, viewer: Viewing) -> None:
+    entered(window, viewer)
+    window.run("document.querySelector('a.rep').click()")
+    window.wait_for("location.pathname.startsWith('/pair/')")
+    window.wait_for("document.querySelectorAll('.steps td').length >= 4")
+    said = window.run("return document.querySelector('.steps').textContent")
+    assert EVIL in said
+    patch = window.run("return document.querySelector('.patch').textContent")
+    assert "<script>document.title=1</script>⟨U+202E⟩gnp.exe␛[31m" in patch
+    assert window.run("return document.querySelectorAll('main img, main script').length") == 0
+    assert "owned" not in window.run("return document.title")
+    assert window.console() == []
+
+
+@BROWSER
+def test_the_check_of_hostile_content_can_fail(window: Browser, viewer: Viewing, tmp_path: Path) -> None:
+    """The same words, unescaped and without a policy, do act in this browser; the policy alone stops them too."""
+    for policy, owned in (("", True), ("default-src 'none'; script-src 'self'", False)):
+        head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">' if policy else ""
+        (tmp_path / "open.html").write_text(f"<!doctype html><title>calm</title>{head}<body>{EVIL}")
+        window.look_at(tmp_path / "open.html")
+        assert (window.run("return document.title") == "owned") is owned
+    window.console()
+
+
+@BROWSER
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_silent_and_within_its_window(window: Browser, viewer: Viewing, width: int, dark: bool) -> None:
+    entered(window, viewer)
+    pair = window.run("return document.querySelector('a.rep').getAttribute('href')")
+    for path in ("/", "/trials", pair, pair.replace("pair", "trial").rpartition("/")[0], "/nothing"):
+        window.visit(viewer.origin + path, width=width, dark=dark)
+        assert window.run(TOO_WIDE) <= 0, path
+        assert [one for one in window.console() if "404" not in one] == []
+
+
+@BROWSER
+def test_without_a_script_every_link_works(window: Browser, viewer: Viewing) -> None:
+    window.tell("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        window.visit(f"{viewer.origin}/trials?condition=none&sort=turns&order=down")
+        assert window.run("return document.querySelectorAll('tbody tr').length") == 2
+        assert window.run("return document.getElementById('theme').hidden") is True
+    finally:
+        window.tell("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+@BROWSER
+def test_a_campaign_is_waited_for_and_watched(window: Browser, tmp_path: Path) -> None:
+    """Two windows look on: one that waits for the campaign, and one that sees newer results announced."""
+    frozen, fate = lifelike_plan(reps=2), lifelike()
+    root = tmp_path / "runs"
+    with viewing("preamble-vs-pull", "--store", str(root)) as running:
+        window.visit(running.address)
+        window.wait_for("document.querySelector('h1') && document.querySelector('h1').textContent === 'Waiting'")
+        store = write_plan(root, frozen)
+        window.wait_for("document.getElementById('counts')")
+        for trial in trials(frozen):
+            if trial.block == 0:
+                write_trial(store, frozen, trial, fate(trial))
+        window.wait_for("document.getElementById('counts').textContent === '30 of 60 trials'")
+        window.wait_for("!document.getElementById('newer').hidden")
+        assert not (root / "preamble-vs-pull" / "looks").exists(), "a count is no look"
+        window.run("document.querySelector('#newer a').click()")
+        window.wait_for("document.querySelector('.chip.interim')")
+        window.wait_for("document.querySelector('td.cell a') && location.pathname === '/'")
+        assert window.console() == []

@@ -1,0 +1,101 @@
+"""The list of trials: filters, order, CSV; and who may ask."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pyarrow as pa
+import pytest
+
+from tests.support.ledgers import lifelike, lifelike_plan, write
+from trialfleet_analysis.tables.read import open_campaign
+from trialfleet_analysis.viewer.access import Access, Admission
+from trialfleet_analysis.viewer.trial_list import COLUMNS, TrialQuery, query_of, rows_of_page, selected, to_csv
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> pa.Table:
+    store = write(tmp_path_factory.mktemp("list"), lifelike_plan(reps=4), lifelike())
+    return open_campaign(store, "preamble-vs-pull", verify=False).trials
+
+
+def values(found: pa.Table, name: str) -> list[object]:
+    return found.column(name).to_pylist()
+
+
+def test_filters_keep_what_they_say(rows: pa.Table) -> None:
+    found = selected(rows, TrialQuery(task="pdm-lock-groups-order", condition="none", outcome="passed"))
+    assert 0 < found.num_rows <= 4
+    assert set(values(found, "task")) == {"pdm-lock-groups-order"}
+    assert set(values(found, "verdict")) == {"passed"}
+    evicted = selected(rows, TrialQuery(loss="evicted"))
+    assert evicted.num_rows == sum("evicted" in losses for losses in rows.column("losses").to_pylist())
+    lost = selected(rows, TrialQuery(outcome="lost"))
+    assert lost.num_rows == rows.column("verdict").null_count
+
+
+def test_sorted_by_a_column_with_missing_values_last(rows: pa.Table) -> None:
+    for order in ("up", "down"):
+        turns = values(selected(rows, query_of({"sort": "turns", "order": order})), "turns")
+        known = [one for one in turns if isinstance(one, int)]
+        assert known == sorted(known, reverse=order == "down")
+        assert turns[: len(known)] == known
+    assert values(selected(rows, TrialQuery()), "trial") == values(rows, "trial")
+    tasks = values(selected(rows, TrialQuery(sort="task")), "task")
+    assert tasks == sorted(tasks, key=str)
+
+
+def test_an_address_round_trips() -> None:
+    query = TrialQuery(task="a", outcome="failed", sort="turns", order="down")
+    assert query_of(query.parameters()) == query
+    assert TrialQuery().parameters() == {}
+
+
+def test_csv_has_every_row_of_the_query(rows: pa.Table) -> None:
+    query = TrialQuery(condition="none", sort="cost_usd")
+    read = list(csv.DictReader(io.StringIO(to_csv(selected(rows, query)))))
+    assert len(read) == selected(rows, query).num_rows
+    assert tuple(read[0]) == COLUMNS
+    assert [one["trial"] for one in read] == values(selected(rows, query), "trial")
+
+
+def test_no_text_of_the_csv_is_a_formula(rows: pa.Table) -> None:
+    evil = rows.slice(0, 1).set_column(
+        rows.column_names.index("missing"), rows.schema.field("missing"), pa.array(["=cmd()"], pa.string())
+    )
+    assert "'=cmd()" in to_csv(evil)
+
+
+def test_pages_of_a_long_list(rows: pa.Table) -> None:
+    assert len(rows_of_page(rows, TrialQuery())) == rows.num_rows
+    assert rows_of_page(rows, TrialQuery(start=10**8)) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "token", "cookie", "expected"),
+    [
+        ("127.0.0.1:80", None, "right", None, Admission.ENTERING),
+        ("localhost:80", None, None, "right", Admission.ADMITTED),
+        ("127.0.0.1:80", "http://127.0.0.1:80", None, "right", Admission.ADMITTED),
+        ("127.0.0.1:80", None, "wrong", "right", Admission.REFUSED),
+        ("127.0.0.1:80", None, None, None, Admission.REFUSED),
+        ("127.0.0.1:80", None, None, "wröng", Admission.REFUSED),
+        ("127.0.0.1:81", None, None, "right", Admission.REFUSED),
+        ("evil.example", None, None, "right", Admission.REFUSED),
+        ("127.0.0.1:80", "http://evil.example", None, "right", Admission.REFUSED),
+        ("127.0.0.1:80", "null", None, "right", Admission.REFUSED),
+        ("", None, None, "right", Admission.REFUSED),
+    ],
+)
+def test_who_is_admitted(
+    host: str, origin: str | None, token: str | None, cookie: str | None, expected: Admission
+) -> None:
+    assert Access(80, "right").judge(host=host, origin=origin, token=token, cookie=cookie) is expected
+
+
+def test_a_token_is_never_the_same() -> None:
+    one, other = Access(1), Access(1)
+    assert one.token != other.token
+    assert one.token not in repr(one)
+    assert len(one.token) >= 32
