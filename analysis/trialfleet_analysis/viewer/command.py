@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
@@ -47,7 +47,7 @@ def view(campaign: str, store: str | None, port: int, no_open: bool) -> None:
 
 
 @contextmanager
-def listening(port: int) -> Iterator[socket.socket]:
+def listening(port: int) -> Generator[socket.socket]:
     """A socket on loopback alone. Raises `OperatorError` where the port is taken, or not for this user."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -70,7 +70,12 @@ def serve(site: CampaignSite, access: Access, listener: socket.socket, *, opened
     from trialfleet_analysis.viewer.server import application
 
     config = uvicorn.Config(
-        application(site, access), log_level="error", access_log=False, server_header=False, lifespan="off"
+        application(site, access),
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        timeout_graceful_shutdown=2,
     )
     with doorway(access) as page:
         if opened:
@@ -82,7 +87,7 @@ def serve(site: CampaignSite, access: Access, listener: socket.socket, *, opened
 
 
 @contextmanager
-def doorway(access: Access) -> Iterator[Path]:
+def doorway(access: Access) -> Generator[Path]:
     """A file that leads the browser to the address: everybody on the machine can read a program's arguments."""
     with tempfile.TemporaryDirectory(prefix="trialfleet-view-") as folder:
         page = Path(folder) / "open.html"

@@ -57,19 +57,28 @@ def application(site: CampaignSite, access: Access) -> ASGIApp:
     def page(make: Callable[[Request], str]) -> Callable[[Request], Response]:
         return lambda request: HTMLResponse(make(request))
 
-    def attempt(request: Request) -> int | None:
-        return request.path_params.get("attempt")
+    def table(request: Request) -> Response:
+        return _table(site, request)
+
+    def file(request: Request) -> Response:
+        return _file(site, request)
+
+    def live(_: Request) -> Response:
+        return JSONResponse(watched.progress())
 
     routes = [
         Route("/", page(lambda r: site.home(r.query_params))),
         Route("/trials", page(lambda r: site.trials(r.query_params))),
-        Route("/trials.csv", lambda r: _table(site, r)),
+        Route("/trials.csv", table),
         Route("/trial/{trial}", page(lambda r: site.trial(r.path_params["trial"]))),
-        Route("/trial/{trial}/{attempt:int}", page(lambda r: site.trial(r.path_params["trial"], attempt(r)))),
-        Route("/trial/{trial}/{attempt:int}/file/{path:path}", lambda r: _file(site, r)),
+        Route(
+            "/trial/{trial}/{attempt:int}",
+            page(lambda r: site.trial(r.path_params["trial"], r.path_params["attempt"])),
+        ),
+        Route("/trial/{trial}/{attempt:int}/file/{path:path}", file),
         Route("/pair/{a}/{b}", page(lambda r: site.pair(r.path_params["a"], r.path_params["b"]))),
         Route("/assets/{name}", _asset),
-        Route("/live.json", lambda _: JSONResponse(watched.progress())),
+        Route("/live.json", live),
     ]
 
     def failed(title: str, status: int) -> Callable[[Request, Exception], Response]:

@@ -105,7 +105,7 @@ def _of_outcome(kept: Any, outcome: str) -> Any:
 
 
 def rows_of_page(found: pa.Table, query: TrialQuery) -> list[dict[str, Any]]:
-    return cast("list[dict[str, Any]]", found.slice(query.start, PAGE).to_pylist())
+    return found.slice(query.start, PAGE).to_pylist()
 
 
 def to_csv(found: pa.Table) -> str:

@@ -4,7 +4,7 @@ ends the reading."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from trialfleet_analysis.viewer.bundle_parts import BundleParts, parts_of
@@ -15,7 +15,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.fold import StoredAttempt
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.objects import ObjectError, decompress, object_key
-from trialfleet_ledger.records import Outcome, Trial
+from trialfleet_ledger.records import Outcome, Start, Trial
 from trialfleet_ledger.store.protocol import Store, StoreError
 from trialfleet_ledger.stored_records import parse
 
@@ -54,7 +54,7 @@ class TrialReader:
         nothing of this trial, or of this attempt."""
         faults: list[str] = []
         attempts = Ledger(self.store, self.campaign).attempts
-        chain = _tried(lambda: attempts.chain(trial), faults) or ()
+        chain = tuple(self._with_start(one, faults) for one in _tried(lambda: attempts.chain(trial), faults) or ())
         outcome = _tried(lambda: attempts.outcome(trial), faults)
         if not chain and outcome is None and not faults:
             return None
@@ -81,6 +81,14 @@ class TrialReader:
         chain = _tried(lambda: Ledger(self.store, self.campaign).attempts.chain(trial), []) or ()
         bundle, _ = self._bundle(trial, chain, attempt)
         return bundle.files.get(path) if bundle else None
+
+    def _with_start(self, one: StoredAttempt, faults: list[str]) -> StoredAttempt:
+        """A chain leaves out who ran an attempt that has ended."""
+        key = keys.attempt_file(self.campaign, one.intent.trial, one.intent.attempt, "start.json")
+        raw = _tried(lambda: self.store.get(key), faults) if one.start is None else None
+        if raw is None:
+            return one
+        return replace(one, start=_tried(lambda: parse(f"{self.store.url}/{key}", raw, Start), faults))
 
     def _bundle(self, trial: str, chain: tuple[StoredAttempt, ...], n: int) -> tuple[Bundle | None, str | None]:
         end = chain[n - 1].end if 0 < n <= len(chain) else None

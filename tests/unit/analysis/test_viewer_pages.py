@@ -124,6 +124,7 @@ def test_a_trial_has_a_permanent_address_with_every_attempt(store: DirectoryStor
     attempts = page.tables["Attempts, each with its end"]
     assert [row[3] for row in attempts[1:]] == ["lost: evicted said the controller", "failed"]
     assert attempts[1][4] == "node was drained"
+    assert "no start record" not in attempts[1][2] + attempts[2][2]
     assert page.tables["Firings of the hooks"][1] == ["Read", "a.py", "AGENTS.md", "text pushed"]
     names = [row[0] for row in page.tables["Files of the bundle"][1:]]
     assert "tests/output.log" in names

@@ -147,7 +147,8 @@ def trajectory(sides: Sequence[Sequence[Step]], names: Sequence[str]) -> Element
         )
         for turn in numbers
     ]
-    return frame("Steps of the agent by turn", head, rows, class_="steps tall" if len(rows) > TALL else "steps")
+    kinds = ["steps", "two" if len(sides) > 1 else "", "tall" if len(rows) > TALL else ""]
+    return frame("Steps of the agent by turn", head, rows, class_=" ".join(filter(None, kinds)))
 
 
 def _turn(steps: Sequence[Step]) -> Node:
