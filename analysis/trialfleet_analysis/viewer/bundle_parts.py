@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pydantic import TypeAdapter, ValidationError
 
 from trialfleet_ledger.bundle import Bundle
-from trialfleet_ledger.records import TestResult
+from trialfleet_ledger.records.measurements import TestResult
 from trialfleet_runner.agents.protocol import Step
 from trialfleet_runner.untrusted import json_object
 

@@ -52,8 +52,11 @@ def asset(name: str) -> str:
 
 def application(site: CampaignSite, access: Access) -> ASGIApp:
     """Every answer has the headers above; nobody gets one without the token."""
-    watched = site.watched
+    guard = Middleware(Guard, access=access)
+    return Starlette(routes=_routes(site), exception_handlers=_refusals(site), middleware=[guard])
 
+
+def _routes(site: CampaignSite) -> list[Route]:
     def page(make: Callable[[Request], str]) -> Callable[[Request], Response]:
         return lambda request: HTMLResponse(make(request))
 
@@ -64,38 +67,39 @@ def application(site: CampaignSite, access: Access) -> ASGIApp:
         return _file(site, request)
 
     def live(_: Request) -> Response:
-        return JSONResponse(watched.progress())
+        return JSONResponse(site.watched.progress())
 
-    routes = [
+    trial, pair = page(lambda r: site.trial(**r.path_params)), page(lambda r: site.pair(**r.path_params))
+    return [
         Route("/", page(lambda r: site.home(r.query_params))),
         Route("/trials", page(lambda r: site.trials(r.query_params))),
         Route("/trials.csv", table),
-        Route("/trial/{trial}", page(lambda r: site.trial(r.path_params["trial"]))),
-        Route(
-            "/trial/{trial}/{attempt:int}",
-            page(lambda r: site.trial(r.path_params["trial"], r.path_params["attempt"])),
-        ),
+        Route("/trial/{trial}", trial),
+        Route("/trial/{trial}/{attempt:int}", trial),
         Route("/trial/{trial}/{attempt:int}/file/{path:path}", file),
-        Route("/pair/{a}/{b}", page(lambda r: site.pair(r.path_params["a"], r.path_params["b"]))),
+        Route("/pair/{a}/{b}", pair),
         Route("/assets/{name}", _asset),
         Route("/live.json", live),
     ]
 
+
+def _refusals(site: CampaignSite) -> dict[Any, Any]:
+    """What is answered where a page cannot be made."""
+
     def failed(title: str, status: int) -> Callable[[Request, Exception], Response]:
         def answer(_: Request, error: Exception) -> Response:
             words = visible(str(error)) if status != 404 else "There is nothing at this address."
-            return HTMLResponse(message_page(title, words, site.to, campaign=watched.campaign), status)
+            return HTMLResponse(message_page(title, words, site.to, campaign=site.watched.campaign), status)
 
         return answer
 
-    handlers: dict[Any, Any] = {
+    return {
         NoSuchPage: failed("Not found", 404),
         404: failed("Not found", 404),
         OperatorError: failed("This cannot be shown", 500),
         StoreError: failed("The store does not answer", 503),
         Exception: failed("An error of the viewer", 500),
     }
-    return Starlette(routes=routes, exception_handlers=handlers, middleware=[Middleware(Guard, access=access)])
 
 
 def _table(site: CampaignSite, request: Request) -> Response:

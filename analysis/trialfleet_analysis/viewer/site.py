@@ -17,7 +17,7 @@ from trialfleet_analysis.viewer.pages.scaffold import message_page
 from trialfleet_analysis.viewer.pages.trial_page import trial_page
 from trialfleet_analysis.viewer.trial_list import query_of, rows_of_page, selected, to_csv
 from trialfleet_analysis.viewer.trial_record import TrialReader, TrialRecord
-from trialfleet_ledger.campaign import PlannedTask
+from trialfleet_ledger.plan import PlannedTask
 
 TRIAL = re.compile(r"[a-z2-7]{26}")
 ANSWER_WAIT_S = 0.5  # the answer of a small campaign is part of the first page

@@ -13,9 +13,12 @@ from tests.unit.analysis.parsed_page import Page
 from trialfleet_analysis.viewer.addresses import ServedAddresses
 from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
 from trialfleet_analysis.viewer.site import CampaignSite, NoSuchPage
-from trialfleet_ledger.campaign import Plan, Primary
+from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.canonical import sha256
-from trialfleet_ledger.records import Metrics, Trial, Verdict
+from trialfleet_ledger.records.measurements import Metrics
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 
 HOSTILE = (

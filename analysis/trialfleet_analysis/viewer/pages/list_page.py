@@ -12,7 +12,7 @@ from trialfleet_analysis.report.html.markup import Node, breakable, frame, h
 from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.pages.scaffold import document, main, notice, top, way_back
 from trialfleet_analysis.viewer.trial_list import OUTCOMES, PAGE, TrialQuery
-from trialfleet_ledger.records import LossClass
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_runner.metric_table import BY_NAME
 
 HEADS = (

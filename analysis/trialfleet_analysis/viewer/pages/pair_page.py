@@ -12,7 +12,7 @@ from trialfleet_analysis.viewer.pages import parts
 from trialfleet_analysis.viewer.pages.scaffold import block, document, main, top, way_back
 from trialfleet_analysis.viewer.pages.trial_page import chips, name_of, scored_metrics, warnings_of
 from trialfleet_analysis.viewer.trial_record import TrialRecord
-from trialfleet_ledger.campaign import PlannedTask
+from trialfleet_ledger.plan import PlannedTask
 
 SECTIONS = ("Prompts", "Patches", "Tests", "Trajectories", "Metrics")
 

@@ -12,7 +12,7 @@ from trialfleet_analysis.viewer.bundle_parts import HookFiring
 from trialfleet_analysis.viewer.differences import LineRun, line_runs, patch_lines
 from trialfleet_analysis.viewer.pages.scaffold import block, text
 from trialfleet_analysis.viewer.visible import LONGEST, cut, visible
-from trialfleet_ledger.records import Metrics, TestResult
+from trialfleet_ledger.records.measurements import Metrics, TestResult
 from trialfleet_runner.agents.protocol import Step
 from trialfleet_runner.metric_table import REPORTED, Unit
 

@@ -33,17 +33,7 @@ def document(
     """A whole page. `scripts`: beyond the theme's. `data`: values that they read from the body."""
     root = h(
         "html",
-        h(
-            "head",
-            h("meta", charset="utf-8"),
-            h("meta", http_equiv="Content-Security-Policy", content=POLICY),
-            h("meta", name="viewport", content="width=device-width, initial-scale=1"),
-            h("meta", name="referrer", content="no-referrer"),
-            h("meta", name="color-scheme", content="light dark"),
-            h("title", title),
-            [h("link", rel="stylesheet", href=to.asset(name)) for name in ("style.css", "viewer.css")],
-            [h("script", src=to.asset(name), defer="") for name in ("theme.js", *scripts)],
-        ),
+        _head(title, to, scripts),
         h(
             "body",
             h("a", "Skip to the content", href="#content", class_="skip"),
@@ -54,6 +44,20 @@ def document(
         lang="en",
     )
     return "<!doctype html>\n" + tostring(root, encoding="unicode", method="html") + "\n"
+
+
+def _head(title: str, to: Addresses, scripts: Sequence[str]) -> Element:
+    return h(
+        "head",
+        h("meta", charset="utf-8"),
+        h("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        h("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        h("meta", name="referrer", content="no-referrer"),
+        h("meta", name="color-scheme", content="light dark"),
+        h("title", title),
+        [h("link", rel="stylesheet", href=to.asset(name)) for name in ("style.css", "viewer.css")],
+        [h("script", src=to.asset(name), defer="") for name in ("theme.js", *scripts)],
+    )
 
 
 def top(kicker: Node, title: Node, *more: Node) -> Element:

@@ -13,9 +13,9 @@ from trialfleet_analysis.viewer.pages import parts
 from trialfleet_analysis.viewer.pages.scaffold import block, chip, document, main, notice, top, way_back
 from trialfleet_analysis.viewer.trial_record import TrialRecord
 from trialfleet_analysis.viewer.visible import visible
-from trialfleet_ledger.campaign import PlannedTask
+from trialfleet_ledger.plan import PlannedTask
 from trialfleet_ledger.fold import StoredAttempt
-from trialfleet_ledger.records import Metrics
+from trialfleet_ledger.records.measurements import Metrics
 
 
 def trial_page(campaign: str, record: TrialRecord, task: PlannedTask | None, to: Addresses) -> str:
