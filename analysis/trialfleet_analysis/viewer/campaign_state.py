@@ -16,9 +16,9 @@ from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.make import versions
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_ledger import keys
-from trialfleet_ledger.plan import PlannedTask
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.plan import PlannedTask
 from trialfleet_ledger.store.protocol import Store, StoreError
 
 CHECKED_EVERY_S = 2.0  # listings of a store that is asked by several pages

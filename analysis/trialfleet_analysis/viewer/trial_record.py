@@ -10,12 +10,11 @@ from typing import TypeVar
 from trialfleet_analysis.viewer.bundle_parts import BundleParts, parts_of
 from trialfleet_ledger import keys
 from trialfleet_ledger.bundle import Bundle, BundleError, unpack
-from trialfleet_ledger.records.attempt import Quarantine
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.fold import StoredAttempt
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.objects import ObjectError, decompress, object_key
-from trialfleet_ledger.records.attempt import Start
+from trialfleet_ledger.records.attempt import Quarantine, Start
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.store.protocol import Store, StoreError

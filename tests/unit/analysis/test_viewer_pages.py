@@ -14,8 +14,8 @@ from trialfleet_analysis.viewer.addresses import ServedAddresses
 from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
 from trialfleet_analysis.viewer.site import CampaignSite, NoSuchPage
 from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict

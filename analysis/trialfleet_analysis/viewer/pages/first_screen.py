@@ -162,7 +162,7 @@ def _pair_row(one: TaskPairs, to: Addresses) -> Element:
 
 
 def _links(task: str, some: Sequence[TrialPair], to: Addresses) -> Node:
-    links = [
+    links: list[Node] = [
         [h("a", one.rep, href=to.pair(one.a, one.b), class_="rep", aria_label=f"{task}, rep {one.rep}"), " "]
         for one in some
     ]

@@ -42,12 +42,8 @@ def list_page(
     """`rows`: of this page; `total`: of the query. `names`: all tasks and all conditions of the campaign.
     `interim`: trials are missing."""
     form = _form(query, names) if to.trials(query.parameters(sort="task")) != to.trials({}) else None
-    kept = to.table(query.parameters())
-    words = (
-        [plural(total, "trial"), h("span", " · "), h("a", "CSV of these", href=kept)]
-        if kept
-        else plural(total, "trial")
-    )
+    csv = h("a", "CSV of these", href=to.table(query.parameters()))
+    words: list[Node] = [plural(total, "trial"), " · ", csv]
     caution = (
         "Interim: these are all trials that have ended, also outside of complete blocks. Make no rates of them."
     )

@@ -90,7 +90,7 @@ def tests(
     of the task's fail-to-pass tests."""
     if all(side is None for side in sides):
         return h("p", "The results of the tests are missing.", class_="bad")
-    results = [{one.id: one.outcome for one in side or ()} for side in sides]
+    results: list[dict[str, str]] = [{one.id: one.outcome for one in side or ()} for side in sides]
     ids = sorted({name for side in results for name in side}, key=lambda name: _weight(name, results, shows_bug))
     if not ids:
         return h("p", "No test was run.")
