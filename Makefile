@@ -60,6 +60,8 @@ cli-reference: $(DEV_STAMP) ## write docs/reference/cli.md from the commands, an
 
 lock: LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --upgrade -q
 lock: PIN := -c requirements/run.txt
+# Of what Harbor requires, what its converters import; some indexes lack a certifi as new as it asks for.
+lock: HARBOR_IMPORTS := pydantic toml pyyaml rich shortuuid python-dotenv packaging litellm jinja2 httpx platformdirs requests
 lock: $(DEV_STAMP) ## resolve requirements/ again
 	$(LOCK) pyproject.toml --extra all --extra build -o requirements/run.txt
 	$(LOCK) pyproject.toml --extra all --extra metrics --extra build --extra dev $(PIN) -o requirements/dev.txt
@@ -67,6 +69,8 @@ lock: $(DEV_STAMP) ## resolve requirements/ again
 	$(LOCK) pyproject.toml --extra metrics $(PIN) -c requirements/dev.txt -o requirements/controller.txt
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' | \
 	  $(LOCK) - $(PIN) -o requirements/build.txt
+	echo harbor | $(LOCK:3.11=3.12) --no-deps - -o requirements/harbor.txt
+	echo $(HARBOR_IMPORTS) | tr ' ' '\n' | $(LOCK:3.11=3.12) - >>requirements/harbor.txt
 	grep -A30 '^uv==' requirements/run.txt | awk 'NR>1 && !/^ /{exit} {print}' > requirements/uv.txt
 
 image: $(RUN_STAMP) ## build the demo's image with docker, podman or buildah: TAG=… FOR="campaign.yaml …" AGENTS=…

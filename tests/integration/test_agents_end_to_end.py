@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
 
 import pytest
 
-from tests.support.agent_attempts import HOME_BAIT, KEY, PARENT_BAIT, AgentAttempts, AgentRan
+from tests.support.agent_attempts import FIXED, HOME_BAIT, KEY, PARENT_BAIT, AgentAttempts, AgentRan
 from tests.support.agent_rows import ROWS
 from tests.support.attempts import Lab
 from trialfleet_ledger.conditions import Condition
@@ -80,6 +81,8 @@ def test_it_repairs_and_nothing_undeclared_reaches_its_model(attempts: AgentAtte
     assert metrics.tool_calls == 3 + len(attempts.row.tools.ends)
     assert (metrics.first_edit_turn, metrics.edit_turns, metrics.tail_turns) == (2, 1, 2)
     assert metrics.files_read_before_edit == 1
+    steps = [json.loads(line) for line in ran.left.bundle.files["trajectory.jsonl"].decode().splitlines()]
+    assert [one["path"] for one in steps if one["kind"] in ("read", "edit")] == [FIXED, FIXED]
     assert (metrics.target_hit, metrics.files_changed) == (True, 1)
 
 

@@ -194,7 +194,9 @@ def _take(steps: ToolSteps, data: dict[str, Any], turn: int, at_s: float | None)
     if text is not None:
         steps.message(turn, at_s, text)
     for call in objects(data.get("toolRequests")):
-        steps.call(turn, at_s, str(call.get("toolCallId")), str(call.get("name")), mapping(call.get("arguments")))
+        given = call.get("arguments")
+        read = {"input": given} if isinstance(given, str) else mapping(given)  # a patch is free text
+        steps.call(turn, at_s, str(call.get("toolCallId")), str(call.get("name")), read)
     return None if text is None else plain(text, ANSWER_CHARS)
 
 

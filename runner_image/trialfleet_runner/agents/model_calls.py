@@ -8,15 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trialfleet_runner.agents.called_step import called_step
 from trialfleet_runner.agents.protocol import LARGEST_COUNT, MAX_STEPS, Step
-from trialfleet_runner.agents.shell_command import read_command
-from trialfleet_runner.agents.trajectory import tool_kind
-from trialfleet_runner.untrusted import finite, json_object, lines, mapping, objects, plain, relative
+from trialfleet_runner.untrusted import finite, json_object, lines, mapping, objects, plain
 
 RECORD = "model.jsonl"  # written by the gateway
-_COMMANDS = ("command", "cmd", "script")
-_PATHS = ("file_path", "filePath", "path", "absolute_path", "filename", "file")
-_PATCH = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
 
 
 @dataclass(frozen=True)
@@ -54,43 +50,13 @@ def steps(record: Path, roots: tuple[str, ...], kinds: Mapping[str, str] | None 
     for turn in model_turns(record):
         if turn.text:
             found.append(Step(turn=turn.turn, at_s=turn.at_s, kind="message", detail=plain(turn.text)))
-        found += [_step(call, turn, roots, kinds or {}) for call in turn.calls]
+        found += [
+            called_step(call.name, call.given, turn=turn.turn, at_s=turn.at_s, roots=roots, kinds=kinds)
+            for call in turn.calls
+        ]
         if len(found) >= MAX_STEPS:
             return tuple(found[:MAX_STEPS])
     return tuple(found)
-
-
-def _step(call: ModelCall, turn: ModelTurn, roots: tuple[str, ...], kinds: Mapping[str, str]) -> Step:
-    kind = kinds.get(call.name) or tool_kind(call.name)
-    path, detail = _text(call.given, _PATHS), _text(call.given, _COMMANDS)
-    if detail is not None and kind in ("run", "other"):
-        kind, path = read_command(detail)
-    elif kind == "edit" and path is None:
-        path = patched(_text(call.given, ("input", "patch", "patchText")) or "")
-    return Step.model_validate(
-        {
-            "turn": turn.turn,
-            "at_s": turn.at_s,
-            "kind": kind,
-            "tool": plain(call.name, 100),
-            "path": None if path is None else relative(path, roots),
-            "detail": None if detail is None else plain(detail),
-        }
-    )
-
-
-def patched(text: str) -> str | None:
-    """The first file that a patch of `apply_patch` changes.
-
-    >>> patched("*** Begin Patch\\n*** Update File: a/b.py\\n@@\\n")
-    'a/b.py'
-    """
-    names = (line[len(mark) :] for line in text.splitlines() for mark in _PATCH if line.startswith(mark))
-    return next((name.strip() for name in names), None)
-
-
-def _text(given: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
-    return next((value for key in keys if isinstance(value := given.get(key), str) and value), None)
 
 
 def _said(response: dict[str, Any]) -> tuple[str, tuple[ModelCall, ...]]:

@@ -14,9 +14,9 @@ from trialfleet_runner.untrusted import finite, plain, relative
 
 Kind = Literal["message", "read", "edit", "run", "search", "hook", "other"]
 
-_PATHS = ("file_path", "filePath", "path", "absolute_path", "dir_path", "notebook_path")
+PATHS = ("file_path", "filePath", "path", "absolute_path", "dir_path", "notebook_path", "filename", "file")
 _DETAILS = ("command", "pattern", "query", "description")
-_PATCHES = ("patchText", "patch", "input")
+_PATCHES = ("patchText", "patch", "input", "value")  # the last: what Harbor calls a free text
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 
 
@@ -50,7 +50,7 @@ class ToolSteps:
             return
         self.calls += 1
         self._step_of[use] = len(self.steps)
-        path, detail = first_text(given, *_PATHS) or patched(given), first_text(given, *_DETAILS)
+        path, detail = first_text(given, *PATHS) or patched(given), first_text(given, *_DETAILS)
         step = Step(
             turn=turn,
             at_s=at_s,

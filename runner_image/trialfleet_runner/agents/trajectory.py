@@ -8,16 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from trialfleet_runner.agents.called_step import called_step
 from trialfleet_runner.agents.protocol import LARGEST_COUNT, MAX_STEPS, Parsed, Step
 from trialfleet_runner.untrusted import LINE_BYTES, finite, json_object, lines, mapping, objects, plain, relative
-
-_KIND_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("edit", ("edit", "write", "replace", "patch", "insert", "create")),
-    ("read", ("read", "view", "cat", "open")),
-    ("search", ("grep", "glob", "search", "find", "list", "ls")),
-    ("run", ("bash", "shell", "run", "exec", "terminal", "command")),
-)
-_PATH_KEYS = ("file_path", "path", "filename", "file", "notebook_path")
 
 
 def read_trajectory(stdout: Path, workspace: Path) -> Parsed:
@@ -46,16 +39,6 @@ def read_trajectory(stdout: Path, workspace: Path) -> Parsed:
     if not steps:
         return Parsed(malformed_lines=malformed)
     return Parsed(steps=tuple(steps), turns=len(turns), tool_calls=calls, malformed_lines=malformed)
-
-
-def tool_kind(name: str) -> str:
-    """Which kind of step a tool's name announces.
-
-    >>> tool_kind("str_replace_editor"), tool_kind("view_file"), tool_kind("think")
-    ('edit', 'read', 'other')
-    """
-    lowered = name.lower()
-    return next((kind for kind, words in _KIND_WORDS if any(word in lowered for word in words)), "other")
 
 
 def _keep(steps: list[Step], step: Step) -> None:
@@ -88,6 +71,7 @@ def _atif(stdout: Path) -> dict[str, Any] | None:
 def _from_atif(document: dict[str, Any], workspace: Path) -> Parsed:
     """ATIF 1.0-1.8: one agent step is one turn; its tool calls are steps of ours. Bad parts are skipped."""
     steps: list[Step] = []
+    roots = (str(workspace), "/workspace")
     turn = calls = malformed = 0
     start: float | None = None
     for entry in objects(document.get("steps")):
@@ -100,7 +84,8 @@ def _from_atif(document: dict[str, Any], workspace: Path) -> Parsed:
         _keep(steps, Step(turn=turn, at_s=at_s, kind="message", detail=plain(str(entry.get("message") or ""))))
         for call in objects(entry.get("tool_calls")):
             try:
-                _keep(steps, _clean(_call(call, turn, at_s), workspace))
+                name, given = str(call.get("function_name", "")), mapping(call.get("arguments"))
+                _keep(steps, called_step(name, given, turn=turn, at_s=at_s, roots=roots))
                 calls += 1
             except ValidationError:
                 malformed += 1
@@ -110,23 +95,6 @@ def _from_atif(document: dict[str, Any], workspace: Path) -> Parsed:
         tool_calls=calls,
         malformed_lines=malformed,
         **_totals(mapping(document.get("final_metrics"))),
-    )
-
-
-def _call(call: dict[str, Any], turn: int, at_s: float | None) -> Step:
-    name = str(call.get("function_name", ""))
-    given = mapping(call.get("arguments"))
-    path = next((given[key] for key in _PATH_KEYS if isinstance(given.get(key), str)), None)
-    detail = given.get("command")
-    return Step.model_validate(
-        {
-            "turn": turn,
-            "at_s": at_s,
-            "kind": tool_kind(name),
-            "tool": name,
-            "path": path,
-            "detail": detail if isinstance(detail, str) else None,
-        }
     )
 
 
