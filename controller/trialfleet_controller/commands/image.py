@@ -41,7 +41,10 @@ def image() -> None:
     help="runner: the image of attempts; controller: the image for `trialfleet submit`.",
 )
 @click.option(
-    "--agents", metavar="NAMES", default="", help="Agents to install, comma-separated: claude-code[@VERSION]."
+    "--agents",
+    metavar="KINDS",
+    default="",
+    help="Agents to install, comma-separated: KIND or KIND@VERSION, as `trialfleet agents list` names them.",
 )
 @click.option(
     "--bake-packages",

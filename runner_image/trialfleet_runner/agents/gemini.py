@@ -27,6 +27,7 @@ from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
 from trialfleet_runner.untrusted import ANSWER_CHARS, json_object, lines, mapping, plain
 
+_OLDEST_NODE = 20  # Debian 12 has 18
 REVISION = 1  # of the flags and settings below: part of the agent's digest
 _VERSION = r"^(\d+\.\d+\.\d+\S*)"
 _REACH = Reach(root_file="GEMINI.md", nested=True, hook_after=True, fail_fast=True, system=True)
@@ -106,11 +107,13 @@ class GeminiCli:
 
 def _node() -> Path:
     found = shutil.which("node", path=SYSTEM_PATH)
-    if found is None:
+    version = version_of("gemini", Path(found), r"v?(\d+(?:\.\d+)*)") if found else None
+    if found is None or version is None or int(version.partition(".")[0]) < _OLDEST_NODE:
+        there = f"{found} is {version}" if found else f"there is none in {SYSTEM_PATH}"
         raise OperatorError(
-            f"Gemini CLI needs Node.js 20 or newer, and there is none in {SYSTEM_PATH}",
+            f"Gemini CLI needs Node.js {_OLDEST_NODE} or newer, and {there}",
             where="agent: gemini",
-            hint="install Node.js there; every sandbox shows these folders",
+            hint=f"install such a Node.js in {SYSTEM_PATH}; every sandbox shows these folders",
         )
     return Path(found)
 

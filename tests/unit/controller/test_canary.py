@@ -10,13 +10,14 @@ import pytest
 from tests.support.plans import make_plan
 from trialfleet_controller.planning.campaign_file import load_campaign
 from trialfleet_controller.planning.canaries import watched
-from trialfleet_controller.planning.freeze import check_empty
+from trialfleet_controller.planning.freeze import check_differing, check_empty
 from trialfleet_controller.planning.own_contexts import with_contexts
 from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_ledger.plan import Cell
+from trialfleet_ledger.plan import Cell, PlannedAgent
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import ConditionOrder, InlineSource, InlineSpec
 from trialfleet_ledger.records.task_order import TaskOrder
 from trialfleet_runner.trees import TreeEntry, pack
@@ -111,6 +112,31 @@ def test_a_campaign_whose_condition_is_mostly_empty_is_refused(tmp_path: Path) -
         check_empty(file, cells(True, False, True))
     (tmp_path / "campaign.yaml").write_text(text + ", allow_empty: true}")
     check_empty(load_campaign(tmp_path / "campaign.yaml"), cells(True, True))
+
+
+def test_two_conditions_that_differ_in_nothing_are_refused_with_both_ways_out(tmp_path: Path) -> None:
+    task_of(tmp_path, tree=TREE)
+    text = (
+        "{campaign: c, seed: 1, tasks: [task.yaml], conditions: {one: {}, two: {}, three: {model: m}}, reps: 1, "
+    )
+    (tmp_path / "campaign.yaml").write_text(text + "agent: {kind: nop}, store: out}")
+    file = load_campaign(tmp_path / "campaign.yaml")
+    agents = {
+        name: PlannedAgent(spec=AgentSpec(kind="nop", model="m" if name == "three" else None), digest="0" * 64)
+        for name in file.conditions
+    }
+
+    def cells(**files: str) -> list[Cell]:
+        orders = (ConditionOrder(name=n, digest="0" * 64, files=files.get(n)) for n in ("one", "two", "three"))
+        return [Cell(task="t", condition=order) for order in orders]
+
+    check_differing(file, cells(one="a" * 64, two="b" * 64), agents)
+    with pytest.raises(OperatorError, match="one and two differ in nothing") as caught:
+        check_differing(file, cells(), agents)
+    assert "allow_same: true" in (caught.value.hint or "")
+    assert "two" in (caught.value.where or "")
+    (tmp_path / "campaign.yaml").write_text(text + "agent: {kind: nop}, store: out, allow_same: true}")
+    check_differing(load_campaign(tmp_path / "campaign.yaml"), cells(), agents)
 
 
 def test_a_further_context_changes_no_trial(tmp_path: Path) -> None:

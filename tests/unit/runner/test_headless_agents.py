@@ -41,8 +41,9 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path.write_text(f'#!/bin/sh\necho "{said}"\n')
         path.chmod(0o755)
         monkeypatch.setenv(pinned()[kind].variable, str(path))
-    for name in ("node", "rg"):
-        (folder / name).symlink_to("/bin/true")
+    (folder / "rg").symlink_to("/bin/true")
+    (folder / "node").write_text("#!/bin/sh\necho v22.1.0\n")
+    (folder / "node").chmod(0o755)
     monkeypatch.setattr(opencode, "SYSTEM_PATH", str(folder))
     monkeypatch.setattr(gemini, "SYSTEM_PATH", str(folder))
     return folder
@@ -99,6 +100,20 @@ def test_a_program_that_the_agent_needs_is_asked_for(programs: Path, kind: str, 
     with pytest.raises(OperatorError, match=r"ripgrep|Node\.js") as caught:
         agent(kind).identify(spec(kind))
     assert "install" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(("version", "refused"), [("v18.20.4", True), ("v20.0.0", False), ("v9.11.2", True)])
+def test_a_node_that_is_too_old_for_gemini_is_named_with_its_version(
+    programs: Path, version: str, refused: bool
+) -> None:
+    (programs / "node").write_text(f"#!/bin/sh\necho {version}\n")
+    if not refused:
+        assert agent("gemini").identify(spec("gemini")).version == "9.8.7"
+        return
+    with pytest.raises(OperatorError, match=r"needs Node\.js 20 or newer") as caught:
+        agent("gemini").identify(spec("gemini"))
+    assert version.removeprefix("v") in caught.value.message
+    assert "install such a Node.js in" in (caught.value.hint or "")
 
 
 def test_gemini_may_not_choose_the_model() -> None:
