@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from tests.support.ledgers import BEFORE_AGENT, MID_RUN, NOW, Fate, plan, put, read, trials, write
 from trialfleet_controller.backends.local import machine
+from trialfleet_controller.commands.plan import plan as plan_command
 from trialfleet_controller.commands.status import status
 from trialfleet_controller.dispatch.epochs import Heartbeat
 from trialfleet_controller.status.campaign_status import read_status
@@ -155,6 +156,22 @@ def test_deliveries_that_were_measured_otherwise_or_not_at_all_are_said(tmp_path
     assert [caution for caution in report.cautions if caution.startswith("codex 9")] == [
         "codex 9, checked before the campaign was planned: hook: declared to reach the model, measured not to."
     ]
+
+
+def test_what_best_effort_left_out_is_in_the_plan_and_before_the_results(tmp_path: Path) -> None:
+    frozen = plan(("alpha",), conditions=("none", "intent_layer"), reps=1)
+    lost = "the on-read hook (hook: on_read)"
+    cells = tuple(
+        cell.model_copy(update={"condition": cell.condition.model_copy(update={"undelivered": (lost,)})})
+        if cell.condition.name == "intent_layer"
+        else cell
+        for cell in frozen.cells
+    )
+    store = write(tmp_path, frozen.model_copy(update={"cells": cells}), lambda _: Fate())
+    said = f"intent_layer: its agent cannot be given {lost}; left out (delivery: best_effort)."
+    assert [caution for caution in read(store).cautions if "cannot be given" in caution] == [said]
+    shown = CliRunner().invoke(plan_command, [str(store.root / "demo")], catch_exceptions=False).output
+    assert f"left out    intent_layer: {lost}" in shown.splitlines()
 
 
 def test_a_damaged_plan_is_the_operators_to_fix(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from trialfleet_ledger.plan import Plan, PlannedAgent
 from trialfleet_ledger.records.directives import Amendment
 
 LEFT_OUT = "Metrics left out"  # of single trials, where they cannot be
+NOT_GIVEN = "Left out, as delivery: best_effort permits"  # what the condition's agent cannot be given
 MEASURED_OTHERWISE = "Deliveries measured otherwise than declared"  # by `trialfleet agents check`
 NAMED = 5  # of these trials
 
@@ -30,6 +31,9 @@ def manifest_lines(campaign: CampaignTables, versions: Mapping[str, str]) -> tup
         **dict(_agents(plan)),
         MEASURED_OTHERWISE: (
             (one.agent, difference) for one in plan.deliveries.values() for difference in one.differing
+        ),
+        NOT_GIVEN: iter(
+            dict.fromkeys((c.condition.name, lost) for c in plan.cells for lost in c.condition.undelivered)
         ),
         "Limits": _limits(plan),
         "Conditions": (

@@ -10,7 +10,7 @@ from trialfleet_analysis.evidence import CUT
 from trialfleet_analysis.process import DeadAgentCount
 from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, Report
 from trialfleet_analysis.report.figures import ESTIMANDS, bare_p, p_value, percent, plural
-from trialfleet_analysis.report.provenance import LEFT_OUT, MEASURED_OTHERWISE
+from trialfleet_analysis.report.provenance import LEFT_OUT, MEASURED_OTHERWISE, NOT_GIVEN
 from trialfleet_analysis.report.summary import DeclaredResult, could_tell, declared_result
 from trialfleet_analysis.statistics.estimates import Interval, cannot_reject
 from trialfleet_analysis.tables.rows import Use
@@ -329,6 +329,8 @@ def _drift(report: Report) -> Iterator[str]:
 
 def _delivery(report: Report) -> Iterator[str]:
     for line in report.manifest:
+        if line.group == NOT_GIVEN:
+            yield f"{line.name}: its agent cannot be given {line.value}; left out (delivery: best_effort)."
         if line.group == MEASURED_OTHERWISE:
             yield f"{line.name}, checked before the campaign was planned: {line.value}."
     for channel in report.channels:

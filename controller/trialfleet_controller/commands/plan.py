@@ -146,6 +146,10 @@ def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, 
         empty = [cell.task for cell in made.cells if cell.empty and cell.condition.name == name]
         if empty:
             click.echo(f"empty       {name} has nothing to say for {len(empty)} of {len(made.tasks)} tasks")
+    for name, lost in dict.fromkeys(
+        (c.condition.name, lost) for c in made.cells for lost in c.condition.undelivered
+    ):
+        click.echo(f"left out    {name}: {lost}")
     if extend:
         click.echo(f"extension   {len(chosen)} more trials for {extend} reps; planned trials do not change")
     click.echo("")
