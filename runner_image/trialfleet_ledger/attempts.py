@@ -81,7 +81,7 @@ class Attempts:
         return self._ended(attempt, end, raw)
 
     def _ended(self, attempt: StoredAttempt, end: End, raw: bytes) -> StoredAttempt:
-        """A patch that is there counts beside the runner's own loss alone, which comes after it."""
+        """A patch counts only if the runner wrote the loss itself: that loss comes after the patch."""
         intent, bundle = attempt.intent, end.bundle is not None
         by_runner = end.loss is not None and end.by == "runner"
         return replace(
@@ -120,8 +120,8 @@ class Attempts:
         return StoredAttempt(intent) if created else None
 
     def grant(self, grants: Grants) -> str:
-        """Keep what the runner may do; its key. At a relaunch the first launch's are there and may have expired:
-        the new ones lie beside them."""
+        """Store the runner's grants and return their key. The grants of an earlier launch may have expired and
+        stay; the new ones get another key."""
         key = keys.grants(self._campaign, grants.trial.id, grants.attempt)
         while not self._records.create("grants", key, grants):
             key = keys.grants(self._campaign, grants.trial.id, grants.attempt, self._records.nonce()[:8])

@@ -1,8 +1,8 @@
 """Folds a trial's records into its phase, outcome and next step. Pure, so every replay gives the same answer.
 
-Only intents and ends (and quarantine) decide; they are created once. `start` says whether somebody may be
-running, `patched` counts only beside the runner's own loss, which is written after it: a zombie's late patch
-changes nothing.
+Only intents and ends (and quarantine) decide; they are created once. `start` says whether a runner may be
+running. `patched` counts only with a loss that the runner wrote, because that comes after the patch: a late
+patch of a zombie changes nothing.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def progress(chain: Chain, retries: RetrySpec) -> TrialProgress:
 
 
 def next_step(trial: Trial, chain: Chain, retries: RetrySpec) -> Step:
-    """What the controller does now, whoever wrote the chain so far."""
+    """What the controller does next. It does not matter which controllers wrote the chain so far."""
     now = progress(chain, retries)
     match now.phase:
         case TrialPhase.WAITING:

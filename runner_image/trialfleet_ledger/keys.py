@@ -99,7 +99,7 @@ def parse_quarantine(campaign: str, key: str) -> tuple[str, int] | None:
 
 
 def cancel(campaign: str, *, now: bool = False) -> str:
-    """`cancel.json`; asking for more (`--now`) after a drain was asked for has a key of its own."""
+    """`cancel.json`. `--now` has another key, so that it can follow a cancellation that lets attempts finish."""
     return f"{campaign}/cancel-now.json" if now else f"{campaign}/cancel.json"
 
 
@@ -108,7 +108,7 @@ def numbered(campaign: str, kind: Kind, number: int) -> str:
 
 
 def number_of(key: str) -> int:
-    """The k of `…/<k>.json` or `…/<k>.beat`; 0 for a name that is none of ours.
+    """The k of `…/<k>.json` or `…/<k>.beat`; 0 for any other name.
 
     >>> number_of("demo/halts/12.json"), number_of("demo/halts/notes.txt")
     (12, 0)

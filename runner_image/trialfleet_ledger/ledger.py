@@ -1,7 +1,7 @@
 """The ledger: every step of a campaign as a conditional create in a store. Effects only; decisions are elsewhere.
 
-Each step may be repeated after a crash at any point: what is contended has one winner, whoever comes second reads
-it and obeys.
+Each step may be repeated after a crash at any point: each contended key has one winner, and
+the others read and obey what it wrote.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ PEEKING = "five tests at 5% find a difference in 14% of the campaigns in which t
 
 
 class FutilityRule(Frozen):
-    """When a gain of the treatment has become too unlikely to go on for: below `predictive` power, whatever the
-    effect is, or below `conditional` power at the declared effect. Exactly one is given."""
+    """When a gain of the treatment has become too unlikely to continue: the predictive power is below `predictive`
+    (no effect is assumed), or the power at the declared effect is below `conditional`. Exactly one is given."""
 
     predictive: Share | None = None
     conditional: Share | None = None

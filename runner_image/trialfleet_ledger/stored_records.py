@@ -82,7 +82,7 @@ def readable(store: Store, campaign: str, kind: keys.Kind, model: type[R]) -> Re
         entry.key for entry in store.list(keys.folder(campaign, kind)) if not keys.is_beat(campaign, entry.key)
     ]
     ours = sorted((key for key in found if keys.number_of(key)), key=keys.number_of)
-    foreign = [f"{key}: is no record of trialfleet, and is ignored" for key in found if not keys.number_of(key)]
+    foreign = [f"{key}: is not a record of trialfleet and is ignored" for key in found if not keys.number_of(key)]
     values = dict(store.get_many(ours))
     records: list[R] = []
     for key in ours:

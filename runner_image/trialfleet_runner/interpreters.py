@@ -121,9 +121,9 @@ def _ask(program: str) -> Interpreter | None:
 
 
 def uv_program() -> str:
-    """uv beside this interpreter, else on PATH. Raises `OperatorError`."""
-    beside = Path(sys.executable).parent / "uv"
-    found = str(beside) if beside.exists() else shutil.which("uv")
+    """uv in this interpreter's folder, otherwise on PATH. Raises `OperatorError`."""
+    adjacent = Path(sys.executable).parent / "uv"
+    found = str(adjacent) if adjacent.exists() else shutil.which("uv")
     if found is None:
         raise OperatorError("uv is not installed", hint="pip install uv, or pip install 'trialfleet[controller]'")
     return found

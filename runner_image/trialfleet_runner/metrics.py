@@ -113,7 +113,7 @@ def agrees(run: TestRun) -> bool:
 def verdict(stop: Stop, *, passed: bool, tests_timed_out: bool) -> Verdict:
     """The verdict of a scored attempt. Only `PASSED` counts as a pass.
 
-    An agent that ran out of time, memory or disk keeps that verdict whatever its tests say; one that crashed or
+    An agent that ran out of time, memory or disk keeps that verdict even if its tests pass; one that crashed or
     ran out of turns or money is judged by its tests alone.
 
     >>> verdict(Stop.CRASHED, passed=True, tests_timed_out=False).value

@@ -78,7 +78,7 @@ def diff(
 def between(template: Template, changes: Changes) -> str:
     """The unified diff of the template's commit and the same with the changes; "" for none.
 
-    Files and links that are not UTF-8 become binary hunks, so that the diff is text whatever they hold.
+    Files and links that are not UTF-8 become binary hunks, so that the diff is always text.
     """
     if not changes:
         return ""

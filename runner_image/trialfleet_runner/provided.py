@@ -56,7 +56,7 @@ class Provided:
 
 
 def provided(environment: Path) -> Provided:
-    """By a built environment's folders; nothing of it is run. Nothing where it is none of Python."""
+    """By a built environment's folders; nothing of it is run. Empty for an environment of another language."""
     if not is_python(environment):
         return Provided({})
     packages = site_packages(environment)

@@ -57,7 +57,7 @@ class TestRun:
     """`cases` is None when no results were written or they could not be read (`unreadable` says why).
     `left_out`: bytes that `output` lacks, which is the end of either stream."""
 
-    __test__ = False  # not a test class, whatever pytest makes of its name
+    __test__ = False  # pytest takes it for a test class otherwise
 
     exit: Exit
     output: str
@@ -94,7 +94,7 @@ Trouble = Literal[
 
 
 def trouble(run: TestRun) -> Trouble | None:
-    """Why the run is not a run of tests; None when tests ran, whatever they said.
+    """Why the tests could not be run as tests; None when they ran, passed or failed.
 
     Exit codes of pytest: 0 passed, 1 failed, 2 interrupted (also: collection errors), 3 internal error, 4 usage
     error, 5 nothing collected. 125-127 and signals never come from tests.

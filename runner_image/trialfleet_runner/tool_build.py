@@ -28,7 +28,7 @@ HOME = "/home/agent"
 _COMMAND_S = 1800.0
 _DISK_BYTES = 32 * 2**30
 _SHOWN = 2000  # characters of a command's output in a message
-_OWN_FILES = {"node": "node_reporter.mjs", "java": "gradle_tests.gradle"}  # by kind, beside the results' readers
+_OWN_FILES = {"node": "node_reporter.mjs", "java": "gradle_tests.gradle"}  # by kind, next to the results' readers
 
 
 def caches_of(ref: ToolEnvironmentRef) -> Sha256 | None:
@@ -39,7 +39,7 @@ def caches_of(ref: ToolEnvironmentRef) -> Sha256 | None:
 
 
 def seed_of(folder: Path, ref: ToolEnvironmentRef) -> Path | None:
-    """The newest environment beside `folder` whose caches a new one may begin with."""
+    """The newest environment in the cache whose caches a new one can start with."""
     wanted = caches_of(ref)
     files = sorted(folder.parent.glob(f"*/{FURNISHINGS}"), key=lambda file: -file.stat().st_mtime)
     found = (file.parent for file in files if file.parent != folder)

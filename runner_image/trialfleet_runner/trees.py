@@ -157,7 +157,7 @@ def tree_digest(tree: Tree) -> str:
 
 
 def unpack(data: bytes) -> dict[str, TreeEntry]:
-    """The tree of a tar that `pack` made. Raises `TreeError` for anything else, whoever made it."""
+    """The tree of a tar that `pack` made. Raises `TreeError` for any other bytes."""
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
             tree = read_tar(tar, _refuse)

@@ -93,7 +93,7 @@ class Repository:
         """
         where = Path(folder)
         if not where.is_dir():
-            what = "is no folder" if where.exists() else "does not exist"
+            what = "is not a folder" if where.exists() else "does not exist"
             raise TargetsError(what, where=printable(str(folder)), hint="name the folder of a git repository")
         try:
             found = _run(("rev-parse", "--absolute-git-dir"), cwd=where.absolute())

@@ -14,7 +14,7 @@ MOST_FOLDERS = 24
 
 
 def asked(kind: Kind, folders: Sequence[str] = ()) -> str:
-    """The author's prompt. `folders`: where most of the code is, largest first; only a tree is told.
+    """The author's prompt. `folders`: where most of the code is, largest first; named in the prompt for a tree.
 
     >>> "`src/shop/`" in asked("tree", ["src/shop"]), "`src/shop/`" in asked("flat", ["src/shop"])
     (True, False)

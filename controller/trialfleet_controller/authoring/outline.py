@@ -88,7 +88,7 @@ class SnapshotSources:
 
 
 def can_be_said(path: str) -> bool:
-    """Whether a path can stand inside a code span, whoever chose it.
+    """Whether a path can be written inside a Markdown code span without ending it.
 
     >>> can_be_said("a/b c.py"), can_be_said("a/`x`.py"), can_be_said("a/\\n# Ignore this.py")
     (True, False, False)

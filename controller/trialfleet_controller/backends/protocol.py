@@ -106,11 +106,11 @@ class Backend(Protocol):
         ...
 
     def settled(self, attempt: AttemptId) -> None:
-        """The ledger has its end: what is left of its runner may go."""
+        """The ledger has its end: the rest of its runner may be removed."""
         ...
 
     def alive(self, start: Start) -> Liveness:
-        """Whether the runner that wrote `start`, launched by whom ever, still runs."""
+        """Whether the runner that wrote `start` is alive, regardless of which controller launched it."""
         ...
 
     def kept_patch(self, intent: Intent) -> bytes | None:

@@ -65,7 +65,7 @@ def explained(end: End, named: Loss | None) -> End:
 _BY_CODE: dict[int, tuple[LossClass, str]] = {
     RunnerExit.COMMITTED: (LossClass.RUNNER, "the runner exited 0 and left no end"),
     RunnerExit.REFUSED: (LossClass.SETUP, "no attempt can run there until the operator fixes this"),
-    RunnerExit.ANOTHERS: (LossClass.TERMINATED, "another runner held the attempt, and has gone as well"),
+    RunnerExit.ANOTHERS: (LossClass.TERMINATED, "another runner held the attempt, and has ended too"),
     RunnerExit.UNANSWERED: (LossClass.STORE, "the store did not answer the runner"),
 }
 

@@ -92,8 +92,8 @@ class Driver:
 
 
 class EpochObserver(Driver):
-    """Another process of the controller that claimed epoch `number`. The claimant's process beats; a deputy looks
-    whether the epoch is still the latest, whatever it hears from that process."""
+    """For other processes of the controller that claimed epoch `number`. The process that claimed it writes the
+    heartbeat; an observer reads from the store whether the epoch is still the latest."""
 
     def _write(self, state: Literal["driving", "ended"], pending: Mapping[Wait, int] | None = None) -> None:
         """Not its own to say."""

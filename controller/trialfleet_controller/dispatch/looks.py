@@ -1,5 +1,5 @@
-"""Declared looks of a running campaign: a barrier holds later blocks back while a look is open, and whoever
-finds its blocks over writes the decision, once.
+"""Declared looks of a running campaign: while a look is open, a barrier holds later blocks back. The
+first dispatcher that finds the look's blocks complete writes the decision, once.
 
 Every dispatcher reads the same decisions, so a barrier needs no message between shards. Nothing runs beyond it,
 so a campaign that a look ends has no running trial.

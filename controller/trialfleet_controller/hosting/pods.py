@@ -109,7 +109,7 @@ def drive_shards(
 
 
 def pods(plan: Plan, address: StoreSpec, options: DriveOptions, *, elsewhere: bool) -> Pods:
-    """`elsewhere`: dispatchers run on machines of their own. Those see the store as pods do, and use their own
+    """`elsewhere`: dispatchers run on other machines. These reach the store as pods do, and use their own
     service account instead of this user's kubeconfig."""
     assert plan.kubernetes is not None
     seen = address.pod_endpoint or plan.kubernetes.pod_endpoint

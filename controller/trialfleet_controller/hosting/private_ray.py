@@ -32,7 +32,7 @@ _QUIET = {
 
 
 def owner_of(folder: Path) -> int | None:
-    """The process whose Ray lives in `folder`; None when the name is none of ours."""
+    """The process whose Ray lives in `folder`; None when trialfleet did not make the folder."""
     pid = folder.name.removeprefix(RAY_FOLDER).partition("-")[0]
     return int(pid) if folder.name.startswith(RAY_FOLDER) and pid.isdecimal() else None
 

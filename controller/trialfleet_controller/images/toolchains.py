@@ -1,8 +1,8 @@
 """Toolchains for images: which of this machine's programs are copied, and which come from Debian packages.
 
-An image must have the versions that tasks were validated with. A program is copied if it stands alone: it has a
-folder of its own (Go, a JDK, Maven, a toolchain of rustup), or is one file that needs no library but those that
-every Debian has. The others are of Debian's packages; `trialfleet-pod bake` refuses another version.
+An image must have the versions that tasks were validated with. A program is copied if it is self-contained: it
+has a separate folder (Go, a JDK, Maven, a toolchain of rustup), or is one file that needs only libraries that
+every Debian has. The others come from Debian's packages; `trialfleet-pod bake` refuses another version.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def _secret(where: str, reason: str) -> OperatorError:
         where=where,
         hint="remove it. For the model's key set needs_model: true and export the key where the runner "
         "starts; the gateway holds it, and the agent gets a token that is valid nowhere else "
-        "(docs/how-to/bring-your-own-agent.md#secrets). If it is no secret, give it another name",
+        "(docs/how-to/bring-your-own-agent.md#secrets). If it is not a secret, give it another name",
     )
 
 

@@ -97,8 +97,8 @@ def undelivered(
     """Context name -> at most five of its lines that stand in nothing which `composed` delivers, nor in the
     workspace, where an agent may read them. `contexts`: path -> bytes of each of the task's trees.
 
-    A context all of whose long lines are delivered, by whatever other name, has none: there is nothing to tell
-    apart. The same contexts give the same lines.
+    A context has no such lines if all its long lines are delivered, possibly under another name: then nothing
+    distinguishes it. The same contexts give the same lines.
     """
     said = _said(composed)
     found = {name: _lines(tree, said, in_workspace) for name, tree in sorted(contexts.items())}

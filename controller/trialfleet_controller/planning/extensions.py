@@ -52,7 +52,7 @@ def _skill(folder: Path, where: str, objects: Objects) -> SkillOrder:
     tree = _folder(folder, where)
     if FILE not in tree:
         raise OperatorError(
-            f"{folder} has no {FILE}: it is no skill",
+            f"{folder} has no {FILE}: it is not a skill",
             where=where,
             hint=f"name the folder that holds {FILE}, or write one with `name` and `description`",
         )
@@ -86,7 +86,7 @@ def _server(base: Path, spec: McpSpec, where: str, objects: Objects) -> McpOrder
     tree = None if spec.files is None else objects.put(pack(_folder(base / spec.files, where)))
     if tree is None and any("{files}" in word for word in spec.command):
         raise OperatorError(
-            "{files} stands for the server's folder, and there is none",
+            "{files} means the server's folder, and the server has none",
             where=f"{where}.command",
             hint="add files: FOLDER, a path from the campaign file",
         )

@@ -176,7 +176,7 @@ def _check_statuses(file: CampaignFile, tasks: Sequence[LoadedTask]) -> None:
 
 
 def check_empty(file: CampaignFile, cells: Sequence[Cell]) -> None:
-    """A condition that says nothing for most tasks is not what its name says, and its trials tell nothing."""
+    """A condition without text for most tasks is not what its name says, and its trials measure nothing."""
     for name in file.conditions:
         own = [cell for cell in cells if cell.condition.name == name]
         empty = [cell.task for cell in own if cell.empty]

@@ -214,7 +214,7 @@ def _why(condition: Condition, prediction: Prediction | None) -> str:
 
 
 def content_digest(order: ConditionOrder) -> str:
-    """Digest of what is delivered, under whatever name."""
+    """Digest of what is delivered; the condition's name does not matter."""
     return order_digest(order.model_copy(update={"name": "content"}))
 
 

@@ -68,7 +68,7 @@ def _of_state(status: CampaignStatus) -> list[str]:
             return [f"its controller is alive: {_named(status.controller)}"]
         case State.STALLED if status.controller is not None:
             gone = _named(status.controller)
-            return [f"its controller has gone: {gone}; pods may still run; `trialfleet resume` continues"]
+            return [f"its controller has ended: {gone}; pods may still run; `trialfleet resume` continues"]
         case State.HALTED:
             return ["no controller drives it; fix what halted it, then `trialfleet resume --lift`"]
         case State.INCOMPLETE if status.terminal < status.planned:

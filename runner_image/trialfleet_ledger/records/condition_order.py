@@ -14,7 +14,7 @@ Channel = Literal["user", "system", "rules"]
 
 
 class InlineSpec(Frozen):
-    """Text that is said to the agent. `sections`: of a node, for `nearest` alone. `channel`: after the task, in
+    """Text for the agent. `sections`: of a node, for `nearest` alone. `channel`: after the task, in
     the system prompt, or as a rule that is pushed when a file that matches `globs` is read (none given: those
     below the folders that the text is about)."""
 
@@ -28,7 +28,7 @@ class InlineSpec(Frozen):
     def _rules(self) -> InlineSpec:
         if self.globs and self.channel != "rules":
             raise FieldError(
-                "inline: globs say when a rule is pushed, and this text is none",
+                "inline: globs say when a rule is pushed, and this text is not a rule",
                 hint="add channel: rules, or leave globs out",
             )
         return self

@@ -105,7 +105,7 @@ class Delivery(Frozen):
 class TestResult(Frozen):
     """One test id's outcome in the scoring run, as JUnit XML says."""
 
-    __test__: ClassVar[bool] = False  # not a test class, whatever pytest makes of its name
+    __test__: ClassVar[bool] = False  # pytest takes it for a test class otherwise
 
     id: str
     outcome: Literal["passed", "failed", "error", "skipped", "missing"]

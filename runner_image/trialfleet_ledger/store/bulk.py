@@ -1,8 +1,8 @@
 """Reads and lists many small objects of a bucket faster than boto3, with obstore if it is installed.
 
 It has five times the rate at a twelfth of the CPU time, also for listings, and changes nothing else: it uses the
-same address, credentials and trusted authorities as boto3, and boto3 reads or explains whatever it does not
-return. It is not used where the two could differ.
+same address, credentials and trusted authorities as boto3, and boto3 reads what it does not return, and
+explains errors. It is not used where the two could differ.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class StoreClock:
         return datetime.now(UTC) + self._ahead
 
     def told(self, date: str | None) -> None:
-        """`date`: an answer's header. What is no date says nothing."""
+        """`date`: an answer's header. Anything that is not a date is ignored."""
         try:
             ahead = parsedate_to_datetime(date or "").astimezone(UTC) - datetime.now(UTC)
         except (ValueError, OverflowError):

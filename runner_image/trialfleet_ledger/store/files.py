@@ -185,7 +185,7 @@ def replace(root: Path, parts: Sequence[str], data: bytes) -> None:
 
 
 def read_in(fd: int, name: str, *, limit: int | None = None) -> bytes | None:
-    """All bytes of a regular file in the folder; None when there is none of that name, or it is a folder.
+    """All bytes of a regular file in the folder; None when it does not exist or is a folder.
 
     Raises StoreError on a symbolic link, a device or a pipe, and when there are more than `limit` bytes.
     """

@@ -48,7 +48,7 @@ def exchange(
     limit: int = _ERROR_BYTES,
     timeout_s: float = 60,
 ) -> HttpResponse:
-    """Sends one request and reads at most `limit` bytes of the answer, whatever its status.
+    """Sends one request and reads at most `limit` bytes of the answer; every status is returned.
 
     Raises `NoAnswerError` on connection errors, time-outs and broken answers. The message never holds the
     URL's query: that is the signature.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-TEMPORARY = ".tmp-"  # a directory store's unfinished writes: beside their targets, never keys
+TEMPORARY = ".tmp-"  # a directory store's unfinished writes: in the folders of their targets, never keys
 MAX_COMPONENT_BYTES = 255  # of ext4, xfs and S3 servers that keep objects as files
 # Most names, quickly.
 _COMMON = re.compile(rf"(?!{re.escape(TEMPORARY)}|\.{{1,2}}$)[A-Za-z0-9._-]{{1,{MAX_COMPONENT_BYTES}}}")

@@ -145,7 +145,7 @@ def check_grants(given: ProbeGrants, *, signatures: bool = True) -> Iterator[Sto
 def _promises(store: Store, folder: str) -> Iterator[StoreCheck]:
     first = f"{folder}/first"
     created = store.create(first, b"1")
-    yield _check("creates", created, "a new key was said to be taken")
+    yield _check("creates", created, "the store answered that a new key exists")
     yield _check("reads what was written", store.get(first) == b"1", "something else was read")
     yield _check("reads absence", store.get(f"{folder}/absent") is None, "a key that nobody wrote was read")
     listed = [entry.key for entry in store.list(f"{folder}/")]
@@ -208,7 +208,7 @@ def _lifecycle(store: Store) -> StoreCheck:
     if rules is None:
         return StoreCheck(name=name, holds=None, detail="the bucket's lifecycle rules cannot be read")
     return _check(
-        name, not rules, f"lifecycle rule {', '.join(rules)} deletes commits; what is gone could be run again"
+        name, not rules, f"lifecycle rule {', '.join(rules)} deletes results, and their trials would run again"
     )
 
 

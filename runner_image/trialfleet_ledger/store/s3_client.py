@@ -14,7 +14,7 @@ from trialfleet_ledger.errors import OperatorError
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
-CONNECTIONS = 32  # the errands of a dispatcher, and `get_many`'s threads beside them: 16 each
+CONNECTIONS = 32  # 16 for the I/O threads of a dispatcher, 16 for those of `get_many`
 _Style = Literal["auto", "virtual", "path"]
 
 

@@ -57,9 +57,9 @@ class AgentCheck:
 
 
 def check(kind: str, model: str | None = None) -> AgentCheck:
-    """Run the agent of this kind once, below a folder of its own that is removed. HOME of this process is another
-    folder meanwhile: bait lies there. Raises `OperatorError` when the agent is not installed or cannot be checked,
-    without bubblewrap, or when its program does not play the script to its end."""
+    """Run the agent of this kind once, in a temporary folder. Meanwhile HOME of this process is another folder,
+    with context files that must not reach the model. Raises `OperatorError` when the agent is not installed or
+    cannot be checked, without bubblewrap, or when its program does not play the script to its end."""
     tools, sandbox = _tools_of(kind), choose("bubblewrap")
     spec = AgentSpec(kind=kind, model=model or tools.model, max_turns=10, timeout_s=TIMEOUT_S)
     identity, begun = agent(kind).identify(spec), time.monotonic()

@@ -92,7 +92,7 @@ def context_nodes() -> dict[str, str]:
 
 
 def workspace_files() -> dict[str, str]:
-    """path -> text: a file to read, and context files under every name, each with a canary of its own."""
+    """path -> text: a file to read, and context files under every name, each with another canary."""
     nested = {f"{FOLDER}/{name}": canary(f"nested {name}") for name in NESTED_NAMES}
     return {MODULE: "RATE = 3\n", **{name: canary(f"root {name}") for name in ROOT_NAMES}, **nested}
 

@@ -1,4 +1,4 @@
-"""A loopback server in the place of a model provider. It speaks the four APIs and plays a script: no model."""
+"""A loopback server that replaces a model provider. It serves the four APIs and plays a script."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ Reply = Answer | Fail | Break | Hang
 
 @dataclass
 class ScriptedModel:
-    """Requests that carry tools take the next reply of the script; after it, `last` is said.
-    Requests without tools (titles, probes) get a short answer of their own and leave the script alone."""
+    """Requests that carry tools take the next reply of the script; after its end they get `last`.
+    Requests without tools (titles, probes) get a fixed short answer and do not advance the script."""
 
     script: list[Reply] = field(default_factory=list[Reply])
     requests: list[ModelRequest] = field(default_factory=list[ModelRequest])
@@ -110,7 +110,7 @@ class _ScriptedServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hung up is no news here."""
+        """A client that closes the connection is expected."""
 
 
 class _ScriptedHandler(BaseHTTPRequestHandler):

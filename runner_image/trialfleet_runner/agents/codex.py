@@ -31,7 +31,7 @@ _REACH = Reach(
     fail_fast=True,
     system=True,
 )
-_NATIVE = "codex-linux-*/vendor/*/bin/codex"  # beside the npm package, which only starts it by way of Node
+_NATIVE = "codex-linux-*/vendor/*/bin/codex"  # next to the npm package, which only starts it through Node
 _TOKEN = "OPENAI_API_KEY"  # noqa: S105 - the name of a variable
 # What calls its maker's servers, starts other agents, or is a tool that the provider would run.
 _OFF = (
@@ -161,7 +161,7 @@ def toml(settings: dict[str, Any], name: str = "") -> str:
 
 
 def _hooks(setup: Setup, scripts: HookScripts) -> dict[str, list[object]]:
-    """Codex hands its hooks what Claude Code's get: the shell is called Bash, whatever it returned."""
+    """Codex gives its hooks the same events as Claude Code; its shell tool is called Bash there too."""
     found: dict[str, list[object]] = {}
     if setup.hook_context is not None:
         found["PostToolUse"] = [scripts.on_read("Bash|apply_patch|mcp__.*")]

@@ -32,8 +32,8 @@ _REACH = Reach(
     fail_fast=True,
     system=True,
 )
-_NATIVE = "copilot-linux*/copilot"  # beside the npm package, which only starts it by way of Node
-_UNPACKED = "unpacked"  # beside node_modules, written by install.sh; without it every attempt unpacks 235 MB
+_NATIVE = "copilot-linux*/copilot"  # next to the npm package, which only starts it through Node
+_UNPACKED = "unpacked"  # next to node_modules, written by install.sh; without it every attempt unpacks 235 MB
 _QUIET = {
     "COPILOT_OFFLINE": "true",  # no login, no telemetry, no update, no web tools, no GitHub server
     "COPILOT_AUTO_UPDATE": "false",

@@ -119,7 +119,7 @@ def _node() -> Path:
 
 
 def _settings(setup: Setup, options: GeminiOptions, scripts: TranslatedHooks) -> dict[str, Any]:
-    """`settings.json` of a HOME of its own."""
+    """`settings.json` in the HOME of the attempt."""
     return {
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "general": {

@@ -86,7 +86,7 @@ class MiniSweAgent:
         trajectory = inside(folder / "trajectory.json", mounts)
         config = folder / "config.yaml"
         config.write_text(json.dumps(_config(setup, options, trajectory)))  # JSON is YAML
-        # Isolated, so that PYTHONPATH, which is the task's, puts nothing in the place of its own modules.
+        # -I: the task's PYTHONPATH must not replace modules of the agent.
         program = (f"{inside(home, mounts)}/bin/python", "-I", "-m", _MODULE)
         argv = (*program, "-c", _DEFAULTS, "-c", inside(config, mounts), "--exit-immediately", "--yolo")
         env = {
@@ -112,7 +112,7 @@ def _version(home: Path) -> str:
     found = sorted(home.glob(_DIST_INFO))
     if not found:
         raise OperatorError(
-            f"{home} is no virtual environment with mini-swe-agent",
+            f"{home} is not a virtual environment with mini-swe-agent",
             where="agent: mini-swe-agent",
             hint=f"{pinned()['mini-swe-agent'].install()}, or python3 -m venv and pip install",
         )

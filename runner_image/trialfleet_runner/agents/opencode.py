@@ -108,7 +108,7 @@ def _provider(options: OpenCodeOptions) -> str:
 
 
 def _settings(setup: Setup, options: OpenCodeOptions, mounts: tuple[Mount, ...]) -> dict[str, Any]:
-    """`opencode.json`. Its last step has a text of its own that asks for a summary; the gateway's cap has none."""
+    """`opencode.json`, without OpenCode's limit of steps: it adds a prompt, and the gateway's limit does not."""
     name, model = _provider(options), setup.spec.model
     path = "/v1beta" if options.provider == "google" else "/v1"
     provider: dict[str, Any] = {

@@ -77,7 +77,7 @@ def _direct(provider: str, environ: Mapping[str, str]) -> Upstream:
     base = environ.get(chosen.base)
     for variable, auth in chosen.keys:
         if key := _secret(variable, environ):
-            if base is None:  # a gateway issues keys of its own
+            if base is None:  # a gateway issues other keys than the provider
                 _check_issuer(key, provider, variable)
             return Upstream(base_url=base or chosen.default, key=key, auth=auth)
     variable = chosen.keys[0][0]

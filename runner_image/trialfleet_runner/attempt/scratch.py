@@ -80,7 +80,7 @@ class Scratch:
 
     @property
     def tests(self) -> Path:
-        """What the tests say; beside `score`, which is theirs."""
+        """The results of the tests, kept outside `score`, where the tests run."""
         return self.runner / "tests"
 
     @property
@@ -97,7 +97,7 @@ class Scratch:
 
 
 def emptied(folder: Path) -> Path:
-    """A new, empty folder that replaces whatever is there: an agent with the runner's uid may have written it."""
+    """A new, empty folder that replaces everything there: an agent with the runner's uid may have written it."""
     remove(folder)
     folder.mkdir(mode=0o711, parents=True)
     return folder

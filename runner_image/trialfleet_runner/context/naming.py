@@ -11,7 +11,7 @@ from trialfleet_runner.context.texts import render
 
 
 def naming(paths: Sequence[str]) -> str:
-    """The block that tells an agent which files to edit; the same words whoever chose them.
+    """The block that tells an agent which files to edit. Its words do not depend on how the files were chosen.
 
     >>> naming(["a/b.py"]).splitlines()[-1]
     '- `a/b.py`'
@@ -32,7 +32,7 @@ def fitting(paths: Sequence[str], *, max_tokens: int) -> tuple[str, ...]:
 
 
 def two_lines(language: str, test_framework: str) -> str:
-    """The smallest context there is."""
+    """The placebo: two lines that name the language and the test framework."""
     return render("placebo", language=language, test_framework=test_framework)
 
 
@@ -53,7 +53,7 @@ def neutral(length: int, *, language: str, test_framework: str) -> str:
 
 
 def globs_of(paths: Sequence[str]) -> tuple[str, ...]:
-    """What a rule about these files is about: everything below their folders, or beside a file of the root.
+    """The globs of a rule about these files: everything below their folders, or the files of the root.
 
     >>> globs_of(["a/b/c.py", "a/b/d.py", "e.py"])
     ('a/b/**', '*')

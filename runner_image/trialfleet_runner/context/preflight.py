@@ -52,7 +52,7 @@ def asked(task: str, targets: Sequence[str]) -> str:
 def parse(answer: str, paths: Collection[str]) -> Preflight:
     """The answer's places that are files of the workspace (`paths`); never raises.
 
-    Findings win over a word such as UNCERTAIN beside them; what is neither is `uncertain`.
+    An answer with findings counts as found even if it also says UNCERTAIN; one with neither is `uncertain`.
 
     >>> parse("FILE: a.py\\nLINE: 3\\nFIX: compare with `is`", {"a.py"}).findings
     (Finding(file='a.py', line=3, function='', fix='compare with is', reason=''),)

@@ -1,4 +1,4 @@
-"""Skills: folders with a SKILL.md, which an agent is told of by name and opens when it wants to."""
+"""Skills: folders with a SKILL.md, whose names the agent sees and which it opens when it decides to."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Canaries:
     """`declared`: delivery -> needles, each a text that proves it (any one suffices). `forbidden`: name ->
     needles whose appearance anywhere is contamination. `files`: paths, as the agent sees them, of the context
     files that the condition put on disk; a memory file that the agent's program loads from elsewhere is
-    contamination, unless the model named it before (an agent may write a CLAUDE.md of its own).
+    contamination, unless the model named it before (an agent may write a CLAUDE.md).
 
     Needles are compared with the decoded strings of a request, so they are given as plain text. A needle
     should be one line: programs number, indent or re-wrap what they quote.

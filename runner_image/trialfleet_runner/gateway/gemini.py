@@ -83,7 +83,7 @@ class ArrayParser:
 
 @dataclass
 class GeminiAssembler(Assembler):
-    """Chunks are answers of their own: parts add up, counts are cumulative, the last has a `finishReason`."""
+    """Each chunk is a complete answer: parts add up, counts are cumulative, the last has a `finishReason`."""
 
     head: dict[str, Any] = field(default_factory=dict[str, Any])
     parts: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -119,7 +119,7 @@ class GeminiAssembler(Assembler):
 
 
 def _ended(event: dict[str, Any]) -> bool:
-    """The answer has come to its end, or the prompt was blocked and there is none."""
+    """The answer is complete, or the prompt was blocked."""
     blocked = isinstance(mapping(event.get("promptFeedback")).get("blockReason"), str)
     return blocked or any(isinstance(one.get("finishReason"), str) for one in objects(event.get("candidates")))
 

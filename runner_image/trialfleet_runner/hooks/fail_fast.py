@@ -1,14 +1,14 @@
-"""The fail-fast hook: a script of its own, standard library only, for any Python from 3.10 on.
+"""The fail-fast hook: a standalone script, standard library only, for any Python from 3.10 on.
 
     python -I fail_fast.py --workspace DIR --log FILE [--reason TEXT] [--say TEXT] < event.json
 
 Denies a test or build command of the Bash tool that has already run twice, word for word, with nothing edited
-since; --reason is what the agent is told. Called before Bash (PreToolUse) and after Bash and the editing tools
-(PostToolUse, PostToolUseFailure). Whatever may have changed something sets all counts to zero: an edit, another
-command that is not known to read only, and any file of the workspace that is not as the last run of tests left
-it. It never speaks of anything else: it exits 0 and prints nothing when anything is wrong. Every command that
-counts is one JSON line in --log. With --say it adds that text before every command that it lets run: `trialfleet
-agents check` measures whether such a text reaches the model.
+since; --reason is the text that the agent reads. Called before Bash (PreToolUse) and after Bash and the editing
+tools (PostToolUse, PostToolUseFailure). All counts return to zero after anything that may have changed the
+outcome: an edit, another command that is not known to read only, and a file of the workspace that differs from
+what the last run of tests left. If anything goes wrong, it exits 0 and prints nothing. Every command that counts
+is one JSON line in --log. With --say it adds that text before every command that it lets run: `trialfleet agents
+check` measures whether such a text reaches the model.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _without_values(words: list[str]) -> list[str]:
 
 
 def counts(command: str) -> bool:
-    """Whether this is a test or build command, with nothing beside it that could change anything.
+    """Whether this is a test or build command, and nothing else in it could change a file.
 
     >>> [counts(line) for line in ("cd a && python -m pytest -x 2>&1 | tail -5", "sed -i s/a/b/ x && pytest")]
     [True, False]
@@ -217,7 +217,7 @@ def fingerprint(workspace: str) -> str | None:
 
 @contextlib.contextmanager
 def kept(path: str) -> Generator[dict[str, Any]]:
-    """The session's state, alone; what cannot be read is empty, and is written anew."""
+    """The session's state, locked; a state that cannot be read counts as empty and is overwritten."""
     fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
     with os.fdopen(fd, "r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -283,7 +283,7 @@ def note(log: str, **fields: object) -> None:
 
 
 def answer_to(event: dict[str, Any], options: dict[str, str], log: str) -> dict[str, str]:
-    """What the agent is told; empty: nothing."""
+    """What the agent reads; empty: nothing."""
     if denies(event, options["--workspace"], log):
         return {"permissionDecision": "deny", "permissionDecisionReason": options.get("--reason", "")}
     if "--say" in options and event.get("hook_event_name") == "PreToolUse":

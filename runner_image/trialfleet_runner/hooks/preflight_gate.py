@@ -1,11 +1,11 @@
-"""Keeps a pre-flight to its calls: a script of its own, standard library only, for any Python from 3.10 on.
+"""Limits the tool calls of a pre-flight: a standalone script, standard library only, for any Python from 3.10 on.
 
     python -I preflight_gate.py --workspace DIR --calls N --log FILE --tool-denied TEXT --calls-used TEXT
         --read-before TEXT --unchecked TEXT < event.json
 
 Before every tool call (PreToolUse): denies more than N calls, a file that has been read before, and every tool but
-Read and Glob. Each call is one JSON line in --log, from which the next one is judged. The texts are what the agent
-is told when a call is denied.
+Read and Glob. Each call is one JSON line in --log, from which the next one is judged. The agent reads the texts
+when a call is denied.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The on-read hook: a script of its own, standard library only, for any Python from 3.10 on.
+"""The on-read hook: a standalone script, standard library only, for any Python from 3.10 on.
 
     python -I push_on_read.py --workspace DIR --context DIR --log FILE < event.json
 

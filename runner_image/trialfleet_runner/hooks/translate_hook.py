@@ -1,4 +1,4 @@
-"""Lets a hook script that knows Claude Code's events serve another agent: a script of its own, standard library
+"""Lets a hook script that knows Claude Code's events serve another agent: a standalone script, standard library
 only, for any Python from 3.10 on.
 
     python -I translate_hook.py --dialect gemini|copilot -- COMMAND [ARGUMENT...] < event.json

@@ -20,7 +20,7 @@ TREES = "trees"
 
 class Recipe(Frozen):
     """One environment to bake. `lock`: of a Python environment, the requirements file's text, whose digest the
-    reference names. What another one is built from is the file `trees/<digest>.tar` beside the list."""
+    reference names. Another environment is built from `trees/<digest>.tar`, next to the list."""
 
     environment: EnvironmentRef
     lock: str | None = None

@@ -20,7 +20,7 @@ _CRATE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 
 
 def arguments(format: ResultFormat, tests: Sequence[str], read: Read) -> tuple[str, ...]:
-    """What replaces `{tests}`: for ids (`unit::name`) or test files, the smallest things that the runner takes.
+    """What replaces `{tests}`: for ids (`unit::name`) or test files, the smallest units that the runner accepts.
 
     Surefire's classes are joined with commas by the caller. Raises `ValueError` for pytest, whose ids are its
     arguments.

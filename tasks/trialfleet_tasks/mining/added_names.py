@@ -43,7 +43,7 @@ def _code(path: str, data: bytes) -> bytes:
 
 
 def names(files: Iterable[bytes]) -> set[str]:
-    """All identifiers of some files, whatever language they are in."""
+    """All identifiers of some files, in any language."""
     return {name for data in files for name in _NAME.findall(data.decode(errors="replace"))}
 
 

@@ -38,7 +38,7 @@ _KEPT = ("PATH", "HOME", "TMPDIR", "UV_CACHE_DIR", "SSL_CERT_FILE", "SSL_CERT_DI
 
 @dataclass
 class PythonEnvironments:
-    """Environments of one repository's commits. `folder`: beside the task file; their locks are written there,
+    """Environments of one repository's commits. `folder`: of the task file; their locks are written there,
     one for all commits whose requirements are the same in the same month. `build`: packages without a wheel may be
     built, which runs code of theirs. Threads may share it."""
 

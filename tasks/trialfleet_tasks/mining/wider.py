@@ -18,7 +18,7 @@ def tests_of_packages(
     whole tree; `source`, `tests`: files that the fix changes, those of source most changed first.
 
     For Go and Rust the source files: their runners take a file's whole package or crate. For the others test files
-    that lie beside a changed file, or in the folder that has the place of a changed file's among the tests.
+    in the folder of a changed file, or in the folder of the tests that mirrors it.
 
     >>> from trialfleet_tasks.mining.languages import JAVASCRIPT
     >>> paths = ["src/cart/a.ts", "test/cart/a.test.ts", "test/cart/b.test.ts", "test/tax/c.test.ts"]

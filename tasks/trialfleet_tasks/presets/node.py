@@ -102,7 +102,7 @@ def folders_above(folder: str) -> Iterator[str]:
 
 def tested_package(tree: Tree, folder: str) -> str:
     """The nearest package, at or above a folder, whose tests are called there: it has a `test` script that does
-    something, or a lock file of its own. The root where there is none.
+    something, or its own lock file. The root if there is no such package.
 
     >>> from trialfleet_runner.trees import TreeEntry
     >>> tested = TreeEntry(b'{"scripts": {"test": "vitest run"}}')

@@ -33,7 +33,7 @@ def package_of_most(kind: str, tree: Tree, paths: Iterable[str]) -> str:
 
 
 def in_package(kind: str, tree: Tree, paths: Iterable[str], directory: str) -> tuple[str, ...]:
-    """The files whose package is `directory`; all that lie in it where its name is none of a package."""
+    """The files whose package is `directory`; all files in it if it is not the name of a package."""
     given = tuple(paths)
     exact = tuple(path for path in given if package_of(kind, tree, path) == directory)
     return exact or tuple(path for path in given if directory == ROOT or path.startswith(f"{directory}/"))

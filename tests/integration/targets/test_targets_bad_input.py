@@ -42,7 +42,7 @@ def test_what_is_no_repository(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     (tmp_path / "file").write_text("x")
     assert "is not a git repository" in refusal(tmp_path / "plain")[0]
-    assert "is no folder" in refusal(tmp_path / "file")[0]
+    assert "is not a folder" in refusal(tmp_path / "file")[0]
     assert "does not exist" in refusal(tmp_path / "none")[0]
     assert str(tmp_path / "none") in refusal(tmp_path / "none")[0]
 

@@ -58,7 +58,7 @@ def test_what_cannot_be_planned_is_refused(tmp_path: Path, home: Path, monkeypat
     with pytest.raises(OperatorError, match=r"here is 2\.4\.6, the campaign names 2\.0\.0"):
         MiniSweAgent().identify(spec(version="2.0.0"))
     monkeypatch.setenv("TRIALFLEET_MINI", "/bin/sh")
-    with pytest.raises(OperatorError, match="is no virtual environment with mini-swe-agent") as caught:
+    with pytest.raises(OperatorError, match="is not a virtual environment with mini-swe-agent") as caught:
         MiniSweAgent().identify(spec())
     assert "mini-swe-agent==2.4.6" in (caught.value.hint or "")
 

@@ -39,7 +39,7 @@ class Tracked:
 
     @property
     def vanished(self) -> bool:
-        """Whether its pod is deleted or being deleted, not by us, and its status does not say by whom."""
+        """Whether something other than this controller deletes its pod, and the pod's status does not name it."""
         pod = self.pod
         going = self.deleted or (pod is not None and pod.deleted_at is not None)
         return going and not self.deletion_requested and pod is not None and not signals.disrupted(pod)

@@ -18,7 +18,7 @@ RUNNER = (sys.executable, "-m", "trialfleet_runner.attempt")
 
 
 def start(argv: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-    """Start the runner `argv` in a session of its own; its output is appended to the file `log`.
+    """Start the runner `argv` in a new session; its output is appended to the file `log`.
 
     It has the kernel kill it when the calling thread ends, by SIGKILL too (`attempt.parent`), so call this from a
     thread that lives as long as the runner should.

@@ -180,7 +180,7 @@ def _settings(setup: Setup, scripts: HookScripts) -> dict[str, object]:
 
 
 def _gate_texts() -> tuple[str, ...]:
-    """What the agent is told when the pre-flight's gate denies a call."""
+    """The texts that the agent reads when the pre-flight's gate denies a call."""
     return (
         *("--tool-denied", render("preflight_tool_denied")),
         *("--calls-used", render("preflight_calls_used", calls=MAX_CALLS)),

@@ -72,7 +72,7 @@ def from_text(text: str) -> tuple[str, float]:
 
 
 def of_file(path: Path) -> Read:
-    """Read for every request: whoever renews the file replaces it."""
+    """The file is read for every request, because the program that renews the token replaces it."""
     return lambda: (from_text(path.read_text())[0], 0.0)
 
 

@@ -94,7 +94,7 @@ class Bedrock(Upstream):
         found = self.models.get(model, model)
         if "anthropic." not in found and not found.startswith("arn:"):
             raise UpstreamRefusal(
-                f"model: {model!r} is no id of Bedrock; map it in agent.options.model_ids, "
+                f"model: {model!r} is not an id of Bedrock; map it in agent.options.model_ids, "
                 f"for example {{{model}: us.anthropic.{model}}}"
             )
         return found

@@ -57,7 +57,7 @@ class Vertex(Upstream):
     def _claude(self, model: str) -> str:
         found = self.models.get(model) or _DATED.sub(r"@\1", model)
         if not re.fullmatch(r"[A-Za-z0-9._@-]{1,200}", found):
-            raise UpstreamRefusal(f"model: {model!r} is no name of a model")
+            raise UpstreamRefusal(f"model: {model!r} is not the name of a model")
         return found
 
     def renew(self, refused: Outgoing) -> bool:
