@@ -14,7 +14,7 @@ FOR ?= tasks/quickstart/demo.yaml
 AGENTS ?=
 
 .NOTPARALLEL: # the parts of `test` share the machine
-.PHONY: help demo test test-here test-cluster test-nodes faults check bench chaos schema cli-reference lock report clean image kind-up kind-down
+.PHONY: help demo test test-here test-cluster test-nodes faults check bench chaos docs schema cli-reference lock report clean image kind-up kind-down
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -50,6 +50,20 @@ bench: $(DEV_STAMP) ## the figures of docs/reference/figures.md, measured here, 
 chaos: $(DEV_STAMP) ## 20 random kills while a campaign runs, then an audit: KILLS=… SEED=…; and a node that is lost
 	$(BIN)/python -m tests.cluster.chaos --kills $(or $(KILLS),20) $(addprefix --seed ,$(SEED))
 	$(BIN)/python -m pytest -m faults tests/cluster/test_faults_on_a_kubelet.py -k node_that_was_lost
+
+docs: $(DEV_STAMP) build/mermaid.min.js build/iframe-worker.js ## the documentation as a site, build/site/index.html; needs npm for two scripts
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+build/mermaid.min.js: PACKAGE := mermaid@12.3.0
+build/mermaid.min.js: FILE := dist/mermaid.min.js
+build/mermaid.min.js: SHA512 := e35d774dd5de2c0b0caee27bf4ea452f93bcf8b4c55e142a676eb4ac5ded8149a2340b519b852e99ed3823eeb93d137ac99ebd2787fcad56165bccd193ae5463
+build/iframe-worker.js: PACKAGE := iframe-worker@1.0.4
+build/iframe-worker.js: FILE := shim/index.js
+build/iframe-worker.js: SHA512 := ae879a688f8b8352c935f8290a3a117bff96cc48f2f7e674f0ba04beef393023db063c26faa5f3f00839534e651dae95d42cac6721b313448e900b52500e6aed
+build/mermaid.min.js build/iframe-worker.js:
+	@mkdir -p build && cd build && npm pack --silent $(PACKAGE) >/dev/null
+	@cd build && echo "$(SHA512)  $(subst @,-,$(PACKAGE)).tgz" | sha512sum --check --quiet
+	@cd build && tar xzfO $(subst @,-,$(PACKAGE)).tgz package/$(FILE) >$(@F) && rm $(subst @,-,$(PACKAGE)).tgz
 
 schema: $(DEV_STAMP) ## write docs/reference/schema/ from the contract
 	$(BIN)/python -m trialfleet_tasks.schema docs/reference/schema
