@@ -93,7 +93,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Pages of the repository's files, and the site's own style and scripts."""
-    wanted = set(PROJECT)
+    wanted: set[str] = set(PROJECT)
     for file in files.documentation_pages():
         wanted.update(outside(file.src_uri, file.content_string))
     for name in PROJECT:
