@@ -1,4 +1,5 @@
-"""What the exact group-sequential test says at a look of a campaign: called by the controller, and by the report.
+"""What the declared test says at a look of a campaign: called by the controller, and by the report. It is the
+exact group-sequential test, or, where the campaign has no fixed end, what bets on its pairs have won.
 
 The controller finds `look_result` through the entry point `trialfleet.looks`, so that neither package imports the
 other. Pure.
@@ -7,26 +8,39 @@ other. Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
+from trialfleet_analysis.statistics.estimates import rejects
 from trialfleet_analysis.statistics.sequential import (
+    Bets,
     Futility,
+    Pairs,
     SequentialDesign,
     SequentialLook,
     SequentialStage,
+    anytime_p,
     chance_of_gain,
     futile,
     monitor,
     stage,
 )
 from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import Decision, LookResult, StageCounts, Verdict
+from trialfleet_ledger.looks import AnytimeResult, AnytimeRule, Decision, LookResult, StageCounts, Verdict
 
 
 def look_result(
     primary: Primary, reps: int, earlier: Sequence[Decision], counts: Sequence[StageCounts]
-) -> LookResult:
+) -> LookResult | AnytimeResult:
     """The next look of a campaign of so many planned `reps`: `counts` are of the blocks since the last of the
     `earlier` ones. Raises `ValueError` if no looks are declared, or all have been taken."""
+    if primary.anytime is not None:
+        return _anytime_result(primary, [*(d.stage for d in earlier), counts])
+    return _look_result(primary, reps, earlier, counts)
+
+
+def _look_result(
+    primary: Primary, reps: int, earlier: Sequence[Decision], counts: Sequence[StageCounts]
+) -> LookResult:
     design = design_of(primary, reps)
     stages = [stage_of(design, k, one) for k, one in enumerate([*(d.stage for d in earlier), counts], start=1)]
     found = monitor(design, stages)[-1]
@@ -59,15 +73,17 @@ def _verdict(design: SequentialDesign, look: SequentialLook, *, given_up: bool) 
 
 def design_of(primary: Primary, reps: int) -> SequentialDesign:
     """The declared looks. Raises `ValueError` when there are none."""
-    if primary.stop is None:
+    if primary.stop is None or isinstance(primary.stop, AnytimeRule):
         raise ValueError("the campaign declares no looks")
     return SequentialDesign(primary.stop.blocks(reps), primary.stop.spending, primary.alpha)
 
 
 def futility_of(primary: Primary) -> Futility | None:
     """The declared rule; None: there is none."""
-    rule = None if primary.stop is None else primary.stop.futility
-    if rule is None or rule == "none":
+    if primary.stop is None or isinstance(primary.stop, AnytimeRule):
+        return None
+    rule = primary.stop.futility
+    if rule == "none":
         return None
     return Futility(rule.predictive, rule.conditional, primary.effect)
 
@@ -80,4 +96,58 @@ def stage_of(design: SequentialDesign, number: int, counts: Sequence[StageCounts
         [one.control_passed for one in counts],
         [one.control_valid for one in counts],
         blocks=design.stage(number),
+    )
+
+
+# --- without a fixed end ----------------------------------------------------------------------------
+
+
+def bets_of(primary: Primary) -> Bets:
+    """How the declared contrast's wealth is bet. Raises `ValueError` when the campaign has a fixed end."""
+    if primary.anytime is None:
+        raise ValueError("the campaign declares a fixed end")
+    if primary.anytime.anytime == "mixture":
+        return Bets()
+    if primary.effect is None:
+        raise ValueError("bets for the declared effect, and none is declared")
+    return Bets.half(primary.effect)
+
+
+def pairs_after(blocks: Sequence[Sequence[StageCounts]]) -> list[Pairs]:
+    """The complete pairs after each block, of the counts of single blocks."""
+    each = [_block_pairs(counts) for counts in blocks]
+    return list(accumulate(each, lambda a, b: Pairs(a.won + b.won, a.lost + b.lost, a.equal + b.equal)))
+
+
+def complete(counts: Sequence[StageCounts]) -> list[StageCounts]:
+    """The tasks that have a valid trial on both sides of a block. Raises `ValueError` for counts of several."""
+    if any(max(one.treatment_valid, one.control_valid) > 1 for one in counts):
+        raise ValueError("pairs are of one block, and these counts are of several")
+    return [one for one in counts if one.treatment_valid and one.control_valid]
+
+
+def _block_pairs(counts: Sequence[StageCounts]) -> Pairs:
+    margins = [one.treatment_passed - one.control_passed for one in complete(counts)]
+    return Pairs(margins.count(1), margins.count(-1), margins.count(0))
+
+
+def broken_pairs(blocks: Sequence[Sequence[StageCounts]]) -> int:
+    """Pairs of which a trial has no verdict."""
+    return sum(len(counts) - len(complete(counts)) for counts in blocks)
+
+
+def _anytime_result(primary: Primary, blocks: Sequence[Sequence[StageCounts]]) -> AnytimeResult:
+    bets, after = bets_of(primary), pairs_after(blocks)
+    evidence, pairs = [bets.log_evidence(one) for one in after], after[-1]
+    p_value = anytime_p(max(evidence))
+    return AnytimeResult(
+        won=pairs.won,
+        lost=pairs.lost,
+        equal=pairs.equal,
+        broken=broken_pairs(blocks),
+        log_evidence=evidence[-1],
+        p_value=p_value,
+        verdict=("benefit" if pairs.won > pairs.lost else "harm")
+        if rejects(p_value, primary.alpha)
+        else "continue",
     )

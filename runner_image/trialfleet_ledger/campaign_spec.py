@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.errors import FieldError
-from trialfleet_ledger.looks import StopRule
+from trialfleet_ledger.looks import AnytimeRule, StopDeclaration
 from trialfleet_ledger.records.agent import AgentSpec, AttemptTimes, Limits
 from trialfleet_ledger.records.base import Frozen, Name
 
@@ -193,7 +193,12 @@ class Primary(Frozen):
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
     margin: Annotated[float, Field(gt=0, lt=1)] | None = None
     effect: Annotated[float, Field(gt=0, lt=1)] | None = None
-    stop: StopRule | None = None
+    stop: StopDeclaration | None = None
+
+    @property
+    def anytime(self) -> AnytimeRule | None:
+        """The rule of a campaign without a fixed end; None: it has one."""
+        return self.stop if isinstance(self.stop, AnytimeRule) else None
 
     @model_validator(mode="after")
     def _looks(self) -> Primary:
@@ -205,11 +210,21 @@ class Primary(Frozen):
                 "tasks_like_these is not offered yet, and below seven tasks it would reject too often",
                 hint="write estimand: these_tasks, or remove stop",
             )
+        if isinstance(self.stop, AnytimeRule):
+            return self._bets(self.stop)
         rule = self.stop.futility
         if rule != "none" and rule.conditional is not None and self.effect is None:
             raise FieldError(
                 "primary: futility: conditional is the power at the declared effect, and none is declared",
                 hint="write effect: 0.1 (a difference of pass rates), or futility: {predictive: 0.05}",
+            )
+        return self
+
+    def _bets(self, rule: AnytimeRule) -> Primary:
+        if rule.anytime == "half" and self.effect is None:
+            raise FieldError(
+                "primary: stop: anytime: half bets for the declared effect, and none is declared",
+                hint="write effect: 0.1 (a difference of pass rates), or stop: {anytime: mixture}",
             )
         return self
 

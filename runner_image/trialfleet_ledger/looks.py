@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import NormalDist
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
@@ -83,6 +83,33 @@ class StopRule(Frozen):
         return 4 * normal.cdf(normal.inv_cdf(alpha / 4) / math.sqrt(time))
 
 
+class AnytimeRule(Frozen):
+    """`primary.stop` of a campaign without a fixed end: bets on the declared contrast are settled after every
+    complete block, and it ends when they have won enough. `half`: half of the wealth is bet for the declared
+    effect, half on all effects alike; `mixture`: all of it on small effects rather than large ones."""
+
+    anytime: Literal["half", "mixture"]
+
+    def blocks(self, reps: int) -> tuple[int, ...]:
+        """After how many complete blocks each look is, up to `reps`, which may grow.
+
+        >>> AnytimeRule(anytime="mixture").blocks(3)
+        (1, 2, 3)
+        """
+        return tuple(range(1, reps + 1))
+
+
+def _named(rule: Any) -> str:
+    """Which rule is meant, so that errors are about that one alone."""
+    anytime = "anytime" in rule if isinstance(rule, Mapping) else isinstance(rule, AnytimeRule)
+    return "at any time" if anytime else "at looks"
+
+
+StopDeclaration = Annotated[
+    Annotated[StopRule, Tag("at looks")] | Annotated[AnytimeRule, Tag("at any time")], Discriminator(_named)
+]
+
+
 class StageCounts(Frozen):
     """One task in the blocks that a look added: passed and valid trials of the primary contrast's two sides."""
 
@@ -118,6 +145,20 @@ class LookResult(Frozen):
     verdict: Verdict
 
 
+class AnytimeResult(Frozen):
+    """What the bets on the declared contrast have won after a block. A pair is one trial per side of a task in a
+    block: `won` by the treatment alone, `lost` to the control alone, `equal`; `broken`: pairs of which a trial has
+    no verdict. `log_evidence`: ln E of the pairs so far; `p_value`: 1 over the largest E so far, at most 1."""
+
+    won: Annotated[int, Field(ge=0)]
+    lost: Annotated[int, Field(ge=0)]
+    equal: Annotated[int, Field(ge=0)]
+    broken: Annotated[int, Field(ge=0)]
+    log_evidence: float
+    p_value: float
+    verdict: Literal["continue", "benefit", "harm"]
+
+
 class Decision(Record):
     """`decisions/<k>.json`. `blocks`: complete ones at this look; `stage`: what they added since the look before,
     without the `halted` tasks; `outcomes`: digest of the outcomes that were counted; `amendments`: how many there
@@ -131,7 +172,7 @@ class Decision(Record):
     halted: tuple[Name, ...] = ()
     outcomes: Sha256
     amendments: int
-    result: LookResult
+    result: LookResult | AnytimeResult
     obeyed: bool = True
 
     @property

@@ -17,7 +17,7 @@ from trialfleet_controller.dispatch.dispatcher import Dispatcher
 from trialfleet_controller.dispatch.looks import Looks
 from trialfleet_controller.dispatch.shards import Ending, Lease, of_shard
 from trialfleet_controller.dispatch.stop_conditions import PollIntervals
-from trialfleet_controller.planning.amending import amend
+from trialfleet_controller.planning.amending import amend, grow_until_decided
 from trialfleet_controller.status.campaign_status import State, read_status
 from trialfleet_controller.status.status_text import lines
 from trialfleet_controller.status.status_watch import over
@@ -25,7 +25,7 @@ from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import Decision, FutilityRule, StopRule
+from trialfleet_ledger.looks import AnytimeResult, AnytimeRule, Decision, FutilityRule, StopRule
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.directory import DirectoryStore
@@ -61,7 +61,7 @@ class Site:
             self.ledger,
             ClusterBackend(self.cluster),
             driver,
-            looks=Looks(plan, lambda: every, self.ledger, epoch=1, obey_futility=obey),
+            looks=Looks(plan, lambda: every, self.ledger, epoch=1, reps=reps or None, obey_futility=obey),
             lease=Lease(20) if shards == 1 else Lease(20, oldest_open_block=0),
             tell=self.told.append,
             intervals=FAST,
@@ -235,3 +235,95 @@ def test_a_halted_task_is_left_out(site: Site) -> None:
     [decision] = site.decisions
     assert decision.halted == ("task-3",)
     assert {one.task for one in decision.stage} == {f"task-{i}" for i in (0, 1, 2, 4, 5)}
+
+
+# --- without a fixed end ----------------------------------------------------------------------------
+
+BETS = AnytimeRule(anytime="half")
+
+
+def open_ended(reps: int = 4, **fields: object) -> Plan:
+    primary = Primary(treatment=TREATED, control=CONTROL, effect=0.3, stop=BETS)
+    return make_plan(**{"tasks": 6, "reps": reps, "parallel": 20, "primary": primary, **fields})  # type: ignore[arg-type]
+
+
+def test_bets_end_a_campaign_after_the_first_block_that_decides(site: Site) -> None:
+    site.cluster.rates = {TREATED: 1.0, CONTROL: 0.0}
+    assert site.run(open_ended(reps=8)) is Ending.DECIDED
+    [first, second] = site.decisions  # 2⁶ = 64 times the stake for 6 of 6 would be bold; half of it is mixed
+    assert isinstance(second.result, AnytimeResult)
+    assert (first.blocks, second.blocks) == (1, 2)
+    assert (first.result.verdict, second.result.verdict) == ("continue", "benefit")
+    assert (second.result.won, second.result.lost, second.result.equal, second.result.broken) == (12, 0, 0, 0)
+    assert second.result.p_value <= 0.05 < first.result.p_value
+    assert not site.cluster.living  # trials of later blocks have finished
+    assert site.told[-1].startswith("decided for benefit after 2 blocks: p at any look 0.0")
+    status = read_status(site.store, CAMPAIGN)
+    assert (status.state, status.decided, status.anytime, status.looks_taken) == (
+        State.DECIDED,
+        "benefit",
+        True,
+        2,
+    )
+    assert "decided after 2 blocks: benefit" in lines(status)
+    assert site.run(open_ended(reps=8)) is Ending.DECIDED  # again: nothing more starts, nothing is decided twice
+    assert len(site.decisions) == 2
+
+
+def test_every_block_is_looked_at_in_order_and_none_holds_later_ones_back(site: Site) -> None:
+    plan = open_ended()
+    site.cluster.rates = {TREATED: 0.5, CONTROL: 0.5}
+    site.cluster.usual = Fate(seconds=600)
+    run = in_background(site.dispatcher(plan).run)
+    wait_until(lambda: len(site.cluster.living) == 20)
+    assert site.blocks(plan) == {0, 1}  # 12 trials a block: the second one has begun
+    shown = "\n".join(lines(read_status(site.store, CAMPAIGN), rates=False))
+    assert "0 blocks looked at, none has decided" in shown
+    site.cluster.hasten()
+    assert run.result(60) is Ending.COMPLETE
+    assert [(d.number, d.blocks, d.result.verdict) for d in site.decisions] == [
+        (number, number, "continue") for number in (1, 2, 3, 4)
+    ]
+
+
+def test_a_campaign_without_a_fixed_end_grows_until_it_decides(site: Site) -> None:
+    plan = open_ended(reps=2)
+    site.cluster.rates = {TREATED: 0.5, CONTROL: 0.5}
+    assert site.run(plan) is Ending.COMPLETE
+    with pytest.raises(OperatorError, match="2 reps already"):
+        grow_until_decided(site.ledger, 1)
+    assert grow_until_decided(site.ledger, 2) is None
+    grown = grow_until_decided(site.ledger, 20)
+    assert grown is not None
+    assert grown.reps == 20
+    assert grown.after_look  # every planned trial had ended: results may have been seen
+    site.cluster.rates = {TREATED: 1.0, CONTROL: 0.0}
+    assert site.run(plan, reps=20) is Ending.DECIDED
+    assert [d.blocks for d in site.decisions] == list(range(1, len(site.decisions) + 1))
+    assert 3 <= len(site.decisions) < 20
+    assert grow_until_decided(site.ledger, 30) is None
+
+
+def test_only_a_campaign_without_a_fixed_end_may_grow_until_it_is_decided(site: Site) -> None:
+    site.ledger.freeze(monitored())
+    with pytest.raises(OperatorError, match="has a fixed end"):
+        grow_until_decided(site.ledger, 9)
+
+
+def test_a_lost_trial_breaks_its_pair_alone(site: Site) -> None:
+    plan = open_ended(reps=2, retries={"mid_run": 0, "disruptions": 0})
+    site.cluster.rates = {TREATED: 0.5, CONTROL: 0.5}
+    lost = next(trial for trial in trials(plan, 2) if trial.block == 1 and trial.condition == TREATED)
+    site.cluster.losing = {lost.id}
+    assert site.run(plan) is Ending.INCOMPLETE
+    result = site.decisions[-1].result
+    assert isinstance(result, AnytimeResult)
+    assert (result.broken, result.won + result.lost + result.equal) == (1, 11)
+
+
+def test_shards_settle_the_bets_once(site: Site) -> None:
+    plan = open_ended(reps=3)
+    site.cluster.rates = {TREATED: 0.5, CONTROL: 0.5}
+    running = [in_background(site.dispatcher(plan, shard=shard, shards=3).run) for shard in range(3)]
+    assert {run.result(60) for run in running} <= {Ending.COMPLETE, Ending.DECIDED}
+    assert [d.blocks for d in site.decisions] == list(range(1, len(site.decisions) + 1))

@@ -50,11 +50,12 @@ class Fate:
 
 @dataclass
 class Cluster:
-    """`fates`: by attempt number, from 1; what comes after is well."""
+    """`fates`: by attempt number, from 1; what comes after is well. `losing`: trials that lose every attempt."""
 
     store: Store
     fates: dict[int, Fate] = field(default_factory=dict[int, Fate])
     usual: Fate = Fate()
+    losing: set[str] = field(default_factory=set[str])
     full: bool = False  # what is launched waits for a node
     rates: dict[str, float] = field(
         default_factory=dict[str, float]
@@ -137,6 +138,8 @@ class Cluster:
                 watcher.put(Finished(attempt, departure))
 
     def _fate(self, grants: Grants) -> Fate:
+        if grants.trial.id in self.losing:
+            return Fate(loss=LossClass.TERMINATED)
         return self.fates.get(grants.attempt, self.usual)
 
     def _run(self, grants: Grants) -> RunnerTermination:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, anytime_finding, at_any_look
 from trialfleet_analysis.analysis_plan.columns import CellCounts, Columns, Scheme, counted
 from trialfleet_analysis.analysis_plan.contrast import Contrast, all_contrasts, sides
 from trialfleet_analysis.analysis_plan.correction import Corrected, Family
@@ -71,6 +72,10 @@ METHODS: tuple[tuple[str, str], ...] = (
     (
         "a contrast at declared looks",
         "exact group-sequential test by task × stage; stage-wise estimate and limits",
+    ),
+    (
+        "a contrast without a fixed end",
+        "sign betting on discordant task × block pairs (Ville); confidence sequence from the same bets",
     ),
     ("a contrast, tasks like these", "paired t-test on the tasks' differences"),
     ("other contrasts, interactions", "Holm's correction in the named family"),
@@ -153,6 +158,7 @@ class Analysis:
     repeats: tuple[Repeats, ...]
     methods: tuple[Method, ...]
     looks: LooksFinding | None = None
+    anytime: AnytimeFinding | None = None
 
 
 def analyse(
@@ -173,8 +179,16 @@ def analyse(
     counts, losses = counted(columns, scheme), everything or (scheme, columns)
     looks = looks_finding(scheme, columns)
 
+    anytime = anytime_finding(scheme, columns)
+
     def adapted(one: Contrast) -> Contrast:
+        if anytime is not None:
+            return at_any_look(one, anytime, scheme, columns)
         return one if looks is None else allowing_for_looks(one, looks, scheme, columns)
+
+    def valid(one: EquivalenceFinding | RobustnessFinding) -> bool:
+        """Without a fixed end, nothing that tests these tasks as if there were one."""
+        return anytime is None or one.estimand != "these_tasks"
 
     contrasts = all_contrasts(scheme, columns, counts, sides(scheme, requested), adapted=adapted)
     primary = next((one for one in contrasts.found if one.role == "primary"), None)
@@ -186,10 +200,12 @@ def analyse(
         monitored=scheme.monitored,
         contrasts=contrasts.found,
         families=(*contrasts.families, *factors.families, *(one.family for one in screens), *metrics.families),
-        equivalence=equivalences(scheme, counts),
+        equivalence=tuple(filter(valid, equivalences(scheme, counts))),
         subgroups=factors.found,
         screens=tuple(one.screen for one in screens),
-        robustness=robust(primary, counts.arms(*scheme.pair(primary)), *losses) if primary else (),
+        robustness=tuple(filter(valid, robust(primary, counts.arms(*scheme.pair(primary)), *losses)))
+        if primary
+        else (),
         sensitivities=sensitivities(primary, scheme, columns) if primary else (),
         loss_test=loss_test(*losses),
         measures=metrics.found,
@@ -204,6 +220,7 @@ def analyse(
         repeats=repeats(scheme, counts),
         methods=methods(scheme),
         looks=looks,
+        anytime=anytime,
     )
 
 

@@ -20,7 +20,7 @@ from trialfleet_analysis.statistics.sequential import (
     stagewise_difference,
     stagewise_odds_ratio,
 )
-from trialfleet_ledger.looks import Decision, StageCounts, Verdict, stopped
+from trialfleet_ledger.looks import Decision, LookResult, StageCounts, StopRule, Verdict, stopped
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ class LooksFinding:
 
 
 def looks_finding(scheme: Scheme, columns: Columns) -> LooksFinding | None:
-    """None where no looks are declared."""
+    """None where no looks are declared, or one after every block."""
     declared, decisions = scheme.declared, scheme.decisions
-    if declared is None or declared.stop is None:
+    if declared is None or not isinstance(declared.stop, StopRule):
         return None
     design = design_of(declared, scheme.planned_reps)
     ended = stopped(decisions)
@@ -80,7 +80,7 @@ def looks_finding(scheme: Scheme, columns: Columns) -> LooksFinding | None:
     over = seen if ended is not None else None
     stagewise = ended is not None and ended.result.verdict != "futility"
     level = 1 - scheme.alpha
-    took = _took(columns, None if ended is None else ended.blocks)
+    taken_up = took(columns, None if ended is None else ended.blocks)
     planned = len(scheme.tasks) * len(scheme.conditions) * scheme.planned_reps
     return LooksFinding(
         planned=design.looks,
@@ -92,16 +92,17 @@ def looks_finding(scheme: Scheme, columns: Columns) -> LooksFinding | None:
         stagewise=stagewise,
         difference=None if over is None else _difference(design, over, decisions, level=level),
         odds_ratio=None if over is None else plain_interval(stagewise_odds_ratio(design, stages, level=level)),
-        trials=took.trials,
+        trials=taken_up.trials,
         planned_trials=planned,
-        cost_usd=took.cost_usd,
-        planned_cost_usd=None if took.cost_usd is None else took.cost_usd * planned / took.trials,
+        cost_usd=taken_up.cost_usd,
+        planned_cost_usd=None if taken_up.cost_usd is None else taken_up.cost_usd * planned / taken_up.trials,
         extended=scheme.reps > scheme.planned_reps and ended is not None,
     )
 
 
 def _finding(decision: Decision) -> LookFinding:
     result = decision.result
+    assert isinstance(result, LookResult), "this campaign's looks are group-sequential"
     return LookFinding(
         number=decision.number,
         blocks=decision.blocks,
@@ -118,19 +119,19 @@ def _finding(decision: Decision) -> LookFinding:
 
 
 @dataclass(frozen=True)
-class _Took:
+class TrialsTaken:
     trials: int
     cost_usd: float | None
 
 
-def _took(columns: Columns, blocks: int | None) -> _Took:
+def took(columns: Columns, blocks: int | None) -> TrialsTaken:
     """The trials of the first `blocks` (None: of all), and their cost; reps that were added later are not part of
     the answer."""
     used = np.ones(columns.block.size, dtype=bool) if blocks is None else columns.block < blocks
     trials, costs = int(used.sum()), columns.measures.get("cost_usd")
     if costs is None or not trials or not np.isfinite(costs[used]).all():
-        return _Took(trials, None)
-    return _Took(trials, float(costs[used].sum()))
+        return TrialsTaken(trials, None)
+    return TrialsTaken(trials, float(costs[used].sum()))
 
 
 def _difference(

@@ -23,6 +23,7 @@ from trialfleet_analysis.power_cli.sources import Pilot, Subject, from_pilot, re
 from trialfleet_analysis.statistics.power import TestName
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.looks import StopRule
 
 Answer = RepsForEffect | EffectForReps | CampaignPlan | EqualCost
 
@@ -133,7 +134,7 @@ def _campaign(asked: PowerOptions) -> Answered:
     plan = planned(asked.to)
     if asked.to is None and declared is not None and declared.effect is not None:
         plan = replace(plan, at_declared=planned(assumptions.control.value + declared.effect))
-    if subject is not None and subject.primary is not None and subject.primary.stop is not None:
+    if subject is not None and subject.primary is not None and isinstance(subject.primary.stop, StopRule):
         plan = replace(plan, looks=_looks(subject.primary, subject, tasks, plan, effort))
     return Answered(plan, pilot)
 

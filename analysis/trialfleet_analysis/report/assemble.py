@@ -30,9 +30,10 @@ from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgre
 from trialfleet_analysis.report.provenance import manifest_lines
 from trialfleet_analysis.report.summary import answer, decided, summary
 from trialfleet_analysis.report.warnings import broken_agent, cautions
-from trialfleet_analysis.tables.columns import among, codes, known, some, texts, truths
+from trialfleet_analysis.tables.columns import among, codes, integers, known, some, texts, truths
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.rows import Use
+from trialfleet_ledger.looks import stopped
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.stage_reached import Stage
 
@@ -143,6 +144,7 @@ def below_plan(campaign: CampaignTables) -> tuple[BelowPlan, ...]:
 def _progress(campaign: CampaignTables) -> CampaignProgress:
     frame, trials = campaign.frame, campaign.trials
     measured = int(among(trials, "verdict", list(Verdict)).sum())
+    end = stopped(frame.decisions)
     return CampaignProgress(
         interim=campaign.interim,
         planned=frame.planned,
@@ -157,6 +159,7 @@ def _progress(campaign: CampaignTables) -> CampaignProgress:
         looks=len(frame.looks),
         reps_in_plan=frame.plan.reps,
         extended_after_look=any(a.reps is not None and a.after_look for a in frame.amendments),
+        after_decision=0 if end is None else int(np.sum(integers(trials, "block") >= end.blocks)),
     )
 
 

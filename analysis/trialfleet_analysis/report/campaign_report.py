@@ -49,7 +49,8 @@ class SummaryRow:
 @dataclass(frozen=True)
 class CampaignProgress:
     """How far the campaign is. `interim`: planned trials without an outcome exist; rates are then made of the
-    first `complete_blocks` blocks only, and `beyond` terminal trials wait outside of them."""
+    first `complete_blocks` blocks only, and `beyond` terminal trials wait outside of them. `after_decision`:
+    terminal trials of blocks that the look which ended the campaign did not count."""
 
     interim: bool
     planned: int
@@ -64,6 +65,7 @@ class CampaignProgress:
     looks: int
     reps_in_plan: int
     extended_after_look: bool
+    after_decision: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding
 from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
 from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding
@@ -39,6 +40,7 @@ LIMITS = {
     "": "Miettinen–Nurminen score, stratified",
     "stage-wise": "stage-wise, allows for looks",
     "repeated": "score limits that hold at all looks at once",
+    "confidence_sequence": "confidence sequence, holds at any look",
 }
 ENOUGH = 3  # informative tasks from which on a number over tasks is shown without their number
 
@@ -67,6 +69,7 @@ class DeclaredResult:
     equivalence: EquivalenceFinding | None
     robustness: RobustnessFinding | None
     looks: LooksFinding | None
+    anytime: AnytimeFinding | None
 
 
 def declared_result(report: Report, *, other: bool = False) -> DeclaredResult | None:
@@ -76,17 +79,19 @@ def declared_result(report: Report, *, other: bool = False) -> DeclaredResult | 
         return None
     on_these = (declared.estimand == "these_tasks") != other
     estimand: Estimand = "these_tasks" if on_these else "tasks_like_these"
+    anytime = analysis.anytime if on_these else None
     return DeclaredResult(
         contrast=contrast,
         declared=declared,
         estimand=estimand,
-        monitored=analysis.monitored and not (on_these and analysis.looks),
+        monitored=analysis.monitored and not (on_these and (analysis.looks or anytime)),
         part=contrast.these_tasks if on_these else contrast.tasks_like_these,
-        detectable=_of(analysis.outlook.detectable, estimand),
-        power=_of(analysis.outlook.declared, estimand),
+        detectable=None if anytime else _of(analysis.outlook.detectable, estimand),
+        power=None if anytime else _of(analysis.outlook.declared, estimand),
         equivalence=_of(analysis.equivalence, estimand),
         robustness=_of(analysis.robustness, estimand),
         looks=analysis.looks if on_these else None,
+        anytime=anytime,
     )
 
 
@@ -191,6 +196,8 @@ def answer(report: Report) -> tuple[str, ...]:
 
 def _saved(result: DeclaredResult) -> str | None:
     """Why the campaign is over, and what it took; None where no look has ended it early."""
+    if result.anytime is not None:
+        return _bought(result.anytime)
     found = result.looks
     if found is None or found.ended not in ("benefit", "harm", "futility") or not found.taken:
         return None
@@ -206,6 +213,14 @@ def _saved(result: DeclaredResult) -> str | None:
         f"{found.planned[-1]} blocks: this answer took {taken}{cost}; the fixed plan would have taken "
         f"{fixed_plan}{fixed}."
     )
+
+
+def _bought(found: AnytimeFinding) -> str | None:
+    if found.ended is None:
+        return None
+    cost = f" and {quantity(found.cost_usd, 'usd')}" if found.cost_usd else ""
+    after = plural(found.taken[-1].blocks, "block")
+    return f"Stopped for {found.ended} after {after}: this answer took {plural(found.trials, 'trial')}{cost}."
 
 
 def estimand(report: Report) -> str:
@@ -227,7 +242,9 @@ def _decision(result: DeclaredResult, outcome: Outcome) -> str:
         )
     if outcome in SHOWN:
         return f"On {on}, {a} passed {outcome} often than {b}"
-    going_on = result.monitored or (result.looks is not None and result.looks.ended is None)
+    going_on = result.monitored or any(
+        found is not None and found.ended is None for found in (result.looks, result.anytime)
+    )
     nothing = f"No difference was shown{' so far' if going_on else ''} between {a} and {b} on {on}"
     if outcome == "not_possible":
         few = could_tell(contrast)
@@ -358,7 +375,7 @@ def _test(result: DeclaredResult) -> SummaryEntry:
     if test.p_value is None:
         return SummaryEntry(NOTHING, test.reason)
     method = "exact, conditional, mid-p" if result.estimand == "these_tasks" else "paired t on task differences"
-    if result.looks is not None:
+    if result.looks is not None or result.anytime is not None:
         method = test.method
     alpha = f"alpha {result.declared.alpha:g}" if adjusted is None else f"{bare_p(adjusted.p_value)} after Holm"
     monitored = "; not valid under monitoring" if result.monitored else ""
@@ -368,6 +385,8 @@ def _test(result: DeclaredResult) -> SummaryEntry:
 def _looks(result: DeclaredResult) -> SummaryEntry | None:
     if result.declared.stop is None:
         return None
+    if result.anytime is not None:
+        return _bets(result.anytime)
     found = result.looks
     if found is None:
         return SummaryEntry(NOTHING, "declared for these tasks")
@@ -375,6 +394,11 @@ def _looks(result: DeclaredResult) -> SummaryEntry | None:
     unbiased = found.difference.estimate if found.difference is not None else None
     median = "" if unbiased is None else f"; median-unbiased difference {points(unbiased)}"
     return SummaryEntry(f"{len(found.taken)} of {len(found.planned)} taken", f"{state}{median}")
+
+
+def _bets(found: AnytimeFinding) -> SummaryEntry:
+    state = f"decided: {found.ended}" if found.ended else "may go on"
+    return SummaryEntry(f"after each of {plural(len(found.taken), 'block')}", state)
 
 
 def _information(result: DeclaredResult) -> SummaryEntry:

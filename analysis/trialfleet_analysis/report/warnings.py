@@ -71,9 +71,11 @@ def broken_agent(counts: Sequence[DeadAgentCount]) -> str | None:
 
 def _interim(report: Report) -> Iterator[str]:
     progress = report.progress
-    looks = report.analysis.looks
+    looks, anytime = report.analysis.looks, report.analysis.anytime
     if progress.interim and looks is not None and looks.ended and not looks.extended:
         yield "A declared look ended the campaign: only the p-values of contrasts on these tasks allow for that."
+    elif progress.interim and anytime is not None and anytime.ended:
+        yield "A block's bets ended the campaign: only the p-values of contrasts on these tasks allow for that."
     elif progress.interim:
         over = f"{progress.terminal:,} of {plural(progress.planned, 'trial')} are terminal"
         counted = f"Interim. {_unfinished(progress)}: {over}."
@@ -81,6 +83,8 @@ def _interim(report: Report) -> Iterator[str]:
         yield from _below(report)
     if progress.extended_after_look:
         only = "; the declared contrast's p and limits are those of the look that decided" if looks else ""
+        if anytime is not None:
+            only = ", except for those of contrasts on these tasks, which hold at any look"
         yield f"Reps were added after a look at results: p-values and intervals do not account for that{only}."
 
 
@@ -121,6 +125,8 @@ def _waiting(report: Report) -> str:
 
 
 def _but(report: Report) -> str:
+    if report.analysis.anytime:
+        return " but those of contrasts on these tasks"
     return " but those that allow for the declared looks" if report.analysis.looks else ""
 
 

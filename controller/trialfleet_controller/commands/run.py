@@ -8,12 +8,15 @@ import shlex
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from trialfleet_controller.commands.options import HostOptions, host_options, mirror_option, report_options
 from trialfleet_ledger.errors import OperatorError
+
+if TYPE_CHECKING:
+    from trialfleet_ledger.ledger import Ledger
 
 
 @click.command("run")
@@ -27,6 +30,14 @@ from trialfleet_ledger.errors import OperatorError
     is_flag=True,
     help="Go on when a declared look finds a gain too unlikely. What it found is recorded.",
 )
+@click.option(
+    "--until-decided",
+    is_flag=True,
+    help="Go on beyond the file's reps until a block decides; for campaigns with `stop: {anytime: …}`.",
+)
+@click.option(
+    "--max-reps", type=click.IntRange(1), metavar="N", help="With --until-decided: at most so many reps."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print progress as JSON lines.")
 def run(
     campaign_file: Path,
@@ -35,6 +46,8 @@ def run(
     out: str | None,
     no_report: bool,
     no_stop: bool,
+    until_decided: bool,
+    max_reps: int | None,
     as_json: bool,
     keep_failed: int,
     **asked: Unpack[HostOptions],
@@ -52,6 +65,12 @@ def run(
     from trialfleet_controller.local_planning import freeze, make_plan
     from trialfleet_tasks.taskfile import campaign_tasks
 
+    if until_decided != (max_reps is not None):
+        raise OperatorError(
+            "one says to go on, the other how far",
+            where="--max-reps" if until_decided else "--until-decided",
+            hint="give both: --until-decided --max-reps 60",
+        )
     found = from_file(campaign_file, store)
     assert found.file is not None
     local = found.file.spec.kubernetes is None
@@ -66,9 +85,25 @@ def run(
         if not new:
             click.echo(f"{found.name} exists: continuing it", err=True)
         options = DriveOptions.of(made, keep_failed=keep_failed, obey_futility=not no_stop)
-        ending = drive(ledger, plan, options, as_json=as_json, address=found.address, hosts=hosts)
+        ending = drive(
+            ledger,
+            plan,
+            options,
+            as_json=as_json,
+            address=found.address,
+            hosts=hosts,
+            amend=lambda: _grow(ledger, max_reps),
+        )
     conclude(ending.value, named(str(campaign_file), store), as_json=as_json, out=out, report=not no_report)
     finish(ending, found.store.url, found.name)
+
+
+def _grow(ledger: Ledger, most_reps: int | None) -> None:
+    from trialfleet_controller.planning.amending import described, grow_until_decided
+
+    amendment = None if most_reps is None else grow_until_decided(ledger, most_reps)
+    if amendment is not None:
+        click.echo(described(amendment), err=True)
 
 
 def named(campaign: str, store: str | None) -> tuple[str, ...]:

@@ -188,7 +188,7 @@ class Dispatcher:
 
     def _take_last_look(self) -> None:
         """Of a campaign that ran to its end; the last shard to end finds all blocks over."""
-        if self._stop_conditions.ending is None and self._looks.barrier is not None:
+        if self._stop_conditions.ending is None and self._looks.next_at is not None:
             self._follow_looks(self._looks.read())
 
     def _follow_looks(self, news: LookNews) -> None:

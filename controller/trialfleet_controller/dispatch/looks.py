@@ -2,7 +2,8 @@
 first dispatcher that finds the look's blocks complete writes the decision, once.
 
 Every dispatcher reads the same decisions, so a barrier needs no message between shards. Nothing runs beyond it,
-so a campaign that a look ends has no running trial.
+so a campaign that a look ends has no running trial. A campaign without a fixed end is looked at after every block
+and has no barrier: its decision counts complete blocks, and trials that run beyond them finish.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import Decision, LookResult, StageCounts, stopped
+from trialfleet_ledger.looks import AnytimeResult, Decision, LookResult, StageCounts, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.records.verdicts import Verdict as TrialVerdict
 
-LookTest = Callable[[Primary, int, Sequence[Decision], Sequence[StageCounts]], LookResult]
+LookTest = Callable[[Primary, int, Sequence[Decision], Sequence[StageCounts]], LookResult | AnytimeResult]
 
 
 def look_test() -> LookTest:
@@ -55,8 +56,9 @@ class LookNews:
 
 
 class Looks:
-    """`trials`: of the whole campaign, whichever shard drives them. `obey_futility`: whether a verdict of futility
-    ends the campaign. Only `read` may be called by another thread."""
+    """`trials`: of the whole campaign, whichever shard drives them. `reps`: with amendments; None: the plan's.
+    `obey_futility`: whether a verdict of futility ends the campaign. Only `read` may be called by another
+    thread."""
 
     def __init__(
         self,
@@ -65,27 +67,34 @@ class Looks:
         ledger: Ledger,
         *,
         epoch: int,
+        reps: int | None = None,
         obey_futility: bool = True,
     ) -> None:
         primary = plan.primary
         self._declared = primary is not None and primary.stop is not None
         self._plan, self._trials, self._ledger = plan, trials, ledger
-        self._epoch, self._obey_futility = epoch, obey_futility
+        self._epoch, self._obey_futility, self._anytime = epoch, obey_futility, False
         self.at: tuple[int, ...] = ()
         if primary is not None and primary.stop is not None:
-            self.at = primary.stop.blocks(plan.reps)
+            self._anytime = primary.anytime is not None
+            self.at = primary.stop.blocks(reps if reps and self._anytime else plan.reps)
             self._test, self._primary = look_test(), primary
         self._news = LookNews()
 
     @property
+    def next_at(self) -> int | None:
+        """How many blocks are complete at the next look; None: there is none."""
+        taken, news = len(self._news.decisions), self._news
+        return None if news.extended or news.stop or taken >= len(self.at) else self.at[taken]
+
+    @property
     def barrier(self) -> int | None:
         """The first block that may not start yet; None: all may."""
-        taken = len(self._news.decisions)
-        return None if self._news.extended or taken >= len(self.at) else self.at[taken]
+        return None if self._anytime else self.next_at
 
     def due(self, oldest_open_block: int | None) -> bool:
         """Whether a look is open and this shard has nothing left before it. `oldest_open_block`: of its trials."""
-        at = self.barrier
+        at = self.next_at
         return at is not None and (oldest_open_block is None or oldest_open_block >= at)
 
     def follow(self, news: LookNews) -> Decision | None:
@@ -94,16 +103,20 @@ class Looks:
         return news.stop
 
     def read(self) -> LookNews:
-        """The decisions; the next look is taken if its blocks are over and nothing has ended the campaign."""
+        """The decisions; looks are taken while their blocks are over and nothing has ended the campaign."""
         if not self._declared:
             return LookNews()
         directives = self._ledger.directives
         decisions, amendments = directives.decisions(), directives.amendments()
-        news = LookNews(decisions, extended=_extended(decisions, self.at, [a.reps for a in amendments]))
-        if news.extended or news.stop or len(decisions) >= len(self.at):
-            return news
-        made = self._decide(decisions, len(amendments))
-        return news if made is None else LookNews((*decisions, made))
+        extended = _extended(decisions, self.at, [a.reps for a in amendments], anytime=self._anytime)
+        if extended:
+            return LookNews(decisions, extended=True)
+        while not stopped(decisions) and len(decisions) < len(self.at):
+            made = self._decide(decisions, len(amendments))
+            if made is None:
+                break
+            decisions = (*decisions, made)
+        return LookNews(decisions)
 
     def _decide(self, earlier: tuple[Decision, ...], amendments: int) -> Decision | None:
         """The next look; None while its blocks are not over. Losses of a cancellation are no ends: what was cut
@@ -156,18 +169,24 @@ def _counts(primary: Primary, task: str, outcomes: Sequence[Outcome]) -> StageCo
     )
 
 
-def _extended(decisions: Sequence[Decision], looks: Sequence[int], reps: Sequence[int | None]) -> bool:
-    """Whether reps were added after the last look, or after the one that ended the campaign."""
-    if not decisions or not (stopped(decisions) or len(decisions) == len(looks)):
+def _extended(
+    decisions: Sequence[Decision], looks: Sequence[int], reps: Sequence[int | None], *, anytime: bool
+) -> bool:
+    """Whether reps were added after the last look, or after the one that ended the campaign. Without a fixed end,
+    no look is the last."""
+    if not decisions or not (stopped(decisions) or (not anytime and len(decisions) == len(looks))):
         return False
     return any(more is not None for more in reps[decisions[-1].amendments :])
 
 
 def told(decision: Decision, of: int) -> str:
     """For the operator."""
-    result, reason = decision.result, {"benefit": "benefit", "harm": "harm", "futility": "futility"}
-    why = reason.get(result.verdict, result.verdict)
+    result = decision.result
+    if isinstance(result, AnytimeResult):
+        return f"decided for {result.verdict} after {decision.blocks} blocks: p at any look {result.p_value:.4f}"
     detail = f"p {result.p_value:.4f}, of which {2 * result.level:.4f} could be spent"
     if result.verdict == "futility":
         detail = f"the chance that the end would show a gain is {result.chance:.1%}"
-    return f"look {decision.number} of {of} after {decision.blocks} blocks: decided for {why} ({detail})"
+    return (
+        f"look {decision.number} of {of} after {decision.blocks} blocks: decided for {result.verdict} ({detail})"
+    )

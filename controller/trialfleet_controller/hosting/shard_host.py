@@ -160,7 +160,9 @@ class ShardHost:
             job.access.backend(plan, job.shard, self._tell),
             EpochObserver(store, job.campaign, job.epoch, job.heartbeat),
             lease=self._held or idle_lease(plan, ledger.directives.amendments()),
-            looks=Looks(plan, lambda: every, ledger, epoch=job.epoch, obey_futility=job.obey_futility),
+            looks=Looks(
+                plan, lambda: every, ledger, epoch=job.epoch, reps=job.reps, obey_futility=job.obey_futility
+            ),
             ends_at=job.ends_at,
             interrupt=self._interrupt,
             tell=self._tell,

@@ -7,7 +7,7 @@ import time
 from trialfleet_ledger.amendments import effective_reps
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import stopped
+from trialfleet_ledger.looks import StopRule, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment
 
@@ -52,25 +52,50 @@ def amend(
         return None
     # A finished campaign has been reported: extending it is a decision after a look, recorded or not.
     finished = sum(1 for _ in ledger.attempts.outcome_ids()) >= now * len(plan.cells)
-    after_look = reps is not None and (
-        finished or bool(ledger.directives.looks()) or bool(ledger.directives.decisions())
-    )
+    after_look = reps is not None and (finished or bool(ledger.directives.looks()) or _decided_on(ledger, plan))
     return ledger.directives.amend(
         reps=reps, cost_usd=cost_usd, wall_clock_s=wall_clock_s, after_look=after_look, lifts=lifts
     )
+
+
+def _decided_on(ledger: Ledger, plan: Plan) -> bool:
+    """Whether decisions make more reps an extension. Without a fixed end only the one that ended it does."""
+    decisions = ledger.directives.decisions()
+    anytime = plan.primary is not None and plan.primary.anytime is not None
+    return stopped(decisions) is not None if anytime else bool(decisions)
 
 
 def _refuse_open_looks(ledger: Ledger, plan: Plan) -> None:
     """More reps would move the end that the declared looks were planned for."""
     declared = None if plan.primary is None else plan.primary.stop
     decisions = ledger.directives.decisions()
-    if declared is None or stopped(decisions) or len(decisions) == len(declared.blocks(plan.reps)):
+    if (
+        not isinstance(declared, StopRule)
+        or stopped(decisions)
+        or len(decisions) == len(declared.blocks(plan.reps))
+    ):
         return
     raise OperatorError(
         f"the campaign declares looks up to block {plan.reps}, and has taken {len(decisions)} of them",
         where="--reps",
         hint="reps can be added, labelled, once a look has decided; or run a campaign of another name",
     )
+
+
+def grow_until_decided(ledger: Ledger, most_reps: int) -> Amendment | None:
+    """Allow the campaign so many reps before anything has decided; None if it has them, or is decided. Raises
+    `OperatorError` for a campaign with a fixed end, and for fewer reps than it has."""
+    plan = ledger.plan()
+    if plan.primary is None or plan.primary.anytime is None:
+        raise OperatorError(
+            "the campaign has a fixed end: growing until something shows would find it by chance",
+            where="--until-decided",
+            hint="declare primary: stop: {anytime: half} (with effect:) in a campaign of another name",
+        )
+    now = effective_reps(plan, ledger.directives.amendments())
+    if most_reps == now or stopped(ledger.directives.decisions()):
+        return None
+    return amend(ledger, reps=most_reps)
 
 
 def described(amendment: Amendment) -> str:

@@ -20,7 +20,7 @@ from trialfleet_ledger.blocks import CellName, Ended, complete_blocks
 from trialfleet_ledger.dead_agent import did_nothing
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import NO_CAMPAIGN
-from trialfleet_ledger.looks import Decision, stopped
+from trialfleet_ledger.looks import Decision, StopRule, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt
 from trialfleet_ledger.records.verdicts import LossClass
@@ -111,6 +111,7 @@ class CampaignStatus:
     looks_planned: int = 0
     looks_taken: int = 0
     look_bounds: dict[int, float] = field(default_factory=dict[int, float])  # by block: the p that decides
+    anytime: bool = False  # it is looked at after every block, and has no fixed end
     decided: str | None = None  # "benefit", "harm" or "futility": a declared look has ended it
     extended: bool = False  # reps were added after that
     out_of_time: bool = False
@@ -196,9 +197,15 @@ def _count_looks(store: Store, plan: Plan, status: CampaignStatus) -> None:
     rule = plan.primary.stop
     taken = readable(store, plan.campaign, "decisions", Decision)
     status.unreadable += taken.unreadable
-    status.looks_planned, status.looks_taken = len(rule.blocks(plan.reps)), len(taken.records)
-    levels = rule.levels(plan.reps, plan.primary.alpha)
-    status.look_bounds = dict(zip(rule.blocks(plan.reps), levels, strict=True))
+    status.looks_taken = len(taken.records)
+    if isinstance(rule, StopRule):
+        levels = rule.levels(plan.reps, plan.primary.alpha)
+        status.looks_planned, status.look_bounds = (
+            len(levels),
+            dict(zip(rule.blocks(plan.reps), levels, strict=True)),
+        )
+    else:
+        status.anytime, status.looks_planned = True, len(rule.blocks(status.reps))
     end = stopped(taken.records)
     if end is not None:
         status.decided = end.result.verdict

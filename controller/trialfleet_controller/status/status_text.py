@@ -48,6 +48,8 @@ def _of_agents(status: CampaignStatus) -> list[str]:
 def _of_looks(status: CampaignStatus) -> list[str]:
     if not status.looks_planned:
         return []
+    if status.anytime:
+        return [_of_blocks(status)]
     taken = f"{status.looks_taken} of {status.looks_planned} declared looks are taken"
     if status.decided is not None:
         return [f"{taken}; the last one decided: {status.decided}"]
@@ -57,6 +59,13 @@ def _of_looks(status: CampaignStatus) -> list[str]:
         f"after block, a look decides when its p is at most: {bounds}",
         f"stopping for what is seen in between is not valid: {PEEKING}",
     ]
+
+
+def _of_blocks(status: CampaignStatus) -> str:
+    blocks = f"{status.looks_taken} block{'' if status.looks_taken == 1 else 's'}"
+    if status.decided is not None:
+        return f"decided after {blocks}: {status.decided}"
+    return f"{blocks} looked at, none has decided; the declared contrast may be looked at, and grow, at any time"
 
 
 def _of_state(status: CampaignStatus) -> list[str]:

@@ -10,6 +10,7 @@ from scipy import optimize, special, stats
 
 from trialfleet_analysis.statistics.estimates import Floats, floats
 from trialfleet_analysis.statistics.sequential import (
+    Bets,
     Futility,
     Pairs,
     SequentialDesign,
@@ -23,7 +24,6 @@ from trialfleet_analysis.statistics.sequential import (
     futile,
     log_evidence,
     log_evidence_at,
-    log_evidence_half,
     monitor,
     normal_bounds,
     planned_stake,
@@ -195,7 +195,7 @@ def test_evidence_of_bets(won: int, lost: int, kappa: float, expected: float) ->
 
 def test_evidence_at_one_stake_and_its_p() -> None:
     assert math.exp(log_evidence_at(Pairs(15, 5, 0), 0.35)) == pytest.approx(5.234003493, abs=1e-8)
-    both = log_evidence_half(Pairs(15, 5, 0), 0.35)
+    both = Bets(1.0, 0.35).log_evidence(Pairs(15, 5, 0))
     assert math.exp(both) == pytest.approx((5.234003493 + math.exp(1.169567839)) / 2, abs=1e-7)
     assert (anytime_p(math.log(50)), anytime_p(-1.0)) == pytest.approx((0.02, 1))
     assert planned_stake(np.array([0.6]), np.array([0.4])) == pytest.approx((0.36 - 0.16) / (0.36 + 0.16))
@@ -212,7 +212,7 @@ def test_evidence_at_one_stake_and_its_p() -> None:
     ],
 )
 def test_confidence_sequences(counts: tuple[int, int, int], kappa: float, expected: tuple[float, float]) -> None:
-    found = confidence_sequence(Pairs(*counts), kappa=kappa)
+    found = confidence_sequence(Pairs(*counts), Bets(kappa))
     assert (found.low, found.high) == pytest.approx(expected, abs=1e-7)
     extreme = confidence_sequence(Pairs(40, 0, 0))
     assert (extreme.estimate, extreme.high) == (1, 1)

@@ -55,6 +55,7 @@ MONITORED = " The campaign is not over: no p-value below is valid as it stands."
 LOOKED = (
     " The p-values of contrasts on these tasks allow for the declared looks; those on tasks like these do not."
 )
+BET_ON = " The p-values and limits of contrasts on these tasks hold at any look; those on tasks like these do not."
 AGREES = {True: "yes", False: "no: the p decides", None: NOTHING}
 NAMED = 6  # dropped tests of a family that are named
 
@@ -75,7 +76,7 @@ def contrasts(report: Report) -> ReportSection:
         "Treatment less control, in percentage points, in both estimands. These tasks: would the same tasks, run "
         "again, show it? Tasks like these: would other tasks of their kind? Only the declared primary contrast in "
         "its declared estimand is the result; every other p-value is corrected in its family."
-        + ((LOOKED if report.analysis.looks else MONITORED) if report.analysis.monitored else ""),
+        + (_monitored(report) if report.analysis.monitored else ""),
         _contrasts(found),
         _odds_ratios(found),
         _by_block(found),
@@ -84,6 +85,12 @@ def contrasts(report: Report) -> ReportSection:
         _packages(found),
         _families(report.analysis.families),
     )
+
+
+def _monitored(report: Report) -> str:
+    if report.analysis.anytime:
+        return BET_ON
+    return LOOKED if report.analysis.looks else MONITORED
 
 
 def corrected(adjusted: AdjustedPValue | None) -> Value:

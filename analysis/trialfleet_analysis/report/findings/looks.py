@@ -5,6 +5,7 @@ from __future__ import annotations
 from trialfleet_analysis.analysis_plan.looks import LookFinding, LooksFinding
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import NOTHING, bare_p, decimals, percent, plural, signed
+from trialfleet_analysis.report.findings.anytime import blocks_looked_at
 from trialfleet_analysis.report.findings.tables import Cell, ReportSection, number, section, table, text
 from trialfleet_ledger.looks import PEEKING
 
@@ -19,6 +20,8 @@ DECISIONS = {
 
 def looks(report: Report) -> ReportSection:
     """No table where no looks are declared, or none was taken."""
+    if report.analysis.anytime is not None:
+        return blocks_looked_at(report, report.analysis.anytime)
     found = report.analysis.looks
     if found is None:
         return section("looks", "Looks", "")

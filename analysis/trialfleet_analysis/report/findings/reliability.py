@@ -237,13 +237,20 @@ def _drift(found: Sequence[DriftCheck]) -> ReportTable:
     )
 
 
+BETTING = (
+    " All of this is for one test at a fixed end. On these tasks this campaign bets instead, which needs about "
+    "half as many reps again for the same power."
+)
+
+
 def power(report: Report) -> ReportSection:
     found = report.analysis.outlook
     return section(
         "outlook",
         "What this design detects, and what more trials would detect",
         f"Detectable: the least true difference that a design finds with {_goal(found)} power. {_based_on(found)}"
-        " Power at the observed effect is never shown: it only repeats the p-value.",
+        " Power at the observed effect is never shown: it only repeats the p-value."
+        f"{BETTING if report.analysis.anytime else ''}",
         _detectable(found.detectable),
         _larger(found.more),
         _equal(found),

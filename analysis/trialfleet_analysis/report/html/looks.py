@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
 from xml.etree.ElementTree import Element
 
+from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding
 from trialfleet_analysis.analysis_plan.looks import LookFinding
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import plural
@@ -15,6 +18,8 @@ HEIGHT, MARGIN = 170, 20  # pixels
 
 def boundary(report: Report) -> Element | None:
     """Passes above those expected, by block; bars are the totals at which a look rejects."""
+    if report.analysis.anytime is not None and report.analysis.declared is not None:
+        return wealth(report.analysis.anytime, report.analysis.declared.alpha)
     found = report.analysis.looks
     if found is None or not found.taken:
         return None
@@ -55,3 +60,29 @@ def boundary(report: Report) -> Element | None:
 
 def _values(one: LookFinding) -> list[float]:
     return [value - one.mean for value in (one.total, one.lower, one.upper) if value is not None]
+
+
+def wealth(found: AnytimeFinding, alpha: float) -> Element | None:
+    """The logarithm of what the bets have won, by block, and the line that decides."""
+    if not found.taken:
+        return None
+    line, last = math.log(1 / alpha), found.taken[-1].blocks
+    values = [0.0, *(one.log_evidence for one in found.taken)]
+    low, high = min(values), max(line, *values)
+
+    def x(block: int) -> str:
+        return f"{4 + 92 * block / last:.2f}%"
+
+    def y(value: float) -> float:
+        return round(MARGIN + (HEIGHT - 2 * MARGIN) * (high - value) / (high - low), 2)
+
+    shapes: list[Node] = [
+        h("line", x2="100%", y1=y(0), y2=y(0), class_="mean"),
+        h("line", x2="100%", y1=y(line), y2=y(line), class_="whisker"),
+        h("text", f"decides: E {1 / alpha:g}", x="4%", y=y(line) - 4, class_="tick"),
+    ]
+    for block, (before, after) in enumerate(pairwise(values), start=1):
+        shapes.append(h("line", x1=x(block - 1), y1=y(before), x2=x(block), y2=y(after), class_="step"))
+    shapes.append(h("circle", cx=x(last), cy=y(values[-1]), r=4, class_="dot"))
+    shapes.append(h("text", f"after block {last}", x=x(last), y=HEIGHT - 4, class_="tick"))
+    return svg(HEIGHT, f"what the bets have won after each of {plural(last, 'block')}, on a log scale", *shapes)

@@ -5,12 +5,13 @@ looks before anything runs; between them nothing may be stopped on unblinded res
 """
 
 from trialfleet_analysis.statistics.sequential.betting import (
+    Bets,
     Pairs,
     anytime_p,
+    at_all_looks,
     confidence_sequence,
     log_evidence,
     log_evidence_at,
-    log_evidence_half,
     planned_stake,
 )
 from trialfleet_analysis.statistics.sequential.design import FEWEST_TASKS, SequentialDesign, Spending, spent
@@ -34,6 +35,7 @@ from trialfleet_analysis.statistics.sequential.stopped import stagewise_differen
 
 __all__ = [
     "FEWEST_TASKS",
+    "Bets",
     "Futility",
     "Pairs",
     "SequentialDesign",
@@ -42,6 +44,7 @@ __all__ = [
     "SequentialStage",
     "Spending",
     "anytime_p",
+    "at_all_looks",
     "chance_of_gain",
     "conditional_power",
     "confidence_sequence",
@@ -50,7 +53,6 @@ __all__ = [
     "futile",
     "log_evidence",
     "log_evidence_at",
-    "log_evidence_half",
     "monitor",
     "normal_bounds",
     "planned_stake",

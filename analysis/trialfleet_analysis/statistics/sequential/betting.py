@@ -10,15 +10,16 @@ campaigns multiplies. Sources: Shafer 2021; Waudby-Smith & Ramdas 2024.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import optimize, special
 
-from trialfleet_analysis.statistics.estimates import Floats, Interval, floats, share, whole
+from trialfleet_analysis.statistics.estimates import LEAST, Floats, Interval, floats, share, whole
 
 _STAKES = 200  # points of the mixture over stakes
+METHOD = "confidence_sequence"
 _NO_PAIR = "no complete pair"
 
 
@@ -70,9 +71,39 @@ def planned_stake(rates_a: Floats, rates_b: Floats) -> float:
     return min(0.95, max(0.01, (better - worse) / (better + worse))) if better > 0 else 0.01
 
 
-def log_evidence_half(pairs: Pairs, stake: float) -> float:
-    """ln E of half the wealth on the planned stake, half on a mixture over all (κ = 1)."""
-    return float(np.logaddexp(log_evidence_at(pairs, stake), log_evidence(pairs, kappa=1.0))) - math.log(2)
+@dataclass(frozen=True)
+class Bets:
+    """How wealth is bet, fixed before a campaign starts: mixed over stakes by `kappa`, half of it on `stake` where
+    one was planned."""
+
+    kappa: float = 3.0
+    stake: float | None = None
+
+    @staticmethod
+    def half(effect: float) -> Bets:
+        """Half for a planned difference of rates, .5 − Δ/2 against .5 + Δ/2, half on all stakes alike (κ = 1).
+
+        >>> round(Bets.half(0.12).stake or 0, 4)  # 2 Δ / (1 + Δ²)
+        0.2366
+        """
+        better, worse = np.array([0.5 + effect / 2]), np.array([0.5 - effect / 2])
+        return Bets(1.0, planned_stake(better, worse))
+
+    def log_evidence(self, pairs: Pairs) -> float:
+        """ln E of these pairs."""
+        mixed = log_evidence(pairs, kappa=self.kappa)
+        if self.stake is None:
+            return mixed
+        return float(np.logaddexp(log_evidence_at(pairs, self.stake), mixed)) - math.log(2)
+
+    def on_stakes(self) -> tuple[Floats, Floats]:
+        """A grid of stakes and the logarithms of their shares of the wealth, for differences other than 0."""
+        stakes = (np.arange(1, _STAKES + 1) - 0.5) / _STAKES
+        weights = (self.kappa - 1) * np.log1p(-(stakes**2))
+        weights -= special.logsumexp(weights)
+        if self.stake is not None:
+            stakes, weights = np.append(stakes, self.stake), np.append(weights, 0.0) - math.log(2)
+        return floats(stakes), floats(weights)
 
 
 def anytime_p(largest_log_evidence: float) -> float:
@@ -81,15 +112,15 @@ def anytime_p(largest_log_evidence: float) -> float:
     >>> round(anytime_p(math.log(40)), 3)
     0.025
     """
-    return min(1.0, math.exp(-largest_log_evidence))
+    return min(1.0, max(LEAST, math.exp(-largest_log_evidence)))
 
 
-def confidence_sequence(pairs: Pairs, *, kappa: float = 3.0, level: float = 0.95) -> Interval:
+def confidence_sequence(pairs: Pairs, bets: Bets | None = None, *, level: float = 0.95) -> Interval:
     """The mean difference of rates with limits that hold at all looks at once.
 
     Kept are the differences m against which bets on D − m, D in {−1, 0, 1}, have not won 1 / (1 − level): stakes
-    u / (1 + m) upwards and u / (1 − m) downwards, mixed over u = (i − ½) / 200 with weights (1 − u²)^(κ − 1). At
-    m = 0 it is `log_evidence` on that grid. Undefined without a pair.
+    u / (1 + m) upwards and u / (1 − m) downwards, mixed over u as the `bets` are (None: κ = 3), on a grid of
+    (i − ½) / 200. At m = 0 it is their evidence, up to that grid. Undefined without a pair.
 
     >>> confidence_sequence(Pairs(15, 5, 60)).rounded(4)
     (-0.0469, 0.2991)
@@ -97,24 +128,28 @@ def confidence_sequence(pairs: Pairs, *, kappa: float = 3.0, level: float = 0.95
     alpha = 1 - share(level, "level")
     count = pairs.won + pairs.lost + pairs.equal
     if not count:
-        return Interval(None, None, None, level, 0, "confidence_sequence", "these_tasks", _NO_PAIR)
+        return Interval(None, None, None, level, 0, METHOD, "these_tasks", _NO_PAIR)
     estimate = (pairs.won - pairs.lost) / count
-    stakes = (np.arange(1, _STAKES + 1) - 0.5) / _STAKES
-    weights = np.log((1 - stakes**2) ** (kappa - 1))
-    weights = floats(weights - special.logsumexp(weights))
+    stakes, weights = (bets or Bets()).on_stakes()
 
     def beyond(m: float) -> float:
-        return _log_wealth(pairs, m, floats(stakes), weights) + math.log(alpha)
+        return _log_wealth(pairs, m, stakes, weights) + math.log(alpha)
 
-    return Interval(
-        estimate,
-        _end(beyond, estimate, -1.0),
-        _end(beyond, estimate, 1.0),
-        level,
-        count,
-        "confidence_sequence",
-        "these_tasks",
-    )
+    low, high = _end(beyond, estimate, -1.0), _end(beyond, estimate, 1.0)
+    return Interval(estimate, low, high, level, count, METHOD, "these_tasks")
+
+
+def at_all_looks(sequence: Sequence[Interval]) -> Interval:
+    """The last look's estimate with the limits that all looks so far leave: as valid, and never wider."""
+    last = sequence[-1]
+    lows = [one.low for one in sequence if one.low is not None]
+    highs = [one.high for one in sequence if one.high is not None]
+    if not lows or not highs:
+        return last
+    low, high = max(lows), min(highs)
+    if low > high:  # by chance in no more than 1 − level of campaigns, or since the difference drifts
+        return replace(last, low=None, high=None, reason="no difference is within the limits of every look")
+    return replace(last, low=low, high=high)
 
 
 def _log_wealth(pairs: Pairs, m: float, stakes: Floats, log_weights: Floats) -> float:

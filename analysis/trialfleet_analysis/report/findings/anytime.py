@@ -1,0 +1,69 @@
+"""A campaign without a fixed end: what its bets have won after each block."""
+
+from __future__ import annotations
+
+import math
+
+from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, AnytimeLook
+from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.figures import bare_p, decimals, plural
+from trialfleet_analysis.report.findings.tables import ReportSection, number, section, table
+
+SHOWN = 20  # rows of a campaign of many blocks
+
+
+def blocks_looked_at(report: Report, found: AnytimeFinding) -> ReportSection:
+    """Some blocks, the last one always."""
+    alpha = report.analysis.declared.alpha if report.analysis.declared else 0.05
+    every = max(1, math.ceil(len(found.taken) / SHOWN))
+    return section(
+        "looks",
+        "Looks",
+        "This campaign has no fixed end: after every complete block, bets on the declared contrast are settled. A "
+        "pair is one trial of each side in a task and block; where there is no difference, a pair that one side "
+        f"alone passes favours either with probability ½. E is what a stake of 1 has become: {_bets(found)}. "
+        f"Where there is no difference, E ever reaches {1 / alpha:g} in at most {100 * alpha:g}% of campaigns, so "
+        "that looking at any time, stopping, and adding reps before the decision are all valid. "
+        f"{_left_out(report, found)}",
+        table(
+            "What the bets had won" + (f", every {every} blocks" if every > 1 else ""),
+            [*found.taken[every - 1 : -1 : every], *found.taken[-1:]],
+            number("After block", lambda one: one.blocks),
+            number("Treatment alone passed", lambda one: one.won),
+            number("Control alone passed", lambda one: one.lost),
+            number("Equal", lambda one: one.equal),
+            number("E", _evidence),
+            number("p, at any look", lambda one: bare_p(one.p_value)),
+        ),
+    )
+
+
+def _bets(found: AnytimeFinding) -> str:
+    if found.stake is None:
+        return "bets of all sizes, the small ones more often"
+    return f"half of it bet {decimals(found.stake)} at a time, as the declared effect asks, half bets of all sizes"
+
+
+def _evidence(one: AnytimeLook) -> str:
+    """
+    >>> _evidence(AnytimeLook(1, 9, 0, 0, 5.2, 0.01)), _evidence(AnytimeLook(1, 900, 0, 0, 580.0, 1e-250))
+    ('181', '10^252')
+    """
+    if one.log_evidence > math.log(1e6):
+        return f"10^{one.log_evidence / math.log(10):.0f}"
+    value = math.exp(one.log_evidence)
+    return f"{value:,.0f}" if value >= 100 else decimals(value, 2)
+
+
+def _left_out(report: Report, found: AnytimeFinding) -> str:
+    """What limits the guarantee, or is in no pair."""
+    said = ["Effects that cancel over the tasks do not reject too often either."]
+    if found.broken or found.halted:
+        lost = f"{plural(found.broken, 'pair')} lost a trial" if found.broken else ""
+        halted = f"{plural(len(found.halted), 'task')} was halted" if found.halted else ""
+        why = " and ".join(text for text in (lost, halted) if text)
+        said = [f"For effects that cancel over the tasks the same holds only with complete blocks, and {why}."]
+    after = report.progress.after_decision
+    if found.ended and after:
+        said.append(f"{plural(after, 'trial')} of later blocks ended after the decision, and are in no pair.")
+    return " ".join(said)
