@@ -21,8 +21,8 @@ from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.looks import AnytimeRule, Decision, StageCounts
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment
-from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.measurements import Metrics
+from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 
