@@ -23,7 +23,7 @@ from trialfleet_analysis.statistics.sequential import (
     at_all_looks,
     confidence_sequence,
 )
-from trialfleet_ledger.looks import AnytimeResult, StageCounts, stopped
+from trialfleet_ledger.looks import AnytimeResult, StageCounts, Verdict, stopped
 
 ANYTIME = "bets on discordant pairs, valid at any look"
 NO_LOOK = "no complete block has been looked at yet"
@@ -52,7 +52,7 @@ class AnytimeFinding:
     bets: Literal["half", "mixture"]
     stake: float | None
     taken: tuple[AnytimeLook, ...]
-    ended: Literal["benefit", "harm"] | None
+    ended: Verdict | None
     p_value: float | None
     difference: Interval
     treatment_rate: float | None
@@ -68,17 +68,15 @@ def anytime_finding(scheme: Scheme, columns: Columns) -> AnytimeFinding | None:
     declared = scheme.declared
     if declared is None or declared.anytime is None:
         return None
-    bets, decisions = bets_of(declared), scheme.decisions
-    stages = [one.stage for one in decisions]
+    bets, decisions, stages = bets_of(declared), scheme.decisions, [one.stage for one in scheme.decisions]
     results = [one.result for one in decisions if isinstance(one.result, AnytimeResult)]
     after, end = pairs_after(stages), stopped(decisions)
     seen = took(columns, decisions[-1].blocks if decisions else 0)
-    verdict = None if end is None else end.result.verdict
     return AnytimeFinding(
         bets=declared.anytime.anytime,
         stake=bets.stake,
         taken=tuple(map(_look, results, range(1, len(results) + 1))),
-        ended=verdict if verdict in ("benefit", "harm") else None,
+        ended=None if end is None else end.result.verdict,
         p_value=_p_value(after, bets),
         difference=_sequence(after, bets, 1 - scheme.alpha),
         treatment_rate=_rate(stages, treated=True),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
-from trialfleet_analysis.power_cli.looks import LooksPlan, looks_plan
+from trialfleet_analysis.power_cli.known_tasks import KnownTasksPlan, known_design, known_rates, seen
+from trialfleet_analysis.power_cli.looks import BetsPlan, LooksPlan, Stopping, bets_plan, control_rates, looks_plan
 from trialfleet_analysis.power_cli.plans import (
     Assumption,
     Assumptions,
@@ -19,13 +21,19 @@ from trialfleet_analysis.power_cli.plans import (
     equal_cost,
     reps_for_effect,
 )
-from trialfleet_analysis.power_cli.sources import Pilot, Subject, from_pilot, read_pilot, read_subject
+from trialfleet_analysis.power_cli.sources import (
+    Pilot,
+    Subject,
+    from_pilot,
+    read_earlier,
+    read_pilot,
+    read_subject,
+)
+from trialfleet_analysis.statistics.estimates import Floats
 from trialfleet_analysis.statistics.power import TestName
-from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.looks import StopRule
 
-Answer = RepsForEffect | EffectForReps | CampaignPlan | EqualCost
+Answer = RepsForEffect | EffectForReps | CampaignPlan | EqualCost | KnownTasksPlan
 
 ALPHA, POWER = 0.05, 0.8
 CONTROL, ICC, SIGMA_INT = 0.5, 0.4, 0.1  # what a plan assumes that nobody has measured yet
@@ -36,7 +44,22 @@ LARGEST = 1_000  # reps in one cell: beyond, enumeration takes minutes
 
 _CELL = frozenset({"base", "to", "reps", "power", "alpha", "test"})
 _ASSUMED = frozenset({"base", "icc", "sigma_int", "pilot", "treatment", "control", "store", "power", "alpha"})
-_CAMPAIGN = _ASSUMED | {"campaign", "to", "reps", "tasks", "simulations", "seed"}
+_CAMPAIGN = _ASSUMED | {"campaign", "to", "reps", "tasks", "simulations", "seed", "cost_rep"}
+_KNOWN = frozenset(
+    {
+        "from_campaign",
+        "control",
+        "store",
+        "power",
+        "alpha",
+        "campaign",
+        "to",
+        "reps",
+        "simulations",
+        "seed",
+        "cost_rep",
+    }
+)
 _BUDGET = _ASSUMED | {"budget", "cost_task", "cost_rep"}
 EXAMPLES = (
     "trialfleet power campaign.yaml; or --from 0.4 --to 0.6; or --reps 25; or --tasks 8 --reps 25; "
@@ -60,6 +83,7 @@ class PowerOptions:
     cost_task: float | None = None
     cost_rep: float | None = None
     pilot: str | None = None
+    from_campaign: str | None = None
     treatment: str | None = None
     control: str | None = None
     power: float | None = None
@@ -81,12 +105,15 @@ def answered(asked: PowerOptions) -> Answered:
     """Raises `OperatorError` for options that ask nothing, contradict each other or have no effect."""
     if asked.base is not None and asked.base == asked.to:
         raise OperatorError("equal rates: there is no effect to detect", where="--to", hint="name another rate")
+    if asked.from_campaign is not None:
+        _refuse_others(asked, _KNOWN, "tasks whose rates an earlier campaign gives")
+        return _located(lambda: Answered(_known(asked)))
     if asked.pilot is None and (asked.treatment or asked.control):
         option, given = ("--control", asked.control) if asked.control else ("--treatment", asked.treatment)
         raise OperatorError(
             f"{given!r}: it names a condition of a pilot, and there is none",
             where=option,
-            hint="add --pilot CAMPAIGN; an expected pass rate is given with --from and --to",
+            hint="add --pilot or --from-campaign; an expected pass rate is given with --from and --to",
         )
     if asked.budget is not None:
         _refuse_others(asked, _BUDGET, "a budget")
@@ -120,12 +147,7 @@ def _campaign(asked: PowerOptions) -> Answered:
     subject = read_subject(asked.campaign, asked.store) if asked.campaign else None
     pilot = _pilot(asked)
     tasks = asked.tasks or (subject.tasks if subject else len(pilot.tasks) if pilot else 0)
-    effort = Effort(
-        asked.power or POWER,
-        asked.alpha or (subject and subject.alpha) or ALPHA,
-        asked.simulations or SIMULATIONS,
-        SEED if asked.seed is None else asked.seed,
-    )
+    effort = _effort(asked, subject)
     assumptions, declared = _assumptions(asked, pilot), subject.declared if subject else None
 
     def planned(treatment: float | None) -> CampaignPlan:
@@ -134,31 +156,73 @@ def _campaign(asked: PowerOptions) -> Answered:
     plan = planned(asked.to)
     if asked.to is None and declared is not None and declared.effect is not None:
         plan = replace(plan, at_declared=planned(assumptions.control.value + declared.effect))
-    if subject is not None and subject.primary is not None and isinstance(subject.primary.stop, StopRule):
-        plan = replace(plan, looks=_looks(subject.primary, subject, tasks, plan, effort))
+    if (shown := _effect_with_looks(subject, plan)) is not None and subject is not None:
+        base = control_rates(tasks, plan.assumptions.control.value, plan.assumptions.icc.value)
+        price = asked.cost_rep or (pilot.cost_rep if pilot else None)
+        plan = replace(plan, **_stops(subject, base, shown, effort, price))
     return Answered(plan, pilot)
 
 
-def _looks(primary: Primary, subject: Subject, tasks: int, plan: CampaignPlan, effort: Effort) -> LooksPlan | None:
-    """At the named effect, the declared one, or the one that the design detects; None where there is none, and for
-    other reps than the campaign's, to which its looks belong."""
+def _effect_with_looks(subject: Subject | None, plan: CampaignPlan) -> float | None:
+    """The named effect, the declared one, or the one that the design detects. None where there is none, without a
+    rule to stop by, and for other reps than the campaign's, to which its looks belong."""
     only = plan.rows[0] if len(plan.rows) == 1 else None
+    if subject is None or subject.primary is None or subject.primary.stop is None:
+        return None
     if only is None or only.reps != subject.reps:
         return None
     detected = only.effect.get("these_tasks")
     named = None if plan.treatment is None else plan.treatment - plan.assumptions.control.value
-    effect = named or primary.effect or (detected and detected.effect)
-    if not effect:
-        return None
-    return looks_plan(
-        primary,
-        tasks=tasks,
-        reps=subject.reps,
-        control=plan.assumptions.control.value,
-        icc=plan.assumptions.icc.value,
-        effect=effect,
-        simulations=min(effort.simulations, LOOKS_SIMULATIONS),
-        seed=effort.seed,
+    return named or subject.primary.effect or (detected and detected.effect) or None
+
+
+class _Stops(TypedDict):
+    looks: LooksPlan | None
+    bets: BetsPlan | None
+
+
+def _stops(subject: Subject, base: Floats, effect: float, effort: Effort, cost_rep: float | None) -> _Stops:
+    """What the declared looks, or bets, are expected to find and to take."""
+    assert subject.primary is not None
+    taken = Stopping(
+        subject.primary,
+        base,
+        subject.reps,
+        effect,
+        cost_rep,
+        min(effort.simulations, LOOKS_SIMULATIONS),
+        effort.seed,
+    )
+    if subject.primary.anytime is not None:
+        return {"looks": None, "bets": bets_plan(taken)}
+    return {"looks": looks_plan(taken), "bets": None}
+
+
+def _known(asked: PowerOptions) -> KnownTasksPlan:
+    """For the tasks of the campaign that is planned, else for those of the earlier one."""
+    subject = read_subject(asked.campaign, asked.store) if asked.campaign else None
+    earlier = read_earlier(asked.from_campaign or "", asked.store, asked.control)
+    rates = known_rates(earlier, subject.names if subject else ())
+    effort, reps = _effort(asked, subject), _reps(asked, subject)
+    effect = subject.declared.effect if subject else None
+    if asked.to is not None:
+        effect = asked.to - float(rates.rates.mean())
+    price = asked.cost_rep or earlier.cost_rep
+    designs = tuple(known_design(rates.rates, n, effect, effort, price) for n in reps)
+    known = seen(earlier, rates, max(reps))
+    plan = KnownTasksPlan(subject.declared if subject else None, known, effort, effect, designs, price)
+    shown = effect or designs[0].detects.effect
+    if not shown or subject is None or subject.primary is None or subject.primary.stop is None:
+        return plan
+    return replace(plan, **_stops(subject, rates.rates, shown, effort, price)) if reps == (subject.reps,) else plan
+
+
+def _effort(asked: PowerOptions, subject: Subject | None) -> Effort:
+    return Effort(
+        asked.power or POWER,
+        asked.alpha or (subject and subject.alpha) or ALPHA,
+        asked.simulations or SIMULATIONS,
+        SEED if asked.seed is None else asked.seed,
     )
 
 

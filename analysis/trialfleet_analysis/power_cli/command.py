@@ -83,11 +83,22 @@ class Amount(_Type):
     "--cost-task", type=Amount(zero=True), help="Cost of one more task, regardless of its reps. [default: 0]"
 )
 @click.option(
-    "--cost-rep", type=Amount(zero=False), help="What one rep costs, in both arms together. [default: 1]"
+    "--cost-rep",
+    type=Amount(zero=False),
+    help="What one rep of a task costs, in both arms together. [default: the pilot's; for a budget 1]",
 )
 @click.option("--pilot", metavar="CAMPAIGN", help="Take rate, ICC and sigma-int from a campaign that has results.")
+@click.option(
+    "--from-campaign",
+    metavar="CAMPAIGN",
+    help="Plan with each task's own rate, from an earlier campaign's control: for the claim about these tasks.",
+)
 @click.option("--treatment", metavar="NAME", help="The pilot's condition. [default: its primary contrast's]")
-@click.option("--control", metavar="NAME", help="The pilot's condition. [default: its primary contrast's]")
+@click.option(
+    "--control",
+    metavar="NAME",
+    help="Condition of the pilot or earlier campaign. [default: its primary contrast's]",
+)
 @click.option("--store", metavar="URL", help="The store of CAMPAIGN or of the pilot, if it is not their file's.")
 @click.option("--power", "goal", type=Share(), help="The power wanted. [default: 0.8]")
 @click.option("--alpha", type=Share(), help="Two-sided level. [default: the campaign's, else 0.05]")
@@ -106,6 +117,7 @@ def power(goal: float | None, as_json: bool, **given: Any) -> None:
     What do 25 reps in one cell detect?   trialfleet power --reps 25
     More tasks, or more reps?             trialfleet power --budget 1000 --cost-task 20
     All that, from a pilot's results      … --pilot runs/pilot
+    … with each task's own rate           trialfleet power campaign.yaml --from-campaign runs/pilot
 
     One cell is exact. Campaigns are simulated and analysed with the code of `trialfleet report`, for the claim
     about these tasks and for the claim about tasks like these. Rates are written as 0.4 for 40%.
@@ -127,7 +139,7 @@ def power(goal: float | None, as_json: bool, **given: Any) -> None:
 
 
 def _document(found: Answered) -> dict[str, Any]:
-    """`question` says which of the four plans it is."""
+    """`question` says which of the five plans it is."""
     from dataclasses import asdict
 
     words = {
@@ -135,6 +147,7 @@ def _document(found: Answered) -> dict[str, Any]:
         "EffectForReps": "effect_for_reps",
         "CampaignPlan": "campaign",
         "EqualCost": "equal_cost",
+        "KnownTasksPlan": "known_tasks",
     }
     pilot = None if found.pilot is None else asdict(found.pilot)
     return {"question": words[type(found.answer).__name__], **asdict(found.answer), "pilot": pilot}

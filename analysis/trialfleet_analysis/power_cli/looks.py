@@ -1,15 +1,25 @@
-"""What a campaign's declared looks are expected to save: simulated, with the test that decides at them."""
+"""What a campaign's declared looks, or its bets, are expected to find and to take: simulated, with the test that
+decides."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from scipy import optimize, special, stats
 
-from trialfleet_analysis.monitoring import design_of, futility_of
+from trialfleet_analysis.monitoring import bets_of, design_of, futility_of
 from trialfleet_analysis.statistics.estimates import Floats, floats
-from trialfleet_analysis.statistics.sequential import SequentialDesign, sequential_power
+from trialfleet_analysis.statistics.sequential import (
+    Futility,
+    SequentialDesign,
+    SequentialPower,
+    betting_power,
+    planned_stake,
+    sequential_power,
+)
 from trialfleet_ledger.campaign_spec import Primary
 
 FACTORS = (0.0, 0.5, 1.0, 1.5)  # of the effect
@@ -19,13 +29,15 @@ MOST_INFLATION = 1.5
 @dataclass(frozen=True)
 class LooksScenario:
     """At one true mean effect: the power with looks and with one test at the end; the mean share of the plan's
-    trials that are run, and how many these are in both arms; `futile`: how often the rule gives up."""
+    trials that are run, how many these are in both arms, and what they cost (None: no price is known); `futile`:
+    how often the rule gives up."""
 
     effect: float
     power: float
     fixed_power: float
     share: float
     trials: float
+    cost: float | None
     futile: float
 
 
@@ -42,66 +54,108 @@ class LooksPlan:
     se: float
 
 
-def looks_plan(
-    primary: Primary,
-    *,
-    tasks: int,
-    reps: int,
-    control: float,
-    icc: float,
-    effect: float,
-    simulations: int,
-    seed: int,
-) -> LooksPlan:
-    """For a campaign of these tasks: control rates are quantiles of Beta(`control`, `icc`), and the treatment
-    shifts all of them alike in logits. Raises `ValueError` for an effect that no shift can have; 1.5 times the
-    effect is left out where it is one."""
-    base = control_rates(tasks, control, icc)
-    design, rule = design_of(primary, reps), futility_of(primary)
-    once = SequentialDesign((reps,), alpha=primary.alpha)
+@dataclass(frozen=True, eq=False)
+class Stopping:
+    """A campaign whose primary has a rule to stop by. `base`: control rates of its tasks, shape (T,), all of which
+    the treatment shifts alike in logits, by `effect` on average; `cost_rep`: of one rep of a task in both arms."""
+
+    primary: Primary
+    base: Floats
+    reps: int
+    effect: float
+    cost_rep: float | None
+    simulations: int
+    seed: int
+
+    def cost(self, blocks: float) -> float | None:
+        return None if self.cost_rep is None else blocks * self.base.size * self.cost_rep
+
+
+def looks_plan(of: Stopping) -> LooksPlan:
+    """Raises `ValueError` for an effect that no shift can have; 1.5 times it is left out where it is one."""
+    design, rule = design_of(of.primary, of.reps), futility_of(of.primary)
+    once = SequentialDesign((of.reps,), alpha=of.primary.alpha)
     found: list[LooksScenario] = []
     se = 0.0
-    for factor in FACTORS:
-        if factor > 1 and not 0 < base.mean() + factor * effect < 1:
-            continue
-        treated = shifted(base, factor * effect)
-        looked = sequential_power(treated, base, design, futility=rule, simulations=simulations, seed=seed)
-        fixed = sequential_power(treated, base, once, simulations=simulations, seed=seed)
+    for effect in _possible(of):
+        treated = shifted(of.base, effect)
+        looked = _drawn(of, treated, design, rule)
+        fixed = _drawn(of, treated, once, None)
+        trials, futile = looked.share * 2 * of.base.size * of.reps, float(looked.futile.sum())
+        cost = of.cost(looked.share * of.reps)
+        found.append(LooksScenario(effect, looked.power, fixed.power, looked.share, trials, cost, futile))
         se = max(se, looked.se)
-        scenario = LooksScenario(
-            effect=factor * effect,
-            power=looked.power,
-            fixed_power=fixed.power,
-            share=looked.share,
-            trials=looked.share * 2 * tasks * reps,
-            futile=float(looked.futile.sum()),
-        )
-        found.append(scenario)
     goal = found[FACTORS.index(1.0)].fixed_power
-    inflation = _inflation(primary, base, shifted(base, effect), reps, goal, simulations, seed)
-    return LooksPlan(design.looks, design.spending, effect, tuple(found), inflation, se)
+    return LooksPlan(design.looks, design.spending, of.effect, tuple(found), _inflation(of, goal), se)
 
 
-def _inflation(
-    primary: Primary, base: Floats, treated: Floats, reps: int, goal: float, simulations: int, seed: int
-) -> float | None:
+def _drawn(of: Stopping, treated: Floats, design: SequentialDesign, rule: Futility | None) -> SequentialPower:
+    return sequential_power(treated, of.base, design, futility=rule, simulations=of.simulations, seed=of.seed)
+
+
+@dataclass(frozen=True)
+class BetsScenario:
+    """At one true mean effect and at most so many reps: the power, and the trials of both arms and their cost that
+    are taken on average."""
+
+    effect: float
+    reps: int
+    power: float
+    trials: float
+    cost: float | None
+
+
+@dataclass(frozen=True)
+class BetsPlan:
+    """`stake`: the declared effect's part of the bets; `asked`: the stake that these rates would ask for. `se`:
+    the largest Monte Carlo standard error of a power."""
+
+    bets: str
+    stake: float | None
+    asked: float
+    effect: float
+    scenarios: tuple[BetsScenario, ...]
+    se: float
+
+
+def bets_plan(of: Stopping) -> BetsPlan:
+    """As `looks_plan`, for a campaign without a fixed end that may grow to 1, 1.5 and 2 times its reps."""
+    assert of.primary.anytime is not None
+    bets, asked = bets_of(of.primary), planned_stake(shifted(of.base, of.effect), of.base)
+    found: list[BetsScenario] = []
+    se = 0.0
+    for effect, most in product(_possible(of), (of.reps, math.ceil(1.5 * of.reps), 2 * of.reps)):
+        treated, alpha = shifted(of.base, effect), of.primary.alpha
+        one = betting_power(treated, of.base, bets, most, alpha=alpha, simulations=of.simulations, seed=of.seed)
+        blocks, se = one.share * most, max(se, one.se)
+        found.append(BetsScenario(effect, most, one.power, 2 * blocks * of.base.size, of.cost(blocks)))
+    return BetsPlan(of.primary.anytime.anytime, bets.stake, asked, of.effect, tuple(found), se)
+
+
+def _possible(of: Stopping) -> list[float]:
+    """Multiples of the effect: those above it only where they can be."""
+    mean = float(of.base.mean())
+    return [factor * of.effect for factor in FACTORS if factor <= 1 or 0 < mean + factor * of.effect < 1]
+
+
+def _inflation(of: Stopping, goal: float) -> float | None:
     """The reps, as a multiple, from which on the power with looks is not below `goal`, by bisection; looks move
     with the reps."""
-    rule, spending = futility_of(primary), design_of(primary, reps).spending
-    looks = len(design_of(primary, reps).looks)
+    primary, treated = of.primary, shifted(of.base, of.effect)
+    rule, planned = futility_of(primary), design_of(primary, of.reps)
 
     def enough(more: int) -> bool:
-        design = SequentialDesign.of(more, looks, spending=spending, alpha=primary.alpha)
-        found = sequential_power(treated, base, design, futility=rule, simulations=simulations, seed=seed)
-        return found.power >= goal
+        looks = len(planned.looks)
+        design = SequentialDesign.of(more, looks, spending=planned.spending, alpha=primary.alpha)
+        return _drawn(of, treated, design, rule).power >= goal
 
-    short, most = reps - 1, int(MOST_INFLATION * reps)
+    short, most = of.reps - 1, int(MOST_INFLATION * of.reps)
     if not enough(most):
         return None
     while most - short > 1:
         middle = (short + most) // 2
         short, most = (short, middle) if enough(middle) else (middle, most)
-    return most / reps
+    return most / of.reps
 
 
 def control_rates(tasks: int, mean: float, icc: float) -> Floats:

@@ -7,13 +7,14 @@ from pathlib import Path
 from time import time
 
 import numpy as np
+import pyarrow as pa
 
 from trialfleet_analysis.ledger import Frame, read_frame
 from trialfleet_analysis.power_cli.plans import Assumption, Assumptions, DeclaredDesign
 from trialfleet_analysis.source import find_source
 from trialfleet_analysis.statistics.comparisons import heterogeneity, variance_components
 from trialfleet_analysis.statistics.estimates import Interval
-from trialfleet_analysis.tables.columns import codes, known, some, truths
+from trialfleet_analysis.tables.columns import among, codes, known, numbers, some, truths
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_analysis.tables.rows import Use
 from trialfleet_ledger.campaign_spec import CampaignSpec, Primary
@@ -25,13 +26,18 @@ from trialfleet_tasks.taskfile import campaign_tasks
 
 @dataclass(frozen=True)
 class Subject:
-    """`tasks`: those that comparisons count. `alpha`: of the primary contrast; None when none is declared."""
+    """`tasks`: those that comparisons count, by id. `alpha`: of the primary contrast; None when none is
+    declared."""
 
     declared: DeclaredDesign
-    tasks: int
+    names: tuple[str, ...]
     reps: int
     alpha: float | None
     primary: Primary | None = None
+
+    @property
+    def tasks(self) -> int:
+        return len(self.names)
 
 
 def read_subject(campaign: str, store: str | None) -> Subject:
@@ -50,22 +56,22 @@ def read_subject(campaign: str, store: str | None) -> Subject:
 def _from_file(path: Path) -> Subject:
     loaded = yamlfile.read(path, CampaignSpec)
     spec, tasks = loaded.value, campaign_tasks(loaded)
-    compared = sum(task.spec.status is not Status.NO_ORACLE for task in tasks)
+    compared = tuple(task.spec.id for task in tasks if task.spec.status is not Status.NO_ORACLE)
     _comparing(len(spec.conditions), loaded.where("conditions"))
-    return _subject(spec.campaign, spec.primary, compared, len(tasks) - compared, spec.reps)
+    return _subject(spec.campaign, spec.primary, compared, len(tasks) - len(compared), spec.reps)
 
 
 def _frozen(campaign: str, store: str | None) -> Subject:
     source = find_source(campaign, store)
     frame = read_frame(source.open(), source.campaign)
-    compared = sum(task.primary for task in frame.plan.tasks)
+    compared = tuple(task.order.id for task in frame.plan.tasks if task.primary)
     _comparing(len(frame.conditions), campaign)
     return _subject(
-        frame.plan.campaign, frame.plan.primary, compared, len(frame.plan.tasks) - compared, frame.reps
+        frame.plan.campaign, frame.plan.primary, compared, len(frame.plan.tasks) - len(compared), frame.reps
     )
 
 
-def _subject(name: str, primary: Primary | None, tasks: int, apart: int, reps: int) -> Subject:
+def _subject(name: str, primary: Primary | None, tasks: tuple[str, ...], apart: int, reps: int) -> Subject:
     if primary is None:
         return Subject(DeclaredDesign(name, None, None, None, apart=apart), tasks, reps, None)
     declared = DeclaredDesign(name, primary.treatment, primary.control, primary.estimand, primary.effect, apart)
@@ -93,7 +99,8 @@ class PilotTask:
 @dataclass(frozen=True)
 class Pilot:
     """`icc`: of the control's tasks. `sigma_int`: SD of the true effect between tasks beyond chance, rate scale;
-    None when it is undefined, 0 when no more than chance was seen. `blocks`: the complete ones, which are used.
+    None when it is undefined, 0 when no more than chance was seen. `cost_rep`: US dollars of a task's rep in both
+    conditions, None where not all costs are known. `blocks`: the complete ones, which are used.
     `left_out`: tasks without a valid trial in one of the two."""
 
     campaign: str
@@ -106,6 +113,7 @@ class Pilot:
     control_rate: float
     icc: Interval
     sigma_int: float | None
+    cost_rep: float | None
 
 
 def read_pilot(campaign: str, store: str | None, treatment: str | None, control: str | None) -> Pilot:
@@ -193,4 +201,81 @@ def _estimated(found: CampaignTables, pair: tuple[str, str]) -> Pilot:
         control_rate=sum(t.passes_b / t.trials_b for t in tasks) / len(tasks),
         icc=variance_components(passes_b, trials_b).icc,
         sigma_int=heterogeneity(passes_a, trials_a, passes_b, trials_b).sigma_int,
+        cost_rep=_cost_rep(found, pair),
     )
+
+
+def _cost_rep(found: CampaignTables, pair: tuple[str, str]) -> float | None:
+    """The two conditions' mean costs of a trial, together."""
+    means: list[float] = []
+    for condition in pair:
+        used = _measured(found, condition)
+        costs = numbers(used, "cost_usd")
+        if not costs.size or not np.isfinite(costs).all():
+            return None
+        means.append(float(costs.mean()))
+    return sum(means)
+
+
+def _measured(found: CampaignTables, condition: str) -> pa.Table:
+    """Its valid trials in complete blocks, of the tasks that comparisons count."""
+    names = [task.task for task in found.tasks if task.use is Use.PRIMARY]
+    which = truths(found.trials, "in_blocks") & known(found.trials, "verdict")
+    return some(
+        found.trials, which & among(found.trials, "condition", (condition,)) & among(found.trials, "task", names)
+    )
+
+
+@dataclass(frozen=True)
+class EarlierTask:
+    """A task's passes under the condition that stands for the control, in an earlier campaign."""
+
+    task: str
+    passes: int
+    trials: int
+
+
+@dataclass(frozen=True)
+class EarlierCampaign:
+    """`cost_rep`: US dollars of a task's rep in both arms, at the price of a trial of this condition, or of the
+    two of its primary contrast; None where not all costs are known."""
+
+    campaign: str
+    condition: str
+    blocks: int
+    interim: bool
+    tasks: tuple[EarlierTask, ...]
+    cost_rep: float | None
+
+
+def read_earlier(campaign: str, store: str | None, condition: str | None) -> EarlierCampaign:
+    """Over complete blocks; of a campaign that still runs, the look is recorded. `condition`: None: the control of
+    its primary contrast. Raises `OperatorError` when there is none."""
+    source = find_source(campaign, store)
+    opened = source.open()
+    found = open_campaign(opened, source.campaign, verify=False)
+    primary = found.frame.plan.primary
+    name = condition or (primary and primary.control)
+    if name not in found.frame.conditions:
+        said = f"no condition {name!r} in that campaign" if name else "that campaign declares no primary contrast"
+        raise OperatorError(said, where="--control", hint=f"one of: {', '.join(found.frame.conditions)}")
+    if found.interim:
+        found.record_look(opened, at=time(), by="trialfleet power --from-campaign")
+    pair = (primary.treatment, name) if primary is not None and primary.control == name else (name, name)
+    return EarlierCampaign(
+        campaign=found.frame.plan.campaign,
+        condition=name,
+        blocks=found.blocks,
+        interim=found.interim,
+        tasks=_passes(found, name),
+        cost_rep=_cost_rep(found, pair),
+    )
+
+
+def _passes(found: CampaignTables, condition: str) -> tuple[EarlierTask, ...]:
+    """In the plan's order; a task without a valid trial is left out."""
+    names = [task.task for task in found.tasks if task.use is Use.PRIMARY]
+    used = _measured(found, condition)
+    task, passed = codes(used, "task", names), truths(used, "passed")
+    counts = ((name, int(np.sum((task == n) & passed)), int(np.sum(task == n))) for n, name in enumerate(names))
+    return tuple(EarlierTask(*of) for of in counts if of[2])

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import Console, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from trialfleet_analysis.power_cli.asking import Answer
-from trialfleet_analysis.power_cli.looks import LooksPlan
+from trialfleet_analysis.power_cli.known_tasks import KnownTasksPlan
 from trialfleet_analysis.power_cli.plans import (
     ESTIMANDS,
     Assumption,
@@ -23,6 +22,10 @@ from trialfleet_analysis.power_cli.plans import (
     RepsForEffect,
 )
 from trialfleet_analysis.power_cli.sources import Pilot
+from trialfleet_analysis.power_cli.stops_text import bets, known, looks
+from trialfleet_analysis.power_cli.words import head as _head
+from trialfleet_analysis.power_cli.words import points as _points
+from trialfleet_analysis.power_cli.words import table as _table
 from trialfleet_analysis.report.figures import NOTHING, percent, plural
 from trialfleet_analysis.report.sanitize import plain
 from trialfleet_analysis.statistics.estimates import Estimand
@@ -45,6 +48,8 @@ def show(answer: Answer, pilot: Pilot | None, console: Console) -> None:
             _print(_campaign(answer), console)
         case EqualCost():
             _print(_equal_cost(answer), console)
+        case KnownTasksPlan():
+            _print(known(answer), console)
 
 
 def _print(parts: Iterator[RenderableType], console: Console) -> None:
@@ -119,7 +124,10 @@ def _campaign(found: CampaignPlan) -> Iterator[RenderableType]:
         yield from _designs(found.at_declared)
     if found.looks is not None:
         yield Text("")
-        yield from _looks(found.looks)
+        yield from looks(found.looks)
+    if found.bets is not None:
+        yield Text("")
+        yield from bets(found.bets)
     yield from _frontier(found)
     yield Text("")
     yield from _assumptions(found.assumptions)
@@ -142,29 +150,6 @@ def _frontier(found: CampaignPlan) -> Iterator[RenderableType]:
             f"{found.balance_reps:.1f} reps: beyond, reps add little for\n"
             "tasks like these, where more tasks are better at every total; for these tasks only the total counts"
         )
-
-
-def _looks(found: LooksPlan) -> Iterator[RenderableType]:
-    at = ", ".join(map(str, found.looks))
-    yield _head(f"with the declared looks, after blocks {at} ({found.spending}), on these tasks")
-    table = _table(
-        "true effect", "power", "without looks", "trials on average", "of the plan", "gives up", numbers=6
-    )
-    for one in found.scenarios:
-        table.add_row(
-            _points(one.effect),
-            Text(percent(one.power), style="bold"),
-            percent(one.fixed_power),
-            f"{one.trials:,.0f}",
-            percent(one.share),
-            percent(one.futile),
-        )
-    yield table
-    if found.inflation is None:
-        yield Text("more than 1.5 times the reps would be needed for the power of one test at the end")
-    elif found.inflation > 1:
-        more = f"{found.inflation:.2f} times the reps would give looks the power of one test at the end"
-        yield Text(more)
 
 
 def _designs(found: CampaignPlan) -> Iterator[RenderableType]:
@@ -299,19 +284,3 @@ def _pilot(pilot: Pilot) -> Iterator[RenderableType]:
     if pilot.interim:
         yield Text("! the pilot still runs: this look is recorded", style="yellow")
     yield Text("the pilot's own effect is not used: plan for the least effect that would matter\n")
-
-
-def _head(text: str) -> Text:
-    return Text(text, style="italic")
-
-
-def _points(value: float) -> str:
-    return f"{100 * value:.1f} points"
-
-
-def _table(*names: str, header: bool = True, numbers: int = 0) -> Table:
-    """The first columns may be `numbers`."""
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=header)
-    for place, name in enumerate(names):
-        table.add_column(name, overflow="fold", justify="right" if place < numbers else "left")
-    return table

@@ -8,12 +8,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from tests.support.ledgers import Fate, plan, write
 from trialfleet_analysis.power_cli.command import power
-from trialfleet_analysis.statistics.power import fisher_power, minimum_detectable_effect
+from trialfleet_analysis.power_cli.looks import shifted
+from trialfleet_analysis.statistics.difficulty import task_difficulty
+from trialfleet_analysis.statistics.power import fisher_power, minimum_detectable_effect, stratified_power
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.trial import Trial
@@ -253,3 +256,65 @@ def test_bad_values_are_refused_where_they_stand(words: tuple[str, ...], said: s
 def test_a_campaign_of_one_condition_compares_nothing(tmp_path: Path) -> None:
     write(tmp_path, plan(conditions=("none",), reps=1), lambda trial: None)
     assert refused(str(tmp_path / "demo")).hint == "add a control, such as none"
+
+
+# --- an earlier campaign's tasks --------------------------------------------------------------------
+
+
+def test_an_earlier_campaign_gives_each_task_its_own_rate(finished: Path) -> None:
+    found = told("--from-campaign", str(finished), "--reps", "10,20", "--cost-rep", "0.5", *QUICK)
+    assert found["question"] == "known_tasks"
+    seen = found["seen"]
+    assert (seen["condition"], seen["blocks"], seen["reps"]) == ("none", 5, 20)
+    passes = {task["task"]: (task["passes"], task["trials"]) for task in seen["tasks"]}
+    assert passes == {name: (hard, 5) for name, hard in HARD.items()}
+    fitted = task_difficulty(list(HARD.values()), [5] * len(HARD))
+    for task in seen["tasks"]:
+        assert task["rate"] == pytest.approx(float(fitted.shrunk([task["passes"]], [5])[0]))
+        assert task["information"] == pytest.approx(task["rate"] * (1 - task["rate"]))
+    assert [task["information"] for task in seen["tasks"]] == sorted(
+        (task["information"] for task in seen["tasks"]), reverse=True
+    )
+    fewer, more = found["designs"]
+    assert fewer["detects"]["effect"] > more["detects"]["effect"] > 0
+    assert (fewer["trials"], fewer["cost"], fewer["power"]) == (2 * len(HARD) * 10, len(HARD) * 10 * 0.5, None)
+
+
+def test_the_power_at_an_effect_of_these_tasks(finished: Path) -> None:
+    found = told("--from-campaign", str(finished), "--reps", "25", "--to", "0.7", *QUICK)
+    rates = np.array([task["rate"] for task in found["seen"]["tasks"]])
+    assert found["effect"] == pytest.approx(0.7 - rates.mean())
+    again = stratified_power(
+        shifted(rates, found["effect"]), rates, 25, simulations=found["effort"]["simulations"], seed=99
+    )
+    power = found["designs"][0]["power"]
+    assert power["power"] == pytest.approx(again.power, abs=4 * (again.se + power["se"]))
+    text = said("--from-campaign", str(finished), "--reps", "25", "--to", "0.7", *QUICK)
+    assert "each task's rate from none in demo, 5 complete blocks" in text
+    assert "for tasks like these, plan with --pilot" in text
+
+
+def test_what_has_no_part_in_a_plan_with_known_rates_is_refused(finished: Path) -> None:
+    assert refused("--from-campaign", str(finished), "--icc", "0.3").where == "--icc"
+    assert refused("--from-campaign", str(finished), "--control", "nobody").where == "--control"
+
+
+def test_a_price_makes_looks_cost_money(tmp_path: Path, finished: Path) -> None:
+    tasks = Path(__file__).parents[3] / "tasks/quickstart/tasks"
+    file = tmp_path / "campaign.yaml"
+    head = (
+        f"campaign: looks\nseed: 1\ntasks: ['{tasks}/*.yaml']\nconditions: [none, flat_llm]\nreps: 10\n"
+        "agent: {kind: search}\nstore: store\n"
+    )
+    file.write_text(head + "primary: {treatment: flat_llm, control: none, effect: 0.2, stop: {looks: 2}}\n")
+    found = told(str(file), "--cost-rep", "2", *QUICK)
+    for one in found["looks"]["scenarios"]:
+        assert one["cost"] == pytest.approx(one["trials"] / 2 * 2)
+    assert "cost on average" in said(str(file), "--cost-rep", "2", *QUICK)
+    assert "cost on average" not in said(str(file), *QUICK)
+    file.write_text(head + "primary: {treatment: flat_llm, control: none, effect: 0.2, stop: {anytime: half}}\n")
+    bets = told(str(file), *QUICK)["bets"]
+    assert (bets["bets"], bets["stake"]) == ("half", pytest.approx(0.4 / 1.04))
+    assert {one["reps"] for one in bets["scenarios"]} == {10, 15, 20}
+    assert "with bets after every block" in said(str(file), *QUICK)
+    assert refused(str(file), "--from-campaign", str(finished), *QUICK).message.endswith("none of these tasks")

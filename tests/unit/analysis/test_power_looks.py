@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from trialfleet_analysis.power_cli.command import power
-from trialfleet_analysis.power_cli.looks import control_rates, looks_plan, shifted
+from trialfleet_analysis.power_cli.looks import Stopping, control_rates, looks_plan, shifted
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.looks import StopRule
 
@@ -18,7 +18,7 @@ PRIMARY = Primary(treatment="a", control="b", stop=StopRule())
 
 
 def test_looks_save_trials_and_cost_some_power() -> None:
-    found = looks_plan(PRIMARY, tasks=7, reps=25, control=0.5, icc=0.45, effect=0.11, simulations=300, seed=3)
+    found = looks_plan(Stopping(PRIMARY, control_rates(7, 0.5, 0.45), 25, 0.11, 3.0, simulations=300, seed=3))
     nothing, half, whole, more = found.scenarios
     assert found.looks == (5, 10, 15, 20, 25)
     assert [round(one.effect, 3) for one in found.scenarios] == [0, 0.055, 0.11, 0.165]
@@ -28,6 +28,7 @@ def test_looks_save_trials_and_cost_some_power() -> None:
     assert half.power < whole.power < more.power
     assert whole.fixed_power - 0.12 < whole.power <= whole.fixed_power
     assert whole.trials == pytest.approx(whole.share * 350)
+    assert whole.cost == pytest.approx(whole.share * 175 * 3)
     assert found.inflation is not None
     assert 1 < found.inflation < 1.5
 

@@ -7,7 +7,7 @@ import math
 from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, AnytimeLook
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import bare_p, decimals, plural
-from trialfleet_analysis.report.findings.tables import ReportSection, number, section, table
+from trialfleet_analysis.report.findings.tables import ReportSection, TableColumn, number, section, table
 
 SHOWN = 20  # rows of a campaign of many blocks
 
@@ -28,14 +28,19 @@ def blocks_looked_at(report: Report, found: AnytimeFinding) -> ReportSection:
         table(
             "What the bets had won" + (f", every {every} blocks" if every > 1 else ""),
             [*found.taken[every - 1 : -1 : every], *found.taken[-1:]],
-            number("After block", lambda one: one.blocks),
-            number("Treatment alone passed", lambda one: one.won),
-            number("Control alone passed", lambda one: one.lost),
-            number("Equal", lambda one: one.equal),
-            number("E", _evidence),
-            number("p, at any look", lambda one: bare_p(one.p_value)),
+            *COLUMNS,
         ),
     )
+
+
+COLUMNS: tuple[TableColumn[AnytimeLook], ...] = (
+    number("After block", lambda one: one.blocks),
+    number("Treatment alone passed", lambda one: one.won),
+    number("Control alone passed", lambda one: one.lost),
+    number("Equal", lambda one: one.equal),
+    number("E", lambda one: _evidence(one)),
+    number("p, at any look", lambda one: bare_p(one.p_value)),
+)
 
 
 def _bets(found: AnytimeFinding) -> str:

@@ -66,8 +66,7 @@ def wealth(found: AnytimeFinding, alpha: float) -> Element | None:
     """The logarithm of what the bets have won, by block, and the line that decides."""
     if not found.taken:
         return None
-    line, last = math.log(1 / alpha), found.taken[-1].blocks
-    values = [0.0, *(one.log_evidence for one in found.taken)]
+    line, last, values = math.log(1 / alpha), found.taken[-1].blocks, [0.0, *(o.log_evidence for o in found.taken)]
     low, high = min(values), max(line, *values)
 
     def x(block: int) -> str:
@@ -80,9 +79,9 @@ def wealth(found: AnytimeFinding, alpha: float) -> Element | None:
         h("line", x2="100%", y1=y(0), y2=y(0), class_="mean"),
         h("line", x2="100%", y1=y(line), y2=y(line), class_="whisker"),
         h("text", f"decides: E {1 / alpha:g}", x="4%", y=y(line) - 4, class_="tick"),
+        h("circle", cx=x(last), cy=y(values[-1]), r=4, class_="dot"),
+        h("text", f"after block {last}", x=x(last), y=HEIGHT - 4, class_="tick"),
     ]
     for block, (before, after) in enumerate(pairwise(values), start=1):
         shapes.append(h("line", x1=x(block - 1), y1=y(before), x2=x(block), y2=y(after), class_="step"))
-    shapes.append(h("circle", cx=x(last), cy=y(values[-1]), r=4, class_="dot"))
-    shapes.append(h("text", f"after block {last}", x=x(last), y=HEIGHT - 4, class_="tick"))
     return svg(HEIGHT, f"what the bets have won after each of {plural(last, 'block')}, on a log scale", *shapes)

@@ -14,6 +14,7 @@ from trialfleet_analysis.statistics.sequential.betting import (
     log_evidence_at,
     planned_stake,
 )
+from trialfleet_analysis.statistics.sequential.betting_power import BettingPower, betting_power
 from trialfleet_analysis.statistics.sequential.design import FEWEST_TASKS, SequentialDesign, Spending, spent
 from trialfleet_analysis.statistics.sequential.exact import SequentialLook, monitor, sequential_p
 from trialfleet_analysis.statistics.sequential.futility import (
@@ -36,6 +37,7 @@ from trialfleet_analysis.statistics.sequential.stopped import stagewise_differen
 __all__ = [
     "FEWEST_TASKS",
     "Bets",
+    "BettingPower",
     "Futility",
     "Pairs",
     "SequentialDesign",
@@ -45,6 +47,7 @@ __all__ = [
     "Spending",
     "anytime_p",
     "at_all_looks",
+    "betting_power",
     "chance_of_gain",
     "conditional_power",
     "confidence_sequence",
