@@ -70,23 +70,24 @@ def task_difficulty(passes: ArrayLike, trials: ArrayLike) -> TaskDifficulty:
 
     def loss(at: Floats) -> float:
         a, b = _shapes(at)
-        return -float(np.sum(special.betaln(x + a, n - x + b) - special.betaln(a, b)))
+        return -float(floats(special.betaln(x + a, n - x + b) - special.betaln(a, b)).sum())
 
-    bounds = [(-LARGEST_LOGIT, LARGEST_LOGIT), (math.log(LEAST_SIZE), math.log(LARGEST_SIZE))]
-    start = float(special.logit((x.sum() + 0.5) / (n.sum() + 1)))
-    starts = [np.array([start, math.log(size)]) for size in (0.5, 5.0, 100.0)]
-    tried = [
-        optimize.minimize(
+    def fitted(size: float) -> Floats:
+        at = np.array([start, math.log(size)])
+        found = optimize.minimize(
             loss, at, method="Nelder-Mead", bounds=bounds, options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 4000}
         )
-        for at in starts
-    ]
-    return TaskDifficulty(*_shapes(min(tried, key=lambda one: float(one.fun)).x))
+        return floats(found.x)
+
+    bounds = [(-LARGEST_LOGIT, LARGEST_LOGIT), (math.log(LEAST_SIZE), math.log(LARGEST_SIZE))]
+    passed = int(x.sum())
+    start = math.log((passed + 0.5) / (int(n.sum()) - passed + 0.5))
+    return TaskDifficulty(*_shapes(min(map(fitted, (0.5, 5.0, 100.0)), key=loss)))
 
 
 def _shapes(at: Floats) -> tuple[float, float]:
     """α and β of a logit mean and a logarithm of their sum."""
-    mean, size = float(special.expit(at[0])), math.exp(at[1])
+    mean, size = 1 / (1 + math.exp(-at[0])), math.exp(at[1])
     return mean * size, (1 - mean) * size
 
 
