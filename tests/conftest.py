@@ -110,7 +110,7 @@ PRESENT: dict[str, tuple[Callable[[], bool], str]] = {
     **{program.name: (_installed(program.name), program.label) for program in table().values()},
     "bwrap": (_bubblewrap, "bubblewrap that can start a sandbox (apt install bubblewrap)"),
     **{pin.program: (_named_or_installed(pin), table()[pin.program].label) for pin in pinned().values()},
-    **{name: (_recipe(name), table()[name].label) for name in ("goose", "qwen")},
+    **{name: (_recipe(name), table()[name].label) for name in ("goose", "qwen", "aider")},
     "root": (lambda: os.geteuid() == 0, "root"),
     "shared_python": (_shared_python, f"a Python {_MINOR} that every user may execute (not below /root)"),
     "s3": (

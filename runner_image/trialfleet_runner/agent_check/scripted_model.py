@@ -56,7 +56,7 @@ Reply = Answer | Fail | Break | Hang
 @dataclass
 class ScriptedModel:
     """Requests that carry tools take the next reply of the script; after its end they get `last`.
-    Requests without tools (titles, probes) get a fixed short answer and do not advance the script."""
+    Requests without tools (titles, probes) get the answer `side` and do not advance the script."""
 
     script: list[Reply] = field(default_factory=list[Reply])
     requests: list[ModelRequest] = field(default_factory=list[ModelRequest])
@@ -65,6 +65,7 @@ class ScriptedModel:
     lock: threading.Lock = field(default_factory=threading.Lock)
     answers: int = 0
     last: Answer = field(default_factory=Answer)  # said when the script is over
+    side: Answer = field(default_factory=lambda: Answer("Side."))
 
     @property
     def main(self) -> list[ModelRequest]:
@@ -81,7 +82,7 @@ class ScriptedModel:
             self.requests.append(request)
             self.answers += 1
             if not request.has_tools:
-                return Answer("Side."), self.answers
+                return self.side, self.answers
             return (self.script.pop(0) if self.script else self.last), self.answers
 
 
