@@ -245,3 +245,22 @@ def test_a_campaign_is_waited_for_and_watched(window: Browser, tmp_path: Path) -
         window.wait_for("document.querySelector('.chip.interim')")
         window.wait_for("document.querySelector('td.cell a') && location.pathname === '/'")
         assert window.console() == []
+
+
+@BROWSER
+def test_a_folder_opens_without_a_server(window: Browser, lab: Lab, tmp_path: Path) -> None:
+    said = trialfleet("view", f"{NAME}.yaml", "--bundle", str(tmp_path / "pages"), lab=lab)
+    assert str(tmp_path / "pages" / "index.html") in said
+    window.look_at(tmp_path / "pages" / "index.html", width=360)
+    assert "Mean pass rates" in window.run("return document.querySelector('.answer').textContent")
+    assert window.run(TOO_WIDE) <= 0
+    window.run("document.querySelector('td.cell a').click()")
+    window.wait_for("location.pathname.endsWith('/trials.html') && !document.getElementById('kept').hidden")
+    assert window.run("return document.querySelectorAll('tbody tr:not([hidden])').length") == 2
+    window.run("history.back()")
+    window.wait_for("document.querySelector('a.rep')")
+    window.run("document.querySelector('a.rep').click()")
+    window.wait_for("document.querySelectorAll('.steps td').length >= 4")
+    assert window.run("return getComputedStyle(document.querySelector('.sides')).display") == "grid"
+    assert window.console() == []
+    assert all(url.startswith("file://") for url in window.requested())

@@ -40,8 +40,8 @@ class CampaignState:
         """None while it is computed. Raises what computing it raised."""
         return self.answer.result() if self.answer.done() else None
 
-    def waited(self, seconds: float) -> Report | None:
-        """As `report`, after at most so long."""
+    def waited(self, seconds: float | None) -> Report | None:
+        """As `report`, after at most so long; None: however long it takes."""
         try:
             return self.answer.result(seconds)
         except TimeoutError:

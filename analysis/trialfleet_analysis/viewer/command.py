@@ -17,6 +17,7 @@ from trialfleet_ledger.errors import OperatorError
 
 if TYPE_CHECKING:
     from trialfleet_analysis.viewer.access import Access
+    from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
     from trialfleet_analysis.viewer.site import CampaignSite
 
 
@@ -25,7 +26,13 @@ if TYPE_CHECKING:
 @click.option("--store", metavar="URL", help="The store, if it is not the campaign file's.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1. [default: a free one]")
 @click.option("--no-open", is_flag=True, help="Print the address without opening it in the browser.")
-def view(campaign: str, store: str | None, port: int, no_open: bool) -> None:
+@click.option(
+    "--bundle",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the pages into this new folder instead, as files that open without a server.",
+)
+def view(campaign: str, store: str | None, port: int, no_open: bool, folder: Path | None) -> None:
     """Look at a campaign in the browser: the answer, rates, pairs of trials side by side, every trial.
 
     CAMPAIGN is a campaign file, a campaign's folder in its store (also s3://bucket/prefix/name), or its name with
@@ -38,12 +45,28 @@ def view(campaign: str, store: str | None, port: int, no_open: bool) -> None:
     from trialfleet_analysis.viewer.site import CampaignSite
 
     source = find_source(campaign, store)
-    site = CampaignSite(WatchedCampaign(source.open(), source.campaign), ServedAddresses())
+    watched = WatchedCampaign(source.open(), source.campaign)
+    if folder is not None:
+        _write(watched, folder)
+        return
+    site = CampaignSite(watched, ServedAddresses())
     with listening(port) as listener:
         access = Access(listener.getsockname()[1])
         click.echo(f"{source.campaign}: {access.address}")
         click.echo("Ctrl-C ends it", err=True)
         serve(site, access, listener, opened=not no_open)
+
+
+def _write(watched: WatchedCampaign, folder: Path) -> None:
+    from trialfleet_analysis.viewer.folder import write_folder
+    from trialfleet_ledger.store.protocol import StoreError
+
+    try:
+        number = write_folder(watched, folder)
+    except StoreError as error:
+        hint = "the store could not answer: try again, in a new folder"
+        raise OperatorError(str(error), where=watched.store.url, hint=hint) from error
+    click.echo(f"{number:,} files: {folder / 'index.html'}")
 
 
 @contextmanager

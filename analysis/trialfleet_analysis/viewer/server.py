@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from html import escape
-from importlib.resources import files
 from typing import Any
 
 from starlette.applications import Starlette
@@ -15,8 +13,8 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trialfleet_analysis.report.html.page import asset as report_asset
 from trialfleet_analysis.viewer.access import Access, Admission
+from trialfleet_analysis.viewer.assets import ASSETS, asset
 from trialfleet_analysis.viewer.pages.scaffold import POLICY, message_page
 from trialfleet_analysis.viewer.site import CampaignSite, NoSuchPage
 from trialfleet_analysis.viewer.visible import visible
@@ -24,12 +22,6 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.protocol import StoreError
 
 FILE_CAP = 8 * 2**20  # bytes of one file that are served; a bundle's own limit of a member
-ASSETS = {
-    "style.css": "text/css",
-    "viewer.css": "text/css",
-    "theme.js": "text/javascript",
-    "live.js": "text/javascript",
-}
 HEADERS = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -38,16 +30,6 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-
-
-@cache
-def asset(name: str) -> str:
-    """A style or script of the pages. Raises KeyError for a name that is none."""
-    if name not in ASSETS:
-        raise KeyError(name)
-    if name in ("style.css", "theme.js"):
-        return report_asset(name)
-    return files("trialfleet_analysis.viewer").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def application(site: CampaignSite, access: Access) -> ASGIApp:

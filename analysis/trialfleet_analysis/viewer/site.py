@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.viewer.addresses import Addresses
-from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
+from trialfleet_analysis.viewer.campaign_state import CampaignState, WatchedCampaign
 from trialfleet_analysis.viewer.discordant import discordant
 from trialfleet_analysis.viewer.pages.first_screen import first_screen
 from trialfleet_analysis.viewer.pages.list_page import list_page
@@ -34,7 +34,7 @@ class CampaignSite:
 
     watched: WatchedCampaign
     to: Addresses
-    answer_wait_s: float = ANSWER_WAIT_S
+    answer_wait_s: float | None = ANSWER_WAIT_S  # None: until it is there
 
     def home(self, parameters: Mapping[str, str]) -> str:
         campaign = self.watched.campaign
@@ -47,7 +47,7 @@ class CampaignSite:
         names = [row.task for row in state.tables.tasks]
         fault = None
         try:
-            report = state.waited(self.answer_wait_s if state.tables.trials.num_rows < LARGE else 0)
+            report = state.waited(self._patience(state))
         except Exception as error:  # a bug in the analysis must not hide grid and trials; the page names it
             report, fault = None, f"{type(error).__name__}: {error}"
         return first_screen(
@@ -62,11 +62,15 @@ class CampaignSite:
             answer_fault=fault,
         )
 
+    def _patience(self, state: CampaignState) -> float | None:
+        large = state.tables.trials.num_rows >= LARGE
+        return 0 if large and self.answer_wait_s is not None else self.answer_wait_s
+
     def trials(self, parameters: Mapping[str, str]) -> str:
         tables, query = self.watched.state().tables, query_of(parameters)
         found = selected(tables.trials, query)
         names = [row.task for row in tables.tasks], tables.frame.conditions
-        rows, total = rows_of_page(found, query), found.num_rows
+        rows, total = rows_of_page(found, query) if self.to.served else found.to_pylist(), found.num_rows
         return list_page(self.watched.campaign, rows, total, query, names, self.to, interim=tables.interim)
 
     def table(self, parameters: Mapping[str, str]) -> str:

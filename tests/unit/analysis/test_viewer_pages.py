@@ -12,9 +12,11 @@ from tests.support.ledgers import MID_RUN, Fate, bundle_bytes, plan, put_bytes, 
 from tests.unit.analysis.parsed_page import Page
 from trialfleet_analysis.viewer.addresses import ServedAddresses
 from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
+from trialfleet_analysis.viewer.folder import write_folder
 from trialfleet_analysis.viewer.site import CampaignSite, NoSuchPage
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
@@ -255,3 +257,36 @@ def test_a_campaign_that_does_not_exist_is_waited_for(tmp_path: Path, frozen: Pl
         "stamp": fresh.watched.counts().stamp,
         "answered": True,
     }
+
+
+def test_a_folder_has_every_page_and_every_link_of_it_leads_somewhere(
+    store: DirectoryStore, tmp_path: Path
+) -> None:
+    out = tmp_path / "pages"
+    number = write_folder(WatchedCampaign(store, "demo"), out)
+    written = {path for path in out.rglob("*") if path.is_file()}
+    assert len(written) == number
+    assert len([path for path in written if path.parent.name == "trial"]) == 12
+    assert len([path for path in written if path.parent.name == "pair"]) == 4
+    links = 0
+    for path in written:
+        if path.suffix == ".html":
+            page = Page(path.read_text())
+            for name, value in page.attributes:
+                if name in ("href", "src"):
+                    links += 1
+                    assert value is not None
+                    place = (
+                        (path.parent / value.partition("#")[0]).resolve() if not value.startswith("#") else path
+                    )
+                    assert place in written, f"{path}: {value}"
+    assert links > 100
+    assert "passed more often" in (out / "index.html").read_text()
+    with pytest.raises(OperatorError, match="not empty"):
+        write_folder(WatchedCampaign(store, "demo"), out)
+
+
+def test_a_folder_of_no_campaign_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match="no such campaign"):
+        write_folder(WatchedCampaign(DirectoryStore(tmp_path), "demo"), tmp_path / "pages")
+    assert not (tmp_path / "pages").exists()

@@ -44,7 +44,11 @@ def first_screen(
     ]
     data = {"stamp": stamp, "answered": "" if report is None and answer_fault is None else "yes"}
     return document(
-        f"{campaign} · trialfleet", [_top(found, report, to), main(parts)], to, scripts=("live.js",), data=data
+        f"{campaign} · trialfleet",
+        [_top(found, report, to), main(parts)],
+        to,
+        scripts=("live.js",) if to.served else (),
+        data=data,
     )
 
 
@@ -170,8 +174,8 @@ def _links(task: str, some: Sequence[TrialPair], to: Addresses) -> Node:
 
 
 def _chooser(conditions: Sequence[str], sides: tuple[str, str], to: Addresses) -> Node:
-    """Two lists of conditions; nothing where there is nobody to answer, or nothing to choose."""
-    if len(conditions) < 3 or not to.home(*sides):
+    """Two lists of conditions; nothing where no process answers, or there is nothing to choose."""
+    if len(conditions) < 3 or not to.served:
         return None
     lists = [
         h(

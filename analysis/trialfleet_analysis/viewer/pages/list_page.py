@@ -41,7 +41,7 @@ def list_page(
 ) -> str:
     """`rows`: of this page; `total`: of the query. `names`: all tasks and all conditions of the campaign.
     `interim`: trials are missing."""
-    form = _form(query, names) if to.trials(query.parameters(sort="task")) != to.trials({}) else None
+    form = _form(query, names) if to.served else h("p", id="kept", hidden="", role="status")
     csv = h("a", "CSV of these", href=to.table(query.parameters()))
     words: list[Node] = [plural(total, "trial"), " · ", csv]
     caution = (
@@ -55,7 +55,7 @@ def list_page(
         _pages(total, query, to),
     ]
     body = [top("trialfleet view", "Trials"), way_back(campaign, to), main(content)]
-    return document(f"Trials · {campaign}", body, to)
+    return document(f"Trials · {campaign}", body, to, scripts=() if to.served else ("kept.js",))
 
 
 def _form(query: TrialQuery, names: tuple[Sequence[str], Sequence[str]]) -> Element:
@@ -96,7 +96,11 @@ def _table(rows: Sequence[Mapping[str, Any]], query: TrialQuery, to: Addresses) 
 def _head(sort: str, name: str, query: TrialQuery, to: Addresses) -> Element:
     current = sort == query.sort
     order = "down" if current and query.order == "up" else ""
-    link = to.trials(query.parameters(sort="" if sort == "launch" else sort, order=order)) if sort else ""
+    link = (
+        to.trials(query.parameters(sort="" if sort == "launch" else sort, order=order))
+        if sort and to.served
+        else ""
+    )
     said = ("descending" if query.order == "down" else "ascending") if current else None
     shown: Node = h("a", name, href=link) if link else name
     arrow = {"ascending": " ↑", "descending": " ↓"}.get(said or "")
@@ -121,12 +125,15 @@ def _row(row: Mapping[str, Any], to: Addresses) -> Element:
         h("td", ", ".join(row["losses"]) or NOTHING, class_="text"),
         numbers,
         h("td", row["attempts"]),
+        data_task=row["task"],
+        data_condition=row["condition"],
+        data_loss=" ".join(row["losses"]),
     )
 
 
 def _pages(total: int, query: TrialQuery, to: Addresses) -> Node:
     links = list(_page_links(total, query, to))
-    return h("p", links, class_="pages") if len(links) > 1 else None
+    return h("p", links, class_="pages") if to.served and len(links) > 1 else None
 
 
 def _page_links(total: int, query: TrialQuery, to: Addresses) -> Iterator[Node]:

@@ -165,10 +165,14 @@ def _files(record: TrialRecord, found: BundleParts, to: Addresses) -> Element:
     rows = [
         h(
             "tr",
-            h("th", h("a", visible(path), href=to.file(record.id, record.shown, path)), scope="row"),
+            h("th", _file_name(path, to.file(record.id, record.shown, path)), scope="row"),
             h("td", f"{size:,}"),
             h("td", f"{found.left_out[path]:,}" if path in found.left_out else ""),
         )
         for path, size in found.files.items()
     ]
     return frame("Files of the bundle", head, rows)
+
+
+def _file_name(path: str, link: str) -> Node:
+    return h("a", visible(path), href=link) if link else visible(path)
