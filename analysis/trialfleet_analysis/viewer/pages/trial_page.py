@@ -135,7 +135,7 @@ def _attempt(one: StoredAttempt, record: TrialRecord, to: Addresses) -> Element:
     place = one.start.node or one.start.host if one.start else "no start record"
     why = visible(end.loss.message) if end and end.loss else ""
     cells = [
-        h("td", _moment(one.intent.at)),
+        h("td", _moment(one.intent.at), class_="text"),
         h("td", visible(place), class_="text"),
         _end(one),
         h("td", why, class_="text long"),
