@@ -17,10 +17,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.unit.analysis.exact_tables import SIDED, given_margins, tables
-from trialfleet_analysis.statistics.comparisons import conditional_odds_ratio, mcnemar, midp_size, stratified_exact
-from trialfleet_analysis.statistics.comparisons.conditional import pass_weights
+from trialfleet_analysis.statistics.comparisons import (
+    conditional_odds_ratio,
+    convolution,
+    mcnemar,
+    midp_size,
+    stratified_exact,
+)
+from trialfleet_analysis.statistics.comparisons.conditional import pass_weights, weighted_strata
 from trialfleet_analysis.statistics.comparisons.unconditional import Convention
-from trialfleet_analysis.statistics.estimates import Alternative
+from trialfleet_analysis.statistics.estimates import Alternative, strata
 
 limits = attrgetter("low", "high")
 
@@ -208,6 +214,31 @@ def test_weights_of_ones_own() -> None:
     assert pass_weights(*np.array(found)).tolist() == [22, 22, 20, 1, 100]
     kept = stratified_exact(*(column[1:3] for column in found), weights=[0.5, 1])
     assert stratified_exact(*found, weights=[0, 1, 2, 0, 0]) == kept
+
+
+@pytest.mark.parametrize("log_odds", [-0.7, 0.0, 2.0])
+@pytest.mark.parametrize("most", [0, 10**9], ids=["tilted", "enumerated"])
+def test_tails_of_unequal_weights_by_either_way(
+    monkeypatch: pytest.MonkeyPatch, most: int, log_odds: float
+) -> None:
+    """Against every outcome of six strata, in rational arithmetic but for the odds ratio."""
+    monkeypatch.setattr(convolution, "COMBINATIONS", most)
+    found = columns([(3, 4, 1, 4), (3, 4, 2, 3), (1, 5, 2, 5), (0, 4, 2, 3), (2, 2, 1, 2), (4, 5, 4, 5)])
+    weights = pass_weights(*np.array(found))
+    assert len(set(weights.tolist())) > 3
+    ways = [
+        [(x, math.comb(n, x) * math.comb(m, total - x)) for x in range(max(0, total - m), min(n, total) + 1)]
+        for n, m, total in ((n, m, a + b) for a, n, b, m in zip(*found, strict=True))
+    ]
+    sums = [
+        (sum(x * w for (x, _), w in zip(outcome, weights.tolist(), strict=True)),
+         math.prod(way for _, way in outcome) * math.exp(log_odds * sum(x for x, _ in outcome)))
+        for outcome in itertools.product(*ways)
+    ]  # fmt: skip
+    at, whole = int(weights @ np.array(found[0])), math.fsum(way for _, way in sums)
+    expected = [math.fsum(way for of, way in sums if np.sign(of - at) == side) / whole for side in (-1, 0, 1)]
+    ours = convolution.tails(weighted_strata(strata(*found), weights), log_odds)
+    assert ours == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(("kept", "effect"), [(8, 0.2), (17, 0.2), (17, 0.4), (8, 0.0)])

@@ -38,7 +38,8 @@ from trialfleet_analysis.statistics.power import (
 )
 from trialfleet_analysis.statistics.power.campaigns import crossing
 from trialfleet_analysis.statistics.power.cell import ceiling, rejected_from
-from trialfleet_analysis.statistics.power.simulated import exact_p_values, paired_t_p_values
+from trialfleet_analysis.statistics.power.exact_campaigns import exact_p_values
+from trialfleet_analysis.statistics.power.simulated import paired_t_p_values
 
 rates = st.floats(0, 1)
 reps = st.integers(1, 30)
@@ -227,6 +228,14 @@ def test_many_campaigns_at_once_have_the_p_values_of_each_alone(sizes: list[int]
     assert exact_p_values(x, y, n) == pytest.approx(np.array(exact, float), rel=1e-12)
     paired = [paired_t_on_tasks(a / n, b / n).p_value for a, b in zip(x, y, strict=True)]
     assert paired_t_p_values(x / n, y / n) == pytest.approx(np.array(paired, float), rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("n", [[25] * 20, [25, 24] * 10], ids=["equal reps", "unequal reps"])
+def test_campaigns_too_large_to_be_computed_together_have_those_p_values_too(n: list[int]) -> None:
+    reps, rng = np.array(n), np.random.default_rng(1)
+    x, y = (rng.binomial(reps, rate, (5, len(n))) for rate in (0.6, 0.5))
+    exact = [stratified_exact(a, reps, b, reps).p_value for a, b in zip(x, y, strict=True)]
+    assert exact_p_values(x, y, reps) == pytest.approx(np.array(exact, float), rel=1e-12)
 
 
 def test_tasks_that_never_differ() -> None:

@@ -7,7 +7,9 @@ pairs cost milliseconds. Sums of products of probabilities lose no relative accu
 would in the tails.
 
 With unequal weights, up to 100, the sums of a large campaign lie on half a million points: too many to convolve.
-The distribution is then tilted until its mean is the observed sum; only a window around that carries probability,
+Most campaigns have two or three different weights, because some cells lost a trial or two: then the strata of one
+weight are convolved, and the combinations of the passes at all weights but one are enumerated. Where those are too
+many, the distribution is tilted until its mean is the observed sum; only a window around that carries probability,
 a Fourier transform of the window's length is enough, and what it rounds away is small against the tail that is
 asked for. Tilting is undone exactly. Source: Keich 2005.
 """
@@ -179,6 +181,7 @@ def equal_arms(n: int) -> tuple[Floats, ...]:
     return tuple(row[:width].copy() for row, width in zip(every, widths.tolist(), strict=True))
 
 
+COMBINATIONS = 5_000  # from which tilting is faster
 OUTSIDE = 1e-20  # at most this probability is left out of the window, on either side
 
 
@@ -194,7 +197,10 @@ def tails(strata: Strata, log_odds: float = 0.0) -> Tails:
     """At the common odds ratio exp(`log_odds`)."""
     if strata.even:
         return split(chances(strata, log_odds), strata.observed - strata.low)
-    return _weighted(strata, log_odds)
+    if _combinations(strata) <= COMBINATIONS:
+        groups = [(weight, of[:, None]) for weight, of in by_weight(strata, tilted(strata, log_odds))]
+        return Tails(*(float(side[0]) for side in enumerated(groups, np.array([strata.observed - strata.low]))))
+    return _tilted_tails(strata, log_odds)
 
 
 def split(distribution: Floats, at: int) -> Tails:
@@ -202,7 +208,41 @@ def split(distribution: Floats, at: int) -> Tails:
     return Tails(float(distribution[:at].sum()), float(distribution[at]), float(distribution[at + 1 :].sum()))
 
 
-def _weighted(strata: Strata, log_odds: float) -> Tails:
+def combinations(weights: Integers, most: Integers) -> int:
+    """Of the passes at all weights but the one with the most. `most`: passes that each stratum can have above its
+    least."""
+    _, group = np.unique(weights, return_inverse=True)
+    sizes = np.bincount(group.ravel(), most) + 1
+    return math.prod(sorted(sizes.astype(int).tolist())[:-1])
+
+
+def _combinations(strata: Strata) -> int:
+    steps = np.count_nonzero(np.isfinite(strata.log_chances), axis=1) - 1
+    return combinations(strata.weights, steps * strata.often)
+
+
+def enumerated(groups: Sequence[tuple[int, Floats]], at: Integers) -> tuple[Floats, Floats, Floats]:
+    """P(sum < at), P(sum = at) and P(sum > at) of Σ weight × passes, for each column: a campaign. `groups`: each
+    weight with the distributions of its passes, shape (passes, campaigns). `at`: shape (campaigns,)."""
+    *others, (weight, last) = sorted(groups, key=lambda group: len(group[1]))
+    left, chance = at[None, :], np.ones((1, at.size))
+    for step, factor in others:
+        left = (left[:, None] - step * np.arange(len(factor))[None, :, None]).reshape(-1, at.size)
+        chance = (chance[:, None] * factor[None, :]).reshape(-1, at.size)
+    passes, rest = np.divmod(left, weight)
+    none = np.zeros((1, at.size))
+    fewer = np.concatenate([none, np.cumsum(last, axis=0)])  # P(passes < k)
+    more = np.concatenate([np.cumsum(last[::-1], axis=0)[::-1], none])  # P(passes ≥ k)
+    exactly = np.concatenate([none, last, none])
+    own = np.where(rest == 0, passes, -1)
+
+    def summed(of: Floats, k: Integers) -> Floats:
+        return floats((chance * np.take_along_axis(of, k.clip(0, len(of) - 1), axis=0)).sum(axis=0))
+
+    return summed(fewer, passes + (rest > 0)), summed(exactly, own + 1), summed(more, passes + 1)
+
+
+def _tilted_tails(strata: Strata, log_odds: float) -> Tails:
     """P(sum = k) is what the tilted distribution gives it, times exp(scale − shift × (k − observed)). That factor
     falls on the side that the shift points to, the smaller one; the other is what is left of 1."""
     inside = min(max(strata.observed, strata.low + 0.5), strata.high - 0.5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -13,22 +12,11 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from trialfleet_analysis.statistics.comparisons import cochran_mantel_haenszel
-from trialfleet_analysis.statistics.comparisons.conditional import exact_p, stratified_exact
-from trialfleet_analysis.statistics.comparisons.convolution import convolved, equal_arms, powered
 from trialfleet_analysis.statistics.comparisons.paired import SAME
 from trialfleet_analysis.statistics.estimates import LEAST, TIES, Floats, Integers, floats, share
 from trialfleet_analysis.statistics.intervals import wilson
 from trialfleet_analysis.statistics.power.cell import rates, sizes
-
-
-def exact_p_values(passes_a: Integers, passes_b: Integers, reps: Integers) -> Floats:
-    """`stratified_exact`'s p, mid-p and central, of every campaign."""
-    if np.ptp(reps):  # then passes weigh by task
-        every = (stratified_exact(a, reps, b, reps) for a, b in zip(passes_a, passes_b, strict=True))
-        return np.array([test.p_value for test in every], dtype=np.float64)
-    passes, n = passes_a + passes_b, int(reps[0])
-    above = (passes_a - np.maximum(0, passes - n)).sum(axis=1).tolist()
-    return np.array([_exact_p(n, Counter(of), at) for of, at in zip(passes.tolist(), above, strict=True)])
+from trialfleet_analysis.statistics.power.exact_campaigns import exact_p_values
 
 
 def paired_t_p_values(rates_a: Floats, rates_b: Floats) -> Floats:
@@ -42,15 +30,6 @@ def paired_t_p_values(rates_a: Floats, rates_b: Floats) -> Floats:
     t = some.mean(axis=1) / (some.std(axis=1, ddof=1) / np.sqrt(tasks)) if len(some) else np.zeros(0)
     found[known] = np.maximum(LEAST, 2 * special.stdtr(tasks - 1, -np.abs(t)))
     return found
-
-
-def _exact_p(n: int, margins: Counter[int], at: int) -> float:
-    """`margins`: how many tasks have these passes in both arms of `n` reps. `at`: the passes in arm a above the
-    least that the margins allow."""
-    informative = [(passes, often) for passes, often in sorted(margins.items()) if 0 < passes < 2 * n]
-    distribution = convolved([powered(equal_arms(n)[passes - 1], often) for passes, often in informative])
-    p = exact_p(distribution, at, midp=True, convention="central", alternative="two-sided")
-    return min(1.0, max(p, LEAST))
 
 
 Analysis = Literal["stratified_exact", "paired_t", "cochran_mantel_haenszel"]
