@@ -17,6 +17,11 @@ from hypothesis import settings
 from tests.programs import Starts, table
 from trialfleet_runner.agents.pinned import PinnedAgent, pinned
 
+# Where a container sets this, each worker and each of some thousand processes compiles every module again: the
+# collection of the unit suite alone then takes 24 core seconds a worker, else 8.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # Before numpy: every worker would start a BLAS thread per core, which spin for one another and win nothing here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

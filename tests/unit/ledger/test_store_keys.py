@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -118,17 +119,24 @@ def session(token: str | None = None) -> Any:
     )
 
 
-CLIENTS = {
-    "path": session().client("s3", endpoint_url="http://127.0.0.1:7480", config=PATH),
-    "virtual": session().client("s3", config=AWS),
-    "behind a path": session().client("s3", endpoint_url="https://h.example/s3/", config=PATH),
-    "token": session("to/ken==").client("s3", config=AWS),
+ADDRESSED: dict[str, tuple[str | None, dict[str, Any]]] = {
+    "path": (None, {"endpoint_url": "http://127.0.0.1:7480", "config": PATH}),
+    "virtual": (None, {"config": AWS}),
+    "behind a path": (None, {"endpoint_url": "https://h.example/s3/", "config": PATH}),
+    "token": ("to/ken==", {"config": AWS}),
 }
+
+
+@cache
+def client(kind: str) -> Any:
+    """Made when a test first needs it: four of them take a second, also of a worker that runs other tests."""
+    token, options = ADDRESSED[kind]
+    return session(token).client("s3", **options)
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    kind=st.sampled_from(sorted(CLIENTS)),
+    kind=st.sampled_from(sorted(ADDRESSED)),
     key=st.one_of(st.text(min_size=1, max_size=30), st.text("a/~ %+é&=", min_size=1, max_size=12)).filter(is_key),
     conditional=st.booleans(),
     expires_s=st.integers(1, 604800),
@@ -140,11 +148,11 @@ def test_as_boto3_signs(kind: str, key: str, conditional: bool, expires_s: int) 
         params |= {"IfNoneMatch": "*", "ContentType": "application/octet-stream"}
         headers = {"If-None-Match": "*", "Content-Type": "application/octet-stream"}
     operation, method = ("put_object", "PUT") if conditional else ("get_object", "GET")
-    theirs = CLIENTS[kind].generate_presigned_url(operation, Params=params, ExpiresIn=expires_s)
+    theirs = client(kind).generate_presigned_url(operation, Params=params, ExpiresIn=expires_s)
     fields = parse_qs(urlsplit(theirs).query)
     ours = presign(
         method,
-        Signer(CLIENTS[kind], "bucket", session().get_credentials()).scope,
+        Signer(client(kind), "bucket", session().get_credentials()).scope,
         key,
         keys=Keys("AKIA/EXAMPLE+", "secret", fields.get("X-Amz-Security-Token", [None])[0]),
         at=datetime.strptime(fields["X-Amz-Date"][0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC),
@@ -162,12 +170,12 @@ def role(lives_s: float) -> RefreshableCredentials:
 
 
 def test_a_grant_does_not_outlive_its_credentials() -> None:
-    signer = Signer(CLIENTS["path"], "bucket", role(7200))
+    signer = Signer(client("path"), "bucket", role(7200))
     assert "X-Amz-Security-Token=t" in signer.url("GET", "k", expires_s=3600)
     with pytest.raises(OperatorError, match="the credentials end at"):
         signer.url("GET", "k", expires_s=7300)
 
 
 def test_a_part_of_a_second_is_rounded_up() -> None:
-    signer = Signer(CLIENTS["path"], "bucket", session().get_credentials())
+    signer = Signer(client("path"), "bucket", session().get_credentials())
     assert "X-Amz-Expires=61&" in signer.url("GET", "k", expires_s=60.2)

@@ -197,8 +197,8 @@ def test_the_text_of_a_test_is_bounded() -> None:
     assert len(case.text) == MAX_TEXT
 
 
-def test_millions_of_lines_need_little_memory() -> None:
-    data = b"\n" * 2_000_000
+def test_many_lines_need_little_memory() -> None:
+    data = b"\n" * 500_000
     tracemalloc.start()
     read_go(data)
     peak = tracemalloc.get_traced_memory()[1]

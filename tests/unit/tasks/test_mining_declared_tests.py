@@ -235,9 +235,10 @@ REPEATED = (
 
 @pytest.mark.parametrize("language", [name for name in LANGUAGES if name != "Python"])
 def test_the_time_is_linear(language: str) -> None:
+    """Twenty milliseconds each; what grows with the square of the length takes seconds."""
     for part in REPEATED:
-        for text in (part * (40_000 // len(part)), part * 4000 + " " * 20_000 + "{}" + ")" * 4000 + "}" * 4000):
+        for text in (part * (20_000 // len(part)), part * 2000 + " " * 10_000 + "{}" + ")" * 2000 + "}" * 2000):
             started = time.process_time()
             DeclaredTests(text, language).find("a " * 1000)
             DeclaredTests(text, language).find("a")
-            assert time.process_time() - started < 2, repr(part)
+            assert time.process_time() - started < 0.5, repr(part)
