@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.gateway_requests import hang_up_after
 from tests.support.ports import reserved_port
 from tests.support.scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage
 from trialfleet_ledger.errors import OperatorError
@@ -254,12 +255,7 @@ def test_an_agent_that_hangs_up_stops_the_spending_and_is_charged(
 ) -> None:
     provider.play(Hang(after_words=True))
     with opened(tmp_path, provider.url) as gateway:
-        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=50)
-        connection.request("POST", "/v1/messages", json.dumps(body(stream=True)), {"x-api-key": gateway.token})
-        answer, text = connection.getresponse(), b""
-        while b"Let me think" not in text:
-            text += answer.read1()
-        connection.close()
+        hang_up_after(b"Let me think", gateway, body(stream=True))
     report = gateway.report()  # closing the gateway hung up on the provider
     assert (report.interrupted, report.error_count, report.provider_error) == (1, 0, None)
     assert (report.input_tokens, report.output_tokens, report.estimated_output_tokens) == (10, 1, 2)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.gateway_requests import hang_up_after
 from tests.support.scripted_bedrock import BEARER, KEY_ID, REGION, SECRET, SESSION, scripted_bedrock
 from tests.support.scripted_messages import Break, Fail, Hang, Say, ScriptedMessages, Usage
 from tests.support.scripted_vertex import BASE, ScriptedVertex, scripted_vertex
@@ -169,12 +170,7 @@ def test_a_cut_stream_of_bedrock_looks_cut(tmp_path: Path, bedrock: ScriptedMess
 def test_bedrocks_words_pass_while_it_is_silent_about_the_rest(tmp_path: Path, bedrock: ScriptedMessages) -> None:
     bedrock.play(Hang(after_words=True))
     with on_bedrock(tmp_path, bedrock.url) as gateway:
-        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=60)
-        connection.request("POST", "/v1/messages", json.dumps(body(stream=True)), {"x-api-key": gateway.token})
-        answer, text = connection.getresponse(), b""
-        while b"Let me think" not in text:
-            text += answer.read1()
-        connection.close()
+        hang_up_after(b"Let me think", gateway, body(stream=True))
     assert gateway.report().interrupted == 1
 
 

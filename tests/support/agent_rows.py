@@ -29,7 +29,6 @@ class AgentRow:
     own_prompt: bool = False
     starts_s: float = 0
     says_tokens: bool = True
-    edit_kind: str = "edit"
     killer: str = "kill -9 $PPID; sleep 30"
     hangs_s: float = 15  # time in which it surely reads, edits and runs a command
     impatient: dict[str, Any] | None = field(default_factory=lambda: {"max_retries": 1})  # None: it never gives up

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.git_repositories import Made
+from tests.support.language_projects import pom
 
 Files = Mapping[str, str]
 CHOICES = 100  # tests of which each run passes one: the same one three times is a chance of 1 in 10,000
@@ -313,25 +314,6 @@ _LOST = "<dependency><groupId>invalid.shop</groupId><artifactId>lost</artifactId
 _MAIN, _TEST = "src/main/java/org/example", "src/test/java/org/example"
 
 
-def _pom(name: str, more: str = "") -> str:
-    return f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>org.example</groupId><artifactId>{name}</artifactId><version>1</version>
-  <properties>
-    <maven.compiler.source>11</maven.compiler.source><maven.compiler.target>11</maven.compiler.target>
-    <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
-  </properties>
-  <dependencies>{more}<dependency>
-    <groupId>org.junit.jupiter</groupId><artifactId>junit-jupiter</artifactId><version>5.10.2</version>
-    <scope>test</scope>
-  </dependency></dependencies>
-  <build><plugins><plugin>
-    <artifactId>maven-surefire-plugin</artifactId><version>3.2.5</version>
-  </plugin></plugins></build>
-</project>
-"""
-
-
 def _java(name: str, value: str) -> str:
     body = f"    public static int of(int a, int b) {{\n        return {value};\n    }}\n"
     return f"package org.example;\n\npublic class {name} {{\n{body}}}\n"
@@ -367,7 +349,7 @@ JAVA = LanguageProject(
     language="Java",
     programs=("java", "mvn"),
     base={
-        "pom.xml": _pom("shop"),
+        "pom.xml": pom("shop"),
         f"{_MAIN}/First.java": _java("First", "a + b"),
         **{
             f"{_TEST}/AFirstTest.java": java_test("first", "sums")[f"{_TEST}/FirstTest.java"].replace(
@@ -385,7 +367,7 @@ JAVA = LanguageProject(
         + "            default: return 0;\n        }\n    }\n}\n"
     },
     nested={
-        "tools/pom.xml": _pom("tools"),
+        "tools/pom.xml": pom("tools"),
         f"tools/{_MAIN}/Price.java": _java("Price", "new int[] {a}[b]"),
         f"tools/{_MAIN}/First.java": _java("First", "a + b"),
         f"tools/{_TEST}/FirstTest.java": java_test("first", "sums")[f"{_TEST}/FirstTest.java"],
@@ -394,8 +376,8 @@ JAVA = LanguageProject(
         f"tools/{_MAIN}/Price.java": _java("Price", "a + b"),
         f"tools/{_TEST}/PriceTest.java": java_test("price", "sums")[f"{_TEST}/PriceTest.java"],
     },
-    lost={"pom.xml": _pom("shop", _LOST)},
-    newer={"pom.xml": _pom("shop").replace(">11<", ">99<")},
+    lost={"pom.xml": pom("shop", _LOST)},
+    newer={"pom.xml": pom("shop").replace(">11<", ">99<")},
     fails="org.example.KeptTest::adds",
     nested_fails="org.example.PriceTest::adds",
     timeout_s=45,

@@ -180,14 +180,16 @@ RUST = Project(
     wrong="src/total.rs",
 )
 
-_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+
+def pom(name: str, more: str = "") -> str:
+    return f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
-  <groupId>org.example</groupId><artifactId>shop</artifactId><version>1</version>
+  <groupId>org.example</groupId><artifactId>{name}</artifactId><version>1</version>
   <properties>
     <maven.compiler.source>11</maven.compiler.source><maven.compiler.target>11</maven.compiler.target>
     <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
   </properties>
-  <dependencies><dependency>
+  <dependencies>{more}<dependency>
     <groupId>org.junit.jupiter</groupId><artifactId>junit-jupiter</artifactId><version>5.10.2</version>
     <scope>test</scope>
   </dependency></dependencies>
@@ -196,6 +198,8 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   </plugin></plugins></build>
 </project>
 """
+
+
 _JAVA = """package org.example;
 
 public class {name} {{
@@ -227,7 +231,7 @@ JAVA = Project(
     language="Java",
     program="mvn",
     base={
-        "pom.xml": _POM,
+        "pom.xml": pom("shop"),
         f"{_MAIN}First.java": _JAVA.format(name="First", value="a + b"),
         f"{_TEST}FirstTest.java": _JAVA_TEST.format(name="First"),
     },

@@ -78,11 +78,6 @@ def chunk_message(event: dict[str, Any]) -> bytes:
     return event_message(kind, payload)
 
 
-def exception_message(kind: str, message: str) -> bytes:
-    payload = json.dumps({"message": message}).encode()
-    return event_message({":exception-type": kind, ":message-type": "exception"}, payload)
-
-
 class BedrockHandler(MessagesHandler):
     stream_type = "application/vnd.amazon.eventstream"
 

@@ -6,12 +6,13 @@ import getpass
 
 import click
 
+from trialfleet_controller.commands.options import store_option
 from trialfleet_ledger.errors import OperatorError
 
 
 @click.command("cancel")
 @click.argument("campaign")
-@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@store_option
 @click.option("--now", is_flag=True, help="Also stop running attempts and record them as lost.")
 def cancel(campaign: str, store: str | None, now: bool) -> None:
     """Cancel CAMPAIGN permanently: no further trial starts. Running attempts finish and their results are kept.

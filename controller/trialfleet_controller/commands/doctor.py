@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 import click
 
+from trialfleet_controller.commands.options import store_option
 from trialfleet_runner.exit_codes import CommandExit
 
 _SIGNS = {"ok": "ok     ", "warning": "warning", "missing": "MISSING"}
@@ -14,7 +15,7 @@ _SIGNS = {"ok": "ok     ", "warning": "warning", "missing": "MISSING"}
 
 @click.command("doctor")
 @click.argument("campaign", required=False)
-@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@store_option
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
 def doctor(campaign: str | None, store: str | None, as_json: bool) -> None:
     """Check this machine. With CAMPAIGN, also check the campaign's store, and its agent, credentials and size on

@@ -6,12 +6,14 @@ import time
 
 import click
 
+from trialfleet_controller.commands.options import store_option
+
 CONTEXT_DAYS = 30.0
 
 
 @click.command("gc")
 @click.argument("campaign", required=False)
-@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@store_option
 @click.option("--cache", "with_cache", is_flag=True, help="Also empty the cache (environments, sources, …).")
 @click.option("--results", is_flag=True, help="Remove CAMPAIGN with all its results. Requires --yes.")
 @click.option(

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trialfleet_controller.commands.options import store_option
+
 if TYPE_CHECKING:
     from trialfleet_ledger.ledger import Ledger
 
@@ -17,7 +19,7 @@ LOG_CAP = 64 * 2**20
 @click.command("logs")
 @click.argument("campaign")
 @click.argument("trial")
-@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@store_option
 @click.option("--attempt", type=click.IntRange(1), help="Number of the attempt. [default: the last]")
 @click.option("--follow", "-f", is_flag=True, help="Print new output until the attempt ends.")
 def logs(campaign: str, trial: str, store: str | None, attempt: int | None, follow: bool) -> None:

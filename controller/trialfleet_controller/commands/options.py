@@ -1,4 +1,4 @@
-"""Options shared by the commands that drive a campaign: where runners start, logs, metrics and the report."""
+"""Options that several commands share: the store, where runners start, logs, metrics and the report."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ _REPORT = (
     click.option("--no-report", is_flag=True, help="Do not write a report."),
 )
 
+store_option = click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
 mirror_option = click.option(
     "--mirror",
     multiple=True,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trialfleet_controller.commands.options import mirror_option
+from trialfleet_controller.commands.options import mirror_option, store_option
 from trialfleet_controller.trial_order import Planned, trials
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import AgentSpec
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command("plan")
 @click.argument("campaign")
-@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@store_option
 @click.option(
     "--extend",
     type=click.IntRange(1),

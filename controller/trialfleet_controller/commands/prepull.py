@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trialfleet_controller.commands.options import store_option
+
 if TYPE_CHECKING:
     from trialfleet_controller.operate.prepull import Pulled
 
 
 @click.command("prepull")
 @click.argument("campaign")
-@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@store_option
 @click.option(
     "--node",
     "nodes",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trialfleet_controller.commands.options import store_option
+
 if TYPE_CHECKING:
     from trialfleet_ledger.store.protocol import ListedKey
 
@@ -31,7 +33,7 @@ _REPLACED = re.compile(r"epochs/[0-9]+\.beat|attempts/.*/live\.log\.zst|tables/.
 @click.command("pull")
 @click.argument("campaign")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@store_option
 @click.option("--no-bundles", is_flag=True, help="Copy records without bundles and live logs.")
 def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> None:
     """Copy the results of CAMPAIGN into FOLDER. `show`, `status` and `report` then read that folder offline.

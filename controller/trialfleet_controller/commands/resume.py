@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from trialfleet_controller.commands.options import HostOptions, host_options, report_options
+from trialfleet_controller.commands.options import HostOptions, host_options, report_options, store_option
 from trialfleet_controller.commands.run import conclude, named
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command("resume")
 @click.argument("campaign")
-@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@store_option
 @click.option("--reps", type=click.IntRange(1), help="First extend the plan to this number of reps.")
 @click.option(
     "--cost",

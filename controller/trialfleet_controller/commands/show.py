@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trialfleet_controller.commands.options import store_option
+
 if TYPE_CHECKING:
     from trialfleet_ledger.bundle import Bundle
     from trialfleet_ledger.fold import StoredAttempt
@@ -37,7 +39,7 @@ LIMIT = 200_000  # characters printed of one file
 @click.command("show")
 @click.argument("campaign")
 @click.argument("trial")
-@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@store_option
 @click.option("--attempt", type=click.IntRange(1), help="Number of the attempt. [default: the last with a bundle]")
 @click.option(
     "--part",

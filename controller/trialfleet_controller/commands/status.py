@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trialfleet_controller.commands.options import store_option
 from trialfleet_controller.status.campaign_status import CampaignStatus, read_status
 from trialfleet_controller.status.status_text import lines
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("status")
 @click.argument("campaign")
-@click.option("--store", metavar="URL", help="The campaign's store; required if CAMPAIGN is a name.")
+@store_option
 @click.option("--watch", is_flag=True, help="Repeat until the campaign is over or Ctrl-C; shows no pass rates.")
 @click.option(
     "--every",

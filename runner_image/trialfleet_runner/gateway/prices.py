@@ -8,12 +8,9 @@ from collections.abc import Mapping
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_runner.gateway.usage import TokenUsage
 
+# Sources: platform.claude.com/docs/en/about-claude/pricing, platform.openai.com/docs/pricing,
+# ai.google.dev/gemini-api/docs/pricing. Bedrock's and Vertex AI's global prices are the same.
 PRICES_AS_OF = "2026-11-01"  # of every list below
-SOURCES = {  # the providers' public price pages; Bedrock's and Vertex AI's global prices are the same
-    "anthropic": "platform.claude.com/docs/en/about-claude/pricing",
-    "openai": "platform.openai.com/docs/pricing",
-    "google": "ai.google.dev/gemini-api/docs/pricing",
-}
 
 
 class LongPrompt(Frozen):

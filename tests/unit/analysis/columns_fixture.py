@@ -12,8 +12,6 @@ from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.records.agent import AgentSpec
 
-Rates = NDArray[np.float64]
-
 
 def scheme(
     tasks: int,
