@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.programs import Starts, table
+from tests.programs import Program, Starts, npm_programs, table
 from trialfleet_runner.agents.pinned import PinnedAgent, pinned
 
 # Where a container sets this, each worker and each of some thousand processes compiles every module again: the
@@ -92,8 +92,10 @@ def _shared_python() -> bool:
 _MINOR = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-def _installed(program: str) -> Callable[[], bool]:
-    return lambda: shutil.which(program) is not None
+def _installed(program: Program) -> Callable[[], bool]:
+    if program.npm:
+        return lambda: npm_programs(program.name).is_dir()
+    return lambda: shutil.which(program.name) is not None
 
 
 def _bubblewrap() -> bool:
@@ -112,7 +114,7 @@ def _served(group: str) -> bool:
 
 
 PRESENT: dict[str, tuple[Callable[[], bool], str]] = {
-    **{program.name: (_installed(program.name), program.label) for program in table().values()},
+    **{program.name: (_installed(program), program.label) for program in table().values()},
     "bwrap": (_bubblewrap, "bubblewrap that can start a sandbox (apt install bubblewrap)"),
     **{pin.program: (_named_or_installed(pin), table()[pin.program].label) for pin in pinned().values()},
     **{name: (_recipe(name), table()[name].label) for name in ("goose", "qwen", "aider")},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -19,15 +20,35 @@ class Program:
     package: str | None
     """The Debian package; None: it comes from elsewhere, as `needed_by` says."""
     needed_by: str
+    npm: str | None = None
+    """The package and version that .ci/run installs with npm."""
 
     @property
     def label(self) -> str:
+        if self.npm:
+            return f"{self.name} (npm install --prefix {npm_folder(self.name)} {self.npm})"
         return f"{self.name} (apt install {self.package})" if self.package else f"{self.name} ({self.needed_by})"
 
 
 def table() -> dict[str, Program]:
     rows = (line.split("\t") for line in TABLE.read_text().splitlines() if line and not line.startswith("#"))
-    return {name: Program(name, None if package == "-" else package, by) for name, package, by in rows}
+    return {name: _program(name, package, by) for name, package, by in rows}
+
+
+def _program(name: str, package: str, needed_by: str) -> Program:
+    if package.startswith("npm:"):
+        return Program(name, None, needed_by, package.removeprefix("npm:"))
+    return Program(name, None if package == "-" else package, needed_by)
+
+
+def npm_folder(name: str) -> Path:
+    """Where .ci/run installs a program that npm has."""
+    return Path(os.environ.get("TRIALFLEET_CI_AGENTS", "/opt/trialfleet-ci"), "npm", name)
+
+
+def npm_programs(name: str) -> Path:
+    """The folder of that program, for a PATH."""
+    return npm_folder(name) / "node_modules" / ".bin"
 
 
 def unlisted(argv: Sequence[object], listed: frozenset[str]) -> str | None:

@@ -22,6 +22,7 @@ JUDGED = 0.5  # of the candidates whose environment was built, this part is judg
 _NOT_JUDGED = (
     "environment_failed",
     "toolchain_too_old",
+    "toolchain_too_new",
     "private_packages",
     "unreadable",
     "no_message",

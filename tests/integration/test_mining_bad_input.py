@@ -107,6 +107,51 @@ def test_paths_that_are_no_utf_8(tmp_path: Path) -> None:
     assert (finding["commit"], finding["outcome"]) == (after, "kept")
 
 
+def test_nothing_is_left_to_change(tmp_path: Path) -> None:
+    """Its test files are gone with the fix."""
+    made = Made(tmp_path / "shop")
+    made.write("pyproject.toml", PROJECT)
+    made.commit("Start", shop____init__="", shop__a=BUG, tests__test_a=TEST.format("a", "pass"))
+    (made.folder / "tests/test_a.py").unlink()
+    removed = made.commit("Remove the test", shop__a=RIGHT)
+    (finding,) = mined(made)["findings"]
+    assert (finding["commit"], finding["outcome"]) == (removed, "changes_only_tests")
+    assert finding["detail"] == "the commit removes its test files"
+
+
+@pytest.mark.parametrize("lost", ["pyproject.toml", "data.txt"])
+def test_a_clone_that_lacks_a_file(tmp_path: Path, lost: str) -> None:
+    """One that no commit of the history that is read changes: of a manifest, and of any other file."""
+    made = Made(tmp_path / "shop")
+    made.write("pyproject.toml", PROJECT)
+    made.write("data.txt", "one\n")
+    made.commit("Start", shop____init__="", shop__a=BUG)
+    fix = made.commit("Fix", shop__a=RIGHT, tests__test_a=TEST.format("a", "pass"))
+    blob = made.git("rev-parse", f"HEAD:{lost}")
+    (made.folder / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    (finding,) = mined(made, "--commits", "1")["findings"]
+    assert (finding["commit"], finding["outcome"]) == (fix, "unreadable"), finding
+    assert "full clone" in finding["hint"]
+
+
+def test_limits_of_time_and_dates(tmp_path: Path) -> None:
+    """Commits of other days are left out. When the time is over, the commit that is examined is the last."""
+    made = Made(tmp_path / "shop")
+    made.write("pyproject.toml", PROJECT)
+    made.commit("Start", shop____init__="", shop__a=BUG, shop__b=BUG)
+    fixes = [
+        made.commit(f"Fix {name}", **{f"shop__{name}": RIGHT, f"tests__test_{name}": TEST.format(name, "pass")})
+        for name in ("a", "b")
+    ]
+    for dates in (("--since", "2999-01-01"), ("--until", "1980-01-01")):
+        assert mined(made, *dates)["stages"]["commits"] == 0
+    dates = ("--since", "1980-01-01", "--until", "2999-01-01")
+    found = mined(made, *dates, "--jobs", "1", "--minutes", "0.01")  # the first takes longer
+    assert (found["stages"]["candidates"], found["stages"]["examined"]) == (2, 1)
+    found = mined(made, *dates, "--jobs", "1", "--minutes", "10")
+    assert {finding["commit"]: finding["outcome"] for finding in found["findings"]} == dict.fromkeys(fixes, "kept")
+
+
 def test_a_history_without_tests_and_languages_without_tools(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

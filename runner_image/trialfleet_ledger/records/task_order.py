@@ -10,7 +10,9 @@ from trialfleet_ledger.records.base import Frozen, Name, Sha256
 from trialfleet_ledger.records.environment import EnvironmentRef
 
 # How the results of a test command are read.
-ResultFormat = Literal["pytest", "junit", "go", "libtest", "jest", "mocha", "vitest", "node", "surefire", "gradle"]
+ResultFormat = Literal[
+    "pytest", "junit", "go", "libtest", "jest", "mocha", "vitest", "node", "bun", "surefire", "gradle"
+]  # fmt: skip
 
 
 class TaskOrder(Frozen):

@@ -44,6 +44,8 @@ def arguments(format: ResultFormat, tests: Sequence[str], read: Read) -> tuple[s
         case "libtest":
             names = _each_once(filter(None, (_cargo_package(unit, read) for unit in _each_once(units))))
             return tuple(word for name in names for word in ("-p", name))
+        case "bun":  # without the dot, a word is a part of a path
+            return _each_once(f"./{unit}" for unit in units)
         case "junit" | "jest" | "mocha" | "vitest" | "node":
             return _each_once(units)
 

@@ -9,6 +9,7 @@ from posixpath import join, normpath
 
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_runner import junit
+from trialfleet_runner.results.bun import read_bun
 from trialfleet_runner.results.exact import ReadResults
 from trialfleet_runner.results.generic import read_junit
 from trialfleet_runner.results.go import read_go
@@ -63,8 +64,9 @@ def _read(results: ResultFormat, files: RunFiles) -> ReadResults:
                 return read_jest(_content(files.report), files.inside)
             case "mocha":
                 return read_mocha(_content(files.report), files.inside)
-            case "vitest":
-                return _from_root(read_vitest(_content(files.report)), files.directory)
+            case "vitest" | "bun":
+                read = {"vitest": read_vitest, "bun": read_bun}[results]
+                return _from_root(read(_content(files.report)), files.directory)
             case "node":
                 return read_node(_content(files.report), files.inside)
             case "surefire":

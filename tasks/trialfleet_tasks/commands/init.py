@@ -118,6 +118,8 @@ def _said(found: RepositorySurvey, folder: Path, written: list[str], kept: list[
         ("locks", found.locks),
         ("test runners", found.test_runners),
         ("CI tests with", found.ci_test_commands),
+        ("mining uses", found.pytest_given),
+        ("mining leaves", found.pytest_lacks),
         ("context files", found.context_files),
         ("read by others", found.other_instructions),
     )

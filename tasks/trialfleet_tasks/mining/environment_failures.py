@@ -13,7 +13,13 @@ _TOO_OLD = re.compile(
     r"|version of Cargo is older than the `\d+` edition|feature `edition\d+` is required"
     r"|release version [\w.]+ not supported|invalid (?:target|source) release|UnsupportedClassVersionError"  # Java
     r"|ERR_PNPM_UNSUPPORTED_ENGINE|The engine \"\w+\" is incompatible with this module"  # pnpm, Yarn
+    r"|current global version of Yarn is 1\.|yarn\.lock is of Yarn 2 or newer"
     r"|the project needs Python [^\n]+, which this machine does not have",
+    re.IGNORECASE,
+)
+_TOO_NEW = re.compile(
+    r"ERR_PNPM_LOCKFILE_BREAKING_CHANGE|this machine has yarn [\d.]+, not 1\b"
+    r"|(?:source|target) option \d+ is no longer supported|unsupported class file major version",  # Java
     re.IGNORECASE,
 )
 _PRIVATE = re.compile(
@@ -27,6 +33,8 @@ _MAY_BE = frozenset({RejectionReason.ENVIRONMENT_FAILED, RejectionReason.CANNOT_
 HINTS: Mapping[RejectionReason, str] = {
     RejectionReason.TOOLCHAIN_TOO_OLD: "install the version that it asks for and put it first on PATH, "
     "or choose other commits with --since, --until or --paths",
+    RejectionReason.TOOLCHAIN_TOO_NEW: "install the older version that it needs and put it first on PATH, "
+    "or choose newer commits with --since",
     RejectionReason.PRIVATE_PACKAGES: "no credentials enter the sandbox: let it fetch from an index or proxy that "
     "needs none, or choose other commits with --since, --until or --paths",
 }
@@ -42,4 +50,6 @@ def told_apart(reason: RejectionReason, said: str) -> RejectionReason:
         return reason
     if _TOO_OLD.search(said):
         return RejectionReason.TOOLCHAIN_TOO_OLD
+    if _TOO_NEW.search(said):
+        return RejectionReason.TOOLCHAIN_TOO_NEW
     return RejectionReason.PRIVATE_PACKAGES if _PRIVATE.search(said) else reason

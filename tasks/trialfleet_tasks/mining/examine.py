@@ -17,11 +17,12 @@ from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.task import AnchorPath, Environment, GitSource, Repo, Status, TaskSpec
 from trialfleet_runner.trees import MAX_BYTES, Tree, TreeEntry
 from trialfleet_tasks.mining.added_names import added_names, using_tests
+from trialfleet_tasks.mining.declared_command import declared_command
 from trialfleet_tasks.mining.environment_failures import HINTS, told_apart
 from trialfleet_tasks.mining.environments import MinedEnvironments
 from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason, reason_of
 from trialfleet_tasks.mining.history import CandidateCommit
-from trialfleet_tasks.mining.languages import MinedLanguage
+from trialfleet_tasks.mining.languages import PYTHON, MinedLanguage
 from trialfleet_tasks.mining.tree_gaps import not_in_the_tree
 from trialfleet_tasks.mining.wider import tests_of_packages
 from trialfleet_tasks.settings import plain_url
@@ -43,6 +44,10 @@ _MAY_LACK_FILES = {
 }
 _WIDER_TRIES = 2  # of a package's tests, without those that were not stable the time before
 TELLING_CHARS = 24  # a line of the fix this long does not stand in a message by chance
+
+
+class UnreadableCommit(OperatorError):
+    """The clone lacks files of the commit."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +98,9 @@ class Miner:
         try:
             environment = self._environment(candidate)
         except OperatorError as error:
-            return self._rejected(
-                candidate, RejectionReason.ENVIRONMENT_FAILED, error.message, hint=error.hint
-            ), None
+            lacking = isinstance(error, UnreadableCommit)
+            reason = RejectionReason.UNREADABLE if lacking else RejectionReason.ENVIRONMENT_FAILED
+            return self._rejected(candidate, reason, error.message, hint=error.hint), None
         task = self._task(candidate, environment)
         if isinstance(task, MiningFinding):
             return task, None
@@ -260,7 +265,7 @@ class Miner:
             manifests = {blob for path, blob in blobs.items() if language.is_manifest(path)}
             content = read_blobs(self.git_dir, manifests, limit=MAX_BYTES)
         except GitError as error:
-            raise OperatorError(f"commit {commit[:12]} cannot be read: {error}", hint="use a full clone") from None
+            raise UnreadableCommit(f"commit {commit[:12]} cannot be read: {error}", hint="use a full clone") from None
         return {path: TreeEntry(content.get(blob, b"")) for path, blob in blobs.items()}
 
     def _version(self, commit: str) -> str:
@@ -275,10 +280,17 @@ class Miner:
     def _refused(self, candidate: CandidateCommit, validation: Validation) -> MiningFinding:
         first = validation.problems[0]
         reason = reason_of(validation.problems)
-        lacks = not_in_the_tree(self.git_dir, candidate.commit.parent) if reason in _MAY_LACK_FILES else None
-        detail = f"{lacks}; {first.message}" if lacks else first.message
+        lacks = self._lacks(candidate) if reason in _MAY_LACK_FILES else ()
+        detail = "; ".join((*lacks, first.message))
         finding = self._rejected(candidate, reason, detail, hint=first.hint, output=first.output)
         return finding.model_copy(update={"environment": _environment(validation)})
+
+    def _lacks(self, candidate: CandidateCommit) -> tuple[str, ...]:
+        """What its tests may miss: files that git does not hold, and parts of the project's own test command."""
+        parent = candidate.commit.parent
+        call = declared_command(self._metadata(parent, PYTHON)) if candidate.language is PYTHON else None
+        found = (not_in_the_tree(self.git_dir, parent), call.unused if call else None)
+        return tuple(each for each in found if each)
 
     def _rejected(
         self,

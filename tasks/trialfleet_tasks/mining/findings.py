@@ -30,6 +30,7 @@ class RejectionReason(StrEnum):
     NO_MESSAGE = "no_message"
     ENVIRONMENT_FAILED = "environment_failed"
     TOOLCHAIN_TOO_OLD = "toolchain_too_old"
+    TOOLCHAIN_TOO_NEW = "toolchain_too_new"
     PRIVATE_PACKAGES = "private_packages"
     ALREADY_GREEN = "already_green"
     CANNOT_RUN_BEFORE = "cannot_run_before"
@@ -58,6 +59,7 @@ MEANING: Mapping[RejectionReason, str] = {
     RejectionReason.NO_MESSAGE: "it has no text for the prompt",
     RejectionReason.ENVIRONMENT_FAILED: "its environment could not be built",
     RejectionReason.TOOLCHAIN_TOO_OLD: "needs a newer version of its language's tools than this machine has",
+    RejectionReason.TOOLCHAIN_TOO_NEW: "needs an older version of its language's tools than this machine has",
     RejectionReason.PRIVATE_PACKAGES: "needs packages that nobody gets without credentials",
     RejectionReason.ALREADY_GREEN: "its tests pass before the fix",
     RejectionReason.CANNOT_RUN_BEFORE: "its tests cannot run before the fix",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,8 @@ from trialfleet_runner.interpreters import interpreters, uv_program
 from trialfleet_runner.package_index import ca_file, find_links, index_url
 from trialfleet_runner.task import PythonEnvironment
 from trialfleet_runner.trees import Tree
+from trialfleet_tasks.mining.declared_command import declared_command, is_command_file
+from trialfleet_tasks.mining.pytest_call import PytestCall
 from trialfleet_tasks.mining.python_project import PythonProject, read_project
 
 # First releases of CPython: packages offer wheels for a new one only after some months.
@@ -33,6 +36,7 @@ RELEASED = {
 }
 _WHEELS_AFTER = timedelta(days=270)
 _COMPILE_S = 300
+_LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
 _KEPT = ("PATH", "HOME", "TMPDIR", "UV_CACHE_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
@@ -55,6 +59,8 @@ class PythonEnvironments:
         project = read_project(tree)
         python = _python(project, committed.date())
         lock = self._locked(project, python, _month_after(committed.date()))
+        call = declared_command(tree) or PytestCall("")
+        call = call.among(_LOCKED.findall((self.folder.parent / lock).read_text()))
         source = "src" if any(path.startswith("src/") and path.endswith(".py") for path in tree) else "."
         return PythonEnvironment(
             python=(python,),
@@ -62,7 +68,9 @@ class PythonEnvironments:
             distribution=project.name,
             version=version if project.name else None,
             entry_points=project.entry_points if project.name else None,
-            pythonpath=(source,),
+            pythonpath=tuple(dict.fromkeys((*(call.pythonpath or ()), source))),
+            test_command=_test_command(call),
+            env=dict(call.env),
             import_name=_import_name(project, tree, source),
         )
 
@@ -125,8 +133,17 @@ def is_metadata(path: str) -> bool:
     >>> is_metadata("pyproject.toml"), is_metadata("requirements/test.txt"), is_metadata("src/shop/cart.py")
     (True, True, False)
     """
+    if is_command_file(path):
+        return True
     known = ("pyproject.toml", "setup.cfg", "setup.py", "uv.lock", "pdm.lock", "poetry.lock", "pylock.toml")
     return path in known or (path.count("/") <= 1 and "requirements" in path and path.endswith((".txt", ".in")))
+
+
+def _test_command(call: PytestCall) -> tuple[str, ...]:
+    """The usual one with the project's own arguments in it."""
+    usual: tuple[str, ...] = PythonEnvironment.model_fields["test_command"].default
+    at = usual.index("--junit-xml={junit}")
+    return (*usual[:at], *call.arguments, *usual[at:])
 
 
 def _choices(project: PythonProject) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:

@@ -18,8 +18,10 @@ from trialfleet_runner.context.anchor import is_test_path
 from trialfleet_runner.context_files import is_context_file, leftovers
 from trialfleet_runner.trees import EntryKind, Tree, TreeEntry
 from trialfleet_runner.untrusted import json_object, mapping
+from trialfleet_tasks.mining.declared_command import declared_command, is_workflow
 from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, judge, read_commits
 from trialfleet_tasks.mining.languages import LANGUAGES, is_foreign
+from trialfleet_tasks.mining.pytest_call import PytestCall
 from trialfleet_tasks.sources.git import read_tree
 
 _LANGUAGES = {
@@ -35,7 +37,7 @@ _LOCKS = {
     "uv.lock", "pdm.lock", "poetry.lock", "pylock.toml", "Pipfile.lock", "package-lock.json", "pnpm-lock.yaml",
     "yarn.lock", "bun.lock", "bun.lockb", "go.sum", "Cargo.lock", "gradle.lockfile",
 }  # fmt: skip
-_RUNNERS = {"vitest": "vitest", "jest": "jest", "mocha": "mocha"}
+_RUNNERS = {"vitest": "vitest", "jest": "jest", "mocha": "mocha", "bun test": "bun test"}
 _TEST_COMMAND = re.compile(
     r"\b(?:pytest|tox|nox|unittest|(?:npm|pnpm|yarn|bun)(?: run)? test|vitest|jest|(?:go|cargo) test|mvn|gradle)\b"
 )
@@ -43,8 +45,9 @@ MANY = 200  # of anything that is listed
 
 
 class RepositorySurvey(Frozen):
-    """`languages`: files by language, most first. `candidates`: commits that mining would examine, by language,
-    most first. `first`, `last`: dates of the oldest and the newest commit that was read."""
+    """`languages`: files by language, most first. `pytest_given`, `pytest_lacks`: of the command by which a Python
+    project calls its tests, what mining uses, and what it cannot use. `candidates`: commits that mining would
+    examine, by language, most first. `first`, `last`: dates of the oldest and the newest commit that was read."""
 
     commit: str
     files: int
@@ -53,6 +56,8 @@ class RepositorySurvey(Frozen):
     locks: tuple[str, ...]
     test_runners: tuple[str, ...]
     ci_test_commands: tuple[str, ...]
+    pytest_given: tuple[str, ...] = ()
+    pytest_lacks: tuple[str, ...] = ()
     context_files: tuple[str, ...]
     other_instructions: tuple[str, ...]
     commits: int
@@ -77,6 +82,7 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
         for path in tree
         if (suffix := PurePosixPath(path).suffix) in _LANGUAGES and not is_foreign(path)
     )
+    call = (declared_command(tree) if "Python" in languages else None) or PytestCall("")
     survey = RepositorySurvey(
         commit=commit,
         files=len(tree),
@@ -85,6 +91,8 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
         locks=_named(tree, _LOCKS),
         test_runners=tuple(sorted(_test_runners(tree))),
         ci_test_commands=_ci_test_commands(tree),
+        pytest_given=call.given[:MANY],
+        pytest_lacks=call.refused[:MANY],
         context_files=tuple(sorted(context))[:MANY],
         other_instructions=tuple(path for path in leftovers(tree) if path not in context)[:MANY],
         commits=len(history),
@@ -156,9 +164,7 @@ def _ci_test_commands(tree: Tree) -> tuple[str, ...]:
     """Lines of CI's files that run tests, each once."""
     found: dict[str, None] = {}
     for path, entry in sorted(tree.items()):
-        if (
-            path.startswith(".github/workflows/") and path.endswith((".yml", ".yaml"))
-        ) or path == ".gitlab-ci.yml":
+        if is_workflow(path):
             try:
                 lines = _commands(yaml.safe_load(entry.data))
             except (yaml.YAMLError, ValueError, RecursionError):

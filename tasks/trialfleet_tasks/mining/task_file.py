@@ -37,7 +37,7 @@ def _language(tasks: Sequence[TaskSpec], environment: Mapping[str, Any]) -> dict
     if language is PYTHON:
         return {}
     words = " ".join(map(str, (environment.get("results"), *(environment.get("test_command") or ()))))
-    named = (runner for runner in ("vitest", "jest", "mocha") if runner in words)
+    named = (runner for runner in ("vitest", "jest", "mocha", "bun test") if runner in words)
     return {"language": language.name, "test_framework": next(named, language.test_framework)}
 
 

@@ -27,6 +27,7 @@ _STAGES: tuple[tuple[str, frozenset[RejectionReason]], ...] = (
             {
                 RejectionReason.ENVIRONMENT_FAILED,
                 RejectionReason.TOOLCHAIN_TOO_OLD,
+                RejectionReason.TOOLCHAIN_TOO_NEW,
                 RejectionReason.PRIVATE_PACKAGES,
             }
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, cast
 
@@ -44,12 +44,31 @@ _TESTS: Mapping[str, tuple[ResultFormat, tuple[str, ...]]] = {
         "mocha",
         ("node_modules/.bin/mocha", "--reporter", "json", "--reporter-option", "output={junit}", "{tests}"),
     ),
+    "bun": ("bun", ("bun", "test", "--reporter=junit", "--reporter-outfile={junit}", "{tests}")),
+    "node": (
+        "node",
+        ("node", "--test", "--test-reporter=spec", "--test-reporter-destination=stdout",
+         "--test-reporter={environment}/node_reporter.mjs", "--test-reporter-destination={junit}", "{tests}"),
+    ),
+}  # fmt: skip
+_PACKAGES = ("vitest", "jest", "mocha")  # runners that are packages
+_SCRIPTS = {  # runner by what a script calls
+    **{name: re.compile(rf"\b{name}\b") for name in _PACKAGES},
+    "node": re.compile(r"\bnode\b.*--test\b"),
+    "bun": re.compile(r"\bbun\b(?: --\S+)* test\b"),
 }
-_OWN: tuple[ResultFormat, tuple[str, ...]] = (
-    "node",
-    ("node", "--test", "--test-reporter=spec", "--test-reporter-destination=stdout",
-     "--test-reporter={environment}/node_reporter.mjs", "--test-reporter-destination={junit}", "{tests}"),
-)  # fmt: skip
+# Yarn from version 2 on. Yarn 1 would not read its lock, but resolve every version again without a word. A release
+# that the repository names (`yarnPath`, `packageManager`) answers here too. By default it makes no node_modules.
+_NOT_YARN_1 = """case $(yarn --version) in
+1.*) echo "yarn.lock is of Yarn 2 or newer, which this Yarn 1 cannot read" >&2; exit 1 ;;
+esac
+exec yarn "$@\""""
+_BERRY = ("sh", "-c", _NOT_YARN_1, "yarn", "install", "--immutable", "--mode=skip-build")
+_BERRY_VARIABLES = {
+    "YARN_NODE_LINKER": "node-modules",
+    "YARN_INSTALL_STATE_PATH": "{environment}/install-state.gz",
+    "YARN_ENABLE_TELEMETRY": "0",
+}
 
 
 def node(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
@@ -64,15 +83,15 @@ def node(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
             where="environment",
             hint="give `fetch`, or choose commits with a lock file",
         )
-    fetch = _FETCH[lock] if lock else None
-    if lock == "yarn.lock" and _in(place, ".yarnrc.yml") in tree:
-        fetch = ("yarn", "install", "--immutable", "--mode=skip-build")
+    berry = lock == "yarn.lock" and _is_berry(tree, place)
+    fetch = _BERRY if berry else _FETCH[lock] if lock else None
     if fetch and environment.install_scripts:
         fetch = tuple(word for word in fetch if word not in {"--ignore-scripts", "--mode=skip-build"})
-    results, test_command = _TESTS.get(_runner(tree, folders), _OWN)
+    default = "bun" if (lock or "").startswith("bun") else "node"
+    results, test_command = _TESTS[_runner(tree, folders) or default]
     return ToolPreset(
-        tools={"node": "", **({fetch[0]: ""} if fetch else {})},
-        inputs=("package.json", *_FETCH, ".npmrc", ".yarnrc.yml", "pnpm-workspace.yaml"),
+        tools=_tools(lock, results, berry=berry),
+        inputs=("package.json", *_FETCH, ".npmrc", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml", "bunfig.toml"),
         directory=place,
         fetch=(fetch,) if fetch else (),
         keep=("node_modules",),
@@ -82,10 +101,24 @@ def node(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
             "npm_config_offline": "true",
             "npm_config_cache": "{home}/.npm",
             "npm_config_update_notifier": "false",
+            **(_BERRY_VARIABLES if berry else {}),
         },
         test_command=test_command,
         results=results,
     )
+
+
+def _tools(lock: str | None, results: ResultFormat, *, berry: bool) -> dict[str, str]:
+    """Program -> the beginning of an acceptable version. Yarn 1 and newer ones do not read each other's locks."""
+    manager = {_FETCH[lock][0]: "1" if lock == "yarn.lock" and not berry else ""} if lock else {}
+    return {"node": "", **manager, **({"bun": ""} if results == "bun" else {})}
+
+
+def _is_berry(tree: Tree, place: str) -> bool:
+    """Whether its lock is of Yarn 2 or newer."""
+    lock = tree[_in(place, "yarn.lock")].data
+    classic = b"yarn lockfile v1" in lock
+    return b"__metadata:" in lock or (not classic and _in(place, ".yarnrc.yml") in tree)
 
 
 def folders_above(folder: str) -> Iterator[str]:
@@ -124,16 +157,16 @@ def _in(folder: str, name: str) -> str:
     return name if folder == ROOT else f"{folder}/{name}"
 
 
-def _runner(tree: Tree, folders: list[str]) -> str:
+def _runner(tree: Tree, folders: Sequence[str]) -> str | None:
     """The one that the `test` script of the nearest package names; else the one that is a dependency."""
     packages = [_package(tree, folder) for folder in folders]
     for facts in packages:
         script = _test_script(facts)
-        named = [runner for runner in _TESTS if re.search(rf"\b{runner}\b", script)]
-        if named or re.search(r"\bnode\b.*--test\b", script):
-            return named[0] if named else "node"
+        named = next((runner for runner, called in _SCRIPTS.items() if called.search(script)), None)
+        if named:
+            return named
     declared = {name for facts in packages for part in _DECLARED for name in _table(facts.get(part))}
-    return next((runner for runner in _TESTS if runner in declared), "node")
+    return next((runner for runner in _PACKAGES if runner in declared), None)
 
 
 _DECLARED = ("dependencies", "devDependencies")

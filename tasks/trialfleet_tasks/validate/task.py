@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ from trialfleet_tasks.validate.steps import Say, ValidationSteps
 from trialfleet_tasks.variants import NothingToFix
 
 TIMEOUT_S = 300.0
+_OF_ENVIRONMENT = re.compile(r"(?:^|: )environment\b")
 # What a busy machine, or an environment as it was built, may be to blame for is asked again next time.
 _NOT_KEPT = {
     ProblemKind.TIMEOUT,
@@ -107,6 +109,8 @@ def _kind(error: OperatorError) -> ProblemKind | None:
         return ProblemKind.WRONG_PATH
     if error.where is not None and error.where.endswith("anchor.path"):
         return ProblemKind.FACTS
+    if error.where is not None and _OF_ENVIRONMENT.search(error.where):
+        return ProblemKind.ENVIRONMENT
     return None
 
 

@@ -32,6 +32,7 @@ def files(content: Mapping[str, bytes]) -> Callable[[str], bytes | None]:
         ("mocha", ["a.spec.js::sum > a :: b"], ("a.spec.js",)),
         ("vitest", ["a.test.ts"], ("a.test.ts",)),
         ("node", ["a.test.mjs::t"], ("a.test.mjs",)),
+        ("bun", ["t/a.test.ts::total > adds", "t/a.test.ts"], ("./t/a.test.ts",)),
         ("junit", ["a/x.rb::t"], ("a/x.rb",)),
         ("libtest", ["crates/x/src/lib.rs::tests::adds", "crates/x/tests/foo.rs"], ("-p", "tiny-x")),
         ("libtest", ["crates/x/src/lib.rs", "crates/y/tests/it/main.rs"], ("-p", "tiny-x", "-p", "tiny-y")),

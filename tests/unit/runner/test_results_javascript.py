@@ -1,4 +1,4 @@
-"""Reports of Jest 30, Mocha 12, Vitest 2 and node:test (Node 18.15, 20 and 22), shortened."""
+"""Reports of Jest 30, Mocha 12, Vitest 2, Bun 1.4 and node:test (Node 18.15, 20 and 22), shortened."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from trialfleet_runner.junit import MAX_BYTES, MAX_CASES, JunitCase, JUnitError
 from trialfleet_runner.results import javascript
+from trialfleet_runner.results.bun import read_bun
 from trialfleet_runner.results.exact import ReadResults, exact_outcomes
 from trialfleet_runner.results.javascript import read_jest, read_mocha, read_node
 from trialfleet_runner.results.limits import ResultError
@@ -150,6 +151,44 @@ def test_vitest_names_files_that_cannot_be_loaded_like_tests() -> None:
         "vit/b.test.js": True,
         "vit/d.test.js": False,
     }
+
+
+BUN = """<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="bun test" tests="5" assertions="2" failures="2" skipped="1" time="0.02">
+  <testsuite name="test/a.test.ts" file="test/a.test.ts" tests="4" failures="1" skipped="1" time="0.01">
+    <testsuite name="total" file="test/a.test.ts" line="2" tests="3" failures="1" skipped="1" time="0">
+      <testcase name="adds" classname="total" time="0.0" file="test/a.test.ts" line="3" assertions="1">
+        <failure type="AssertionError" message="Expected: 3&#10;Received: 1">AssertionError: Expected: 3</failure>
+      </testcase>
+      <testsuite name="inner" file="test/a.test.ts" line="5" tests="2" failures="0" skipped="1" time="0">
+        <testcase name="deep &amp; &lt;b&gt;" classname="inner &gt; total" file="test/a.test.ts" line="5" />
+        <testcase name="no" classname="inner &gt; total" file="test/a.test.ts" line="5"><skipped /></testcase>
+      </testsuite>
+    </testsuite>
+    <testcase name="alone" classname="" time="0.000003" file="test/a.test.ts" line="7" assertions="0" />
+  </testsuite>
+  <testsuite name="test/c.test.ts" file="test/c.test.ts" tests="1" failures="1" skipped="0" time="0.002">
+    <testsuite name="hooked" file="test/c.test.ts" line="2" tests="1" failures="1" skipped="0" time="0">
+      <testcase name="(unnamed)" classname="hooked" time="0.0005" file="test/c.test.ts" assertions="0">
+        <failure type="Error" message="hook">Error: hook</failure>
+      </testcase>
+    </testsuite>
+  </testsuite>
+</testsuites>"""
+
+
+def test_bun() -> None:
+    results = read_bun(BUN.encode())
+    assert outcomes(results) == {
+        "test/a.test.ts::total > adds": "failed",
+        "test/a.test.ts::inner > total > deep & <b>": "passed",
+        "test/a.test.ts::inner > total > no": "skipped",
+        "test/a.test.ts::alone": "passed",
+        "test/c.test.ts::hooked > (unnamed)": "error",
+    }
+    assert results.cases[0].text == "AssertionError: Expected: 3"
+    with pytest.raises(JUnitError):
+        read_bun(b"nothing")
 
 
 def test_an_unexpected_error_in_a_test_of_vitest_is_a_failed_test() -> None:

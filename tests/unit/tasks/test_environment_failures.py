@@ -1,4 +1,4 @@
-"""What tools say when they are too old, or when a registry wants credentials."""
+"""What tools say when they are too old or too new, or when a registry wants credentials."""
 
 from __future__ import annotations
 
@@ -15,8 +15,17 @@ error: rustc 1.95.0 is not supported by the following package:
 [ERROR] Fatal error compiling: error: release version 99 not supported
 [ERROR] error: invalid target release: 99
 Your Node version is incompatible: ERR_PNPM_UNSUPPORTED_ENGINE  Unsupported environment
+error This project uses "packageManager": "yarn@4.1.0". However the current global version of Yarn is 1.22.22.
+yarn.lock is of Yarn 2 or newer, which this Yarn 1 cannot read
 error shop@1.0.0: The engine "node" is incompatible with this module. Expected version ">=99".
 the project needs Python >=3.99, which this machine does not have
+"""
+TOO_NEW = """\
+ ERR_PNPM_LOCKFILE_BREAKING_CHANGE  Lockfile /workspace/pnpm-lock.yaml not compatible with current pnpm
+this machine has yarn 4.18.1, not 1
+[ERROR] Source option 5 is no longer supported. Use 7 or later.
+[ERROR] error: Target option 6 is no longer supported. Use 8 or later.
+> Could not open init generic class cache: Unsupported class file major version 65
 """
 PRIVATE = """\
 npm error code E401
@@ -37,6 +46,7 @@ version solving failed: 401 packages were considered
 @pytest.mark.parametrize("reason", [FAILED, NO_RUN])
 def test_what_the_tool_says(reason: RejectionReason) -> None:
     assert {told_apart(reason, line) for line in TOO_OLD.splitlines()} == {RejectionReason.TOOLCHAIN_TOO_OLD}
+    assert {told_apart(reason, line) for line in TOO_NEW.splitlines()} == {RejectionReason.TOOLCHAIN_TOO_NEW}
     assert {told_apart(reason, line) for line in PRIVATE.splitlines()} == {RejectionReason.PRIVATE_PACKAGES}
     assert {told_apart(reason, line) for line in NEITHER.splitlines()} == {reason}
 
@@ -46,4 +56,4 @@ def test_a_test_that_prints_such_words_stays_what_it_is() -> None:
 
 
 def test_each_has_a_way_out() -> None:
-    assert {told_apart(FAILED, said) for said in (TOO_OLD, PRIVATE)} == set(HINTS)
+    assert {told_apart(FAILED, said) for said in (TOO_OLD, TOO_NEW, PRIVATE)} == set(HINTS)

@@ -29,6 +29,8 @@ def package(**facts: object) -> dict[str, TreeEntry]:
         ({"scripts": {"test": "node --test test/"}, "devDependencies": {"jest": "1"}}, "node"),
         ({"devDependencies": {"mocha": "1"}}, "mocha"),
         ({"dependencies": {"jest": "1"}}, "jest"),
+        ({"scripts": {"test": "bun --bun test --coverage"}, "devDependencies": {"jest": "1"}}, "bun"),
+        ({"scripts": {"test": "bun run build && mocha"}}, "mocha"),
         ({"scripts": "nonsense", "devDependencies": [1]}, "node"),
     ],
 )
@@ -65,6 +67,34 @@ def test_a_repository_that_lacks_what_the_kind_needs(kind: str, files: dict[str,
     with pytest.raises(OperatorError, match=words) as refused:
         preset(ToolEnvironment.model_validate({"kind": kind}), files)
     assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("lock", "settings", "berry"),
+    [
+        ("# yarn lockfile v1\n", "", False),
+        ("# yarn lockfile v1\n", "nodeLinker: pnp\n", False),
+        ("__metadata:\n  version: 8\n", "", True),
+        ("", "yarnPath: .yarn/releases/yarn-4.1.0.cjs\n", True),
+    ],
+)
+def test_locks_of_yarn_1_and_of_its_followers(lock: str, settings: str, berry: bool) -> None:
+    files = package(dependencies={"a": "1"}) | {"yarn.lock": TreeEntry(lock.encode())}
+    files |= {".yarnrc.yml": TreeEntry(settings.encode())} if settings else {}
+    found = preset(ToolEnvironment(kind="node"), files)
+    assert found.tools == {"node": "", "yarn": "" if berry else "1"}
+    assert (found.variables.get("YARN_NODE_LINKER") == "node-modules") == berry
+    assert ("--immutable" in found.fetch[0]) == berry
+    assert ("--frozen-lockfile" in found.fetch[0]) != berry
+    permitted = preset(ToolEnvironment(kind="node", install_scripts=True), files)
+    assert not {"--ignore-scripts", "--mode=skip-build"} & set(permitted.fetch[0])
+
+
+def test_bun_tests_what_has_its_lock_and_no_other_runner() -> None:
+    files = package(name="shop") | {"bun.lock": TreeEntry(b"")}
+    assert preset(ToolEnvironment(kind="node"), files).results == "bun"
+    other = package(scripts={"test": "bun test"}) | {"package-lock.json": TreeEntry(b"")}
+    assert preset(ToolEnvironment(kind="node"), other).tools.keys() == {"node", "npm", "bun"}
 
 
 def test_a_package_without_dependencies_needs_no_lock() -> None:

@@ -1,0 +1,177 @@
+"""Finds how a Python project calls its tests: in tox, nox, Makefile and CI files, which are only read. Pure."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import yaml
+
+from trialfleet_runner.trees import Tree
+from trialfleet_runner.untrusted import mapping
+from trialfleet_tasks.mining.pytest_call import PytestCall, parsed
+
+UNKNOWN = "\0"  # in the place of what only a run would tell
+_TEST_SECTION = re.compile(r"testenv(?::(?:tests?|unit\w*|py[\w.,{}-]*))?")
+_FOR_TESTS = re.compile(r"test|\bci\b|python", re.IGNORECASE)
+_TARGET = re.compile(r"^(?:tests?|unit-?tests?|check|pytest)\b[\w\s-]*::?(?!=)", re.MULTILINE)
+_CONDITION = re.compile(r"^!?[\w.,{}-]+:\s+")
+_Line = tuple[str, Mapping[str, str]]  # a shell line, and the variables around it
+
+
+def declared_command(tree: Tree) -> PytestCall | None:
+    """The first call of a test runner in tox.ini, noxfile.py, Makefile and CI's files, in this order; one of
+    pytest rather than of another runner."""
+    found: PytestCall | None = None
+    for place, lines in _places(tree):
+        for line, env in lines:
+            call = parsed(place, line, env, tree.keys())
+            if call is not None and not call.runs_another:
+                return call
+            found = found or call
+    return found
+
+
+def _places(tree: Tree) -> Iterator[tuple[str, Iterator[_Line]]]:
+    for path, read in (("tox.ini", _tox), ("noxfile.py", _nox), ("Makefile", _make)):
+        if path in tree:
+            yield path, read(tree[path].data.decode(errors="replace"))
+    for path in sorted(filter(is_workflow, tree), key=lambda path: (not _FOR_TESTS.search(path), path)):
+        yield path, _workflow(tree[path].data)
+
+
+def is_workflow(path: str) -> bool:
+    """Whether the file says what CI runs.
+
+    >>> is_workflow(".github/workflows/test.yml"), is_workflow("docs/test.yml")
+    (True, False)
+    """
+    return path == ".gitlab-ci.yml" or (path.startswith(".github/workflows/") and path.endswith((".yml", ".yaml")))
+
+
+def is_command_file(path: str) -> bool:
+    """Whether `declared_command` reads the file."""
+    return path in ("tox.ini", "noxfile.py", "Makefile") or is_workflow(path)
+
+
+def _joined(text: str) -> Iterator[str]:
+    """Lines, with those that a backslash continues."""
+    yield from (line.strip() for line in re.sub(r"\\\n\s*", " ", text).splitlines() if line.strip())
+
+
+def _tox(text: str) -> Iterator[_Line]:
+    parser = configparser.RawConfigParser(strict=False)
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return
+    for section in parser.sections():
+        if _TEST_SECTION.fullmatch(section):
+            said = {name: value for base in ("testenv", section) if parser.has_section(base)
+                    for name, value in parser.items(base)}  # fmt: skip
+            folder = said.get("changedir") or said.get("change_dir") or ""
+            start = "" if folder in ("", "{toxinidir}", "{tox_root}") else f"cd {_substituted(folder)} && "
+            env = dict(_settings(said.get("setenv") or said.get("set_env") or ""))
+            for line in _joined(said.get("commands", "")):
+                yield start + _substituted(_CONDITION.sub("", line).lstrip("-! ")), env
+
+
+def _settings(text: str) -> Iterator[tuple[str, str]]:
+    for line in _joined(text):
+        name, equals, value = _CONDITION.sub("", line).partition("=")
+        if equals:
+            yield name.strip(), _substituted(value.strip())
+
+
+def _substituted(text: str) -> str:
+    """With what tox would put in, as far as it is known."""
+    text = re.sub(r"\{(?:toxinidir|tox_root)\}", "{workspace}", text)
+    text = re.sub(r"\{posargs(?::[^{}]*)?\}", "", text)
+    text = re.sub(r"\{(?:envtmpdir|env_tmp_dir)\}", "{home}/tmp", text)
+    text = re.sub(r"\{env:\w+:([^{}]*)\}", r"\1", text)
+    return re.sub(r"\{(?!workspace\}|home\})[^{}]*\}", UNKNOWN, text)
+
+
+def _nox(text: str) -> Iterator[_Line]:
+    try:
+        module = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for session in module.body:
+        decorators = session.decorator_list if isinstance(session, ast.FunctionDef) else ()
+        if any("session" in ast.unparse(each) for each in decorators):
+            for call in ast.walk(session):
+                if isinstance(call, ast.Call) and ast.unparse(call.func).endswith((".run", ".run_always")):
+                    yield " ".join(_words(call)), _env_of(call)
+
+
+def _words(call: ast.Call) -> Iterator[str]:
+    """Arguments as a shell writes them; positional arguments of the session are none of the command's own."""
+    for argument in call.args:
+        if not isinstance(argument, ast.Starred):
+            constant = isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+            yield "'" + (str(cast("ast.Constant", argument).value) if constant else UNKNOWN).replace("'", "") + "'"
+
+
+def _env_of(call: ast.Call) -> dict[str, str]:
+    value = next((keyword.value for keyword in call.keywords if keyword.arg == "env"), None)
+    if not isinstance(value, ast.Dict):
+        return {}
+    pairs = ((_constant(key), _constant(item)) for key, item in zip(value.keys, value.values, strict=True))
+    return {name: item or UNKNOWN for name, item in pairs if name}
+
+
+def _constant(node: ast.expr | None) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def _make(text: str) -> Iterator[_Line]:
+    known = dict(re.findall(r"^(\w+)\s*[:?]?=\s*(.*)$", text, re.MULTILINE))
+
+    def filled(line: str) -> str:
+        for _ in range(3):
+            line = re.sub(r"\$[({](\w+)[)}]", lambda match: known.get(match[1], UNKNOWN), line)
+        return line.replace("$$", "$")
+
+    for target in _TARGET.finditer(text):
+        end = text.find("\n", target.end())
+        recipe = re.match(r"(?:\t.*\n?|[ \t]*\n)*", text[end + 1 :]) if end >= 0 else None
+        for line in _joined(recipe[0] if recipe else ""):
+            yield filled(line.lstrip("@-+")), {}
+
+
+def _workflow(data: bytes) -> Iterator[_Line]:
+    try:
+        root = mapping(yaml.safe_load(data))
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return
+    jobs = mapping(root.get("jobs")) or root
+    for job in map(mapping, jobs.values()):
+        around = _texts(root.get("env")) | _texts(root.get("variables")) | _texts(job.get("env"))
+        around |= _texts(job.get("variables"))
+        scripts = ({"run": line} for line in _list(job.get("script")))
+        for step in (*map(mapping, _list(job.get("steps"))), *scripts):
+            folder = step.get("working-directory")
+            start = f"cd {_known(str(folder))} && " if folder else ""
+            for line in _joined(str(step.get("run") or "")):
+                yield start + _known(line), around | _texts(step.get("env"))
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return cast("Sequence[Any]", value) if isinstance(value, list) else ()
+
+
+def _texts(table: Any) -> dict[str, str]:
+    return {
+        str(name): _known(str(value).lower() if isinstance(value, bool) else str(value))
+        for name, value in mapping(table).items()
+        if isinstance(value, str | int | float | bool)
+    }
+
+
+def _known(text: str) -> str:
+    text = re.sub(r"\$\{\{\s*github\.workspace\s*\}\}/?", "{workspace}/", text)
+    return re.sub(r"\$\{\{.*?\}\}", UNKNOWN, text)
