@@ -21,6 +21,7 @@ MINUTES = 45.0
 JUDGED = 0.5  # of the candidates whose environment was built, this part is judged by running them
 _NOT_JUDGED = (
     "environment_failed",
+    "no_toolchain",
     "toolchain_too_old",
     "toolchain_too_new",
     "private_packages",

@@ -172,7 +172,7 @@ def test_a_history_without_tests_and_languages_without_tools(
     assert ended.exit_code == 0, ended.output
     shown = " ".join(ended.output.split())
     assert "no_tests: changes no test file 1" in shown
-    assert "no_toolchain: is in a language whose tools this machine lacks 1" in shown
+    assert "no_toolchain: needs tools of its language that this machine lacks 1" in shown
     assert "no task was kept" in shown
 
 

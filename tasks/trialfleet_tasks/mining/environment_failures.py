@@ -14,6 +14,8 @@ _TOO_OLD = re.compile(
     r"|release version [\w.]+ not supported|invalid (?:target|source) release|UnsupportedClassVersionError"  # Java
     r"|ERR_PNPM_UNSUPPORTED_ENGINE|The engine \"\w+\" is incompatible with this module"  # pnpm, Yarn
     r"|current global version of Yarn is 1\.|yarn\.lock is of Yarn 2 or newer"
+    r"|this machine's Gradle [\d.]+ cannot read|Minimum supported Gradle version is|requires at least Gradle"
+    r"|Could not find method (?:useJUnitPlatform|dependencyResolutionManagement|toolchain|register|named)\(\)"
     r"|the project needs Python [^\n]+, which this machine does not have",
     re.IGNORECASE,
 )
@@ -29,6 +31,7 @@ _PRIVATE = re.compile(
     r"|Missing credentials",
     re.IGNORECASE,
 )
+_ABSENT = re.compile(r"there is no program \S+ on this machine")
 _MAY_BE = frozenset({RejectionReason.ENVIRONMENT_FAILED, RejectionReason.CANNOT_RUN_AT_FIX})
 HINTS: Mapping[RejectionReason, str] = {
     RejectionReason.TOOLCHAIN_TOO_OLD: "install the version that it asks for and put it first on PATH, "
@@ -48,6 +51,8 @@ def told_apart(reason: RejectionReason, said: str) -> RejectionReason:
     """
     if reason not in _MAY_BE:
         return reason
+    if reason is RejectionReason.ENVIRONMENT_FAILED and _ABSENT.search(said):
+        return RejectionReason.NO_TOOLCHAIN
     if _TOO_OLD.search(said):
         return RejectionReason.TOOLCHAIN_TOO_OLD
     if _TOO_NEW.search(said):

@@ -50,7 +50,7 @@ MEANING: Mapping[RejectionReason, str] = {
     RejectionReason.UNUSUAL_PATHS: "has paths that are not printable UTF-8",
     RejectionReason.OTHER_PATHS: "changes nothing below --paths",
     RejectionReason.OTHER_MESSAGE: "its message does not match --grep",
-    RejectionReason.NO_TOOLCHAIN: "is in a language whose tools this machine lacks",
+    RejectionReason.NO_TOOLCHAIN: "needs tools of its language that this machine lacks",
     RejectionReason.UNDONE: "was reverted, or reverts another",
     RejectionReason.DUPLICATE: "is the same change as a newer commit",
     RejectionReason.UNREADABLE: "its trees cannot be read",

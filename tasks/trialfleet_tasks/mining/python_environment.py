@@ -16,13 +16,15 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.context.anchor import is_test_path
 from trialfleet_runner.interpreters import interpreters, uv_program
 from trialfleet_runner.package_index import ca_file, find_links, index_url
 from trialfleet_runner.task import PythonEnvironment
 from trialfleet_runner.trees import Tree
 from trialfleet_tasks.mining.declared_command import declared_command, is_command_file
 from trialfleet_tasks.mining.pytest_call import PytestCall
-from trialfleet_tasks.mining.python_project import PythonProject, read_project
+from trialfleet_tasks.mining.python_project import PythonProject
+from trialfleet_tasks.mining.python_workspace import project_of_tests
 
 # First releases of CPython: packages offer wheels for a new one only after some months.
 RELEASED = {
@@ -36,6 +38,7 @@ RELEASED = {
 }
 _WHEELS_AFTER = timedelta(days=270)
 _COMPILE_S = 300
+_DEEPEST = 4  # folders above a package's manifest
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
 _KEPT = ("PATH", "HOME", "TMPDIR", "UV_CACHE_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
@@ -56,22 +59,21 @@ class PythonEnvironments:
 
         `tree`: all paths, with the content of `is_metadata` ones. `version`: of the project, for
         `importlib.metadata`."""
-        project = read_project(tree)
+        project, sources = project_of_tests(tree, tests)
         python = _python(project, committed.date())
         lock = self._locked(project, python, _month_after(committed.date()))
         call = declared_command(tree) or PytestCall("")
         call = call.among(_LOCKED.findall((self.folder.parent / lock).read_text()))
-        source = "src" if any(path.startswith("src/") and path.endswith(".py") for path in tree) else "."
         return PythonEnvironment(
             python=(python,),
             lock=lock,
             distribution=project.name,
             version=version if project.name else None,
             entry_points=project.entry_points if project.name else None,
-            pythonpath=tuple(dict.fromkeys((*(call.pythonpath or ()), source))),
+            pythonpath=tuple(dict.fromkeys((*(call.pythonpath or ()), *sources))),
             test_command=_test_command(call),
             env=dict(call.env),
-            import_name=_import_name(project, tree, source),
+            import_name=_import_name(project, tree, sources[0]),
         )
 
     def _locked(self, project: PythonProject, python: str, before: date) -> str:
@@ -132,11 +134,16 @@ def is_metadata(path: str) -> bool:
 
     >>> is_metadata("pyproject.toml"), is_metadata("requirements/test.txt"), is_metadata("src/shop/cart.py")
     (True, True, False)
+    >>> is_metadata("packages/cart/pyproject.toml"), is_metadata("tests/data/pyproject.toml")
+    (True, False)
     """
     if is_command_file(path):
         return True
+    if path.count("/") > _DEEPEST or is_test_path(path):
+        return False
     known = ("pyproject.toml", "setup.cfg", "setup.py", "uv.lock", "pdm.lock", "poetry.lock", "pylock.toml")
-    return path in known or (path.count("/") <= 1 and "requirements" in path and path.endswith((".txt", ".in")))
+    *_, folder, name = ("", *path.split("/"))
+    return name in known or ("requirements" in f"{folder}/{name}" and name.endswith((".txt", ".in")))
 
 
 def _test_command(call: PytestCall) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ _STAGES: tuple[tuple[str, frozenset[RejectionReason]], ...] = (
         frozenset(
             {
                 RejectionReason.ENVIRONMENT_FAILED,
+                RejectionReason.NO_TOOLCHAIN,
                 RejectionReason.TOOLCHAIN_TOO_OLD,
                 RejectionReason.TOOLCHAIN_TOO_NEW,
                 RejectionReason.PRIVATE_PACKAGES,

@@ -63,6 +63,8 @@ def _gradle(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
     """By the wrapper, unless this machine has its version. It downloads Gradle when dependencies are fetched."""
     wrapper = _wrapped(tree)
     own = wrapper is None or (environment.tools is not None and "gradle" in environment.tools) or _has(wrapper)
+    if own and any(name.endswith(".gradle.kts") for name in tree):
+        _check_kotlin()
     gradle = ("gradle",) if own else ("sh", "gradlew")
     return ToolPreset(
         tools={"java": "", "gradle": ""} if own else {"java": ""},
@@ -85,6 +87,17 @@ def _wrapped(tree: Tree) -> str | None:
         return None
     found = _WRAPPER_VERSION.search(tree[_WRAPPER].data)
     return found[1].decode() if found else ""
+
+
+def _check_kotlin() -> None:
+    """Older releases take a build in Kotlin for an empty one."""
+    version = find_tool("gradle")[1]
+    if version.partition(".")[0] in {"1", "2", "3", "4"}:
+        raise OperatorError(
+            f"this machine's Gradle {version} cannot read a build in Kotlin",
+            where="environment.tools",
+            hint="install Gradle 5 or newer and put it first on PATH, or choose commits with a wrapper of Gradle",
+        )
 
 
 def _has(version: str) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, cast
 from trialfleet_runner.results.limits import as_list
 from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.trees import Tree
+from trialfleet_runner.untrusted import mapping
 from trialfleet_tasks.presets.java import GRADLE_FILES
 from trialfleet_tasks.presets.node import folders_above, tested_package
 
@@ -56,7 +57,11 @@ def _workspace(tree: Tree, folder: str) -> str:
 
 
 def _cargo(tree: Tree, folder: str) -> dict[str, Any]:
-    entry = tree.get(_in(folder, "Cargo.toml"))
+    return _toml(tree, _in(folder, "Cargo.toml"))
+
+
+def _toml(tree: Tree, path: str) -> dict[str, Any]:
+    entry = tree.get(path)
     try:
         return tomllib.loads(entry.data.decode()) if entry else {}
     except (ValueError, RecursionError):
@@ -99,9 +104,23 @@ def _relative(folder: str, above: str) -> str:
     return folder if above == ROOT else folder.removeprefix(f"{above}/")
 
 
+def _distribution(tree: Tree, folder: str) -> str:
+    return next(place for place in folders_above(folder) if place == ROOT or _is_distribution(tree, place))
+
+
+def _is_distribution(tree: Tree, folder: str) -> bool:
+    """Whether it says a name: settings of tools alone make no package."""
+    if _in(folder, "setup.py") in tree:
+        return True
+    facts = _toml(tree, _in(folder, "pyproject.toml"))
+    tables = (facts.get("project"), mapping(facts.get("tool")).get("poetry"))
+    return any("name" in mapping(table) for table in tables)
+
+
 _FINDERS: Mapping[str, Callable[[Tree, str], str]] = {
     "go": _module,
     "node": tested_package,
     "rust": _workspace,
     "java": _project,
+    "python": _distribution,
 }

@@ -16,6 +16,8 @@ error: rustc 1.95.0 is not supported by the following package:
 [ERROR] error: invalid target release: 99
 Your Node version is incompatible: ERR_PNPM_UNSUPPORTED_ENGINE  Unsupported environment
 error This project uses "packageManager": "yarn@4.1.0". However the current global version of Yarn is 1.22.22.
+this machine's Gradle 4.4.1 cannot read a build in Kotlin
+> Could not find method useJUnitPlatform() for arguments [] on task ':test'.
 yarn.lock is of Yarn 2 or newer, which this Yarn 1 cannot read
 error shop@1.0.0: The engine "node" is incompatible with this module. Expected version ">=99".
 the project needs Python >=3.99, which this machine does not have
@@ -49,6 +51,12 @@ def test_what_the_tool_says(reason: RejectionReason) -> None:
     assert {told_apart(reason, line) for line in TOO_NEW.splitlines()} == {RejectionReason.TOOLCHAIN_TOO_NEW}
     assert {told_apart(reason, line) for line in PRIVATE.splitlines()} == {RejectionReason.PRIVATE_PACKAGES}
     assert {told_apart(reason, line) for line in NEITHER.splitlines()} == {reason}
+
+
+def test_a_program_that_is_absent() -> None:
+    said = "there is no program pnpm on this machine"
+    assert told_apart(FAILED, said) is RejectionReason.NO_TOOLCHAIN
+    assert told_apart(NO_RUN, said) is NO_RUN
 
 
 def test_a_test_that_prints_such_words_stays_what_it_is() -> None:

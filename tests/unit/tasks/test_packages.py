@@ -11,6 +11,7 @@ import pytest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.task import ToolEnvironment
 from trialfleet_runner.test_call import CalledTests
+from trialfleet_runner.tool_environment import find_tool
 from trialfleet_runner.trees import TreeEntry
 from trialfleet_tasks.presets.packages import in_package, package_of, package_of_most
 from trialfleet_tasks.presets.preset import preset
@@ -102,6 +103,18 @@ def test_gradle_by_the_wrapper_unless_its_version_is_here() -> None:
     assert (found.fetch[0][:2], set(found.tools)) == (("sh", "gradlew"), {"java"})
     chosen = preset(ToolEnvironment(kind="java", tools={"java": "", "gradle": "8"}), given(wrapped))
     assert (chosen.fetch[0][0], chosen.tools) == ("gradle", {"java": "", "gradle": "8"})
+
+
+@pytest.mark.needs("gradle")
+def test_a_build_in_kotlin_needs_a_gradle_that_reads_it() -> None:
+    files = given({"build.gradle.kts": "plugins { java }"})
+    version = find_tool("gradle")[1]
+    if int(version.partition(".")[0]) >= 5:
+        assert preset(ToolEnvironment(kind="java"), files).results == "gradle"
+        return
+    with pytest.raises(OperatorError, match=f"Gradle {version} cannot read a build in Kotlin") as refused:
+        preset(ToolEnvironment(kind="java"), files)
+    assert "Gradle 5 or newer" in str(refused.value)
 
 
 def test_a_command_is_called_in_its_folder_and_finds_the_program_above_it(tmp_path: Path) -> None:
