@@ -9,7 +9,7 @@ import pytest
 from tests.integration.test_languages import attempted
 from tests.integration.test_mining_bad_input import BUG, PROJECT, RIGHT, mined
 from tests.support.git_repositories import Made
-from trialfleet_ledger.records import Verdict
+from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_runner.task import PythonEnvironment
 from trialfleet_tasks.taskfile import load_task_file
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from tests.integration.test_languages import attempted
 from tests.support.javascript_workspaces import WORKSPACES, Workspace, history
-from trialfleet_ledger.records import Verdict
+from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_tasks.commands.mine import tasks
 from trialfleet_tasks.taskfile import load_task_file
 
@@ -32,7 +32,7 @@ _REPORTS = {"bun": "1 fail$", "npm": "fail 1$", "pnpm": "1 failed", "yarn": "1 f
 def test_mined_and_attempted(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", workspace.path)
     made, expected = history(workspace, tmp_path / "shop")
-    argv = ["mine", str(made.folder), "--language", "JavaScript", "--repeats", "2", "--json"]
+    argv = ["mine", str(made.folder), "--language", "JavaScript", "--repeats", "2", "--timeout", "300", "--json"]
     mined = CliRunner().invoke(tasks, argv, catch_exceptions=False)
     assert mined.exit_code == 0, mined.output
     findings = {row["commit"]: row for row in json.loads(mined.stdout)["findings"]}

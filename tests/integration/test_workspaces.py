@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from tests.integration.test_languages import attempted
 from tests.support.language_workspaces import GO, JAVA, PYTHON, RUST, LanguageWorkspace, history
-from trialfleet_ledger.records import Verdict
+from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_runner.task import ToolEnvironment
 from trialfleet_tasks.commands.mine import tasks
 from trialfleet_tasks.taskfile import load_task_file
@@ -30,7 +30,17 @@ pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.slow, pytest.mark.timeout(
 )
 def test_a_fix_in_one_package_and_its_test_in_another(workspace: LanguageWorkspace, tmp_path: Path) -> None:
     made, fix = history(workspace, tmp_path / "shop")
-    argv = ["mine", str(made.folder), "--language", workspace.language, "--repeats", "2", "--json"]
+    argv = [
+        "mine",
+        str(made.folder),
+        "--language",
+        workspace.language,
+        "--repeats",
+        "2",
+        "--timeout",
+        "300",
+        "--json",
+    ]
     mined = CliRunner().invoke(tasks, argv, catch_exceptions=False)
     assert mined.exit_code == 0, mined.output
     (finding,) = json.loads(mined.stdout)["findings"]

@@ -265,7 +265,9 @@ class Miner:
             manifests = {blob for path, blob in blobs.items() if language.is_manifest(path)}
             content = read_blobs(self.git_dir, manifests, limit=MAX_BYTES)
         except GitError as error:
-            raise UnreadableCommit(f"commit {commit[:12]} cannot be read: {error}", hint="use a full clone") from None
+            raise UnreadableCommit(
+                f"commit {commit[:12]} cannot be read: {error}", hint="use a full clone"
+            ) from None
         return {path: TreeEntry(content.get(blob, b"")) for path, blob in blobs.items()}
 
     def _version(self, commit: str) -> str:
