@@ -127,7 +127,9 @@ def _contrasts(report: Report) -> Iterator[RenderableType]:
     found = report.analysis.contrasts
     controls = {one.control for one in found}
     against = f" with {plain(found[0].control)}" if len(controls) == 1 else ""
-    yield _title(f"contrasts{against}, in points{': no p is valid yet' if report.analysis.monitored else ''}")
+    valid = ": only p on these tasks allow for looks" if report.analysis.looks or report.analysis.anytime else ""
+    monitored = (valid or ": no p is valid yet") if report.analysis.monitored else ""
+    yield _title(f"contrasts{against}, in points{monitored}")
     table = _table("treatment" if against else "contrast")
     for column in ("on", "points", "interval", "p", "corrected"):
         table.add_column(column, justify="left" if column == "on" else "right", no_wrap=True)

@@ -136,7 +136,7 @@ def confidence_sequence(pairs: Pairs, bets: Bets | None = None, *, level: float 
         return _log_wealth(pairs, m, stakes, weights) + math.log(alpha)
 
     low, high = _end(beyond, estimate, -1.0), _end(beyond, estimate, 1.0)
-    return Interval(estimate, low, high, level, count, METHOD, "these_tasks")
+    return Interval(estimate, low, high, level, 2 * count, METHOD, "these_tasks")
 
 
 def at_all_looks(sequence: Sequence[Interval]) -> Interval:
