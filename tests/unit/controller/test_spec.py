@@ -11,7 +11,7 @@ import yaml
 
 from trialfleet_controller.campaigns import find, from_file
 from trialfleet_controller.planning.campaign_file import load_campaign
-from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.conditions import PRESETS, AgentChange, Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.directory import DirectoryStore
 
@@ -53,11 +53,27 @@ def test_conditions_are_composed_and_presets_named_by_null(folder: Path) -> None
     assert load_campaign(write(folder, text)).conditions == {"none": Condition(), "mine": Condition(files="flat")}
 
 
+def test_a_condition_may_have_its_own_agent(folder: Path) -> None:
+    text = GOOD.replace("[none, flat_llm]", "{none: null, v1: {agent: {kind: oracle, max_turns: 5}}}")
+    assert load_campaign(write(folder, text)).conditions["v1"].agent == AgentChange(kind="oracle", max_turns=5)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         ("[none, flat_llm]", "[none, flat]", (":4: conditions[1]", "'flat'", "intent_layer_preamble")),
         ("[none, flat_llm]", "{none: null, x: null}", (":4: conditions.x", "compose your own")),
+        (
+            "[none, flat_llm]",
+            "{none: null, v1: {agnt: {max_turns: 5}}}",
+            (":4: conditions.v1.agnt: unknown key", "did you mean agent"),
+        ),
+        (
+            "[none, flat_llm]",
+            "{none: null, v1: {agent: {max_trns: 5}}}",
+            (":4: conditions.v1.agent.max_trns: unknown key", "did you mean max_turns?"),
+        ),
+        ("[none, flat_llm]", "{none: null, v1: {agent: 5}}", (":4: conditions.v1.agent",)),
         ("[none, flat_llm]", "[none, none]", ("a name is used twice",)),
         ("[none, flat_llm]", "[]", (":4: conditions",)),
         ("[tasks/*.yaml]", "[tasks/c.yaml]", (":3: tasks[0]", "tasks/c.yaml", "no such file")),
