@@ -16,7 +16,7 @@ from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.base import Sha256
 from trialfleet_ledger.records.environment import EnvironmentRef, PythonEnvironmentRef, ToolEnvironmentRef
-from trialfleet_runner import python_environment, tool_build, tool_environment
+from trialfleet_runner import tool_environment
 from trialfleet_runner.cache import Cache, built_in_place, built_once
 from trialfleet_runner.interpreters import (
     Interpreter,
@@ -37,6 +37,8 @@ RETIRED_S = 24 * 3600.0  # no attempt takes that long
 
 def environment_ref(environment: PythonEnvironment, lock: bytes, python: Interpreter) -> PythonEnvironmentRef:
     """The environment as the plan freezes it. The digest covers the interpreter's full version and machine."""
+    from trialfleet_runner import python_environment
+
     metadata, dist_info = python_environment.project_metadata(environment)
     ref = PythonEnvironmentRef(
         digest="0" * 64,
@@ -78,6 +80,9 @@ def _make(
     source: bytes,
     checkouts: Sequence[Path] = (),
 ) -> None:
+    # Imported here: a pod's runner never builds an environment, and every attempt imports this module
+    from trialfleet_runner import python_environment, tool_build
+
     if isinstance(ref, PythonEnvironmentRef):
         with built_once(final) as fresh:
             if fresh is not None:

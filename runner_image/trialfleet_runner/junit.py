@@ -125,9 +125,9 @@ def function_id(test_id: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """As pytest writes what XML cannot hold."""
+    """As pytest writes what XML cannot hold. The set that pytest negates takes ten times as long to compile."""
     return re.sub(
-        "[^\u0009\u000a\u000d\u0020-\u007e\u0080-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]",
+        "[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]",
         lambda m: f"#x{ord(m[0]):02X}" if ord(m[0]) <= 0xFF else f"#x{ord(m[0]):04X}",
         text,
     )

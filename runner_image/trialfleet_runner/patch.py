@@ -18,7 +18,7 @@ from trialfleet_runner.cache import scratch
 from trialfleet_runner.excluded_paths import Exclusions, is_junk
 from trialfleet_runner.git import GitError, git, read_blobs
 from trialfleet_runner.trees import EntryKind, Tree, TreeEntry, TreeError, check, check_path, resolve
-from trialfleet_runner.workspace import Template, init_bare, modify, quoted
+from trialfleet_runner.workspace import FAST_IMPORT, Template, init_bare, modify, quoted
 from trialfleet_runner.workspace_scan import MAX_BYTES, Changes, survey
 
 _DIFF = (
@@ -85,7 +85,7 @@ def between(template: Template, changes: Changes) -> str:
     text, other = _by_encoding(template, changes)
     with _beside(template) as folder:
         stream = _commit("text", 1, "refs/heads/main^0", text) + _commit("other", 2, ":1", other)
-        git(("fast-import", "--quiet", "--force"), git_dir=folder, stdin=stream)
+        git((*FAST_IMPORT, "--force"), git_dir=folder, stdin=stream)
         raw = git((*_DIFF, "refs/heads/main", "refs/heads/text"), git_dir=folder) if text else b""
         if other:
             (folder / "info").mkdir()
@@ -112,8 +112,8 @@ def changes_of(diff: str, template: Template, exclusions: Exclusions) -> dict[st
                 env=index,
                 stdin=diff.encode(),
             )
-            tree = git(("write-tree",), git_dir=folder, env=index).strip().decode()
-            rows = git(("diff-tree", "-r", "-z", "--no-renames", "refs/heads/main", tree), git_dir=folder)
+            compare = ("diff-index", "--cached", "-z", "--no-renames", "refs/heads/main")
+            rows = git(compare, git_dir=folder, env=index)
             changes = _read_rows(folder, rows)
             kept, _ = _fitting(_split(changes, exclusions)[0], template)
             check(_result(template, kept))
@@ -231,8 +231,7 @@ def _beside(template: Template) -> Generator[Path]:
         init_bare(own)
         (own / "HEAD").write_text("ref: refs/heads/none\n")  # no commit whose attributes could be read
         (own / "objects/info/alternates").write_text(f"{template.git_dir / 'objects'}\n")
-        commit = git(("rev-parse", "refs/heads/main"), git_dir=template.git_dir).strip().decode()
-        (own / "refs/heads/main").write_text(f"{commit}\n")
+        (own / "refs/heads/main").write_bytes((template.git_dir / "refs/heads/main").read_bytes())
         yield own
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.environment import PythonEnvironmentRef
 from trialfleet_runner.interpreters import uv_program
-from trialfleet_runner.package_index import ca_file, find_links, index_url
 
 if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
     from trialfleet_runner.task import PythonEnvironment
@@ -73,11 +72,15 @@ def _network_variables() -> dict[str, str]:
         for name, value in os.environ.items()
         if name in names or name.lower().endswith("_proxy") or name.startswith("UV_INDEX_")
     }
+    from trialfleet_runner.package_index import ca_file
+
     trusted = ca_file()
     return kept | ({"SSL_CERT_FILE": trusted} if trusted else {})
 
 
 def _uv_variables() -> dict[str, str]:
+    from trialfleet_runner.package_index import find_links, index_url
+
     variables = _network_variables() | {
         "UV_DEFAULT_INDEX": index_url(),
         "UV_NO_CONFIG": "1",

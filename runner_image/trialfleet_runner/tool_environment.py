@@ -39,7 +39,8 @@ class Furnishings(Frozen):
     tools: dict[str, str] = Field(default_factory=dict)
 
 
-NOTHING = Furnishings(variables={}, links={}, kept=())
+# Not validated: that would build the schema, which an attempt in a Python environment does not need
+NOTHING = Furnishings.model_construct(variables={}, links={}, kept=())
 
 
 def furnishings(environment: Path) -> Furnishings:

@@ -18,6 +18,12 @@ FORMAT = 1  # of a template's folder: raise it when older ones must not be used
 _WHO = "developer <developer@localhost> 946684800 +0000"
 _MESSAGE = "Import"
 _MODES = {EntryKind.FILE: b"100644", EntryKind.EXEC: b"100755", EntryKind.LINK: b"120000"}
+# Without the limit, fast-import starts a second program that writes loose objects. Level 6 and deltas take more
+# than half of git's time and make a pack a tenth smaller.
+FAST_IMPORT = (
+    *("-c", "fastimport.unpackLimit=1", "-c", "pack.compression=1"),
+    *("fast-import", "--quiet", "--depth=0"),
+)
 _CONFIG = """[core]
 \trepositoryformatversion = 0
 \tfilemode = true
@@ -135,7 +141,7 @@ def init_bare(folder: Path, config: str | None = None) -> None:
 def _build(folder: Path, tree: Tree) -> None:
     pristine = folder / "pristine.git"
     init_bare(pristine)
-    git(("-c", "fastimport.unpackLimit=1", "fast-import", "--quiet"), git_dir=pristine, stdin=fast_import(tree))
+    git(FAST_IMPORT, git_dir=pristine, stdin=fast_import(tree))
     write_folder(tree, folder / "tree")
     own = folder / "tree" / ".git"
     _copy(pristine, own)

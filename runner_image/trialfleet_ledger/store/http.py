@@ -11,6 +11,7 @@ import ssl
 import time
 from collections.abc import Mapping
 from contextlib import closing, suppress
+from functools import lru_cache
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -19,6 +20,7 @@ _BLOCK = 2**20
 _ERROR_BYTES = 65536  # of an error's XML
 _LARGE = 16384  # bytes; larger bodies are sent when the server says that it wants them
 _CONTINUE_S = 1.0  # how long it has to say so
+_AUTHORITIES = ("AWS_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 class HttpResponse(NamedTuple):
@@ -174,8 +176,15 @@ def _connection(url: str, timeout_s: float) -> tuple[http.client.HTTPConnection,
     if parts.scheme == "http":
         plain = http.client.HTTPConnection(via.hostname or "", via.port, timeout=timeout_s)
         return plain, url if proxy else target
-    context = ssl.create_default_context(cafile=os.environ.get("AWS_CA_BUNDLE") or None)
+    context = _trusting(*(os.environ.get(name) for name in _AUTHORITIES))
     tls = http.client.HTTPSConnection(via.hostname or "", via.port, timeout=timeout_s, context=context)
     if proxy:
         tls.set_tunnel(host, port)
     return tls, target
+
+
+@lru_cache(maxsize=1)
+def _trusting(bundle: str | None, *_: str | None) -> ssl.SSLContext:
+    """Kept for the process: reading a system's authorities takes 30 ms, and an attempt sends some ten requests. By
+    the variables that choose the authorities."""
+    return ssl.create_default_context(cafile=bundle or None)

@@ -6,11 +6,13 @@ import posixpath
 import re
 from collections.abc import Collection, Iterator
 from itertools import chain
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from trialfleet_runner.context.stack_traces import traces
-from trialfleet_runner.task import AnchorPath
 from trialfleet_runner.test_call import ROOT
+
+if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
+    from trialfleet_runner.task import AnchorPath
 
 WORKSPACE = "/workspace"
 _CLASSIC = re.compile(r'^\s*(?:E\s+)?File "([^"\n]+)", line \d+')
@@ -147,7 +149,7 @@ def anchor_for(
     A task whose test is hidden has no anchor except a fixed path or a predicted one: its traceback or test file
     would tell the agent what is hidden. `oracle` (the first fixed file) leaks by intent and is reported apart.
     """
-    if isinstance(mode, AnchorPath):
+    if not isinstance(mode, str):
         return mode.path
     if mode == "oracle":
         return next((path for path in sorted(targets) if not is_test_path(path)), None)

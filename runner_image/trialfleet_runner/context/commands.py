@@ -15,7 +15,6 @@ What counts: in code (fences and `code spans`) `COMMAND`; in plain prose only `P
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -103,6 +102,8 @@ def strip(text: str) -> str:
 
 def strip_files(files: Mapping[str, bytes]) -> Stripped:
     """Every context file stripped; what is not UTF-8 text stays as it is."""
+    import difflib
+
     cleaned: dict[str, bytes] = {}
     diffs: list[str] = []
     for path in sorted(files):

@@ -35,6 +35,8 @@ def main() -> None:
     match sys.argv[1:]:
         case ["run"]:
             signal.signal(signal.SIGTERM, told_to_stop)  # a container's first process ignores it otherwise
+            # pydantic would read the entry points of every installed package to find plugins
+            os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
             gc.disable()  # what is imported stays: walking through it again and again finds nothing
             from trialfleet_runner.pod import run
 

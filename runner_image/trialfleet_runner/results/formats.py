@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePosixPath
 
@@ -90,6 +89,8 @@ def _cargo_package(unit: str, read: Read) -> str | None:
 def _package_name(manifest: bytes | None) -> str | None:
     if manifest is None or len(manifest) > _MAX_MANIFEST:
         return None
+    import tomllib
+
     try:
         content: dict[str, object] = tomllib.loads(manifest.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
