@@ -216,7 +216,7 @@ def test_a_rule_that_expires_commits(tmp_path: Path) -> None:
         client().put_bucket_lifecycle_configuration(Bucket=place.bucket, LifecycleConfiguration={"Rules": [rule]})
         ran = place.trialfleet("plan", str(place.campaign()), "--freeze")
         assert ran.code == 2
-        assert "lifecycle rule sweep deletes commits" in ran.err
+        assert "lifecycle rule sweep deletes results" in ran.err
         assert f"aws s3api get-bucket-lifecycle-configuration --bucket {place.bucket}" in ran.err
         nothing_is_left(place)
 

@@ -14,6 +14,8 @@ from trialfleet_tasks.presets.record import ToolPreset, below, said
 
 _NONE_ELSEWHERE = ("-DfailIfNoTests=false", "-Dsurefire.failIfNoSpecifiedTests=false")  # in modules without it
 _MAVEN = ("mvn", "-B", "-ntp", "-fae", "-Drat.skip", "-Dcheckstyle.skip", "-Denforcer.skip", "test")
+# Builds are short: without the second compiler a small project's tests take half the core seconds (6.3, 3.2).
+_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 GRADLE_FILES = ("settings.gradle", "settings.gradle.kts", "build.gradle", "build.gradle.kts")
 _WRAPPER = "gradle/wrapper/gradle-wrapper.properties"
 _WRAPPER_VERSION = re.compile(rb"^distributionUrl=.*/gradle-(\d[\w.]*)-(?:bin|all)\.zip\s*$", re.MULTILINE)
@@ -46,7 +48,9 @@ def _maven(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
         directory=environment.directory or ROOT,
         # Maven fetches some plugins only when tests run: those of one class do.
         fetch=((*_MAVEN, "-Dmaven.test.failure.ignore=true", *_first_test(tree), *_NONE_ELSEWHERE),),
-        variables={"MAVEN_OPTS": "-Duser.home={home} -Dmaven.repo.local={home}/.m2/repository"},
+        variables={
+            "MAVEN_OPTS": f"{_SHORT_LIVED} -Duser.home={{home}} -Dmaven.repo.local={{home}}/.m2/repository"
+        },
         links={"m2": "{home}/.m2/repository"},
         test_command=(*_MAVEN, "-o", "-Dtest={tests}", *_NONE_ELSEWHERE),
         results="surefire",
@@ -72,7 +76,7 @@ def _gradle(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
         directory=environment.directory or ROOT,
         # What tests need is resolved before Gradle finds that none has this name.
         fetch=((*gradle, *_GRADLE, "--tests", "no.test.of.this.Name"),),
-        variables={"GRADLE_OPTS": "-Duser.home={home}", "GRADLE_USER_HOME": "{home}/.gradle"},
+        variables={"GRADLE_OPTS": f"{_SHORT_LIVED} -Duser.home={{home}}", "GRADLE_USER_HOME": "{home}/.gradle"},
         links={"gradle": "{home}/.gradle"},
         drop=("gradle/daemon", "gradle/workers"),
         test_command=(*gradle, "--offline", *_GRADLE, "{tests}"),
