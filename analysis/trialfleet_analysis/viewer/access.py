@@ -1,4 +1,4 @@
-"""Who may ask the viewer: whoever has the token of this process, from a page of this process."""
+"""Who may read the viewer's pages: requests with its token, that come from its own pages."""
 
 from __future__ import annotations
 

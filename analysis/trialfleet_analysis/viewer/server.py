@@ -90,7 +90,7 @@ def _table(site: CampaignSite, request: Request) -> Response:
 
 
 def _file(site: CampaignSite, request: Request) -> Response:
-    """As text, whatever it says that it is."""
+    """Always sent as plain text."""
     asked = request.path_params
     data = site.file(asked["trial"], asked["attempt"], asked["path"])
     rest = len(data) - FILE_CAP
