@@ -74,9 +74,9 @@ def benjamini_hochberg(p_values: PValues, *, attainable: PValues | None = None, 
     """Benjamini and Hochberg's step-up: the expected share of false rejections is at most alpha.
 
     Shape (m,). Adjusted p of the i-th smallest: the smallest m p_(j) / j for j ≥ i, at most 1. Holds for
-    independent tests and for those of positive regression dependence; else `benjamini_yekutieli`. Source:
-    Benjamini & Hochberg 1995. `attainable` and what raises: as in `holm`. Screen with Fisher's p, not mid-p: one
-    perfect split of 5 against 5 among 7 tasks is not enough.
+    independent tests and for those of positive regression dependence. Source: Benjamini & Hochberg 1995.
+    `attainable` and what raises: as in `holm`. Screen with Fisher's p, not mid-p: one perfect split of 5 against 5
+    among 7 tasks is not enough.
 
     >>> screen = benjamini_hochberg([0.0079, 1.0, 0.44, 0.17, 1.0, 1.0, 1.0])
     >>> screen.adjusted.round(3).tolist()[0], screen.rejected.any()
@@ -85,22 +85,6 @@ def benjamini_hochberg(p_values: PValues, *, attainable: PValues | None = None, 
     (1,)
     """
     return _adjust("benjamini_hochberg", p_values, attainable, alpha, _step_up)
-
-
-def benjamini_yekutieli(
-    p_values: PValues, *, attainable: PValues | None = None, alpha: float = 0.05
-) -> Adjustment:
-    """As `benjamini_hochberg`, times 1 + 1/2 + … + 1/m: holds under any dependence. Source: Benjamini &
-    Yekutieli 2001.
-
-    >>> benjamini_yekutieli([0.01, 0.04]).adjusted.round(4).tolist()
-    [0.03, 0.06]
-    """
-
-    def stepped(p: Floats) -> Floats:
-        return floats(_step_up(p) * np.sum(1 / np.arange(1, p.size + 1)))
-
-    return _adjust("benjamini_yekutieli", p_values, attainable, alpha, stepped)
 
 
 def attainability(with_reps: float, given_totals: float, *, family_size: int, alpha: float = 0.05) -> Attainable:

@@ -55,7 +55,6 @@ PUBLIC: dict[str, dict[str, str]] = {
     "multiplicity": {
         "holm": "p_values, *, attainable=None, alpha=0.05",
         "benjamini_hochberg": "p_values, *, attainable=None, alpha=0.05",
-        "benjamini_yekutieli": "p_values, *, attainable=None, alpha=0.05",
     },
     "missing": {
         "complete_case": "passes, valid, lost",
