@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from trialfleet_analysis.analysis_plan.columns import FourCounts, rates
 from trialfleet_analysis.analysis_plan.contrast import agree, plain_interval, plain_test, side
@@ -130,8 +128,8 @@ def combined(
     weights = dict(zip((one.label for one in among), effects.weights, strict=False))
     return Combination(
         schema_version=1,
-        treatment=_common([one.primary.treatment for one in campaigns], "treatment"),
-        control=_common([one.primary.control for one in campaigns], "control"),
+        treatment=common_name([one.primary.treatment for one in campaigns], "treatment"),
+        control=common_name([one.primary.control for one in campaigns], "control"),
         estimand=estimand,
         alpha=alpha,
         weighing=weighing,
@@ -143,7 +141,7 @@ def combined(
         random=effects,
         between=between_campaigns([one.four for one in campaigns]),
         campaigns=tuple(replace(one, weight=weights.get(one.label)) for one in own),
-        shared_tasks=_shared([one.tasks for one in campaigns]),
+        shared_tasks=in_several([one.tasks for one in campaigns]),
         differences=tuple(apart),
         versions=dict(versions),
     )
@@ -227,19 +225,12 @@ def _mean_rate(passes: Integers, valid: Integers, weights: Floats) -> float | No
     return float(np.average(passes / valid, weights=weights)) if weights.size else None
 
 
-def _common(names: Sequence[str], otherwise: str) -> str:
+def common_name(names: Sequence[str], otherwise: str) -> str:
+    """The condition's name, or which side it is where campaigns name it differently."""
     return names[0] if len(set(names)) == 1 else f"the {otherwise}"
 
 
-def _shared(tasks: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def in_several(tasks: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Tasks of more than one campaign."""
     found = Counter(name for several in tasks for name in several)
     return tuple(sorted(name for name, count in found.items() if count > 1))
-
-
-_ADAPTER = TypeAdapter(Combination)
-
-
-def to_json(found: Combination) -> str:
-    """Every number of the other renderings, unrounded. Same campaigns, same bytes."""
-    plain = _ADAPTER.dump_python(found, mode="json")
-    return json.dumps(plain, indent=1, ensure_ascii=True, allow_nan=False) + "\n"

@@ -11,8 +11,8 @@ import click
 from trialfleet_analysis.source import find_source
 
 if TYPE_CHECKING:
-    from trialfleet_analysis.combining.combine import Combination
     from trialfleet_analysis.combining.make import CombinationFiles
+    from trialfleet_analysis.combining.shown import Combined
 
 PIPED_WIDTH = 160  # columns where there is no terminal to fit
 
@@ -50,7 +50,8 @@ def combine(
 
     Each CAMPAIGN is a campaign file, a campaign's folder in its store, or its name with --store. Tests the
     declared contrast exactly over all tasks of all campaigns, estimates the mean of campaigns like these, and
-    draws a forest plot. Campaigns must be finished, and declare the same contrast without looks.
+    draws a forest plot. Campaigns must be finished, and declare the same contrast without looks. Of campaigns
+    without a fixed end (primary.stop.anytime), finished or not, the e-values are multiplied instead.
     """
     from trialfleet_analysis.combining.make import make_combination, write_combination
 
@@ -59,11 +60,10 @@ def combine(
     _print(made, write_combination(made, out or Path("combined-report")), as_json=as_json)
 
 
-def _print(made: Combination, written: CombinationFiles, *, as_json: bool) -> None:
+def _print(made: Combined, written: CombinationFiles, *, as_json: bool) -> None:
     from rich.console import Console
 
-    from trialfleet_analysis.combining.combine import to_json
-    from trialfleet_analysis.combining.render import show
+    from trialfleet_analysis.combining.render import show, to_json
 
     paths = (written.html, written.markdown, written.json)
     if as_json:

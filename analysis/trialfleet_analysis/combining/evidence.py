@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, anytime_finding
 from trialfleet_analysis.analysis_plan.columns import FourCounts, counted
 from trialfleet_analysis.analysis_plan.reading import columns_of, scheme_of
 from trialfleet_analysis.ledger import Frame
@@ -15,14 +16,16 @@ from trialfleet_analysis.tables.columns import texts
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.looks import StopRule
 from trialfleet_ledger.plan import Plan
 
 
 @dataclass(frozen=True, eq=False)
 class CampaignEvidence:
-    """One finished campaign. `label`: its name, unique among those that are combined. `tasks`: those that have
+    """One campaign. `label`: its name, unique among those that are combined. `tasks`: those that have
     valid trials in both conditions, an entry of `four` each. `identities`: every trial's id with its agent's seed,
-    and the digests of bundles: what two campaigns that hold the same trial have in common."""
+    and the digests of bundles: what two campaigns that hold the same trial have in common. `anytime`: what its
+    bets have won; None: it has a fixed end, and has reached it."""
 
     label: str
     where: str
@@ -33,6 +36,7 @@ class CampaignEvidence:
     lost: int
     verified: bool
     identities: frozenset[object]
+    anytime: AnytimeFinding | None = None
 
     @property
     def plan(self) -> Plan:
@@ -45,14 +49,18 @@ class CampaignEvidence:
 
 def campaign_evidence(found: CampaignTables, where: str) -> CampaignEvidence:
     """Raises `OperatorError` for a campaign whose numbers cannot be added to others': without a declared contrast,
-    with declared looks, or not finished."""
+    with declared looks, not finished although it has a fixed end, or without one and not looked at yet."""
     plan = found.frame.plan
     primary = _declared(plan, where)
-    _refuse_unfinished(found, where)
+    if primary.anytime is None:
+        _refuse_unfinished(found, where)
+    else:
+        _refuse_without_look(found.frame, where)
     cells = cell_results([(c.task, c.condition.name) for c in found.frame.plan.cells], found.tasks, found.trials)
     compared, _ = compared_tasks(found.tasks, cells)
     scheme = scheme_of(found.frame, found.tasks, compared, monitored=False)
-    counts = counted(columns_of(found.trials, scheme), scheme)
+    columns = columns_of(found.trials, scheme)
+    counts = counted(columns, scheme)
     a, b = scheme.pair(primary)
     shared = counts.shared(a, b)
     tasks = tuple(name for name, kept in zip(scheme.tasks, shared, strict=True) if kept)
@@ -67,6 +75,7 @@ def campaign_evidence(found: CampaignTables, where: str) -> CampaignEvidence:
         lost=sum(one.lost for one in cells if one.condition in sides and one.task in compared),
         verified=found.verified,
         identities=_identities(found),
+        anytime=anytime_finding(scheme, columns),
     )
 
 
@@ -88,7 +97,7 @@ def _declared(plan: Plan, where: str) -> Primary:
             where=where,
             hint="leave it out; a campaign that is to be combined declares `primary` before it runs",
         )
-    if plan.primary.stop is not None:
+    if isinstance(plan.primary.stop, StopRule):
         raise OperatorError(
             "the campaign declared looks (primary.stop): when it ends depends on its results, and no exact test "
             "over several such campaigns is specified",
@@ -96,6 +105,15 @@ def _declared(plan: Plan, where: str) -> Primary:
             hint="leave it out, and read its own report, whose p allows for the looks",
         )
     return plan.primary
+
+
+def _refuse_without_look(frame: Frame, where: str) -> None:
+    if not frame.decisions:
+        raise OperatorError(
+            "no complete block of the campaign has been looked at: its bets have won nothing yet",
+            where=where,
+            hint="`trialfleet resume` runs what is missing; until then leave it out",
+        )
 
 
 def _refuse_unfinished(found: CampaignTables, where: str) -> None:

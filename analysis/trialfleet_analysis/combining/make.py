@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_analysis.combining.combine import Combination, combined, to_json
+from trialfleet_analysis.combining.combine import combined
 from trialfleet_analysis.combining.evidence import CampaignEvidence, campaign_evidence, labelled
-from trialfleet_analysis.combining.render import to_html, to_markdown
+from trialfleet_analysis.combining.product import multiplied, without_a_fixed_end
+from trialfleet_analysis.combining.product_text import worded_product
+from trialfleet_analysis.combining.render import to_html, to_json, to_markdown
 from trialfleet_analysis.combining.sameness import differences, refuse_different, refuse_twice
+from trialfleet_analysis.combining.shown import Combined
 from trialfleet_analysis.combining.wording import worded
 from trialfleet_analysis.source import CampaignSource
 from trialfleet_analysis.statistics.pooling import Weighing
@@ -30,15 +33,29 @@ class CombinationFiles:
 
 def make_combination(
     sources: Sequence[CampaignSource], *, across: bool = False, weighing: Weighing = "tasks", verify: bool = True
-) -> Combination:
-    """Raises `OperatorError` for a campaign that cannot be combined (`campaign_evidence`), for the same trial
-    twice, and, unless `across`, for campaigns that do not compare the same."""
+) -> Combined:
+    """The exact test over all strata, or, of campaigns without a fixed end, the product of their evidence.
+
+    Raises `OperatorError` for a campaign that cannot be combined (`campaign_evidence`), for campaigns with and
+    without a fixed end, for the same trial twice, and, unless `across`, for campaigns that do not compare the
+    same."""
     found = labelled([_read(source, verify=verify) for source in sources])
+    endless = without_a_fixed_end(found)
     refuse_twice(found)
     apart = differences(found)
     if not across:
         refuse_different(apart)
+    if endless:
+        _refuse_weights(weighing)
+        return worded_product(multiplied(found, apart=apart, versions=_versions()))
     return worded(combined(found, weighing=weighing, apart=apart, versions=_versions()), found)
+
+
+def _refuse_weights(weighing: Weighing) -> None:
+    if weighing != "tasks":
+        raise OperatorError(
+            "campaigns without a fixed end are not weighed: their e-values multiply", hint="leave out --weigh"
+        )
 
 
 def _read(source: CampaignSource, *, verify: bool) -> CampaignEvidence:
@@ -52,7 +69,7 @@ def _read(source: CampaignSource, *, verify: bool) -> CampaignEvidence:
         raise OperatorError(str(error), where=source.store, hint=hint) from error
 
 
-def write_combination(found: Combination, folder: Path) -> CombinationFiles:
+def write_combination(found: Combined, folder: Path) -> CombinationFiles:
     """combined.html, combined.md and combined.json in `folder`, replaced. `OperatorError` when they cannot be
     written."""
     written = CombinationFiles(*(folder / f"combined.{kind}" for kind in ("html", "md", "json")))

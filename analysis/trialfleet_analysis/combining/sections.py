@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from trialfleet_analysis.combining.combine import Combination, CombinedCampaign
+from trialfleet_analysis.combining.sameness import CampaignDifference
 from trialfleet_analysis.combining.wording import EVERY, WITHIN
 from trialfleet_analysis.report.figures import ESTIMANDS, NOTHING, bare_p, decimals, percent, unsigned_points
 from trialfleet_analysis.report.findings.tables import (
@@ -36,7 +38,12 @@ class CombinedRow:
 
 
 def combination_sections(found: Combination) -> tuple[ReportSection, ...]:
-    return (_together(found), _each(found), _record(found), _methods())
+    return (
+        _together(found),
+        _each(found),
+        record_section(found.campaigns, found.differences, found.versions),
+        methods_section("combined.json holds every number unrounded.", METHODS),
+    )
 
 
 def combined_rows(found: Combination) -> tuple[CombinedRow, ...]:
@@ -124,14 +131,32 @@ def _weight(one: CombinedCampaign) -> Cell:
     return Value(NOTHING, one.reason) if one.weight is None else percent(one.weight)
 
 
-def _record(found: Combination) -> ReportSection:
+class NamedCampaign(Protocol):
+    """What the record says of a campaign."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def treatment(self) -> str: ...
+    @property
+    def control(self) -> str: ...
+    @property
+    def where(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+
+
+def record_section(
+    campaigns: Sequence[NamedCampaign], apart: Sequence[CampaignDifference], versions: Mapping[str, str]
+) -> ReportSection:
+    """What was combined, in what it differs, and by which programs."""
     return section(
         "manifest",
         "What was combined",
         "",
         table(
             "Campaigns and their stores",
-            found.campaigns,
+            campaigns,
             text("Campaign", lambda one: one.label),
             text("Contrast", lambda one: f"{one.treatment} − {one.control}"),
             text("Place", lambda one: one.where),
@@ -139,14 +164,14 @@ def _record(found: Combination) -> ReportSection:
         ),
         table(
             "What they do not have in common",
-            [(one.what, value, names) for one in found.differences for value, names in one.values],
+            [(one.what, value, names) for one in apart for value, names in one.values],
             text("What", lambda row: row[0]),
             text("Value", lambda row: row[1]),
             text("Campaigns", lambda row: ", ".join(row[2])),
         ),
         table(
             "Programs",
-            sorted(found.versions.items()),
+            sorted(versions.items()),
             text("Name", lambda row: row[0]),
             text("Version", lambda row: row[1]),
         ),
@@ -165,10 +190,11 @@ METHODS = (
 )
 
 
-def _methods() -> ReportSection:
+def methods_section(unrounded: str, made: Sequence[tuple[str, str]]) -> ReportSection:
+    """How each number is made."""
     return section(
         "methods",
         "How the numbers are made",
-        "What is undefined is shown as – with its reason. combined.json holds every number unrounded.",
-        table("Methods", METHODS, text("Number", lambda row: row[0]), text("Method", lambda row: row[1])),
+        f"What is undefined is shown as – with its reason. {unrounded}",
+        table("Methods", made, text("Number", lambda row: row[0]), text("Method", lambda row: row[1])),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from trialfleet_analysis.statistics.estimates import Estimand, Interval
@@ -190,6 +191,18 @@ def plural(number: int, noun: str) -> str:
     ('1 trial', '2 trials', '1,200 tasks')
     """
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def evidence(log: float) -> str:
+    """An e-value, of its logarithm.
+
+    >>> evidence(5.2), evidence(0.5), evidence(580.0)
+    ('181', '1.65', '10^252')
+    """
+    if log > math.log(1e6):
+        return f"10^{log / math.log(10):.0f}"
+    value = math.exp(log)
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}" if 0 < value < 0.01 else decimals(value, 2)
 
 
 def level(of: float) -> str:

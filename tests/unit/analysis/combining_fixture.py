@@ -48,10 +48,17 @@ def made(root: Path, name: str, passes: Passes, **fields: Any) -> CampaignSource
     return CampaignSource(str(root), name)
 
 
+def added_up(sources: Sequence[CampaignSource], **options: Any) -> Combination:
+    """Campaigns with a fixed end, combined."""
+    found = make_combination(sources, **options)
+    assert isinstance(found, Combination)
+    return found
+
+
 def combined(root: Path, *several: Passes, **options: Any) -> Combination:
     """Campaigns `c0`, `c1` … of these counts, combined."""
     sources = [made(root, f"c{number}", passes) for number, passes in enumerate(several)]
-    return make_combination(sources, **options)
+    return added_up(sources, **options)
 
 
 def store_of(source: CampaignSource) -> DirectoryStore:

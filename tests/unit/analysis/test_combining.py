@@ -15,15 +15,15 @@ from tests.unit.analysis.combining_fixture import (
     ONE,
     TREATMENT,
     TWO,
+    added_up,
     campaign,
     combined,
     made,
     ran,
     store_of,
 )
-from trialfleet_analysis.combining.combine import to_json
 from trialfleet_analysis.combining.evidence import campaign_evidence, labelled
-from trialfleet_analysis.combining.make import make_combination
+from trialfleet_analysis.combining.render import to_json
 from trialfleet_analysis.combining.sameness import refuse_twice
 from trialfleet_analysis.source import CampaignSource
 from trialfleet_analysis.tables.read import open_campaign
@@ -64,7 +64,7 @@ def test_one_campaign_alone_has_its_report_s_p_to_the_last_digit(tmp_path: Path)
     lost = frozenset({("task-0", CONTROL, 3), ("task-2", TREATMENT, 4), ("task-2", CONTROL, 0)})
     ran(tmp_path, frozen, ONE, lost=lost)
     source = CampaignSource(str(tmp_path), "alone")
-    found = make_combination([source])
+    found = added_up([source])
     report = read(DirectoryStore(tmp_path), "alone").headline
     assert report is not None
     assert found.pooled.test == report.these_tasks.test
@@ -75,12 +75,12 @@ def test_one_campaign_alone_has_its_report_s_p_to_the_last_digit(tmp_path: Path)
     assert own.test_like_these == report.tasks_like_these.test
     assert own.difference_like_these == report.tasks_like_these.difference
     assert own.lost == 3
-    assert make_combination([source], weighing="campaigns").pooled == found.pooled
+    assert added_up([source], weighing="campaigns").pooled == found.pooled
 
 
 def test_the_order_of_campaigns_changes_no_byte(tmp_path: Path) -> None:
     sources = [made(tmp_path, name, passes) for name, passes in (("b", ONE), ("a", TWO), ("c", ONE[:2]))]
-    assert to_json(make_combination(sources)) == to_json(make_combination(sources[::-1]))
+    assert to_json(added_up(sources)) == to_json(added_up(sources[::-1]))
 
 
 def test_swapping_the_arms_mirrors_every_number(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_tasks_like_these_are_answered_by_campaigns_like_these(tmp_path: Path) -
         made(tmp_path, name, passes, primary=declared)
         for name, passes in (("a", ONE), ("b", TWO), ("c", ONE[::-1] + TWO))  # type: ignore[operator]
     ]
-    found = make_combination(sources)
+    found = added_up(sources)
     assert found.answer[0].startswith(
         f"On campaigns and tasks like these, judged by 3 campaigns with 16 tasks, {TREATMENT} passed more often"
     )
@@ -135,18 +135,18 @@ def test_tasks_like_these_are_answered_by_campaigns_like_these(tmp_path: Path) -
     differences = [(a - b) / 5 for a, b in ONE]
     mean = sum(differences) / 4
     assert variance == pytest.approx(sum((one - mean) ** 2 for one in differences) / 3 / 4)
-    two = make_combination(sources[:2])
+    two = added_up(sources[:2])
     assert (two.decision, two.random.test.p_value) == ("undefined", None)
     assert "2 campaigns: an interval needs 3" in two.answer[0]
 
 
 def test_kept_tables_are_read_where_they_exist(tmp_path: Path) -> None:
     sources = [made(tmp_path, "a", ONE), made(tmp_path, "b", TWO)]
-    first = make_combination(sources)
+    first = added_up(sources)
     assert {open_campaign(store_of(one), one.campaign).source for one in sources} == {"tables"}
     for bundle in tmp_path.glob("*/attempts/*/1/bundle.tar.zst"):
         bundle.unlink()
-    assert to_json(make_combination(sources)) == to_json(first)
+    assert to_json(added_up(sources)) == to_json(first)
 
 
 def test_a_campaign_that_was_repeated_with_another_seed_is_another_campaign(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_campaign_given_twice_is_refused_always(tmp_path: Path) -> None:
     source = made(tmp_path, "a", FEW, reps=2)
     for across in (False, True):
         with pytest.raises(OperatorError, match="given twice"):
-            make_combination([source, source], across=across)
+            added_up([source, source], across=across)
 
 
 def test_the_same_trials_in_two_campaigns_are_refused_always(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_the_same_trials_in_two_campaigns_are_refused_always(tmp_path: Path) -> 
     other = made(tmp_path / "other", "same", FEW, reps=2, uid="2" * 32)
     for across in (False, True):
         with pytest.raises(OperatorError, match=r"hold the same trials or bundles \(\d+\)"):
-            make_combination([one, other], across=across)
+            added_up([one, other], across=across)
 
 
 @pytest.mark.parametrize(
@@ -207,10 +207,10 @@ def test_the_same_trials_in_two_campaigns_are_refused_always(tmp_path: Path) -> 
 def test_what_differs_is_named_unless_across(tmp_path: Path, fields: dict[str, Any], named: str) -> None:
     one, other = (made(tmp_path, name, FEW, reps=2, **of) for name, of in (("a", {}), ("b", fields)))
     with pytest.raises(OperatorError, match="do not compare the same") as refused:
-        make_combination([one, other])
+        added_up([one, other])
     assert named in str(refused.value)
     assert "--across" in str(refused.value)
-    found = make_combination([one, other], across=True)
+    found = added_up([one, other], across=True)
     assert any(named in caution for caution in found.cautions)
     assert found.pooled.strata == 4
 
@@ -225,7 +225,7 @@ def test_contexts_of_the_same_task_that_differ_are_named(tmp_path: Path) -> None
     )
     one, other = made(tmp_path, "a", ONE), made(tmp_path, "b", TWO, cells=cells)
     with pytest.raises(OperatorError, match=r"treatment, content for task-0, task-1, task-2 and 1 more: "):
-        make_combination([one, other])
+        added_up([one, other])
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_what_cannot_be_added_up_is_refused(tmp_path: Path, fields: dict[str, An
     one, other = (made(tmp_path, name, FEW, reps=2, **of) for name, of in (("a", {}), ("b", fields)))
     for across in (False, True):
         with pytest.raises(OperatorError, match=reason) as refused:
-            make_combination([one, other], across=across)
+            added_up([one, other], across=across)
         assert refused.value.where == f"{store_of(other).url}/b"
 
 
@@ -250,7 +250,7 @@ def test_an_unfinished_campaign_is_refused(tmp_path: Path) -> None:
     one = made(tmp_path, "a", ONE)
     write(tmp_path, campaign("b", TWO), lambda trial: Fate() if trial.rep < 2 else None)
     with pytest.raises(OperatorError, match="not finished: 16 of 40 trials are over"):
-        make_combination([one, CampaignSource(str(tmp_path), "b")])
+        added_up([one, CampaignSource(str(tmp_path), "b")])
 
 
 def test_an_undefined_number_is_null_with_its_reason(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import math
 
 from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, AnytimeLook
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.figures import bare_p, decimals, plural
+from trialfleet_analysis.report.figures import bare_p, decimals, evidence, plural
 from trialfleet_analysis.report.findings.tables import ReportSection, TableColumn, number, section, table
 
 SHOWN = 20  # rows of a campaign of many blocks
@@ -38,7 +38,7 @@ COLUMNS: tuple[TableColumn[AnytimeLook], ...] = (
     number("Treatment alone passed", lambda one: one.won),
     number("Control alone passed", lambda one: one.lost),
     number("Equal", lambda one: one.equal),
-    number("E", lambda one: _evidence(one)),
+    number("E", lambda one: evidence(one.log_evidence)),
     number("p, at any look", lambda one: bare_p(one.p_value)),
 )
 
@@ -47,17 +47,6 @@ def _bets(found: AnytimeFinding) -> str:
     if found.stake is None:
         return "bets of all sizes, the small ones more often"
     return f"half of it bet {decimals(found.stake)} at a time, as the declared effect asks, half bets of all sizes"
-
-
-def _evidence(one: AnytimeLook) -> str:
-    """
-    >>> _evidence(AnytimeLook(1, 9, 0, 0, 5.2, 0.01)), _evidence(AnytimeLook(1, 900, 0, 0, 580.0, 1e-250))
-    ('181', '10^252')
-    """
-    if one.log_evidence > math.log(1e6):
-        return f"10^{one.log_evidence / math.log(10):.0f}"
-    value = math.exp(one.log_evidence)
-    return f"{value:,.0f}" if value >= 100 else decimals(value, 2)
 
 
 def _left_out(report: Report, found: AnytimeFinding) -> str:

@@ -1,0 +1,157 @@
+"""Campaigns without a fixed end, combined: their e-values multiply. Pure.
+
+Where no campaign has a difference, the evidence E of each has mean 1 at most whenever it is looked at, and so has
+the product of independent campaigns: p = min(1, 1 / E). The factors are the evidence at each campaign's last look.
+The largest evidence over its looks, which the p of a single campaign uses, is no e-value and does not multiply.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding
+from trialfleet_analysis.combining.combine import common_name, in_several
+from trialfleet_analysis.combining.evidence import CampaignEvidence
+from trialfleet_analysis.combining.sameness import CampaignDifference
+from trialfleet_analysis.report.campaign_report import Outcome
+from trialfleet_analysis.statistics.estimates import Interval, rejects
+from trialfleet_analysis.statistics.sequential import anytime_p
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.looks import Verdict
+
+
+@dataclass(frozen=True)
+class MultipliedCampaign:
+    """One factor. `log_evidence`: ln E after `blocks`, its last look; `p_value`: the campaign's own, of its
+    largest evidence; `difference`: over complete pairs, with its confidence sequence; `broken`: pairs of which a
+    trial has no verdict; `ended`: why it is over, None while it may go on."""
+
+    label: str
+    where: str
+    uid: str
+    treatment: str
+    control: str
+    tasks: int
+    blocks: int
+    won: int
+    lost: int
+    equal: int
+    broken: int
+    halted: tuple[str, ...]
+    log_evidence: float
+    p_value: float | None
+    difference: Interval
+    ended: Verdict | None
+
+
+@dataclass(frozen=True)
+class EvidenceProduct:
+    """Several campaigns without a fixed end. `log_evidence`: ln E of all together, the sum of theirs; `p_value`:
+    1 over E, at most 1, for "no difference in any of them". `direction`: of all pairs; `conflict`: a campaign
+    whose evidence is above 1 points the other way. `differences`: what the campaigns do not have in common; with
+    any, they were combined on request."""
+
+    schema_version: Literal[1]
+    treatment: str
+    control: str
+    alpha: float
+    verified: bool
+    decision: Outcome
+    answer: tuple[str, ...]
+    cautions: tuple[str, ...]
+    log_evidence: float
+    p_value: float
+    direction: int
+    conflict: bool
+    campaigns: tuple[MultipliedCampaign, ...]
+    shared_tasks: tuple[str, ...]
+    differences: tuple[CampaignDifference, ...]
+    versions: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        return f"{self.treatment} − {self.control}"
+
+
+def without_a_fixed_end(campaigns: Sequence[CampaignEvidence]) -> bool:
+    """Whether all of them are; False: none is. Raises `OperatorError` for campaigns of both kinds."""
+    kinds = {one.anytime is not None for one in campaigns}
+    if len(kinds) < 2:
+        return kinds == {True}
+    endless = ", ".join(one.label for one in campaigns if one.anytime is not None)
+    raise OperatorError(
+        f"campaigns without a fixed end (primary.stop.anytime: {endless}) multiply their e-values, the others add "
+        "their trials up in an exact test: no test over both kinds is specified",
+        where=" and ".join(one.where for one in campaigns),
+        hint="combine the campaigns of each kind on their own",
+    )
+
+
+def multiplied(
+    campaigns: Sequence[CampaignEvidence],
+    *,
+    apart: Sequence[CampaignDifference] = (),
+    versions: Mapping[str, str],
+) -> EvidenceProduct:
+    """Every number, without its sentences. `campaigns`: by `labelled`; where alphas differ, the least holds."""
+    factors = tuple(_factor(one, one.anytime) for one in campaigns if one.anytime is not None)
+    alpha, total = min(one.primary.alpha for one in campaigns), math.fsum(one.log_evidence for one in factors)
+    side = _side(sum(one.won - one.lost for one in factors))
+    conflict = not side or any(one.log_evidence > 0 and _side(one.won - one.lost) != side for one in factors)
+    return EvidenceProduct(
+        schema_version=1,
+        treatment=common_name([one.primary.treatment for one in campaigns], "treatment"),
+        control=common_name([one.primary.control for one in campaigns], "control"),
+        alpha=alpha,
+        verified=all(one.verified for one in campaigns),
+        decision=_decided(anytime_p(total), alpha, side, conflict=conflict),
+        answer=(),
+        cautions=(),
+        log_evidence=total,
+        p_value=anytime_p(total),
+        direction=side,
+        conflict=conflict,
+        campaigns=factors,
+        shared_tasks=in_several([sorted(_tasks(one)) for one in campaigns]),
+        differences=tuple(apart),
+        versions=dict(versions),
+    )
+
+
+def _factor(one: CampaignEvidence, found: AnytimeFinding) -> MultipliedCampaign:
+    last = found.taken[-1]
+    return MultipliedCampaign(
+        label=one.label,
+        where=one.where,
+        uid=one.plan.uid,
+        treatment=one.primary.treatment,
+        control=one.primary.control,
+        tasks=len(_tasks(one)),
+        blocks=last.blocks,
+        won=last.won,
+        lost=last.lost,
+        equal=last.equal,
+        broken=found.broken,
+        halted=found.halted,
+        log_evidence=last.log_evidence,
+        p_value=found.p_value,
+        difference=found.difference,
+        ended=found.ended,
+    )
+
+
+def _tasks(one: CampaignEvidence) -> set[str]:
+    return {counts.task for decision in one.frame.decisions for counts in decision.stage}
+
+
+def _decided(p: float, alpha: float, side: int, *, conflict: bool) -> Outcome:
+    if not rejects(p, alpha):
+        return "not_shown"
+    return "conflict" if conflict else "more" if side > 0 else "less"
+
+
+def _side(margin: int) -> int:
+    return (margin > 0) - (margin < 0)
