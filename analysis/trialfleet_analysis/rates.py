@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from trialfleet_analysis.analysis_plan.columns import CellCounts, Scheme
+from trialfleet_analysis.cells import CellCount, cell_counts
 from trialfleet_analysis.statistics.estimates import EffectiveInterval, Integers, Interval
 from trialfleet_analysis.statistics.intervals import (
     PooledInterval,
@@ -18,41 +19,16 @@ from trialfleet_analysis.statistics.intervals import (
     pooled_random,
     wilson,
 )
-from trialfleet_analysis.tables.columns import Bools, among, codes, some, texts, truths
+from trialfleet_analysis.tables.columns import Bools, among, codes, some, truths
 from trialfleet_analysis.tables.rows import CellName, TaskRow, Use
-from trialfleet_ledger.records.measurements import Coverage
-from trialfleet_ledger.records.verdicts import Verdict
-
-ENDINGS: dict[Verdict | None, str] = {
-    Verdict.PASSED: "p",
-    Verdict.FAILED: "f",
-    Verdict.TIMED_OUT: "t",
-    Verdict.EXHAUSTED: "e",
-    Verdict.TESTS_TIMED_OUT: "s",
-    None: "-",  # lost
-}
 
 
 @dataclass(frozen=True)
-class CellResult:
-    """One task under one condition, over the complete blocks. `lost`: trials without a verdict.
+class CellResult(CellCount):
+    """A cell's counts with the intervals of its rate."""
 
-    `coverage_none`: trials in which the condition's inline text had nothing to say for this task: their prompt
-    equals that of the condition without it. `trials`, `endings`: ids in launch order, and a letter for each as in
-    `ENDINGS`.
-    """
-
-    task: str
-    condition: str
-    use: Use
-    passes: int
-    valid: int
-    lost: int
     wilson: Interval
     clopper_pearson: Interval
-    coverage_none: int
-    trials: tuple[str, ...]
-    endings: str
 
 
 @dataclass(frozen=True)
@@ -96,24 +72,14 @@ class LeftOut:
 
 def cell_results(cells: Sequence[CellName], tasks: Sequence[TaskRow], trials: pa.Table) -> tuple[CellResult, ...]:
     """One result per planned cell, in the plan's order; also for cells without any trial yet."""
-    uses = {row.task: row.use for row in tasks}
-    used = some(trials, truths(trials, "in_blocks"))
-    names, conditions = list(dict.fromkeys(c[0] for c in cells)), list(dict.fromkeys(c[1] for c in cells))
-    cell = codes(used, "task", names) * len(conditions) + codes(used, "condition", conditions)
-    order = np.argsort(cell, kind="stable")
-    starts = np.searchsorted(cell[order], np.arange(len(names) * len(conditions) + 1))
-    trial_ids = texts(used, "trial")
-    ids = [trial_ids[int(n)] or "" for n in order]
-    letters = np.array([*ENDINGS.values()])[codes(used, "verdict", list(Verdict))[order]]
-    empty = among(used, "coverage", (Coverage.NONE,))[order]
-    found: list[CellResult] = []
-    for task, condition in cells:
-        place = names.index(task) * len(conditions) + conditions.index(condition)
-        mine = slice(starts[place], starts[place + 1])
-        found.append(
-            _cell((task, condition), uses[task], ids[mine], "".join(letters[mine]), int(empty[mine].sum()))
+    return tuple(
+        CellResult(
+            **vars(cell),
+            wilson=wilson(cell.passes, cell.valid),
+            clopper_pearson=clopper_pearson(cell.passes, cell.valid),
         )
-    return tuple(found)
+        for cell in cell_counts(cells, tasks, trials)
+    )
 
 
 def compared_tasks(
@@ -169,24 +135,6 @@ def bounds(conditions: Sequence[str], tasks: Sequence[TaskRow], trials: pa.Table
 
 def _mean_rate(passes: Integers, trials: Integers) -> float | None:
     return float(np.mean(passes / trials)) if trials.size and trials.all() else None
-
-
-def _cell(name: CellName, use: Use, trials: Sequence[str], endings: str, coverage_none: int) -> CellResult:
-    lost, passes = endings.count(ENDINGS[None]), endings.count(ENDINGS[Verdict.PASSED])
-    valid = len(endings) - lost
-    return CellResult(
-        task=name[0],
-        condition=name[1],
-        use=use,
-        passes=passes,
-        valid=valid,
-        lost=lost,
-        wilson=wilson(passes, valid),
-        clopper_pearson=clopper_pearson(passes, valid),
-        coverage_none=coverage_none,
-        trials=tuple(trials),
-        endings=endings,
-    )
 
 
 def _condition(name: str, passes: Integers, valid: Integers, lost: Integers, bounded: Bounded) -> ConditionResult:

@@ -43,10 +43,10 @@ class Viewing:
 
 
 @contextmanager
-def viewing(*words: str, cwd: Path | None = None) -> Generator[Viewing]:
+def viewing(*words: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Generator[Viewing]:
     """Ends it as Ctrl-C does, which is no failure."""
     argv = [sys.executable, "-m", "trialfleet_runner.cli", "view", "--no-open", *words]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=cwd) as process:
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=cwd, env=env) as process:
         assert process.stdout is not None
         try:
             found = re.search(r"http://\S+", process.stdout.readline())

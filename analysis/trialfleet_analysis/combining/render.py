@@ -13,10 +13,11 @@ from rich.text import Text
 from trialfleet_analysis.combining.shown import Combined, CombinedLine, ShownCombination, shown
 from trialfleet_analysis.report.figures import bare_p, bare_points, p_value, plural, point_limits
 from trialfleet_analysis.report.findings.tables import ReportSection
+from trialfleet_analysis.report.html.assets import asset
 from trialfleet_analysis.report.html.forests import ForestRow, forest, lines
 from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, h, page, section
-from trialfleet_analysis.report.html.page import asset, cautions_list, unbroken
 from trialfleet_analysis.report.html.plots import Mark, Scale, differences, row
+from trialfleet_analysis.report.html.sentences import cautions_list, unbroken
 from trialfleet_analysis.report.markdown import long_text, section_lines
 from trialfleet_analysis.report.sanitize import markdown as escaped
 from trialfleet_analysis.report.sanitize import plain

@@ -14,6 +14,7 @@ from trialfleet_analysis.analysis_plan.analyse import analyse
 from trialfleet_analysis.analysis_plan.columns import Columns, Scheme, counted, per_cell
 from trialfleet_analysis.analysis_plan.cutoff import split
 from trialfleet_analysis.analysis_plan.reading import columns_of, scheme_of
+from trialfleet_analysis.kept_answer import CampaignAnswer
 from trialfleet_analysis.losses import AttemptLoss, loss_counts, loss_messages, loss_rates, lost_attempts
 from trialfleet_analysis.process import (
     block_results,
@@ -102,6 +103,11 @@ def assemble(
         cutoff=split(scheme, counts, {row.task: row.committed for row in tasks}, cutoff) if cutoff else None,
     )
     return worded(bare)
+
+
+def answer_of(report: Report) -> CampaignAnswer:
+    """What is kept of it, to be shown at once."""
+    return CampaignAnswer(banner=report.banner, sentences=report.answer, cautions=report.cautions)
 
 
 def worded(bare: Report) -> Report:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from trialfleet_analysis.statistics.estimates import Estimand, Interval
 from trialfleet_runner.metric_table import Unit
+
+if TYPE_CHECKING:  # the viewer's pages do without the statistics, whose import takes a second
+    from trialfleet_analysis.statistics.estimates import Estimand, Interval
 
 NOTHING = "–"
 MOST_DIGITS = 4  # of a limit near zero; what is nearer is rounding

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from trialfleet_analysis.analysis_plan.composition import Arm, checked_contrasts
-from trialfleet_analysis.report.assemble import assemble, below_plan
+from trialfleet_analysis.kept_answer import keep_answer, versions
+from trialfleet_analysis.report.assemble import answer_of, assemble, below_plan
 from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
@@ -60,7 +60,10 @@ def make_report(
         _refuse_below(found, f"{store.url}/{campaign}/outcomes")
     if found.interim:
         found.record_look(store, at=now, by="trialfleet report")
-    return assemble(found, versions=versions(), requested=pairs, cutoff=cutoff)
+    made = assemble(found, versions=versions(), requested=pairs, cutoff=cutoff)
+    if not pairs and cutoff is None:
+        keep_answer(store, found, answer_of(made))
+    return made
 
 
 def _refuse_below(found: CampaignTables, where: str) -> None:
@@ -87,10 +90,3 @@ def write_report(report: Report, folder: Path) -> ReportFiles:
             f"cannot write the report: {error.strerror}", where=str(folder), hint="give a folder with --out"
         ) from error
     return written
-
-
-def versions() -> dict[str, str]:
-    return {
-        name: importlib.metadata.version(name)
-        for name in ("trialfleet", "numpy", "scipy", "statsmodels", "pyarrow")
-    }

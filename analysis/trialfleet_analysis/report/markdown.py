@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import plural
-from trialfleet_analysis.report.findings import sections
 from trialfleet_analysis.report.findings.record import declared_contrast
+from trialfleet_analysis.report.findings.sections import sections
 from trialfleet_analysis.report.findings.tables import ReportSection, ReportTable, Value
 from trialfleet_analysis.report.sanitize import markdown as text
 

@@ -28,7 +28,7 @@ from trialfleet_analysis.tables.arrow import evidence_of, trials_table
 from trialfleet_analysis.tables.columns import integers, known, numbers, some, texts, words
 from trialfleet_analysis.tables.rows import TaskRow, Use, trial_row
 from trialfleet_analysis.tables.schema import ATTEMPTS, TRIALS, NotThese, from_parquet, to_parquet
-from trialfleet_ledger.canonical import canonical_json, sha256
+from trialfleet_ledger.canonical import canonical_json, digest, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.base import Frozen, Record, Sha256
 from trialfleet_ledger.records.measurements import Coverage
@@ -222,6 +222,11 @@ class CacheManifest(Record):
     trials: Sha256
     attempts: Sha256
 
+    @property
+    def files(self) -> str:
+        """Digest of both."""
+        return digest([self.trials, self.attempts])
+
 
 @dataclass(frozen=True)
 class CachedTables:
@@ -230,10 +235,12 @@ class CachedTables:
     trials: pa.Table
     attempts: pa.Table
     blocks: int
+    sealed: str  # digest of both files
 
 
-def keep(store: Store, frame: Frame, sources: RecordDigests, trials: pa.Table, attempts: pa.Table) -> None:
-    """Write the tables, then the seal. Raises `StoreError` or `OperatorError` where that cannot be."""
+def keep(store: Store, frame: Frame, sources: RecordDigests, trials: pa.Table, attempts: pa.Table) -> str:
+    """Write the tables, then the seal; the digest of both files. Raises `StoreError` or `OperatorError` where that
+    cannot be."""
     campaign = frame.plan.campaign
     about = {"campaign": campaign, "uid": frame.plan.uid, "sources": sources.model_dump(mode="json")}
     files = {name: to_parquet(table, about) for name, table in zip(_NAMES, (trials, attempts), strict=True)}
@@ -247,6 +254,7 @@ def keep(store: Store, frame: Frame, sources: RecordDigests, trials: pa.Table, a
         attempts=sha256(files["attempts"]),
     )
     store.put(f"{campaign}/tables/seal.json", canonical_json(seal))
+    return seal.files
 
 
 def kept(witness: ReadDigests, frame: Frame, tasks: tuple[TaskRow, ...]) -> CachedTables | None:
@@ -267,13 +275,15 @@ def kept(witness: ReadDigests, frame: Frame, tasks: tuple[TaskRow, ...]) -> Cach
         attempts = _opened(files[f"{folder}/attempts.parquet"], seal.attempts, ATTEMPTS)
         if not is_sound(frame, tasks, trials, attempts):
             return None
-        held = _compared(witness.store, frame, tasks, trials, attempts)
+        blocks = _compared(witness.store, frame, tasks, trials, attempts)
     except NotThese:
         return None
-    if held is not None and seen != seal.sources:
+    if blocks is None:
+        return None
+    if seen != seal.sources:
         with suppress(StoreError, OperatorError):  # next time, the listing will do
             store.put(f"{folder}/seal.json", canonical_json(seal.model_copy(update={"sources": seen})))
-    return held
+    return CachedTables(trials, attempts, blocks, seal.files)
 
 
 def _seal(raw: bytes | None) -> CacheManifest | None:
@@ -305,8 +315,8 @@ def _opened(raw: bytes | None, sealed: str, schema: pa.Schema) -> pa.Table:
 
 def _compared(
     store: Store, frame: Frame, tasks: tuple[TaskRow, ...], trials: pa.Table, attempts: pa.Table
-) -> CachedTables | None:
-    """The tables, if a sample of their rows and the refused ones are what the store says now."""
+) -> int | None:
+    """The complete blocks, if a sample of the rows and the refused ones are what the store says now."""
     refused = known(trials, "fault")
     examined = refused.copy()
     examined[random.SystemRandom().sample(range(trials.num_rows), min(SAMPLE, trials.num_rows))] = True
@@ -317,7 +327,7 @@ def _compared(
     again = tuple(outcomes[name] for name in texts(some(trials, refused), "trial") if name)
     if again and not _still_refused(store, frame, again):
         return None
-    return CachedTables(trials, attempts, blocks)
+    return blocks
 
 
 def _outcomes(store: Store, frame: Frame, trials: Sequence[str | None]) -> dict[str, Outcome]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import pyarrow as pa
@@ -34,6 +34,7 @@ class CampaignTables:
     terminal: int
     verified: bool
     source: Literal["records", "tables"]
+    sealed: str | None = None  # digest of the tables that the store keeps; None: it keeps none
 
     @property
     def interim(self) -> bool:
@@ -74,7 +75,8 @@ def open_campaign(store: Store, campaign: str, *, verify: bool = True, tables: b
     made = _from_records(witness, campaign, verify=verify)
     if verify and made.unplanned == () and not made.interim:
         with suppress(StoreError, OperatorError):
-            keep(store, made.frame, witness.sources(), made.trials, made.attempts)
+            sealed = keep(store, made.frame, witness.sources(), made.trials, made.attempts)
+            return replace(made, sealed=sealed)
     return made
 
 
@@ -89,6 +91,7 @@ def _from_tables(frame: Frame, tasks: tuple[TaskRow, ...], held: CachedTables) -
         terminal=held.trials.num_rows,
         verified=True,
         source="tables",
+        sealed=held.sealed,
     )
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 
+from trialfleet_analysis.cells import CellCount, cell_counts
+from trialfleet_analysis.kept_answer import CampaignAnswer, keep_answer, kept_answer
 from trialfleet_analysis.losses import LossCount, loss_counts, lost_attempts
-from trialfleet_analysis.rates import CellResult, cell_results
-from trialfleet_analysis.report.assemble import assemble
-from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.make import versions
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
+from trialfleet_analysis.viewer.answer_process import AnswerProcess
 from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
@@ -27,23 +26,18 @@ WATCHED = ("amendments", "halts", "quarantine", "outcomes", "cancel")
 
 @dataclass(frozen=True)
 class CampaignState:
-    """`answer`: the report, once it is computed. `stamp`: which records this was made of."""
+    """`stamp`: which records this was made of."""
 
     tables: CampaignTables
-    cells: tuple[CellResult, ...]
+    cells: tuple[CellCount, ...]
     losses: tuple[LossCount, ...]
-    answer: Future[Report]
+    answering: Future[CampaignAnswer]
     stamp: str
 
-    @property
-    def report(self) -> Report | None:
-        """None while it is computed. Raises what computing it raised."""
-        return self.answer.result() if self.answer.done() else None
-
-    def waited(self, seconds: float | None) -> Report | None:
-        """As `report`, after at most so long; None: however long it takes."""
+    def answer(self, seconds: float | None) -> CampaignAnswer | None:
+        """After at most so long; None: it is not computed yet. Raises what computing it raised."""
         try:
-            return self.answer.result(seconds)
+            return self.answering.result(seconds)
         except TimeoutError:
             return None
 
@@ -63,6 +57,7 @@ class WatchedCampaign:
 
     store: Store
     campaign: str
+    compute: Callable[[CampaignTables], CampaignAnswer] = field(default_factory=AnswerProcess)
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
     _lock: Lock = field(default_factory=Lock)
     _state: CampaignState | None = None
@@ -101,7 +96,7 @@ class WatchedCampaign:
             "terminal": counts.terminal,
             "planned": state.tables.frame.planned if state else None,
             "stamp": counts.stamp,
-            "answered": state is not None and state.answer.done(),
+            "answered": state is not None and state.answering.done(),
         }
 
     def _live(self) -> LiveCounts:
@@ -118,15 +113,19 @@ class WatchedCampaign:
         cells = [(cell.task, cell.condition.name) for cell in found.frame.plan.cells]
         return CampaignState(
             tables=found,
-            cells=cell_results(cells, found.tasks, found.trials),
+            cells=cell_counts(cells, found.tasks, found.trials),
             losses=loss_counts(found.frame.conditions, lost_attempts(found.attempts)),
-            answer=self.pool.submit(_report, found, versions()),
+            answering=self.pool.submit(self._answered, found),
             stamp=stamp,
         )
 
-
-def _report(found: CampaignTables, made_by: Mapping[str, str]) -> Report:
-    return assemble(found, versions=made_by)
+    def _answered(self, found: CampaignTables) -> CampaignAnswer:
+        kept = kept_answer(self.store, found)
+        if kept is not None:
+            return kept
+        made = self.compute(found)
+        keep_answer(self.store, found, made)
+        return made
 
 
 def live_counts(store: Store, campaign: str) -> LiveCounts:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import tempfile
+import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +18,7 @@ from trialfleet_ledger.errors import OperatorError
 
 if TYPE_CHECKING:
     from trialfleet_analysis.viewer.access import Access
-    from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
-    from trialfleet_analysis.viewer.site import CampaignSite
+    from trialfleet_ledger.store.protocol import Store
 
 
 @click.command("view")
@@ -40,32 +40,33 @@ def view(campaign: str, store: str | None, port: int, no_open: bool, folder: Pat
     the campaign while this command runs. While trials are missing, rates are interim and the look is recorded.
     """
     from trialfleet_analysis.viewer.access import Access
-    from trialfleet_analysis.viewer.addresses import ServedAddresses
-    from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
-    from trialfleet_analysis.viewer.site import CampaignSite
 
     source = find_source(campaign, store)
-    watched = WatchedCampaign(source.open(), source.campaign)
+    opened = source.open()
     if folder is not None:
-        _write(watched, folder)
+        _write(opened, source.campaign, folder)
         return
-    site = CampaignSite(watched, ServedAddresses())
     with listening(port) as listener:
         access = Access(listener.getsockname()[1])
         click.echo(f"{source.campaign}: {access.address}")
         click.echo("Ctrl-C ends it", err=True)
-        serve(site, access, listener, opened=not no_open)
+        with doorway(access) as page:
+            if not no_open:
+                click.launch(str(page))
+            serve(opened, source.campaign, access, listener)
 
 
-def _write(watched: WatchedCampaign, folder: Path) -> None:
+def _write(store: Store, campaign: str, folder: Path) -> None:
+    from trialfleet_analysis.viewer.answer_process import computed
+    from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
     from trialfleet_analysis.viewer.folder import write_folder
     from trialfleet_ledger.store.protocol import StoreError
 
     try:
-        number = write_folder(watched, folder)
+        number = write_folder(WatchedCampaign(store, campaign, computed), folder)
     except StoreError as error:
         hint = "the store could not answer: try again, in a new folder"
-        raise OperatorError(str(error), where=watched.store.url, hint=hint) from error
+        raise OperatorError(str(error), where=store.url, hint=hint) from error
     click.echo(f"{number:,} files: {folder / 'index.html'}")
 
 
@@ -86,27 +87,35 @@ def listening(port: int) -> Generator[socket.socket]:
         yield listener
 
 
-def serve(site: CampaignSite, access: Access, listener: socket.socket, *, opened: bool) -> None:
-    """Until Ctrl-C or SIGTERM."""
+def serve(store: Store, campaign: str, access: Access, listener: socket.socket) -> None:
+    """Until Ctrl-C or SIGTERM. What it imports takes as long as a browser's start: that comes first."""
     import uvicorn
 
+    from trialfleet_analysis.viewer.addresses import ServedAddresses
+    from trialfleet_analysis.viewer.answer_process import AnswerProcess
+    from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
     from trialfleet_analysis.viewer.server import application
+    from trialfleet_analysis.viewer.site import CampaignSite
 
-    config = uvicorn.Config(
-        application(site, access),
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        lifespan="off",
-        timeout_graceful_shutdown=2,
-    )
-    with doorway(access) as page:
-        if opened:
-            click.launch(str(page))
-        try:
-            uvicorn.Server(config).run(sockets=[listener])
-        except KeyboardInterrupt:
-            return
+    threading.Thread(target=_warm_up, daemon=True).start()
+    with closing(AnswerProcess()) as answers, suppress(KeyboardInterrupt):
+        site = CampaignSite(WatchedCampaign(store, campaign, answers), ServedAddresses())
+        config = uvicorn.Config(
+            application(site, access),
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            timeout_graceful_shutdown=2,
+        )
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def _warm_up() -> None:
+    """pyarrow's first conversion imports pandas where that is installed, while the browser starts."""
+    import pyarrow as pa
+
+    pa.array([0])
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.viewer.addresses import Addresses
-from trialfleet_analysis.viewer.campaign_state import CampaignState, WatchedCampaign
+from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
 from trialfleet_analysis.viewer.discordant import discordant
 from trialfleet_analysis.viewer.pages.first_screen import first_screen
 from trialfleet_analysis.viewer.pages.list_page import list_page
@@ -20,8 +20,7 @@ from trialfleet_analysis.viewer.trial_record import TrialReader, TrialRecord
 from trialfleet_ledger.plan import PlannedTask
 
 TRIAL = re.compile(r"[a-z2-7]{26}")
-ANSWER_WAIT_S = 0.5  # the answer of a small campaign is part of the first page
-LARGE = 2_000  # trials of a campaign whose first page does not wait for its answer: it takes seconds
+ANSWER_WAIT_S = 0.3  # an answer that is kept is part of the first page
 
 
 class NoSuchPage(Exception):
@@ -47,24 +46,20 @@ class CampaignSite:
         names = [row.task for row in state.tables.tasks]
         fault = None
         try:
-            report = state.waited(self._patience(state))
+            answer = state.answer(self.answer_wait_s)
         except Exception as error:  # a bug in the analysis must not hide grid and trials; the page names it
-            report, fault = None, f"{type(error).__name__}: {error}"
+            answer, fault = None, f"{type(error).__name__}: {error}"
         return first_screen(
             state.tables,
             state.cells,
             state.losses,
-            report,
+            answer,
             discordant(state.tables.trials, names, *sides) if sides else (),
             sides,
             self.to,
             stamp=state.stamp,
             answer_fault=fault,
         )
-
-    def _patience(self, state: CampaignState) -> float | None:
-        large = state.tables.trials.num_rows >= LARGE
-        return 0 if large and self.answer_wait_s is not None else self.answer_wait_s
 
     def trials(self, parameters: Mapping[str, str]) -> str:
         tables, query = self.watched.state().tables, query_of(parameters)

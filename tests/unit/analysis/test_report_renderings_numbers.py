@@ -13,7 +13,7 @@ import pytest
 from tests.unit.analysis.parsed_page import Page
 from tests.unit.analysis.report_fixture import made
 from trialfleet_analysis.report.campaign_report import Report, to_json
-from trialfleet_analysis.report.findings import sections
+from trialfleet_analysis.report.findings.sections import sections
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.statistics.estimates import Interval

@@ -11,7 +11,7 @@ from scipy import stats
 from tests.unit.analysis.weak_designs_fixture import CONTROL, DEMO_LIKE, TREATMENT, weak
 from trialfleet_analysis.analysis_plan.contrast import agree
 from trialfleet_analysis.report.campaign_report import Report
-from trialfleet_analysis.report.findings import sections
+from trialfleet_analysis.report.findings.sections import sections
 from trialfleet_analysis.report.findings.tables import ReportTable
 from trialfleet_analysis.statistics.comparisons import stratified_exact
 from trialfleet_analysis.statistics.estimates import rejects

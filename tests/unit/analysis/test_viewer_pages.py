@@ -11,6 +11,7 @@ import pytest
 from tests.support.ledgers import MID_RUN, Fate, bundle_bytes, plan, put_bytes, read, replaced, trials, write
 from tests.unit.analysis.parsed_page import Page
 from trialfleet_analysis.viewer.addresses import ServedAddresses
+from trialfleet_analysis.viewer.answer_process import computed
 from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
 from trialfleet_analysis.viewer.folder import write_folder
 from trialfleet_analysis.viewer.site import CampaignSite, NoSuchPage
@@ -66,7 +67,7 @@ def fate(trial: Trial, spice: str = "") -> Fate:
 
 
 def site_of(store: DirectoryStore, campaign: str = "demo") -> CampaignSite:
-    return CampaignSite(WatchedCampaign(store, campaign), ServedAddresses(), answer_wait_s=60)
+    return CampaignSite(WatchedCampaign(store, campaign, computed), ServedAddresses(), answer_wait_s=60)
 
 
 @pytest.fixture
@@ -263,7 +264,7 @@ def test_a_folder_has_every_page_and_every_link_of_it_leads_somewhere(
     store: DirectoryStore, tmp_path: Path
 ) -> None:
     out = tmp_path / "pages"
-    number = write_folder(WatchedCampaign(store, "demo"), out)
+    number = write_folder(WatchedCampaign(store, "demo", computed), out)
     written = {path for path in out.rglob("*") if path.is_file()}
     assert len(written) == number
     assert len([path for path in written if path.parent.name == "trial"]) == 12
@@ -283,10 +284,10 @@ def test_a_folder_has_every_page_and_every_link_of_it_leads_somewhere(
     assert links > 100
     assert "passed more often" in (out / "index.html").read_text()
     with pytest.raises(OperatorError, match="not empty"):
-        write_folder(WatchedCampaign(store, "demo"), out)
+        write_folder(WatchedCampaign(store, "demo", computed), out)
 
 
 def test_a_folder_of_no_campaign_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="no such campaign"):
-        write_folder(WatchedCampaign(DirectoryStore(tmp_path), "demo"), tmp_path / "pages")
+        write_folder(WatchedCampaign(DirectoryStore(tmp_path), "demo", computed), tmp_path / "pages")
     assert not (tmp_path / "pages").exists()

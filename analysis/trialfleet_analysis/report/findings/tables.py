@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from trialfleet_analysis.report.figures import NOTHING, bare_p, bare_points, limits, percent, point_limits
-from trialfleet_analysis.statistics.estimates import Interval, Test
+
+if TYPE_CHECKING:
+    from trialfleet_analysis.statistics.estimates import Interval, Test
 
 R = TypeVar("R")
 K = TypeVar("K")

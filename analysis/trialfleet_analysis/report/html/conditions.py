@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from trialfleet_analysis.rates import ENDINGS, CellResult, ConditionResult
+from trialfleet_analysis.cells import ENDINGS
+from trialfleet_analysis.rates import CellResult, ConditionResult
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import NOTHING, limits, percent, plural, short_limits
 from trialfleet_analysis.report.findings.conditions import VERDICTS

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from functools import cache
-from importlib.resources import files
+from collections.abc import Callable
 from xml.etree.ElementTree import Element
 
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import plural
-from trialfleet_analysis.report.findings import sections
 from trialfleet_analysis.report.findings.record import declared_contrast
+from trialfleet_analysis.report.findings.sections import sections
 from trialfleet_analysis.report.findings.tables import ReportSection
+from trialfleet_analysis.report.html.assets import asset
 from trialfleet_analysis.report.html.conditions import conditions, heat, trials
 from trialfleet_analysis.report.html.forests import contrasts, designs, scenarios, strip, tasks, timing
 from trialfleet_analysis.report.html.looks import boundary
 from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, framed, h, page, section
 from trialfleet_analysis.report.html.process import effort, endings, over_blocks
-
-OPEN = 8  # cautions that are not folded away
+from trialfleet_analysis.report.html.sentences import cautions_list, unbroken
 
 
 def heading(report: Report) -> Element:
@@ -59,25 +56,6 @@ def _contrast(report: Report) -> Node:
     if found is None or headline is None:
         return None
     return [h("div", framed(found), class_="declared"), strip(headline)]
-
-
-def unbroken(sentence: str) -> list[Node]:
-    """No line ends inside a p-value or before a limit."""
-    pieces = re.split(r"(p [=<] [\d.]+|[+−][\d.]+ to [+−]?[\d.]+)", sentence)
-    return [h("span", piece, class_="whole") if n % 2 else piece for n, piece in enumerate(pieces)]
-
-
-def cautions_list(found: Sequence[str]) -> Node:
-    """The weightiest are always open; a campaign with many conditions has many of the others."""
-    if not found:
-        return None
-    rest = found[OPEN:]
-    more = h("details", h("summary", f"{len(rest)} more"), _list(rest)) if rest else None
-    return [h("h3", "Before you rely on it"), _list(found[:OPEN]), more]
-
-
-def _list(sentences: Sequence[str]) -> Element:
-    return h("ul", [h("li", one) for one in sentences], class_="cautions")
 
 
 DRAWN: dict[str, Callable[[Report], Node]] = {
@@ -132,9 +110,3 @@ def _drawn(found: ReportSection, report: Report) -> Element | None:
         return None
     lead = h("p", found.lead, class_="muted")
     return section(found.anchor, found.title, lead, drawing, list(all_shown(found.tables)))
-
-
-@cache
-def asset(name: str) -> str:
-    """The style or the script that every page carries."""
-    return files("trialfleet_analysis.report.html").joinpath(name).read_text(encoding="utf-8")

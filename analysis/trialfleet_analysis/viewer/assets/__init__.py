@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from trialfleet_analysis.report.html.page import asset as report_asset
+from trialfleet_analysis.report.html.assets import asset as report_asset
 
 ASSETS = {
     "style.css": "text/css",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
+from trialfleet_analysis.cells import CellCount
+from trialfleet_analysis.kept_answer import CampaignAnswer
 from trialfleet_analysis.losses import UNASSIGNED, LossCount
-from trialfleet_analysis.rates import CellResult
-from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import percent, plural
 from trialfleet_analysis.report.html.markup import Node, breakable, frame, h, section
-from trialfleet_analysis.report.html.page import cautions_list, unbroken
+from trialfleet_analysis.report.html.sentences import cautions_list, unbroken
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.rows import TaskRow, Use
 from trialfleet_analysis.viewer.addresses import Addresses
@@ -23,9 +23,9 @@ TALL = 14  # rows above which a table scrolls in its frame
 
 def first_screen(
     found: CampaignTables,
-    cells: Sequence[CellResult],
+    cells: Sequence[CellCount],
     losses: Sequence[LossCount],
-    report: Report | None,
+    answer: CampaignAnswer | None,
     pairs: Sequence[TaskPairs],
     sides: tuple[str, str] | None,
     to: Addresses,
@@ -33,28 +33,28 @@ def first_screen(
     stamp: str = "",
     answer_fault: str | None = None,
 ) -> str:
-    """`report` None: it is not computed yet, or `answer_fault` says why it cannot be. `sides`: the conditions A
+    """`answer` None: it is not computed yet, or `answer_fault` says why it cannot be. `sides`: the conditions A
     and B that `pairs` are of; None: the campaign has one condition alone."""
     campaign = found.frame.plan.campaign
     parts = [
-        _answer(report, answer_fault),
+        _answer(answer, answer_fault),
         section("grid", "Pass rates", _grid(found, cells, to)),
         section("pairs", "Where the two differ", _pairs(found, pairs, sides, to)) if sides else None,
         section("losses", "Losses", _losses(losses, to)),
     ]
-    data = {"stamp": stamp, "answered": "" if report is None and answer_fault is None else "yes"}
+    data = {"stamp": stamp, "answered": "" if answer is None and answer_fault is None else "yes"}
     return document(
         f"{campaign} · trialfleet",
-        [_top(found, report, to), main(parts)],
+        [_top(found, answer, to), main(parts)],
         to,
         scripts=("live.js",) if to.served else (),
         data=data,
     )
 
 
-def _top(found: CampaignTables, report: Report | None, to: Addresses) -> Element:
+def _top(found: CampaignTables, answer: CampaignAnswer | None, to: Addresses) -> Element:
     frame_, planned = found.frame, found.frame.planned
-    banner = report.banner if report else frame_.plan.banner
+    banner = answer.banner if answer else frame_.plan.banner
     chips = [
         chip("interim", "interim") if found.interim else chip("final", "final"),
         h("li", f"{found.terminal:,} of {plural(planned, 'trial')}", class_="chip", id="counts"),
@@ -77,34 +77,34 @@ def _top(found: CampaignTables, report: Report | None, to: Addresses) -> Element
 
 
 def _contents(to: Addresses) -> list[Node]:
-    anchors = (("answer", "Answer"), ("grid", "Rates"), ("pairs", "Pairs"), ("losses", "Losses"))
+    anchors = (("answer", "CampaignAnswer"), ("grid", "Rates"), ("pairs", "Pairs"), ("losses", "Losses"))
     return [
         *(h("a", name, href=f"#{anchor}") for anchor, name in anchors),
         h("a", "All trials", href=to.trials({})),
     ]
 
 
-def _answer(report: Report | None, fault: str | None) -> Element:
+def _answer(answer: CampaignAnswer | None, fault: str | None) -> Element:
     if fault is not None:
         return section("answer", "What was found", notice(f"The answer cannot be computed: {fault}", "bad"))
-    if report is None:
+    if answer is None:
         words = "The answer is being computed. This page shows it as soon as it is there."
         return section("answer", "What was found", h("p", words, class_="answer", role="status"))
-    first, *rest = report.answer
+    first, *rest = answer.sentences
     return section(
         "answer",
         "What was found",
         h("p", unbroken(first), class_="answer"),
         [h("p", unbroken(sentence), class_="size") for sentence in rest],
-        h("details", h("summary", "Before you rely on it"), cautions_list(report.cautions))
-        if report.cautions
+        h("details", h("summary", "Before you rely on it"), cautions_list(answer.cautions))
+        if answer.cautions
         else None,
     )
 
 
-def _grid(found: CampaignTables, cells: Sequence[CellResult], to: Addresses) -> Element:
+def _grid(found: CampaignTables, cells: Sequence[CellCount], to: Addresses) -> Element:
     names = found.frame.conditions
-    by_task: dict[str, list[CellResult]] = {}
+    by_task: dict[str, list[CellCount]] = {}
     for cell in cells:
         by_task.setdefault(cell.task, []).append(cell)
     rows = [_row(task, by_task.get(task.task, []), to) for task in found.tasks]
@@ -115,14 +115,14 @@ def _grid(found: CampaignTables, cells: Sequence[CellResult], to: Addresses) -> 
     return h("figure", frame(caption, head, rows, class_=kinds), h("figcaption", words))
 
 
-def _row(task: TaskRow, cells: Sequence[CellResult], to: Addresses) -> Element:
+def _row(task: TaskRow, cells: Sequence[CellCount], to: Addresses) -> Element:
     apart = {Use.NO_ORACLE: "apart", Use.HALTED: "halted"}.get(task.use)
     note = h("small", f" {apart}: {task.reason or ''}") if apart else None
     return h("tr", h("th", breakable(task.task), note, scope="row"), [_cell(cell, to) for cell in cells])
 
 
-def _cell(cell: CellResult, to: Addresses) -> Element:
-    rate = cell.wilson.estimate
+def _cell(cell: CellCount, to: Addresses) -> Element:
+    rate = cell.rate
     kind = "cell empty" if rate is None else f"cell r{round(STEPS * rate)}"
     link = to.trials({"task": cell.task, "condition": cell.condition})
     label = f"{cell.task}, {cell.condition}: {cell.passes} of {cell.valid} passed"

@@ -1,0 +1,94 @@
+"""A finished campaign's answer, kept next to its tables. Computing it takes seconds.
+
+It belongs to the tables, the few records and the very programs that it was made of, named by one digest. Whoever
+can write it can write outcomes too; what is of another digest is not read.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from pydantic import ValidationError
+
+from trialfleet_analysis.tables.read import CampaignTables
+from trialfleet_ledger.canonical import canonical_json, digest, sha256
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records.base import Frozen, Record, Sha256
+from trialfleet_ledger.store.protocol import Store, StoreError
+
+
+class CampaignAnswer(Frozen):
+    """What was found, as the report says it first. `cautions`: what must be known before relying on it."""
+
+    banner: str | None
+    sentences: tuple[str, ...]
+    cautions: tuple[str, ...]
+
+
+class KeptAnswer(Record):
+    """`tables/answer.json`. `made_of`: digest of tables, records and programs."""
+
+    made_of: Sha256
+    answer: CampaignAnswer
+
+
+def keep_answer(store: Store, found: CampaignTables, answer: CampaignAnswer) -> None:
+    """Nothing is written where the store keeps no tables, or may not be written."""
+    made_of = _made_of(found)
+    if made_of is not None:
+        with suppress(StoreError, OperatorError):
+            store.put(_key(found), canonical_json(KeptAnswer(made_of=made_of, answer=answer)))
+
+
+def kept_answer(store: Store, found: CampaignTables) -> CampaignAnswer | None:
+    """None: there is none of these tables, by these programs."""
+    made_of = _made_of(found)
+    raw = store.get(_key(found)) if made_of else None
+    try:
+        kept = None if raw is None else KeptAnswer.model_validate_json(raw)
+    except ValidationError:
+        return None
+    return kept.answer if kept is not None and kept.made_of == made_of else None
+
+
+def versions() -> dict[str, str]:
+    """Of the packages that compute a report."""
+    names = ("trialfleet", "numpy", "scipy", "statsmodels", "pyarrow")
+    return {name: importlib.metadata.version(name) for name in names}
+
+
+def _key(found: CampaignTables) -> str:
+    return f"{found.frame.plan.campaign}/tables/answer.json"
+
+
+def _made_of(found: CampaignTables) -> str | None:
+    if found.sealed is None:
+        return None
+    frame = found.frame
+    records = (*frame.amendments, *frame.halts, *frame.looks, *frame.decisions, *frame.quarantine)
+    facts: dict[str, Any] = {
+        "tables": found.sealed,
+        "plan": frame.plan_sha256,
+        "records": [record.model_dump(mode="json") for record in records],
+        "cancel": frame.cancel and frame.cancel.model_dump(mode="json"),
+        "out_of_time": frame.out_of_time,
+        "programs": [versions(), _sources()],
+    }
+    return digest(facts)
+
+
+@cache
+def _sources() -> str:
+    """Digest of this package's own files: a version names a release, not what a checkout holds."""
+    folders, found = [files("trialfleet_analysis")], dict[str, str]()
+    while folders:
+        for one in folders.pop().iterdir():
+            if one.is_dir():
+                folders.append(one)
+            elif one.name.endswith(".py"):
+                found[str(one)] = sha256(one.read_bytes())
+    return digest(sorted(found.values()))
