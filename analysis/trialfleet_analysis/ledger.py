@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import effective_reps
+from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import Decision
+from trialfleet_ledger.looks import Decision, dropped_tasks
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import End, Intent, Quarantine, Start
 from trialfleet_ledger.records.base import Record
@@ -80,9 +81,14 @@ class Frame:
         return tuple(dict.fromkeys(cell.condition.name for cell in self.plan.cells))
 
     @property
+    def planned_reps(self) -> PlannedReps:
+        """Of every task: `reps`, fewer where a declared look has left it out."""
+        return PlannedReps(self.reps, dropped_tasks(self.decisions))
+
+    @property
     def planned(self) -> int:
-        """Trials: cells × reps."""
-        return len(self.plan.cells) * self.reps
+        """Trials of all cells."""
+        return self.planned_reps.trials(self.plan.cell_names)
 
 
 @dataclass(frozen=True)

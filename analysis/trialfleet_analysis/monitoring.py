@@ -25,7 +25,15 @@ from trialfleet_analysis.statistics.sequential import (
     stage,
 )
 from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import AnytimeResult, AnytimeRule, Decision, LookResult, StageCounts, Verdict
+from trialfleet_ledger.looks import (
+    AnytimeResult,
+    AnytimeRule,
+    Decision,
+    LookResult,
+    StageCounts,
+    Verdict,
+    dropped_tasks,
+)
 
 
 def look_result(
@@ -42,8 +50,7 @@ def _look_result(
     primary: Primary, reps: int, earlier: Sequence[Decision], counts: Sequence[StageCounts]
 ) -> LookResult:
     design = design_of(primary, reps)
-    stages = [stage_of(design, k, one) for k, one in enumerate([*(d.stage for d in earlier), counts], start=1)]
-    found = monitor(design, stages)[-1]
+    found = monitor(design, [*stages_of(design, earlier), stage_of(design, earlier, counts)])[-1]
     rule, tasks = futility_of(primary), len({one.task for one in counts})
     chance = None
     if rule is not None and found.number < len(design.looks):
@@ -88,14 +95,23 @@ def futility_of(primary: Primary) -> Futility | None:
     return Futility(rule.predictive, rule.conditional, primary.effect)
 
 
-def stage_of(design: SequentialDesign, number: int, counts: Sequence[StageCounts]) -> SequentialStage:
-    """The stage of look `number`, from 1."""
+def stages_of(design: SequentialDesign, decisions: Sequence[Decision]) -> list[SequentialStage]:
+    """What each look that was taken counted."""
+    return [stage_of(design, decisions[:taken], one.stage) for taken, one in enumerate(decisions)]
+
+
+def stage_of(
+    design: SequentialDesign, earlier: Sequence[Decision], counts: Sequence[StageCounts]
+) -> SequentialStage:
+    """The stage of the look after the `earlier` ones."""
+    dropped = dropped_tasks(earlier).keys() & {one.task for one in counts}
     return stage(
         [one.treatment_passed for one in counts],
         [one.treatment_valid for one in counts],
         [one.control_passed for one in counts],
         [one.control_valid for one in counts],
-        blocks=design.stage(number),
+        blocks=design.stage(len(earlier) + 1),
+        dropped=len(dropped),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trialfleet_ledger.blocks import CellName
+from trialfleet_ledger.blocks import CellName, PlannedReps
 
 Costs = Mapping[CellName, Sequence[float]]  # (task, condition) -> US dollars of each measured trial
 
@@ -35,28 +35,28 @@ def costs(outcomes: Iterable[Mapping[str, Any]]) -> dict[CellName, list[float]]:
     return found
 
 
-def estimate(cells: Sequence[CellName], reps: int, measured: Costs) -> CostEstimate | None:
+def estimate(cells: Sequence[CellName], planned: PlannedReps, measured: Costs) -> CostEstimate | None:
     """Every cell at its own mean; a cell without a measured trial at the mean of its condition, else of all cells.
     None when nothing has a cost.
 
-    >>> estimate([("a", "x"), ("b", "x")], 10, {("a", "x"): [1.0, 3.0]})
+    >>> estimate([("a", "x"), ("b", "x")], PlannedReps(10), {("a", "x"): [1.0, 3.0]})
     CostEstimate(usd=40.0, trials=2, cells=1)
     """
     means = {cell: sum(found) / len(found) for cell, found in measured.items() if found}
     if not means:
         return None
-    usd = reps * sum(_mean(cell, means) for cell in cells)
+    usd = sum(planned.of(cell[0]) * _mean(cell, means) for cell in cells)
     return CostEstimate(usd, sum(map(len, measured.values())), sum(cell in means for cell in cells))
 
 
 def so_far_and_projected(
-    outcomes: Sequence[Mapping[str, Any]], cells: Sequence[CellName], reps: int, complete_blocks: int
+    outcomes: Sequence[Mapping[str, Any]], cells: Sequence[CellName], planned: PlannedReps, complete_blocks: int
 ) -> tuple[float | None, float | None]:
     """Cost of the measured trials, and of all trials from the complete blocks alone, because trials that finish
     early are cheaper; None where nothing has a known cost."""
     known = costs(outcomes)
     complete = costs(outcome for outcome in outcomes if outcome["trial"]["block"] < complete_blocks)
-    projected = estimate(cells, reps, complete)
+    projected = estimate(cells, planned, complete)
     so_far = round(sum(map(sum, known.values())), 4) if known else None
     return so_far, None if projected is None else round(projected.usd, 4)
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from trialfleet_controller.dispatch import epochs
 from trialfleet_ledger import keys
-from trialfleet_ledger.amendments import effective_reps
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.store.directory import DirectoryStore
@@ -76,7 +75,7 @@ def remove_ended_pods(ledger: Ledger, plan: Plan) -> tuple[int, int | None]:
 
     client = Client.connect(plan.kubernetes.context)
     deleted = delete_ended(client, plan, ended(ledger.store, plan.campaign))
-    planned = effective_reps(plan, ledger.directives.amendments()) * len(plan.cells)
+    planned = ledger.directives.planned_reps(plan).trials(plan.cell_names)
     over = sum(1 for _ in ledger.attempts.outcome_ids()) >= planned
     return deleted, delete_owner(client, plan) if over else None
 

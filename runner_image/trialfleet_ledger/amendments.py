@@ -1,9 +1,11 @@
-"""What amendments make of a frozen plan: its reps, its cost cap, the halts that hold. Pure."""
+"""What amendments and looks make of a frozen plan: its reps, its cost cap, the halts that hold. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trialfleet_ledger.blocks import PlannedReps
+from trialfleet_ledger.looks import Decision, dropped_tasks
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Halt
 
@@ -11,6 +13,11 @@ from trialfleet_ledger.records.directives import Amendment, Halt
 def effective_reps(plan: Plan, amendments: Sequence[Amendment]) -> int:
     """The plan's reps, or the largest number that an amendment sets."""
     return max([plan.reps, *(a.reps for a in amendments if a.reps is not None)])
+
+
+def planned_reps(plan: Plan, amendments: Sequence[Amendment], decisions: Sequence[Decision]) -> PlannedReps:
+    """Of every task: `effective_reps`, without the blocks that a look has left it out of."""
+    return PlannedReps(effective_reps(plan, amendments), dropped_tasks(decisions))
 
 
 def effective_cost(plan: Plan, amendments: Sequence[Amendment]) -> float | None:

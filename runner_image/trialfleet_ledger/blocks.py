@@ -1,9 +1,11 @@
-"""Counts complete blocks, in the definition that status and report share. Pure."""
+"""Blocks of a campaign: how many each task is part of, and how many are complete, in the definition that the
+controller, status and reports share. Pure."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from trialfleet_ledger.records.verdicts import LossClass
 
@@ -11,18 +13,44 @@ CellName = tuple[str, str]  # task, condition
 Ended = tuple[str, str, int, str | None]  # task, condition, block, why it was abandoned (None: measured)
 
 
+@dataclass(frozen=True)
+class PlannedReps:
+    """How many reps a campaign's tasks get: `most`, or fewer for those in `dropped`, which a declared look has
+    left out of all later blocks. A block holds one rep of every cell.
+
+    >>> planned = PlannedReps(25, {"easy": 5})
+    >>> planned.of("easy"), planned.of("hard"), planned.trials([("easy", "a"), ("hard", "a")])
+    (5, 25, 30)
+    """
+
+    most: int
+    dropped: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def of(self, task: str) -> int:
+        return min(self.most, self.dropped.get(task, self.most))
+
+    def includes(self, task: str, block: int) -> bool:
+        """Whether the task has a trial in `block`, which counts from 0."""
+        return block < self.of(task)
+
+    def trials(self, cells: Iterable[CellName]) -> int:
+        """The planned trials of these cells."""
+        return sum(self.of(task) for task, _ in cells)
+
+
 def complete_blocks(
-    cells: Iterable[CellName], ended: Iterable[Ended], reps: int, *, halted: Collection[str] = ()
+    cells: Iterable[CellName], ended: Iterable[Ended], planned: PlannedReps, *, halted: Collection[str] = ()
 ) -> int:
     """Length of the longest prefix of blocks in which every cell's trial has ended.
 
     Rates of early finishers alone would favour quick trials. For the same reason a trial that was cancelled while
     it ran does not count as ended: the trials that run at a cancellation are the slow ones. Tasks in `halted` are
-    excluded from every block, in all conditions.
+    excluded from every block, in all conditions; a dropped task from the blocks that it is not part of.
 
-    >>> complete_blocks([("t", "a"), ("t", "b")], [("t", "a", 0, None), ("t", "b", 0, "evicted")], 5)
+    >>> cells = [("t", "a"), ("t", "b")]
+    >>> complete_blocks(cells, [("t", "a", 0, None), ("t", "b", 0, "evicted")], PlannedReps(5))
     1
-    >>> complete_blocks([("t", "a"), ("t", "b")], [("t", "a", 0, None), ("t", "b", 0, "cancelled")], 5)
+    >>> complete_blocks(cells, [("t", "a", 0, None), ("t", "b", 0, "cancelled")], PlannedReps(5))
     0
     """
     wanted = {cell for cell in cells if cell[0] not in halted}
@@ -32,4 +60,8 @@ def complete_blocks(
     for task, condition, block, abandoned in ended:
         if abandoned != LossClass.CANCELLED:
             done[block].add((task, condition))
-    return next((block for block in range(reps) if not wanted <= done[block]), reps)
+
+    def lacks(block: int) -> bool:
+        return any(cell not in done[block] for cell in wanted if planned.includes(cell[0], block))
+
+    return next(filter(lacks, range(planned.most)), planned.most)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trialfleet_ledger import keys
-from trialfleet_ledger.amendments import ends_at, in_force, wall_clock_s
+from trialfleet_ledger.amendments import ends_at, in_force, planned_reps, wall_clock_s
+from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.looks import Decision
 from trialfleet_ledger.plan import Plan
@@ -42,6 +43,10 @@ class Directives:
             epoch=max(map(keys.number_of, self._records.numbers("epochs")), default=0),
         )
         return self._records.append("amendments", "amendment", amendment)
+
+    def planned_reps(self, plan: Plan) -> PlannedReps:
+        """With amendments, and without what looks have left out."""
+        return planned_reps(plan, self.amendments(), self.decisions())
 
     def first_driven_at(self) -> float | None:
         """When the first controller claimed the campaign, in seconds since 1970 on its clock."""

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.errors import FieldError
-from trialfleet_ledger.looks import AnytimeRule, StopDeclaration
+from trialfleet_ledger.looks import AnytimeRule, StopDeclaration, StopRule
 from trialfleet_ledger.records.agent import AgentSpec, AttemptTimes, Limits
 from trialfleet_ledger.records.base import Frozen, Name
 
@@ -305,6 +305,19 @@ class CampaignSpec(Frozen):
             raise FieldError(
                 f"primary: stop: the last look is after block {last}, and the campaign has {self.reps} reps",
                 hint=f"end looks with {self.reps}: the last look is the campaign's end",
+            )
+        if isinstance(primary.stop, StopRule):
+            self._dropping(primary.stop)
+
+    def _dropping(self, rule: StopRule) -> None:
+        """Later blocks are held back at a look alone, so tasks are left out there."""
+        before_the_end = rule.blocks(self.reps)[:-1]
+        if rule.drop_saturated and rule.drop_saturated not in before_the_end:
+            raise FieldError(
+                f"primary: stop: drop_saturated: {rule.drop_saturated} is not the block of a look before the last",
+                hint=f"write one of {', '.join(map(str, before_the_end))}; or 0: no task is left out"
+                if before_the_end
+                else "remove drop_saturated: the only look is the campaign's end",
             )
 
     def _misspelt(self) -> bool:

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from statistics import NormalDist
 from typing import Annotated, Any, Literal
@@ -16,6 +17,8 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
+from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.records.verdicts import Verdict as TrialVerdict
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 # Armitage, McPherson & Rowe 1969.
@@ -41,11 +44,13 @@ class FutilityRule(Frozen):
 
 class StopRule(Frozen):
     """`primary.stop` of the campaign file. `looks`: how many, equally spaced over the blocks, or the numbers of
-    the blocks after which is looked; `spending`: how much of alpha each may spend."""
+    the blocks after which is looked; `spending`: how much of alpha each may spend; `drop_saturated`: the look
+    after so many blocks leaves saturated tasks out of all later blocks; 0: none does."""
 
     looks: Annotated[int, Field(ge=2, le=25)] | Annotated[tuple[int, ...], Field(min_length=2)] = 5
     spending: Literal["power_2", "obrien_fleming"] = "power_2"
     futility: FutilityRule | Literal["none"] = FutilityRule(predictive=0.05)
+    drop_saturated: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
     def _ascending(self) -> StopRule:
@@ -161,8 +166,9 @@ class AnytimeResult(Frozen):
 
 class Decision(Record):
     """`decisions/<k>.json`. `blocks`: complete ones at this look; `stage`: what they added since the look before,
-    without the `halted` tasks; `outcomes`: digest of the outcomes that were counted; `amendments`: how many there
-    were; `obeyed`: False if the controller was told to go on in spite of a verdict of futility."""
+    without the `halted` tasks; `dropped`: saturated tasks, left out of all later blocks; `outcomes`: digest of the
+    outcomes that were counted; `amendments`: how many there were; `obeyed`: False if the controller was told to go
+    on in spite of a verdict of futility."""
 
     number: int
     at: float
@@ -170,6 +176,7 @@ class Decision(Record):
     blocks: int
     stage: tuple[StageCounts, ...]
     halted: tuple[Name, ...] = ()
+    dropped: tuple[Name, ...] = ()
     outcomes: Sha256
     amendments: int
     result: LookResult | AnytimeResult
@@ -184,3 +191,18 @@ class Decision(Record):
 def stopped(decisions: Sequence[Decision]) -> Decision | None:
     """The decision that ended the campaign; None: none has."""
     return next((decision for decision in decisions if decision.stops), None)
+
+
+def dropped_tasks(decisions: Iterable[Decision]) -> dict[str, int]:
+    """Tasks that a look has left out, each with the blocks that it is part of."""
+    return {task: decision.blocks for decision in decisions for task in decision.dropped}
+
+
+def saturated(outcomes: Iterable[Outcome]) -> tuple[str, ...]:
+    """The tasks of which all or none of the valid trials passed, over all conditions together, sorted. A function
+    of totals that tell no condition from another, so that the exact test stays exact when they are left out."""
+    passed: defaultdict[str, set[bool]] = defaultdict(set)
+    for outcome in outcomes:
+        if outcome.scored is not None:
+            passed[outcome.trial.task].add(outcome.scored.verdict is TrialVerdict.PASSED)
+    return tuple(sorted(task for task, seen in passed.items() if len(seen) == 1))

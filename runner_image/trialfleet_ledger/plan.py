@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from trialfleet_ledger.blocks import CellName
 from trialfleet_ledger.campaign_spec import KubernetesSpec, Primary, RetrySpec
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.deliveries import PlannedDeliveries
@@ -94,3 +95,8 @@ class Plan(Record):
     def agent_specs(self) -> tuple[AgentSpec, ...]:
         """Its agents, each once, in the order of the conditions."""
         return distinct(agent.spec for agent in self.agents.values())
+
+    @property
+    def cell_names(self) -> list[CellName]:
+        """Task and condition of every cell."""
+        return [(cell.task, cell.condition.name) for cell in self.cells]

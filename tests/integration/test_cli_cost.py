@@ -13,6 +13,7 @@ from tests.support.ledgers import MID_RUN, Fate, plan, write, write_plan
 from trialfleet_controller.commands.plan import plan as plan_command
 from trialfleet_controller.commands.status import status
 from trialfleet_controller.cost_estimate import estimate
+from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 
@@ -87,5 +88,5 @@ def test_a_campaign_without_costs_prices_nothing(tmp_path: Path) -> None:
 
 
 def test_nothing_measured_is_no_estimate() -> None:
-    assert estimate([("a", "x")], 5, {}) is None
-    assert estimate([("a", "x")], 5, {("a", "x"): []}) is None
+    assert estimate([("a", "x")], PlannedReps(5), {}) is None
+    assert estimate([("a", "x")], PlannedReps(5), {("a", "x"): []}) is None

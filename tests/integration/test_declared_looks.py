@@ -27,7 +27,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import AnytimeResult, AnytimeRule, Decision, FutilityRule, StopRule
 from trialfleet_ledger.plan import Plan
-from trialfleet_ledger.records.verdicts import LossClass
+from trialfleet_ledger.records.verdicts import LossClass, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 
 FAST = PollIntervals(poll_s=0.05, steer_s=0.05, watch_s=0.05, back_off_s=0.001, wind_down_s=5)
@@ -235,6 +235,112 @@ def test_a_halted_task_is_left_out(site: Site) -> None:
     [decision] = site.decisions
     assert decision.halted == ("task-3",)
     assert {one.task for one in decision.stage} == {f"task-{i}" for i in (0, 1, 2, 4, 5)}
+
+
+# --- saturated tasks --------------------------------------------------------------------------------
+
+DROPPING = StopRule(looks=(2, 4, 6), futility="none", drop_saturated=2)
+SURE = {"task-1": True, "task-4": False}
+
+
+def test_saturated_tasks_are_in_no_block_after_the_declared_look(site: Site) -> None:
+    plan = monitored(DROPPING, blocks_ahead=5)
+    site.cluster.rates, site.cluster.sure = {TREATED: 0.5, CONTROL: 0.5}, SURE
+    assert site.run(plan) is Ending.COMPLETE
+    first, second, third = site.decisions
+    assert set(SURE) <= set(first.dropped) < {f"task-{i}" for i in range(6)}
+    assert (second.dropped, third.dropped) == ((), ())
+    planned = site.ledger.directives.planned_reps(plan)
+    by_id = {trial.id: trial for trial in trials(plan)}
+    launched = [by_id[attempt.trial] for attempt in site.cluster.order]
+    assert all(planned.includes(trial.task, trial.block) for trial in launched)
+    assert len(launched) == 6 * 2 * 6 - len(first.dropped) * 2 * 4
+    left = [one for one in second.stage if one.task in first.dropped]
+    assert {(one.treatment_valid, one.control_valid) for one in left} == {(0, 0)}
+    status = read_status(site.store, CAMPAIGN)
+    assert (status.state, status.planned, status.terminal) == (State.COMPLETE, len(launched), len(launched))
+    assert status.complete_blocks == 6
+    said = f"left out after block 2, since all or none of their trials passed: {', '.join(first.dropped)}"
+    assert said in lines(status)
+    assert any(told.startswith("left out, saturated: task-") for told in site.told)
+    assert site.run(plan) is Ending.COMPLETE  # again: nothing of them starts
+    assert len(site.cluster.order) == len(launched)
+
+
+def test_what_saturates_a_task_is_the_total_over_all_conditions(site: Site) -> None:
+    """A third condition in which tasks pass sometimes keeps them, though the declared two say nothing."""
+    plan = monitored(DROPPING, conditions=(CONTROL, TREATED, "intent_layer"))
+    site.cluster.rates = {TREATED: 0.0, CONTROL: 0.0, "intent_layer": 0.5}
+    assert site.run(plan) is Ending.COMPLETE
+    passed = {
+        outcome.trial.task
+        for outcome in site.ledger.attempts.outcomes([t.id for t in trials(plan, 2)])
+        if outcome.scored is not None and outcome.scored.verdict is Verdict.PASSED
+    }
+    assert site.decisions[0].dropped == tuple(sorted({f"task-{i}" for i in range(6)} - passed))
+    assert passed
+
+
+def test_a_task_of_which_nothing_was_measured_stays(site: Site) -> None:
+    plan = monitored(DROPPING, retries={"mid_run": 0, "disruptions": 0})
+    site.cluster.rates, site.cluster.sure = {TREATED: 0.5, CONTROL: 0.5}, SURE
+    site.cluster.losing = {t.id for t in trials(plan, 2) if t.task == "task-1"}
+    assert site.run(plan) is Ending.INCOMPLETE
+    assert "task-1" not in site.decisions[0].dropped
+    assert "task-4" in site.decisions[0].dropped
+
+
+def test_where_every_task_is_saturated_the_campaign_is_over(site: Site) -> None:
+    site.cluster.rates = {TREATED: 0.0, CONTROL: 0.0}
+    assert site.run(monitored(DROPPING)) is Ending.COMPLETE
+    assert [(d.number, d.result.p_value, d.result.verdict) for d in site.decisions] == [
+        (1, 1.0, "continue"),
+        (2, 1.0, "continue"),
+        (3, 1.0, "end"),
+    ]
+    assert len(site.cluster.order) == 6 * 2 * 2
+
+
+def test_a_look_that_ends_the_campaign_leaves_nothing_out(site: Site) -> None:
+    plan = monitored(DROPPING)
+    site.cluster.rates, site.cluster.sure = {TREATED: 1.0, CONTROL: 0.0}, {"task-1": True}
+    assert site.run(plan) is Ending.DECIDED
+    assert [(d.blocks, d.dropped) for d in site.decisions] == [(2, ())]
+
+
+def test_reps_that_are_added_leave_the_same_tasks_out(site: Site) -> None:
+    plan = monitored(DROPPING)
+    site.cluster.rates, site.cluster.sure = {TREATED: 0.5, CONTROL: 0.5}, SURE
+    assert site.run(plan) is Ending.COMPLETE
+    before, dropped = len(site.cluster.order), site.decisions[0].dropped
+    amendment = amend(site.ledger, reps=8)
+    assert amendment is not None
+    assert amendment.after_look
+    assert site.run(plan, reps=8) is Ending.COMPLETE
+    assert len(site.cluster.order) == before + 2 * 2 * (6 - len(dropped))
+    assert site.state is State.COMPLETE
+
+
+def test_shards_leave_out_the_same_tasks(site: Site) -> None:
+    plan = monitored(DROPPING, blocks_ahead=6)  # nobody renews the shards' leases here
+    site.cluster.rates, site.cluster.sure = {TREATED: 0.5, CONTROL: 0.5}, SURE
+    running = [in_background(site.dispatcher(plan, shard=shard, shards=3).run) for shard in range(3)]
+    assert {run.result(60) for run in running} == {Ending.COMPLETE}
+    assert len(site.cluster.order) == 6 * 2 * 6 - len(site.decisions[0].dropped) * 2 * 4
+    assert site.state is State.COMPLETE
+
+
+def test_two_controllers_leave_out_what_the_first_decision_says(site: Site) -> None:
+    """Two at once, and one that would have left out another task: the record decides."""
+    plan = monitored(DROPPING)
+    site.cluster.rates, site.cluster.sure = {TREATED: 0.5, CONTROL: 0.5}, SURE
+    both = [in_background(site.dispatcher(plan).run) for _ in range(2)]
+    assert {run.result(60) for run in both} == {Ending.COMPLETE}
+    first = site.decisions[0]
+    assert {attempt.trial for attempt in site.cluster.order} == {
+        trial.id for trial in trials(plan) if trial.block < 2 or trial.task not in first.dropped
+    }
+    assert site.ledger.directives.decide(first.model_copy(update={"dropped": ("task-0",)})) == first
 
 
 # --- without a fixed end ----------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.hosting import ray_reaper
 from trialfleet_controller.hosting.private_ray import RAY_FOLDER, RAY_PARENT
 from trialfleet_controller.hosting.ray_reaper import members
+from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.amendments import effective_reps
 from trialfleet_ledger.kill_points import VARIABLE
 from trialfleet_ledger.ledger import Ledger
@@ -122,7 +124,7 @@ def test_killed_at_a_step_and_resumed(controller: Controller, place: str) -> Non
 )
 def test_killed_at_a_look(controller: Controller, place: str) -> None:
     """The next controller decides the same, from the same trials, and once."""
-    code, output = controller.run("sleep=0.05", "--looks", crash=place)
+    code, output = controller.run("sleep=0.05", "--looks", "2", crash=place)
     assert code == -signal.SIGKILL, f"{place} was not reached: {output}"
     controller.nobody_left()
     plan = Ledger(DirectoryStore(controller.root), CAMPAIGN).plan()
@@ -134,6 +136,28 @@ def test_killed_at_a_look(controller: Controller, place: str) -> None:
     assert decisions[-1].endswith("2.json") or '"verdict":"continue"' not in str(after[decisions[-1]])
     assert all(after[key] == value for key, value in before.items() if "/decisions/" in key)
     audit(controller.root, plan, log=controller.log, before=before)
+
+
+@pytest.mark.parametrize("place", ["decision.before:1", "decision.after:1", "intent.after:9", "decision.before:2"])
+def test_killed_where_saturated_tasks_are_left_out(controller: Controller, place: str) -> None:
+    """The next controller leaves out the same tasks, and starts no trial of theirs."""
+    options = ("--looks", "drop", "--tasks", "4")
+    code, output = controller.run("sleep=0.05", *options, crash=place)
+    assert code == -signal.SIGKILL, f"{place} was not reached: {output}"
+    controller.nobody_left()
+    ledger = Ledger(DirectoryStore(controller.root), CAMPAIGN)
+    plan, before = ledger.plan(), records(controller.root, CAMPAIGN)
+    backend = ProcessBackend(slots=2, runner=fake_argv(f"sleep=0.05,log={controller.log}"))
+    assert drive(controller.root, plan, backend) is Ending.COMPLETE
+    first, second = ledger.directives.decisions()
+    seen = defaultdict[str, set[bool]](set)
+    for trial in trials(plan, 1):
+        seen[trial.task].add(trial.seed % 2 == 0)  # what feigned runners make of it
+    assert first.dropped == tuple(sorted(task for task, passed in seen.items() if len(passed) == 1))
+    assert 0 < len(first.dropped) < 4
+    assert second.dropped == ()
+    outcomes = audit(controller.root, plan, log=controller.log, before=before)
+    assert len(outcomes) == 8 + 2 * (4 - len(first.dropped))
 
 
 def test_killed_before_a_halt_was_written(controller: Controller) -> None:

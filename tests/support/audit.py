@@ -53,7 +53,10 @@ def audit(
         assert now.get(key) == raw, f"{key} was changed"
     outcomes = []
     started: set[str] = set()
+    planned = ledger.directives.planned_reps(ledger.plan())
     for trial in trials(ledger.plan(), reps):
+        if not planned.includes(trial.task, trial.block):
+            continue
         chain = ledger.attempts.chain(trial.id)
         outcome = ledger.attempts.outcome(trial.id)
         assert outcome is not None, f"{trial.id} was lost"

@@ -60,6 +60,11 @@ def drive(
     return ending
 
 
+def _primary(looks: str) -> Primary:
+    stop = StopRule(looks=2) if looks == "2" else StopRule(looks=2, futility="none", drop_saturated=1)
+    return Primary(treatment="flat_llm", control="none", stop=stop)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("root", type=Path)
@@ -68,7 +73,7 @@ def main() -> None:
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--grace", type=float, default=2.0)
-    parser.add_argument("--looks", action="store_true")
+    parser.add_argument("--looks", choices=("2", "drop"), help="drop: the first of two leaves out saturated tasks")
     parser.add_argument("--no-beat", action="store_true")
     parser.add_argument("--ray", action="store_true")
     options = parser.parse_args()
@@ -77,7 +82,7 @@ def main() -> None:
         tasks=options.tasks,
         reps=options.reps,
         limits=Limits(stop_grace_s=options.grace),
-        primary=Primary(treatment="flat_llm", control="none", stop=StopRule(looks=2)) if options.looks else None,
+        primary=_primary(options.looks) if options.looks else None,
     )
     argv = fake_argv(options.behaviour)
     if options.ray:

@@ -60,6 +60,7 @@ class Cluster:
     rates: dict[str, float] = field(
         default_factory=dict[str, float]
     )  # by condition; others pass every other trial
+    sure: dict[str, bool] = field(default_factory=dict[str, bool])  # tasks that always, or never, pass
     launches: Counter[AttemptId] = field(default_factory=Counter[AttemptId])
     executions: Counter[str] = field(default_factory=Counter[str])
     order: list[AttemptId] = field(default_factory=list[AttemptId])
@@ -158,6 +159,7 @@ class Cluster:
         self.store.create(self._key(grants, "bundle.tar.zst"), BUNDLE)
         rate = self.rates.get(grants.trial.condition)
         passed = grants.trial.seed % 2 == 0 if rate is None else grants.trial.seed / 2**63 < rate
+        passed = self.sure.get(grants.trial.task, passed)
         scored = records.scored(Verdict.PASSED if passed else Verdict.FAILED)
         end = self._end(grants, scored, bundle=sha256(BUNDLE), write=not fate.refused)
         if fate.mistaken:

@@ -3,14 +3,14 @@ allow for them. The counts are those of the ledger's decisions: what came to lig
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from trialfleet_analysis.analysis_plan.columns import Columns, FourCounts, Scheme
 from trialfleet_analysis.analysis_plan.contrast import plain_interval
-from trialfleet_analysis.monitoring import design_of, stage_of
+from trialfleet_analysis.monitoring import design_of, stages_of
 from trialfleet_analysis.statistics.estimates import Interval
 from trialfleet_analysis.statistics.sequential import (
     SequentialDesign,
@@ -20,7 +20,7 @@ from trialfleet_analysis.statistics.sequential import (
     stagewise_difference,
     stagewise_odds_ratio,
 )
-from trialfleet_ledger.looks import Decision, LookResult, StageCounts, StopRule, Verdict, stopped
+from trialfleet_ledger.looks import Decision, LookResult, StageCounts, StopRule, Verdict, dropped_tasks, stopped
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,9 @@ class LooksFinding:
     campaign that crossed or reached its end; else it is the sequential p, which may stand at any declared look.
     `difference`: median-unbiased, with stage-wise limits; the odds ratio likewise; None while the campaign goes
     on. `trials` of `planned_trials`, over all conditions, those up to the look that ended it; `cost_usd` of them,
-    and what the plan would have cost at the same price per trial: None where no cost is known."""
+    and what the plan would have cost at the same price per trial: None where no cost is known. `dropped`: tasks
+    that were left out as saturated, each with the blocks that it is part of; `drop_after`: the block after which
+    they were to be, 0 where that was not declared."""
 
     planned: tuple[int, ...]
     levels: tuple[float, ...]
@@ -64,6 +66,8 @@ class LooksFinding:
     cost_usd: float | None
     planned_cost_usd: float | None
     extended: bool
+    drop_after: int
+    dropped: Mapping[str, int]
 
 
 def looks_finding(scheme: Scheme, columns: Columns) -> LooksFinding | None:
@@ -75,7 +79,7 @@ def looks_finding(scheme: Scheme, columns: Columns) -> LooksFinding | None:
     ended = stopped(decisions)
     if ended is None and len(decisions) == len(design.looks):
         ended = decisions[-1]
-    stages = [stage_of(design, number, one.stage) for number, one in enumerate(decisions, start=1)]
+    stages = stages_of(design, decisions)
     seen = monitor(design, stages)[-1] if stages else None
     over = seen if ended is not None else None
     stagewise = ended is not None and ended.result.verdict != "futility"
@@ -97,6 +101,8 @@ def looks_finding(scheme: Scheme, columns: Columns) -> LooksFinding | None:
         cost_usd=taken_up.cost_usd,
         planned_cost_usd=None if taken_up.cost_usd is None else taken_up.cost_usd * planned / taken_up.trials,
         extended=scheme.reps > scheme.planned_reps and ended is not None,
+        drop_after=declared.stop.drop_saturated,
+        dropped=dropped_tasks(decisions),
     )
 
 

@@ -21,6 +21,7 @@ from trialfleet_analysis.statistics.sequential import (
     sequential_power,
 )
 from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.looks import StopRule
 
 FACTORS = (0.0, 0.5, 1.0, 1.5)  # of the effect
 MOST_INFLATION = 1.5
@@ -30,7 +31,7 @@ MOST_INFLATION = 1.5
 class LooksScenario:
     """At one true mean effect: the power with looks and with one test at the end; the mean share of the plan's
     trials that are run, how many these are in both arms, and what they cost (None: no price is known); `futile`:
-    how often the rule gives up."""
+    how often the rule gives up; `whole_power`: with looks, and no task left out; None: none is to be."""
 
     effect: float
     power: float
@@ -39,15 +40,18 @@ class LooksScenario:
     trials: float
     cost: float | None
     futile: float
+    whole_power: float | None
 
 
 @dataclass(frozen=True)
 class LooksPlan:
-    """`effect`: the one that scenarios are multiples of; `inflation`: how many times the reps give the power of
-    one test at the end back (None: not within 1.5). `se`: the largest Monte Carlo standard error of a power."""
+    """`drop_after`: the block after which saturated tasks are left out; 0: never. `effect`: the one that scenarios
+    are multiples of; `inflation`: how many times the reps give the power of one test at the end back (None: not
+    within 1.5). `se`: the largest Monte Carlo standard error of a power."""
 
     looks: tuple[int, ...]
     spending: str
+    drop_after: int
     effect: float
     scenarios: tuple[LooksScenario, ...]
     inflation: float | None
@@ -74,23 +78,37 @@ class Stopping:
 def looks_plan(of: Stopping) -> LooksPlan:
     """Raises `ValueError` for an effect that no shift can have; 1.5 times it is left out where it is one."""
     design, rule = design_of(of.primary, of.reps), futility_of(of.primary)
-    once = SequentialDesign((of.reps,), alpha=of.primary.alpha)
+    once, drop = SequentialDesign((of.reps,), alpha=of.primary.alpha), _drop_after(of.primary)
     found: list[LooksScenario] = []
     se = 0.0
     for effect in _possible(of):
         treated = shifted(of.base, effect)
-        looked = _drawn(of, treated, design, rule)
-        fixed = _drawn(of, treated, once, None)
+        looked, fixed = _drawn(of, treated, design, rule, drop), _drawn(of, treated, once, None)
+        whole = _drawn(of, treated, design, rule).power if drop else None
         trials, futile = looked.share * 2 * of.base.size * of.reps, float(looked.futile.sum())
         cost = of.cost(looked.share * of.reps)
-        found.append(LooksScenario(effect, looked.power, fixed.power, looked.share, trials, cost, futile))
+        found.append(LooksScenario(effect, looked.power, fixed.power, looked.share, trials, cost, futile, whole))
         se = max(se, looked.se)
     goal = found[FACTORS.index(1.0)].fixed_power
-    return LooksPlan(design.looks, design.spending, of.effect, tuple(found), _inflation(of, goal), se)
+    return LooksPlan(design.looks, design.spending, drop, of.effect, tuple(found), _inflation(of, goal), se)
 
 
-def _drawn(of: Stopping, treated: Floats, design: SequentialDesign, rule: Futility | None) -> SequentialPower:
-    return sequential_power(treated, of.base, design, futility=rule, simulations=of.simulations, seed=of.seed)
+def _drop_after(primary: Primary) -> int:
+    return primary.stop.drop_saturated if isinstance(primary.stop, StopRule) else 0
+
+
+def _drawn(
+    of: Stopping, treated: Floats, design: SequentialDesign, rule: Futility | None, drop: int = 0
+) -> SequentialPower:
+    return sequential_power(
+        treated,
+        of.base,
+        design,
+        futility=rule,
+        drop_saturated=drop,
+        simulations=of.simulations,
+        seed=of.seed,
+    )
 
 
 @dataclass(frozen=True)
@@ -140,14 +158,15 @@ def _possible(of: Stopping) -> list[float]:
 
 def _inflation(of: Stopping, goal: float) -> float | None:
     """The reps, as a multiple, from which on the power with looks is not below `goal`, by bisection; looks move
-    with the reps."""
+    with the reps, and the block after which tasks are left out with its look."""
     primary, treated = of.primary, shifted(of.base, of.effect)
     rule, planned = futility_of(primary), design_of(primary, of.reps)
 
     def enough(more: int) -> bool:
         looks = len(planned.looks)
         design = SequentialDesign.of(more, looks, spending=planned.spending, alpha=primary.alpha)
-        return _drawn(of, treated, design, rule).power >= goal
+        drop = design.looks[planned.looks.index(_drop_after(primary))] if _drop_after(primary) else 0
+        return _drawn(of, treated, design, rule, drop).power >= goal
 
     short, most = of.reps - 1, int(MOST_INFLATION * of.reps)
     if not enough(most):

@@ -21,12 +21,14 @@ def looks(found: LooksPlan) -> Iterator[RenderableType]:
     yield head(f"with the declared looks, after blocks {at} ({found.spending}), on these tasks")
     priced = any(one.cost is not None for one in found.scenarios)
     costs = ("cost on average",) if priced else ()
-    names = ("true effect", "power", "without looks", "trials on average", *costs, "of the plan", "gives up")
-    shown = table(*names, numbers=len(names))
+    left_out = ("every task kept",) if found.drop_after else ()
+    names = ("true effect", "power", *left_out, "without looks", "trials on average", *costs, "of the plan")
+    shown = table(*names, "gives up", numbers=len(names) + 1)
     for one in found.scenarios:
         shown.add_row(
             points(one.effect),
             Text(percent(one.power), style="bold"),
+            *([] if one.whole_power is None else [percent(one.whole_power)]),
             percent(one.fixed_power),
             f"{one.trials:,.0f}",
             *([_money(one.cost)] if priced else []),
@@ -34,10 +36,21 @@ def looks(found: LooksPlan) -> Iterator[RenderableType]:
             percent(one.futile),
         )
     yield shown
+    yield from _dropping(found)
     if found.inflation is None:
         yield Text("more than 1.5 times the reps would be needed for the power of one test at the end")
     elif found.inflation > 1:
         yield Text(f"{found.inflation:.2f} times the reps would give looks the power of one test at the end")
+
+
+def _dropping(found: LooksPlan) -> Iterator[RenderableType]:
+    planned = next(one for one in found.scenarios if one.effect == found.effect)
+    if planned.whole_power is not None:
+        yield Text(
+            f"tasks that are saturated after block {found.drop_after} are left out: that loses "
+            f"{percent(planned.whole_power - planned.power)} of power at {points(found.effect)}, and makes "
+            "estimates somewhat smaller"
+        )
 
 
 def bets(found: BetsPlan) -> Iterator[RenderableType]:

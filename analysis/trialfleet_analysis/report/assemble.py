@@ -138,12 +138,12 @@ def below_plan(campaign: CampaignTables) -> tuple[BelowPlan, ...]:
     """Cells of tasks that are not halted with fewer trials over than the plan has reps, fewest first."""
     trials, frame = campaign.trials, campaign.frame
     halted = {row.task for row in campaign.tasks if row.use is Use.HALTED}
-    cells = [(cell.task, cell.condition.name) for cell in frame.plan.cells if cell.task not in halted]
+    cells, planned = [cell for cell in frame.plan.cell_names if cell[0] not in halted], frame.planned_reps
     tasks = list(dict.fromkeys(task for task, _ in cells))
     task, condition = codes(trials, "task", tasks), codes(trials, "condition", frame.conditions)
     counts = Counter(zip(task.tolist(), condition.tolist(), strict=True))
     place = {name: n for n, name in enumerate(tasks)}, {name: n for n, name in enumerate(frame.conditions)}
-    found = [BelowPlan(t, c, counts[place[0][t], place[1][c]], frame.reps) for t, c in cells]
+    found = [BelowPlan(t, c, counts[place[0][t], place[1][c]], planned.of(t)) for t, c in cells]
     return tuple(sorted((one for one in found if one.terminal < one.planned), key=lambda one: one.terminal))
 
 

@@ -195,24 +195,33 @@ def answer(report: Report) -> tuple[str, ...]:
 
 
 def _saved(result: DeclaredResult) -> str | None:
-    """Why the campaign is over, and what it took; None where no look has ended it early."""
+    """Why the campaign is over, and what it took; None where no look has saved a trial."""
     if result.anytime is not None:
         return _bought(result.anytime)
     found = result.looks
-    if found is None or found.ended not in ("benefit", "harm", "futility") or not found.taken:
+    if found is None or found.ended is None:
         return None
-    last = found.taken[-1]
-    if last.blocks == found.planned[-1]:
+    why = _shortened(found)
+    if why is None:
         return None
     money, planned = found.cost_usd, found.planned_cost_usd
     cost = f" and {quantity(money, 'usd')}" if money else ""
     fixed = f" and {quantity(planned, 'usd')}" if money and planned else ""
     taken, fixed_plan = plural(found.trials, "trial"), plural(found.planned_trials, "trial")
-    return (
-        f"Stopped for {found.ended} at look {last.number} of {len(found.planned)}, after {last.blocks} of "
-        f"{found.planned[-1]} blocks: this answer took {taken}{cost}; the fixed plan would have taken "
-        f"{fixed_plan}{fixed}."
-    )
+    return f"{why}: this answer took {taken}{cost}; the fixed plan would have taken {fixed_plan}{fixed}."
+
+
+def _shortened(found: LooksFinding) -> str | None:
+    """What saved trials: a stop before the last block, or tasks that were left out."""
+    last, of = found.taken[-1], found.planned[-1]
+    if last.blocks < of:
+        return (
+            f"Stopped for {found.ended} at look {last.number} of {len(found.planned)}, after {last.blocks} of "
+            f"{of} blocks"
+        )
+    if found.dropped:
+        return f"Left out after block {found.drop_after}, saturated: {plural(len(found.dropped), 'task')}"
+    return None
 
 
 def _bought(found: AnytimeFinding) -> str | None:

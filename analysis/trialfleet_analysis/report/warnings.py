@@ -209,6 +209,7 @@ def _tasks(report: Report) -> Iterator[str]:
     for row in report.tasks:
         if row.use is Use.HALTED:
             yield f"Task {row.task} is halted in all conditions and left out: {row.reason}"
+    yield from _dropped(report)
     for left in report.left_out:
         yield f"Task {left.task} is left out of every condition’s mean: {left.reason}."
     for name in dict.fromkeys(one.treatment for one in report.analysis.contrasts if one.role == "ceiling"):
@@ -219,6 +220,23 @@ def _tasks(report: Report) -> Iterator[str]:
             apart.setdefault(row.reason or "no reason kept", []).append(row.task)
     for reason, names in apart.items():
         yield f"Reported apart, in no condition’s rate: {', '.join(names)} ({reason})."
+
+
+def _dropped(report: Report) -> Iterator[str]:
+    """Saturated tasks, and what their leaving changes in what is estimated."""
+    looks = report.analysis.looks
+    if looks is None or not looks.dropped:
+        return
+    names = sorted(looks.dropped)
+    more = len(names) - CELLS_NAMED
+    rest = f" and {more} more, all in report.json" if more > 0 else ""
+    yield (
+        f"As declared, {len(names)} of {plural(len(report.tasks), 'task')} had no trials after block "
+        f"{looks.drop_after}, since all or none of their trials had passed over all conditions together: "
+        f"{', '.join(names[:CELLS_NAMED])}{rest}. They stay in every mean with the trials they have. A difference "
+        "that only their later trials would have shown counts as 0, so that differences are somewhat smaller than "
+        "if every task had all its reps; the exact test keeps its size."
+    )
 
 
 def _cutoff(found: CutoffSplit | None) -> Iterator[str]:

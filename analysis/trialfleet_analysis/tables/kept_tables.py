@@ -154,8 +154,10 @@ def _words_exist(table: pa.Table) -> bool:
 
 
 def _is_whole(frame: Frame, trials: pa.Table) -> bool:
-    """Cells × reps, each once, and none that is not planned."""
-    cells, whole = _cells(frame, trials), np.arange(frame.planned)
+    """Every cell's reps, each once, and none that is not planned."""
+    cells, reps = _cells(frame, trials), frame.planned_reps
+    starts = [(at * reps.most, reps.of(task)) for at, (task, _) in enumerate(frame.plan.cell_names)]
+    whole = [start + rep for start, own in starts for rep in range(own)]
     places = (numbers(trials, "block"), numbers(trials, "rep"))
     return all(
         bool(np.all((place >= 0) & (place < frame.reps)))

@@ -122,9 +122,9 @@ def task_rows(ledger: Frame) -> tuple[TaskRow, ...]:
 def usable_blocks(ledger: CampaignRecords, tasks: Iterable[TaskRow]) -> int:
     """Complete blocks of a campaign; a halted task is left out of every block, as in every condition."""
     return complete_blocks(
-        ((cell.task, cell.condition.name) for cell in ledger.plan.cells),
+        ledger.plan.cell_names,
         ((o.trial.task, o.trial.condition, o.trial.block, o.abandoned) for o in ledger.outcomes),
-        ledger.reps,
+        ledger.planned_reps,
         halted={row.task for row in tasks if row.use is Use.HALTED},
     )
 
@@ -140,9 +140,10 @@ def trial_rows(ledger: CampaignRecords, evidence: Mapping[str, Evidence], blocks
 
 def planned(ledger: CampaignRecords) -> Iterator[Outcome]:
     """The outcomes that the plan has a place for."""
-    cells = {(cell.task, cell.condition.name) for cell in ledger.plan.cells}
+    cells, reps = set(ledger.plan.cell_names), ledger.planned_reps
     for outcome in ledger.outcomes:
-        if (outcome.trial.task, outcome.trial.condition) in cells and outcome.trial.block < ledger.reps:
+        trial = outcome.trial
+        if (trial.task, trial.condition) in cells and reps.includes(trial.task, trial.block):
             yield outcome
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import click
 
 from trialfleet_controller.commands.options import mirror_option, store_option
 from trialfleet_controller.trial_order import Planned, trials
+from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.treatments import differing_parts
@@ -54,7 +55,6 @@ def plan(
     """Show what CAMPAIGN would run: its tasks, its conditions, its cost limit, and the order of its trials in
     randomised complete blocks."""
     from trialfleet_controller.campaigns import find
-    from trialfleet_ledger.amendments import effective_reps
     from trialfleet_ledger.errors import OperatorError
 
     found = find(campaign, store)
@@ -63,22 +63,24 @@ def plan(
         from trialfleet_controller import local_planning
 
         made = local_planning.make_plan(found.file, found.store if freeze else None, mirror)
-        reps = made.reps
+        planned, reps = PlannedReps(made.reps), made.reps
         if freeze:
             made, new = local_planning.freeze(ledger, made)
             click.echo(f"{'frozen' if new else 'was frozen already'}: {found.store.url}/{found.name}", err=True)
     else:
         made = ledger.plan()
-        reps = effective_reps(made, ledger.directives.amendments())
+        planned = ledger.directives.planned_reps(made)
+        reps = planned.most
     if extend is not None and extend <= reps:
         raise OperatorError(
             f"{extend} reps are not more than the {reps} reps planned",
             where="--extend",
             hint=f"give {reps + 1} or more",
         )
-    every = trials(made, extend or reps)
+    planned = replace(planned, most=extend or reps)
+    every = [trial for trial in trials(made, planned.most) if planned.includes(trial.task, trial.block)]
     chosen = [trial for trial in every if trial.rep >= reps] if extend else every
-    cost = None if from_campaign is None else _cost(made, extend or reps, found.store, from_campaign)
+    cost = None if from_campaign is None else _cost(made, planned, found.store, from_campaign)
     if as_json:
         shown = {"plan": made.model_dump(mode="json"), "trials": [t._asdict() for t in chosen]}
         click.echo(json.dumps(shown if cost is None else {**shown, "cost": asdict(cost)}))
@@ -90,8 +92,8 @@ def plan(
         _warn_of_store(found.store, found.file.where("store") if store is None else "--store")
 
 
-def _cost(made: Plan, reps: int, store: Store, campaign: str) -> CostEstimate:
-    """Of `reps` reps of every cell, from another campaign. Raises `OperatorError` if it cannot tell."""
+def _cost(made: Plan, planned: PlannedReps, store: Store, campaign: str) -> CostEstimate:
+    """Of the planned reps of every cell, from another campaign. Raises `OperatorError` if it cannot tell."""
     from trialfleet_controller.cost_estimate import costs, estimate
     from trialfleet_controller.status.outcomes import read_outcomes
     from trialfleet_ledger.errors import OperatorError
@@ -101,8 +103,7 @@ def _cost(made: Plan, reps: int, store: Store, campaign: str) -> CostEstimate:
     for agent in made.agent_specs:
         if (agent.kind, agent.model) not in models:
             click.echo(f"warning: {campaign} did not run {agent.kind} with {agent.model}", err=True)
-    cells = [(cell.task, cell.condition.name) for cell in made.cells]
-    found = estimate(cells, reps, costs(read_outcomes(store, campaign)))
+    found = estimate(made.cell_names, planned, costs(read_outcomes(store, campaign)))
     if found is None:
         raise OperatorError(
             f"no trial of {campaign} has a known cost",

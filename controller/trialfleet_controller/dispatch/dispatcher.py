@@ -9,7 +9,7 @@ interrupt any step; a new dispatcher rebuilds its state from the ledger.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from trialfleet_controller.backends.attempt_times import attempt_deadline_s
@@ -31,6 +31,7 @@ from trialfleet_controller.dispatch.trial_steps import TrialSteps
 from trialfleet_controller.dispatch.trial_table import CampaignBudget, TrialState, TrialTable
 from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.looks import dropped_tasks
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.protocol import CredentialsRefused
 
@@ -194,8 +195,14 @@ class Dispatcher:
     def _follow_looks(self, news: LookNews) -> None:
         decision = self._looks.follow(news)
         self._table.queue.barrier = self._looks.barrier
+        self._drop(dropped_tasks(news.decisions))
         if decision is not None:
             self._stop_conditions.stop(Ending.DECIDED, told(decision, of=len(self._looks.at)))
+
+    def _drop(self, tasks: Mapping[str, int]) -> None:
+        """Leave saturated tasks out of later blocks, which the barrier has held back until now."""
+        if tasks and (gone := self._table.drop(tasks)):
+            self._tell(f"left out, saturated: {', '.join(sorted(tasks))}; {gone} trials are not run")
 
     # --- launching and collecting -------------------------------------------------------------------
 

@@ -13,11 +13,21 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from trialfleet_controller.trial_order import Planned
+from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import AnytimeResult, Decision, LookResult, StageCounts, stopped
+from trialfleet_ledger.looks import (
+    AnytimeResult,
+    AnytimeRule,
+    Decision,
+    LookResult,
+    StageCounts,
+    dropped_tasks,
+    saturated,
+    stopped,
+)
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass
@@ -79,6 +89,7 @@ class Looks:
             self._anytime = primary.anytime is not None
             self.at = primary.stop.blocks(reps if reps and self._anytime else plan.reps)
             self._test, self._primary = look_test(), primary
+            self._drop_after = 0 if isinstance(primary.stop, AnytimeRule) else primary.stop.drop_saturated
         self._news = LookNews()
 
     @property
@@ -121,31 +132,47 @@ class Looks:
     def _decide(self, earlier: tuple[Decision, ...], amendments: int) -> Decision | None:
         """The next look; None while its blocks are not over. Losses of a cancellation are no ends: what was cut
         off were the slow ones."""
-        at = self.at[len(earlier)]
-        since = self.at[len(earlier) - 1] if earlier else 0
         halted = {halt.task for halt in self._ledger.directives.halts() if halt.task is not None}
-        wanted = [trial for trial in self._trials() if trial.block < at and trial.task not in halted]
+        wanted = self._wanted(earlier, halted)
         if not {trial.id for trial in wanted} <= set(self._ledger.attempts.outcome_ids()):
             return None
+        since = self.at[len(earlier) - 1] if earlier else 0
         ended = list(self._ledger.attempts.outcomes([trial.id for trial in wanted if trial.block >= since]))
         if any(outcome.abandoned is LossClass.CANCELLED for outcome in ended):
             return None
         stage = self._stage(ended, halted)
         result = self._test(self._primary, self._plan.reps, earlier, stage)
-        return self._ledger.directives.decide(
-            Decision(
-                number=len(earlier) + 1,
-                at=self._ledger.clock(),
-                epoch=self._epoch,
-                blocks=at,
-                stage=stage,
-                halted=tuple(sorted(halted)),
-                outcomes=digest(sorted([outcome.trial.id, outcome.bundle_sha256] for outcome in ended)),
-                amendments=amendments,
-                result=result,
-                obeyed=self._obey_futility or result.verdict != "futility",
-            )
+        decision = Decision(
+            number=len(earlier) + 1,
+            at=self._ledger.clock(),
+            epoch=self._epoch,
+            blocks=self.at[len(earlier)],
+            stage=stage,
+            halted=tuple(sorted(halted)),
+            outcomes=digest(sorted([outcome.trial.id, outcome.bundle_sha256] for outcome in ended)),
+            amendments=amendments,
+            result=result,
+            obeyed=self._obey_futility or result.verdict != "futility",
         )
+        return self._ledger.directives.decide(self._dropping(decision, wanted))
+
+    def _wanted(self, earlier: Sequence[Decision], halted: Collection[str]) -> list[Planned]:
+        """The trials of all blocks up to the next look."""
+        planned = PlannedReps(self.at[len(earlier)], dropped_tasks(earlier))
+        return [
+            trial
+            for trial in self._trials()
+            if planned.includes(trial.task, trial.block) and trial.task not in halted
+        ]
+
+    def _dropping(self, decision: Decision, wanted: Sequence[Planned]) -> Decision:
+        """At the declared look, if the campaign continues, saturated tasks are left out from here on. Tasks that
+        are in no primary result are run as planned."""
+        if decision.blocks != self._drop_after or decision.stops:
+            return decision
+        primary = {task.order.id for task in self._plan.tasks if task.primary}
+        trials = [trial.id for trial in wanted if trial.task in primary]
+        return decision.model_copy(update={"dropped": saturated(self._ledger.attempts.outcomes(trials))})
 
     def _stage(self, ended: Sequence[Outcome], halted: Collection[str]) -> tuple[StageCounts, ...]:
         tasks = [task.order.id for task in self._plan.tasks if task.primary and task.order.id not in halted]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from trialfleet_controller.trial_order import Planned
+from trialfleet_ledger.blocks import PlannedReps
 
 
 class Queue:
@@ -80,6 +81,18 @@ class Queue:
         for trial in self._trials:
             if trial.task == task:
                 self.finish(trial)
+
+    def drop(self, tasks: Mapping[str, int]) -> list[Planned]:
+        """These tasks have no trial after so many blocks; returns the trials that were open."""
+        planned = PlannedReps(len(self._open), tasks)
+        gone = [
+            trial
+            for trial in self._trials
+            if trial.id not in self._closed and not planned.includes(trial.task, trial.block)
+        ]
+        for trial in gone:
+            self.finish(trial)
+        return gone
 
     def _in_order(self) -> Planned | None:
         oldest = self.oldest if self.oldest_elsewhere is None else self.oldest_elsewhere

@@ -74,6 +74,11 @@ class CampaignTally:
             )
         )
 
+    def dropped(self, condition: str) -> None:
+        """A trial is not planned any more."""
+        counts = self._of(condition)
+        self.conditions[condition] = replace(counts, planned=counts.planned - 1)
+
     def lost(self, condition: str, loss: LossClass) -> None:
         counts = self._of(condition)
         self.conditions[condition] = replace(counts, lost_attempts=counts.lost_attempts + 1)

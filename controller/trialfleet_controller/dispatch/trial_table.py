@@ -188,6 +188,13 @@ class TrialTable:
         del self._at[self._open.pop(trial.id)[1]][trial.id]
         self._unpaid.discard(trial.id)
 
+    def drop(self, tasks: Mapping[str, int]) -> int:
+        """Plan no trial of these tasks after so many blocks; returns how many trials go."""
+        gone = self.queue.drop(tasks)
+        for trial in gone:
+            self.tally.dropped(trial.condition)
+        return len(gone)
+
     def report(self, waiting: Mapping[AttemptId, Wait]) -> DispatcherStatus:
         """The counts of this table. `waiting`: the attempts that do not run yet, and why, from the backend."""
         begun = {attempt: wait for attempt, wait in waiting.items() if self._begun(attempt)}

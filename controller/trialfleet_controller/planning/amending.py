@@ -51,7 +51,8 @@ def amend(
     if reps is None and cost_usd is None and wall_clock_s is None and not lifts:
         return None
     # A finished campaign has been reported: extending it is a decision after a look, recorded or not.
-    finished = sum(1 for _ in ledger.attempts.outcome_ids()) >= now * len(plan.cells)
+    planned = ledger.directives.planned_reps(plan).trials(plan.cell_names)
+    finished = sum(1 for _ in ledger.attempts.outcome_ids()) >= planned
     after_look = reps is not None and (finished or bool(ledger.directives.looks()) or _decided_on(ledger, plan))
     return ledger.directives.amend(
         reps=reps, cost_usd=cost_usd, wall_clock_s=wall_clock_s, after_look=after_look, lifts=lifts

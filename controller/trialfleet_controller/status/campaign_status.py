@@ -15,12 +15,12 @@ from trialfleet_controller.cost_estimate import so_far_and_projected
 from trialfleet_controller.dispatch.epochs import Heartbeat, HeartbeatConfig
 from trialfleet_controller.status.outcomes import quarantined_attempts, read_outcomes, without_quarantined
 from trialfleet_ledger import keys
-from trialfleet_ledger.amendments import effective_reps, ends_at, in_force
-from trialfleet_ledger.blocks import CellName, Ended, complete_blocks
+from trialfleet_ledger.amendments import ends_at, in_force, planned_reps
+from trialfleet_ledger.blocks import CellName, Ended, PlannedReps, complete_blocks
 from trialfleet_ledger.dead_agent import did_nothing
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import NO_CAMPAIGN
-from trialfleet_ledger.looks import Decision, StopRule, stopped
+from trialfleet_ledger.looks import Decision, StopRule, dropped_tasks, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt
 from trialfleet_ledger.records.verdicts import LossClass
@@ -111,6 +111,7 @@ class CampaignStatus:
     looks_planned: int = 0
     looks_taken: int = 0
     look_bounds: dict[int, float] = field(default_factory=dict[int, float])  # by block: the p that decides
+    dropped: dict[str, int] = field(default_factory=dict[str, int])  # tasks left out, after how many blocks
     anytime: bool = False  # it is looked at after every block, and has no fixed end
     decided: str | None = None  # "benefit", "harm" or "futility": a declared look has ended it
     extended: bool = False  # reps were added after that
@@ -143,16 +144,14 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
         raise OperatorError(f"no campaign {campaign!r}", where=store.url, hint=NO_CAMPAIGN)
     plan = parse(keys.plan(campaign), raw, Plan)
     amended, halts = readable(store, campaign, "amendments", Amendment), readable(store, campaign, "halts", Halt)
-    reps = effective_reps(plan, amended.records)
-    cells = [(cell.task, cell.condition.name) for cell in plan.cells]
-    conditions = {
-        name: ConditionStatus(planned=count * reps) for name, count in Counter(c for _, c in cells).items()
-    }
+    decisions = readable(store, campaign, "decisions", Decision)
+    cells, planned = plan.cell_names, planned_reps(plan, amended.records, decisions.records)
+    reps, conditions = planned.most, _conditions(cells, planned)
     quarantined = quarantined_attempts(store, campaign)
     outcomes = [without_quarantined(outcome, quarantined) for outcome in read_outcomes(store, campaign)]
     holding = in_force(halts.records, amended.records)
     halted = {halt.task for halt in holding if halt.task is not None}
-    complete = complete_blocks(cells, map(_ended, outcomes), reps, halted=halted)
+    complete = complete_blocks(cells, map(_ended, outcomes), planned, halted=halted)
     losses: Counter[str] = Counter()
     for outcome in outcomes:
         _count(conditions[outcome["trial"]["condition"]], outcome, losses)
@@ -170,10 +169,10 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
         after_look=any(amendment.after_look for amendment in amended.records),
         banner=plan.banner,
         deliveries=[doubt for one in plan.deliveries.values() for doubt in one.doubts()],
-        unreadable=[*amended.unreadable, *halts.unreadable],
+        unreadable=[*amended.unreadable, *halts.unreadable, *decisions.unreadable],
     )
-    _count_looks(store, plan, status)
-    status.cost_usd, status.projected_cost_usd = so_far_and_projected(outcomes, cells, reps, complete)
+    _count_looks(plan, decisions.records, status)
+    status.cost_usd, status.projected_cost_usd = so_far_and_projected(outcomes, cells, planned, complete)
     if status.terminal < status.planned:
         _count_open(store, plan, reps, {outcome["trial"]["id"] for outcome in outcomes}, status, losses)
     status.halts = [f"{halt.task or 'the campaign'}: {halt.reason}" for halt in holding]
@@ -190,14 +189,19 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     return status
 
 
-def _count_looks(store: Store, plan: Plan, status: CampaignStatus) -> None:
+def _conditions(cells: Sequence[CellName], planned: PlannedReps) -> dict[str, ConditionStatus]:
+    found: dict[str, ConditionStatus] = {}
+    for task, condition in cells:
+        found.setdefault(condition, ConditionStatus()).planned += planned.of(task)
+    return found
+
+
+def _count_looks(plan: Plan, taken: Sequence[Decision], status: CampaignStatus) -> None:
     """Declared looks: how many there are, and what they have decided."""
     if plan.primary is None or plan.primary.stop is None:
         return
     rule = plan.primary.stop
-    taken = readable(store, plan.campaign, "decisions", Decision)
-    status.unreadable += taken.unreadable
-    status.looks_taken = len(taken.records)
+    status.looks_taken, status.dropped = len(taken), dropped_tasks(taken)
     if isinstance(rule, StopRule):
         levels = rule.levels(plan.reps, plan.primary.alpha)
         status.looks_planned, status.look_bounds = (
@@ -206,7 +210,7 @@ def _count_looks(store: Store, plan: Plan, status: CampaignStatus) -> None:
         )
     else:
         status.anytime, status.looks_planned = True, len(rule.blocks(status.reps))
-    end = stopped(taken.records)
+    end = stopped(taken)
     if end is not None:
         status.decided = end.result.verdict
         status.extended = status.amendments > end.amendments and status.reps > plan.reps

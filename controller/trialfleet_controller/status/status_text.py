@@ -22,6 +22,7 @@ def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
         *(f"halted: {plain(halt, MESSAGE_CHARS)}" for halt in status.halts),
         *(f"cannot be read: {plain(record)}" for record in status.unreadable),
         *_of_looks(status),
+        *_of_dropped(status),
         *_of_agents(status),
         *(["extended after a look"] if status.after_look else []),
         "",
@@ -59,6 +60,13 @@ def _of_looks(status: CampaignStatus) -> list[str]:
         f"after block, a look decides when its p is at most: {bounds}",
         f"stopping for what is seen in between is not valid: {PEEKING}",
     ]
+
+
+def _of_dropped(status: CampaignStatus) -> list[str]:
+    if not status.dropped:
+        return []
+    after, names = max(status.dropped.values()), ", ".join(map(plain, sorted(status.dropped)))
+    return [f"left out after block {after}, since all or none of their trials passed: {names}"]
 
 
 def _of_blocks(status: CampaignStatus) -> str:

@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from rich.text import Text
 
 from trialfleet_analysis.power_cli.command import power
 from trialfleet_analysis.power_cli.looks import Stopping, control_rates, looks_plan, shifted
+from trialfleet_analysis.power_cli.stops_text import looks
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.looks import StopRule
 
@@ -31,6 +33,21 @@ def test_looks_save_trials_and_cost_some_power() -> None:
     assert whole.cost == pytest.approx(whole.share * 175 * 3)
     assert found.inflation is not None
     assert 1 < found.inflation < 1.5
+
+
+def test_leaving_out_saturated_tasks_saves_more_and_says_the_power_that_it_loses() -> None:
+    dropping = PRIMARY.model_copy(update={"stop": StopRule(drop_saturated=5)})
+    found = looks_plan(Stopping(dropping, control_rates(12, 0.5, 1 / 2.2), 25, 0.084, None, 300, seed=3))
+    whole = looks_plan(Stopping(PRIMARY, control_rates(12, 0.5, 1 / 2.2), 25, 0.084, None, 300, seed=3))
+    assert (found.drop_after, whole.drop_after) == (5, 0)
+    for left, kept in zip(found.scenarios, whole.scenarios, strict=True):
+        assert left.whole_power == kept.power
+        assert kept.whole_power is None
+        assert left.share < kept.share - 0.02
+        assert left.power <= kept.power + 0.01
+    assert found.scenarios[2].power < whole.scenarios[2].power
+    shown = "\n".join(str(one) for one in looks(found) if isinstance(one, Text))
+    assert "tasks that are saturated after block 5 are left out: that loses" in shown
 
 
 def test_control_rates_and_their_shift() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,11 +12,13 @@ from tests.support import ledgers
 from tests.support.ledgers import Fate
 from tests.unit.analysis.report_fixture import on_terminal
 from trialfleet_analysis.monitoring import look_result
-from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.statistics.comparisons import stratified_exact
+from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import Decision, FutilityRule, StageCounts, StopRule
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import Quarantine
@@ -29,28 +31,45 @@ from trialfleet_ledger.store.directory import DirectoryStore
 TASKS = tuple(f"task-{i}" for i in range(7))
 STOP = StopRule(looks=(2, 4, 6), futility="none")
 HOPELESS = StopRule(looks=(2, 4, 6), futility=FutilityRule(predictive=0.99))
+DROPPING = StopRule(looks=(2, 4, 6), futility="none", drop_saturated=2)
 ZERO = "0" * 64
 
 
 def campaign(
-    folder: Path, passes: Mapping[str, float], *, blocks: int, looks: int, stop: StopRule = STOP, reps: int = 6
+    folder: Path,
+    passes: Mapping[str, float],
+    *,
+    blocks: int,
+    looks: int,
+    stop: StopRule = STOP,
+    reps: int = 6,
+    never: Sequence[str] = (),
 ) -> DirectoryStore:
-    """`blocks` are over, `looks` were taken; conditions pass at these rates, the same in each task."""
+    """`blocks` are over, `looks` were taken; conditions pass at these rates, the same in each task, but for those
+    that `never` pass, which the first look leaves out where that is declared."""
     primary = Primary(treatment="intent_layer", control="none", stop=stop)
     plan = ledgers.plan(TASKS, tuple(passes), reps=6, primary=primary)
+    dropped = tuple(never) if stop.drop_saturated else ()
 
     def fate(trial: Trial) -> Fate | None:
-        if trial.block >= blocks:
+        if trial.block >= blocks or (trial.task in dropped and trial.block >= stop.drop_saturated):
             return None
         passed = random.Random(f"{trial.condition}/{trial.task}/{trial.block}").random() < passes[trial.condition]
+        passed = passed and trial.task not in never
         return Fate(Verdict.PASSED if passed else Verdict.FAILED, metrics=Metrics(cost_usd=0.5))
 
     store = ledgers.write(folder, plan, fate, reps=reps)
-    decide(store, plan, fate, looks)
+    decide(store, plan, fate, looks, dropped)
     return store
 
 
-def decide(store: DirectoryStore, plan: Plan, fate: Callable[[Trial], Fate | None], looks: int) -> None:
+def decide(
+    store: DirectoryStore,
+    plan: Plan,
+    fate: Callable[[Trial], Fate | None],
+    looks: int,
+    dropped: tuple[str, ...],
+) -> None:
     assert plan.primary is not None
     taken: list[Decision] = []
     for number, last in enumerate(STOP.blocks(6)[:looks], start=1):
@@ -60,6 +79,8 @@ def decide(store: DirectoryStore, plan: Plan, fate: Callable[[Trial], Fate | Non
         decision = Decision(
             number=number, at=1.0, epoch=1, blocks=last, stage=stage, outcomes=ZERO, amendments=0, result=result
         )
+        if last == DROPPING.drop_saturated:
+            decision = decision.model_copy(update={"dropped": dropped})
         ledgers.put(store, f"{plan.campaign}/decisions/{number}.json", decision)
         taken.append(decision)
 
@@ -241,3 +262,71 @@ def test_while_the_campaign_goes_on_numbers_are_those_of_the_last_look(tmp_path:
     assert then.odds_ratio.method == now.odds_ratio.method == "conditional_odds_ratio, mid-p"
     assert later.analysis.looks is not None
     assert (later.analysis.looks.difference, later.analysis.looks.odds_ratio) == (None, None)
+
+
+# --- saturated tasks --------------------------------------------------------------------------------
+
+NEVER = ("task-2", "task-5")
+SOME = {"none": 0.4, "intent_layer": 0.6}
+
+
+def test_a_campaign_that_left_tasks_out_is_complete_without_them(tmp_path: Path) -> None:
+    report = ledgers.read(campaign(tmp_path, SOME, blocks=6, looks=3, stop=DROPPING, never=NEVER))
+    looks = report.analysis.looks
+    assert looks is not None
+    assert dict(looks.dropped) == {"task-2": 2, "task-5": 2}
+    assert not report.progress.interim
+    assert (report.progress.planned, report.progress.complete_blocks, report.progress.beyond) == (68, 6, 0)
+    assert report.below_plan == ()
+    assert report.unplanned == ()
+    assert report.answer[-1] == (
+        "Left out after block 2, saturated: 2 tasks: this answer took 68 trials and $34.00; the fixed plan would "
+        "have taken 84 trials and $42.00."
+    )
+    [caution] = [one for one in report.cautions if one.startswith("As declared, 2 of 7 tasks had no trials after")]
+    assert "task-2, task-5. They stay in every mean with the trials they have." in caution
+    assert "counts as 0" in caution
+    assert '"dropped": {' in to_json(report)
+    assert "After block 2 tasks of which all or none of all conditions' trials passed get no more" in to_markdown(
+        report
+    )
+
+
+def test_leaving_out_tasks_that_never_pass_changes_neither_test_nor_estimate(tmp_path: Path) -> None:
+    """Their later trials, had they been run, would have failed in both arms: the same p and median, by design."""
+    left = ledgers.read(campaign(tmp_path / "a", SOME, blocks=6, looks=3, stop=DROPPING, never=NEVER))
+    ran = ledgers.read(campaign(tmp_path / "b", SOME, blocks=6, looks=3, never=NEVER))
+    assert left.headline is not None
+    assert ran.headline is not None
+    assert left.analysis.looks is not None
+    assert ran.analysis.looks is not None
+    assert left.headline.these_tasks.test.p_value == ran.headline.these_tasks.test.p_value
+    assert left.headline.these_tasks.difference.estimate == ran.headline.these_tasks.difference.estimate
+    assert left.headline.treatment_rate == ran.headline.treatment_rate
+    assert left.analysis.looks.odds_ratio == ran.analysis.looks.odds_ratio
+    one, other = left.analysis.looks.difference, ran.analysis.looks.difference
+    assert one is not None
+    assert other is not None
+    assert one.estimate == other.estimate is not None
+
+
+def test_tables_of_a_campaign_that_left_tasks_out_are_kept(tmp_path: Path) -> None:
+    store = campaign(tmp_path, SOME, blocks=6, looks=3, stop=DROPPING, never=NEVER)
+    assert [open_campaign(store, "demo").source for _ in range(2)] == ["records", "tables"]
+
+
+def test_an_outcome_of_a_task_that_was_left_out_is_no_part_of_the_plan(tmp_path: Path) -> None:
+    store = campaign(tmp_path, SOME, blocks=6, looks=3, stop=DROPPING, never=NEVER)
+    plan = Ledger(store, "demo").plan()
+    stray = next(t for t in ledgers.trials(plan) if t.task == "task-2" and t.block == 4)
+    ledgers.write_trial(store, plan, stray, Fate(Verdict.PASSED))
+    report = ledgers.read(store)
+    assert report.unplanned == (stray.id,)
+    assert report.progress.planned == 68
+    assert report.progress.complete_blocks == 6
+
+
+def test_no_task_was_saturated(tmp_path: Path) -> None:
+    report = ledgers.read(campaign(tmp_path, SOME, blocks=6, looks=3, stop=DROPPING))
+    assert not any("As declared" in one for one in report.cautions)
+    assert "trials passed get no more: there was none." in to_markdown(report)

@@ -33,6 +33,7 @@ from trialfleet_analysis.statistics.sequential import (
     stagewise_difference,
     upper_tail,
 )
+from trialfleet_analysis.statistics.sequential.planning import simulated_stop
 
 BOUNDS: dict[tuple[int, Spending], list[float]] = {
     (2, "obrien_fleming"): [2.962588, 1.968596],
@@ -255,8 +256,31 @@ def test_planning_agrees_with_the_tables_of_the_method() -> None:
     assert (again.power, again.share) == (plain.power, plain.share)
 
 
-def test_tasks_left_out_between_two_looks() -> None:
-    control = np.array([0.02, 0.5, 0.98, 0.5])
+def test_tasks_are_left_out_at_a_look_before_the_last() -> None:
+    control = np.array([0.0, 0.5, 1.0, 0.5])
     design = SequentialDesign((4, 8))
-    found = sequential_power(control, control, design, drop_saturated=3, simulations=60, seed=2)
-    assert 0.6 < found.share < 0.95
+    found = sequential_power(control, control, design, drop_saturated=4, simulations=60, seed=2)
+    assert found.share == pytest.approx(0.75, abs=0.02)  # two of four tasks for half of the blocks
+    for nowhere in (3, 8):
+        with pytest.raises(ValueError, match="is no look before the last"):
+            sequential_power(control, control, design, drop_saturated=nowhere, simulations=60, seed=2)
+
+
+def test_the_simulation_counts_stages_as_the_test_does() -> None:
+    """Passes of a whole campaign, in which the first task is saturated after the first look."""
+    design, rng = SequentialDesign((4, 8)), np.random.default_rng(5)
+    for _ in range(50):
+        a, b = (rng.binomial(4, [[0.0, 0.5, 0.6], [0.5, 0.5, 0.6]]) for _ in range(2))
+        both = a[0] + b[0]
+        going = (both > 0) & (both < 8)
+        n = np.where(going, 4, 0)
+        stages = [
+            stage(a[0], [4] * 3, b[0], [4] * 3, blocks=4),
+            stage(a[1] * going, n, b[1] * going, n, blocks=4, dropped=int((~going).sum())),
+        ]
+        looks = monitor(design, stages)
+        found = simulated_stop(design, a, b, None, 4)
+        assert (found.look, found.crossed) == (looks[-1].number, looks[-1].crossed)
+        if found.look == 2:
+            assert found.trials == 24 + 8 * int(going.sum())
+            assert looks[-1].task_blocks == 24

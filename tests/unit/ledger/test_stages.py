@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import records
-from trialfleet_ledger.blocks import Ended, complete_blocks
+from trialfleet_ledger.blocks import Ended, PlannedReps, complete_blocks
 from trialfleet_ledger.records.attempt import End
 from trialfleet_ledger.records.verdicts import Loss, LossClass
 from trialfleet_ledger.stage_reached import Stage, stage
@@ -54,18 +54,27 @@ ENDED = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.inte
 def test_it_is_the_longest_full_prefix(ended: list[Ended]) -> None:
     over = {(task, name, block) for task, name, block, why in ended if why is not LossClass.CANCELLED}
     full = [all((*cell, block) in over for cell in CELLS) for block in range(5)]
-    assert complete_blocks(CELLS, ended, 5) == (full.index(False) if False in full else 5)
+    assert complete_blocks(CELLS, ended, PlannedReps(5)) == (full.index(False) if False in full else 5)
 
 
 @pytest.mark.parametrize("why", ["cancelled", LossClass.CANCELLED])
 def test_what_was_cancelled_while_it_ran_is_not_over(why: str) -> None:
     """Else a rate would be made of those that happened to be quick."""
     ended: list[Ended] = [("a", "x", 0, None), ("a", "y", 0, why), ("b", "x", 0, None), ("b", "y", 0, "evicted")]
-    assert complete_blocks(CELLS, ended, 1) == 0
-    assert complete_blocks(CELLS, ended, 1, halted={"a"}) == 1
-    assert complete_blocks(CELLS, [*ended, ("a", "y", 0, None)], 1) == 1
+    assert complete_blocks(CELLS, ended, PlannedReps(1)) == 0
+    assert complete_blocks(CELLS, ended, PlannedReps(1), halted={"a"}) == 1
+    assert complete_blocks(CELLS, [*ended, ("a", "y", 0, None)], PlannedReps(1)) == 1
 
 
 def test_without_any_task_nothing_is_complete() -> None:
-    assert complete_blocks([], [], 5) == 0
-    assert complete_blocks(CELLS, [], 5, halted={"a", "b"}) == 0
+    assert complete_blocks([], [], PlannedReps(5)) == 0
+    assert complete_blocks(CELLS, [], PlannedReps(5), halted={"a", "b"}) == 0
+
+
+def test_a_dropped_task_holds_no_later_block_back() -> None:
+    ended: list[Ended] = [(task, name, 0, None) for task, name in CELLS]
+    ended += [(task, name, block, None) for task, name in CELLS if task == "b" for block in (1, 2)]
+    assert complete_blocks(CELLS, ended, PlannedReps(3)) == 1
+    assert complete_blocks(CELLS, ended, PlannedReps(3, {"a": 1})) == 3
+    assert complete_blocks(CELLS, ended, PlannedReps(4, {"a": 1})) == 3
+    assert complete_blocks(CELLS, ended[:4], PlannedReps(4, {"a": 1, "b": 1})) == 4

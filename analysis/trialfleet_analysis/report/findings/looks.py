@@ -34,7 +34,7 @@ def looks(report: Report) -> ReportSection:
         f"{planned} declared before anything ran, after blocks {at}; spending {found.spending.replace('_', ' ')}. "
         "Each tests the declared contrast exactly, on the blocks up to it, and its decision is kept in the store. "
         f"A look decides when its p is at most {levels}. Looking at other times is recorded, and stopping for "
-        f"what is seen then is not valid: {PEEKING}.{_others(found)}",
+        f"what is seen then is not valid: {PEEKING}.{_dropping(found)}{_others(found)}",
         table(
             "What each look decided",
             found.taken,
@@ -49,6 +49,19 @@ def looks(report: Report) -> ReportSection:
             text("Decision", _decision),
         ),
     )
+
+
+def _dropping(found: LooksFinding) -> str:
+    """What was declared about saturated tasks, and what came of it."""
+    if not found.drop_after:
+        return ""
+    rule = (
+        f" After block {found.drop_after} tasks of which all or none of all conditions' trials passed get no more"
+    )
+    if found.dropped:
+        return f"{rule}: {plural(len(found.dropped), 'task')} since then."
+    seen = any(one.blocks == found.drop_after and one.verdict == "continue" for one in found.taken)
+    return f"{rule}: there was none." if seen else f"{rule}; no task has been left out."
 
 
 def _others(found: LooksFinding) -> str:

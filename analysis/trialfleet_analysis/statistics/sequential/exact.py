@@ -29,7 +29,7 @@ class SequentialLook:
     spent up to here. `upper`: the least sum that rejects in favour of a, `lower` the largest for b; None: no
     outcome does. `spent_up`, `spent_down`: the probability of having rejected up to here. `crossed`: 1 for a, −1
     for b, 0 for neither. `informative`: strata up to here that carry information. `task_blocks`: of the stages, so
-    that 2 (sum − mean) / task_blocks is the mean difference of rates.
+    that 2 (sum − mean) / task_blocks is the mean difference of rates, 0 in tasks that were left out as saturated.
     """
 
     number: int

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from trialfleet_analysis.statistics.comparisons.convolution import convolved, equal_arms, powered
 from trialfleet_analysis.statistics.estimates import Floats, Integers, floats
@@ -17,7 +15,7 @@ from trialfleet_analysis.statistics.power.cell import rates, sizes
 from trialfleet_analysis.statistics.sequential.design import SequentialDesign
 from trialfleet_analysis.statistics.sequential.exact import Walk
 from trialfleet_analysis.statistics.sequential.futility import Futility, futile
-from trialfleet_analysis.statistics.sequential.stages import UNIT, SequentialStage, stage
+from trialfleet_analysis.statistics.sequential.stages import UNIT, SequentialStage
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +57,9 @@ def sequential_power(
     """Power and trials of a campaign with looks, tasks as strata, by simulation without losses.
 
     `rates_a`, `rates_b`: per task, shape (T,). `futility`: obeyed at every look but the last. `drop_saturated`:
-    after so many blocks a task of which all or none of the trials passed gets no more; 0: never. Same arguments
-    and seed, same number. Raises `ValueError` for rates outside [0, 1], unequal shapes, no task.
+    after the look at so many blocks a task of which all or none of the trials passed gets no more; 0: never. Same
+    arguments and seed, same number. Raises `ValueError` for rates outside [0, 1], unequal shapes, no task, and
+    where tasks are to be left out at no look.
 
     >>> found = sequential_power([0.6] * 7, [0.4] * 7, SequentialDesign.of(15), seed=1, simulations=200)
     >>> found.power, round(found.share, 2)
@@ -70,15 +69,15 @@ def sequential_power(
     a, b = rates(rates_a, "rates_a"), rates(rates_b, "rates_b")
     if a.ndim != 1 or a.shape != b.shape or not a.size:
         raise ValueError(f"rates_a and rates_b: expected one rate per task in both, got {a.shape} and {b.shape}")
+    if drop_saturated and drop_saturated not in design.looks[:-1]:
+        raise ValueError(f"drop_saturated: {drop_saturated} is no look before the last of {list(design.looks)}")
     rng = np.random.default_rng(seed)
-    parts = _parts(design, drop_saturated)
-    lengths = np.array([length for _, length in parts])[:, None]
+    lengths = np.diff(design.looks, prepend=0)[:, None]
     gained, harmed, gave_up = (np.zeros(len(design.looks)) for _ in range(3))
     trials = 0
     for _ in range(simulations):
-        found = simulated_stop(
-            design, parts, rng.binomial(lengths, a), rng.binomial(lengths, b), futility, drop_saturated
-        )
+        passes_a, passes_b = rng.binomial(lengths, a), rng.binomial(lengths, b)
+        found = simulated_stop(design, passes_a, passes_b, futility, drop_saturated)
         ended = gained if found.crossed > 0 else harmed if found.crossed < 0 else gave_up
         ended[found.look - 1] += found.crossed != 0 or found.futile
         trials += found.trials
@@ -95,68 +94,34 @@ def sequential_power(
     )
 
 
-Part = tuple[int, int]  # the look that it belongs to, from 1, and its blocks
-
-
-def _parts(design: SequentialDesign, drop: int) -> tuple[Part, ...]:
-    """The blocks, cut at every look and where tasks are left out."""
-    within: set[int] = {drop} if 0 < drop < design.blocks else set()
-    cuts: list[int] = sorted({0, *design.looks, *within})
-    look = {end: number for number, end in enumerate(design.looks, start=1)}
-    return tuple(
-        (look[next(end for end in design.looks if end >= last)], last - first) for first, last in pairwise(cuts)
-    )
-
-
 def simulated_stop(
     design: SequentialDesign,
-    parts: tuple[Part, ...],
     passes_a: Integers,
     passes_b: Integers,
     futility: Futility | None,
     drop_saturated: int,
 ) -> SimulatedStop:
-    """How one campaign ends; passes of shape (parts, T)."""
-    tasks, trials = passes_a.shape[1], 0
-    even = set(np.cumsum([length for _, length in parts]).tolist()) <= {0, *design.looks}
-    walk = Walk(design, UNIT if even else 1)
-    for counted, done in _stages(parts, passes_a, passes_b, drop_saturated):
-        trials = done
-        look = walk.look(counted)
-        stops = look.crossed == 0 and futile(design, futility, look, tasks=tasks)
-        if look.crossed or stops or look.number == len(design.looks):
-            return SimulatedStop(look.number, look.crossed, stops, trials)
-    raise ValueError("no stage")
-
-
-def _stages(
-    parts: tuple[Part, ...], passes_a: Integers, passes_b: Integers, drop: int
-) -> Iterator[tuple[SequentialStage, int]]:
-    """Each look's stage, with the trials up to it."""
-    tasks = passes_a.shape[1]
+    """How one campaign ends; passes of each look's stage, shape (looks, T)."""
+    tasks, trials, walk = passes_a.shape[1], 0, Walk(design, UNIT)
     going = np.ones(tasks, dtype=bool)
-    x_a, x_b, n = (np.zeros(tasks, dtype=np.int64) for _ in range(3))
-    blocks = trials = stage_blocks = 0
-    for place, (look, length) in enumerate(parts):
-        x_a, x_b, n = x_a + going * passes_a[place], x_b + going * passes_b[place], n + going * length
+    for number, blocks in enumerate(design.looks, start=1):
+        length = design.stage(number)
         trials += 2 * length * int(going.sum())
-        blocks, stage_blocks = blocks + length, stage_blocks + length
-        if blocks == drop:
-            both = passes_a[: place + 1].sum(axis=0) + passes_b[: place + 1].sum(axis=0)
+        look = walk.look(_stage(passes_a[number - 1], passes_b[number - 1], going, length))
+        stops = look.crossed == 0 and futile(design, futility, look, tasks=tasks)
+        if look.crossed or stops:
+            return SimulatedStop(number, look.crossed, stops, trials)
+        if blocks == drop_saturated:
+            both = (passes_a[:number] + passes_b[:number]).sum(axis=0)
             going = (both > 0) & (both < 2 * blocks)
-        if place + 1 == len(parts) or parts[place + 1][0] != look:
-            yield _stage(x_a, x_b, n, stage_blocks), trials
-            x_a, x_b, n = (np.zeros(tasks, dtype=np.int64) for _ in range(3))
-            stage_blocks = 0
+    return SimulatedStop(len(design.looks), 0, futile=False, trials=trials)
 
 
-def _stage(x_a: Integers, x_b: Integers, n: Integers, blocks: int) -> SequentialStage:
-    """As `stage`; where every task that goes on has the same trials, from kept rows of hypergeometrics."""
-    if np.any((n > 0) & (n != blocks)):
-        return stage(x_a, n, x_b, n, blocks=blocks)
-    both = x_a + x_b
-    kept = (both > 0) & (both < 2 * blocks) & (n > 0)
-    m, passed = both[kept], int(x_a.sum())
+def _stage(x_a: Integers, x_b: Integers, going: NDArray[np.bool_], blocks: int) -> SequentialStage:
+    """As `stage` of the tasks that go on, from kept rows of hypergeometrics."""
+    x_a, both = x_a[going], (x_a + x_b)[going]
+    kept = (both > 0) & (both < 2 * blocks)
+    m = both[kept]
     margins: list[int] = m.tolist()
     counted = Counter(margins)
     chances = convolved([powered(equal_arms(blocks)[passes - 1], counted[passes]) for passes in sorted(counted)])
@@ -165,10 +130,10 @@ def _stage(x_a: Integers, x_b: Integers, n: Integers, blocks: int) -> Sequential
     return SequentialStage(
         factors=((UNIT, chances),) if m.size else (),
         low=UNIT * (constant + int(np.maximum(0, m - blocks).sum())),
-        sum=UNIT * passed,
+        sum=UNIT * int(x_a.sum()),
         mean=constant + float(m.sum()) / 2,
         variance=float(variance.sum()),
         informative=int(m.size),
         trials=2 * blocks * int(m.size),
-        task_blocks=blocks * int((n > 0).sum()),
+        task_blocks=blocks * going.size,
     )

@@ -28,7 +28,8 @@ class SequentialStage:
     `factors`: every weight with the distribution, at equal rates, of its strata's passes in arm a above the
     least; `low`: the least weighted sum, `sum`: the one that was seen, both in hundredths of a pass; `mean` and
     `variance`: of the sum, in passes. What the margins fix is in all of them. `informative`: strata that carry
-    information; `trials`: in these. `task_blocks`: blocks times strata that have valid trials in both arms.
+    information; `trials`: in these. `task_blocks`: blocks times strata that have valid trials in both arms, or
+    were left out as saturated.
     """
 
     factors: tuple[tuple[int, Floats], ...]
@@ -54,12 +55,14 @@ def stage(
     blocks: int,
     weights: PassWeights = "equal",
     scale: Floats | None = None,
+    dropped: int = 0,
 ) -> SequentialStage:
     """Counts of shape (T,), one stratum per entry, of a stage of so many `blocks` (1 where strata are blocks).
 
     `weights` "equal": passes weigh by (1/n_a + 1/n_b) · blocks/2, so that the sum follows the mean over tasks of
     the differences of rates also where trials were lost; 1 where none was. "mh": all passes weigh 1. `scale`:
-    factors of the equal weights, shape (T,). Raises `ValueError` for counts that cannot be.
+    factors of the equal weights, shape (T,). `dropped`: tasks that an earlier look left out as saturated: they
+    stay in the mean, with a difference of 0. Raises `ValueError` for counts that cannot be.
     """
     if blocks < 1:
         raise ValueError(f"blocks: expected 1 or more, got {blocks}")
@@ -82,7 +85,7 @@ def stage(
         variance=float(variance.sum()) / UNIT**2,
         informative=int(kept.sum()),
         trials=found.trials,
-        task_blocks=blocks * int(((n_a > 0) & (n_b > 0)).sum()),
+        task_blocks=blocks * (dropped + int(((n_a > 0) & (n_b > 0)).sum())),
     )
 
 
