@@ -25,6 +25,7 @@ agent: {kind: nop}
 limits: {cost_usd: {trial: 2, campaign: 400}}
 store: out
 """
+PRIMARY = "store: out\nprimary: {treatment: flat_llm, control: none"
 
 
 @pytest.fixture
@@ -91,6 +92,16 @@ def test_a_condition_may_have_its_own_agent(folder: Path) -> None:
             (":4: conditions[1]", "no condition is called 'flat'"),
         ),
         ("campaign: demo", "campaign: ../evil", (":1: campaign",)),
+        (
+            "store: out",
+            PRIMARY + ", stop: {looks: [2, 4, 5], drop_saturated: 5}}",
+            ("drop_saturated: 5 is not the block of a look before the last", "write one of 2, 4; or 0"),
+        ),
+        (
+            "store: out",
+            PRIMARY + ", stop: {anytime: mixture, drop_saturated: 2}}",
+            ("drop_saturated: unknown key",),
+        ),
     ],
 )
 def test_refusals(folder: Path, old: str, new: str, words: tuple[str, ...]) -> None:
