@@ -98,6 +98,14 @@ def _installed(program: Program) -> Callable[[], bool]:
     return lambda: shutil.which(program.name) is not None
 
 
+def _r_packages() -> bool:
+    """R, with the packages that tests compare with."""
+    if shutil.which("Rscript") is None:
+        return False
+    asked = ["Rscript", "-e", 'find.package(c("rpact", "metafor"))']
+    return subprocess.run(asked, capture_output=True, timeout=60, check=False).returncode == 0
+
+
 def _bubblewrap() -> bool:
     """A sandbox starts; where the kernel refuses namespaces, the program alone is of no use."""
     from trialfleet_runner.sandbox.bubblewrap import probe
@@ -116,6 +124,7 @@ def _served(group: str) -> bool:
 PRESENT: dict[str, tuple[Callable[[], bool], str]] = {
     **{program.name: (_installed(program), program.label) for program in table().values()},
     "bwrap": (_bubblewrap, "bubblewrap that can start a sandbox (apt install bubblewrap)"),
+    "Rscript": (_r_packages, table()["Rscript"].label),
     **{pin.program: (_named_or_installed(pin), table()[pin.program].label) for pin in pinned().values()},
     **{name: (_recipe(name), table()[name].label) for name in ("goose", "qwen", "aider")},
     "root": (lambda: os.geteuid() == 0, "root"),

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -93,27 +89,6 @@ def test_the_row_of_statsmodels_is_hartung_and_knapp_s_as_in_metafor() -> None:
     told = [row[name] for name in ("eff", "sd_eff", "ci_low", "ci_upp")]
     assert told == pytest.approx([0.074541187, 0.033200766, -0.031118469, 0.180200844], abs=1e-9)
     assert 2 * special.stdtr(3, -row["eff"] / row["sd_eff"]) == pytest.approx(0.110431556, abs=1e-8)
-
-
-@pytest.mark.skipif(
-    shutil.which("Rscript") is None, reason="needs Rscript with metafor (apt install r-cran-metafor)"
-)
-def test_metafor_gives_the_same() -> None:
-    script = (
-        f"m <- metafor::rma(yi = c{EFFECTS}, vi = c{VARIANCES}, method = 'PM', test = 'knha');"
-        "cat('[', paste(m$tau2, m$b, m$se, m$ci.lb, m$ci.ub, m$QE, sep = ','), ']')"
-    )
-    said = subprocess.run(["Rscript", "-e", script], check=True, capture_output=True, text=True).stdout
-    found = random_effects(EFFECTS, VARIANCES)
-    ours = [
-        found.tau2,
-        found.mean.estimate,
-        found.se,
-        found.mean.low,
-        found.mean.high,
-        found.homogeneity.statistic,
-    ]
-    assert json.loads(said) == pytest.approx(ours, abs=1e-4)
 
 
 @settings(max_examples=50)
