@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.conditions import PRESETS, Condition, ConditionDoses, FileCondition
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.looks import AnytimeRule, StopDeclaration, StopRule
 from trialfleet_ledger.records.agent import AgentSpec, AttemptTimes, Limits
 from trialfleet_ledger.records.base import Frozen, Name
+from trialfleet_ledger.trend import TrendPrimary
 
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
@@ -229,6 +230,17 @@ class Primary(Frozen):
         return self
 
 
+def _declared(value: Any) -> str:
+    """Which kind of primary is meant, so that errors are about that one alone."""
+    of_trend = "trend" in value if isinstance(value, Mapping) else isinstance(value, TrendPrimary)
+    return "a trend" if of_trend else "a contrast"
+
+
+PrimaryDeclaration = Annotated[
+    Annotated[Primary, Tag("a contrast")] | Annotated[TrendPrimary, Tag("a trend")], Discriminator(_declared)
+]
+
+
 class ContextSource(Frozen):
     """Context files of a git repository: of a revision (`ref`, in the repository at `repo`), or of a working tree
     with all that is not committed yet (`worktree`). Paths start from the campaign file."""
@@ -253,18 +265,39 @@ class CampaignSpec(Frozen):
     seed: Annotated[int, Field(ge=0, lt=2**63)]
     tasks: Annotated[tuple[str, ...], Field(min_length=1)]  # files or globs, relative to the campaign file
     only: tuple[Name, ...] = ()  # ids of tasks in these files; none: all of them
-    conditions: Annotated[tuple[Name, ...], Field(min_length=1)] | dict[Name, Condition | None]
+    conditions: Annotated[tuple[Name, ...], Field(min_length=1)] | dict[Name, FileCondition | None]
     contexts: dict[Name, ContextSource] = Field(default_factory=dict)  # beyond those of the tasks
     reps: Annotated[int, Field(ge=1)]
     agent: AgentSpec
     limits: LimitSpec = LimitSpec()
-    primary: Primary | None = None
+    primary: PrimaryDeclaration | None = None
     store: str | StoreSpec
     backend: Literal["local", "kubernetes"] = "local"
     kubernetes: KubernetesSpec | None = None
     allow_no_oracle: bool = False  # run tasks without a fail-to-pass oracle, apart from primary results
     allow_empty: bool = False  # run a condition whose inline text has nothing to say for most tasks
     allow_same: bool = False  # run two conditions that differ in nothing
+
+    @property
+    def contrast(self) -> Primary | None:
+        """The declared contrast; None where none, or a trend, is declared."""
+        return self.primary if isinstance(self.primary, Primary) else None
+
+    @property
+    def trend(self) -> TrendPrimary | None:
+        """The declared trend; None where none, or a contrast, is declared."""
+        return self.primary if isinstance(self.primary, TrendPrimary) else None
+
+    @property
+    def single_conditions(self) -> tuple[tuple[str, Condition | None], ...]:
+        """Name and composition (None: the preset of that name), each dose on its own, in the file's order."""
+        if not isinstance(self.conditions, dict):
+            return tuple((name, None) for name in self.conditions)
+        each = (
+            own.named(name).items() if isinstance(own, ConditionDoses) else ((name, own),)
+            for name, own in self.conditions.items()
+        )
+        return tuple(one for several in each for one in several)
 
     @property
     def store_spec(self) -> StoreSpec:
@@ -281,18 +314,21 @@ class CampaignSpec(Frozen):
 
     @model_validator(mode="after")
     def _contrast(self) -> CampaignSpec:
-        names = list(self.conditions)
+        names = [name for name, _ in self.single_conditions]
         if len(set(names)) != len(names):
             raise FieldError("conditions: a name is used twice", hint="keep one of the two, or rename it")
-        if self.primary is not None and not self._misspelt():
-            for side in (self.primary.treatment, self.primary.control):
-                if side not in names:
-                    raise FieldError(
-                        f"primary: {side!r} is not among the conditions",
-                        hint=f"choose one of {', '.join(names)}, or add {side} to the conditions",
-                    )
-            self._last_look(self.primary)
-            if self.primary.treatment == self.primary.control:
+        if self.primary is None or self._misspelt():
+            return self
+        contrast, trend = self.contrast, self.trend
+        for side in trend.trend if trend else (contrast.treatment, contrast.control) if contrast else ():
+            if side not in names:
+                raise FieldError(
+                    f"primary: {side!r} is not among the conditions",
+                    hint=f"choose one of {', '.join(names)}, or add {side} to the conditions",
+                )
+        if contrast is not None:
+            self._last_look(contrast)
+            if contrast.treatment == contrast.control:
                 raise FieldError(
                     "primary: treatment and control are the same condition",
                     hint="name two conditions, or remove `primary`",

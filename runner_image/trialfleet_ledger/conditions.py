@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.records.base import Frozen, Name
-from trialfleet_ledger.records.condition_order import InlineSource, InlineSpec, McpSpec
+from trialfleet_ledger.records.condition_order import InlineSource, InlineSpec, InlineText, McpSpec
 
 
 class AgentChange(Frozen):
@@ -27,7 +29,7 @@ def _by_kind(value: Any) -> Any:
     return {"kind": value} if isinstance(value, str) else value
 
 
-class Condition(Frozen):
+class ConditionParts(Frozen):
     """What reaches the agent, and which agent. `files: X` names the task's `contexts.X`; `context` (default:
     `files`, else "tree") is the tree that inline text and hook read from, whether or not it is on disk.
     `fail_fast`: the third identical test or build command without an edit in between is denied. `agent`, `model`,
@@ -39,7 +41,6 @@ class Condition(Frozen):
     pull: bool = False  # one sentence that points at the files
     hook: Literal["on_read"] | None = None
     fail_fast: bool = False
-    inline: InlineSpec | None = None
     delivery: Literal["required", "best_effort"] = "required"  # best_effort: without what cannot reach it
     agent: Annotated[AgentChange, BeforeValidator(_by_kind)] | None = None
     model: str | None = None
@@ -50,12 +51,18 @@ class Condition(Frozen):
     mcp: dict[Name, McpSpec] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _once(self) -> Condition:
+    def _once(self) -> Self:
         agent = self.agent
         for name, inner in (("model", "model"), ("agent_version", "version")):
             if agent is not None and getattr(self, name) is not None and getattr(agent, inner) is not None:
                 raise FieldError(f"{name} and agent.{inner} say the same thing", hint=f"keep {name}")
         return self
+
+
+class Condition(ConditionParts):
+    """With the text in the prompt, if it has one."""
+
+    inline: InlineSpec | None = None
 
     @property
     def source(self) -> str | None:
@@ -74,6 +81,55 @@ class Condition(Frozen):
         """Whether it tells what only the fix knows: its results are a ceiling, and reported apart."""
         return self.inline is not None and self.inline.source == "oracle_targets"
 
+
+class InlineDoses(InlineText):
+    """One text in several lengths: its doses, ascending."""
+
+    max_tokens: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=2)]
+
+    @model_validator(mode="after")
+    def _ascending(self) -> InlineDoses:
+        if any(b <= a for a, b in pairwise(self.max_tokens)):
+            raise FieldError(
+                f"inline: max_tokens {list(self.max_tokens)} do not ascend",
+                hint="write each length once, in ascending order: max_tokens: [300, 700, 1500]",
+            )
+        return self
+
+
+class ConditionDoses(ConditionParts):
+    """A condition of the campaign file that stands for several, which differ in the length of their text alone."""
+
+    inline: InlineDoses
+
+    def named(self, name: str) -> dict[str, Condition]:
+        """The conditions, each named by its dose.
+
+        >>> list(ConditionDoses(inline=InlineDoses(source="nearest", max_tokens=(300, 700))).named("preamble"))
+        ['preamble_300', 'preamble_700']
+        """
+        shared = {part: getattr(self, part) for part in ConditionParts.model_fields}
+        text = {part: getattr(self.inline, part) for part in InlineText.model_fields}
+        return {
+            f"{name}_{dose}": Condition(**shared, inline=InlineSpec(**text, max_tokens=dose))
+            for dose in self.inline.max_tokens
+        }
+
+
+def _dosed(value: Any) -> str:
+    """Whether a condition of the file stands for several, so that errors are about that kind alone."""
+    if isinstance(value, Mapping):
+        given = cast("Mapping[str, Any]", value).get("inline")
+        several = isinstance(given, Mapping) and isinstance(given.get("max_tokens"), list)
+    else:
+        several = isinstance(value, ConditionDoses)
+    return "several doses" if several else "one condition"
+
+
+FileCondition = Annotated[
+    Annotated[Condition, Tag("one condition")] | Annotated[ConditionDoses, Tag("several doses")],
+    Discriminator(_dosed),
+]
 
 PREDICTED: frozenset[InlineSource] = frozenset({"targets", "preflight", "placebo_matched", "wrong_targets"})
 

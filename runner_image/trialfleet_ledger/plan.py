@@ -16,6 +16,7 @@ from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.task_order import Prediction, TaskOrder
 from trialfleet_ledger.treatments import distinct
+from trialfleet_ledger.trend import TrendPrimary
 
 
 class KubernetesPlan(KubernetesSpec):
@@ -82,6 +83,7 @@ class Plan(Record):
     cost_usd_campaign: float | None = None
     wall_clock_s: float | None = None
     primary: Primary | None = None
+    trend: TrendPrimary | None = None  # in place of a primary contrast
     conditions: dict[Name, Condition]
     tasks: tuple[PlannedTask, ...]
     cells: tuple[Cell, ...]

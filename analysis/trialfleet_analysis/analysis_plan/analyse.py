@@ -43,6 +43,7 @@ from trialfleet_analysis.analysis_plan.timing import (
     times_to_pass,
     timing,
 )
+from trialfleet_analysis.analysis_plan.trend import TrendFinding, trend_finding
 from trialfleet_analysis.statistics.repeats import RepeatsInterval, pass_at_k, pass_hat_k
 from trialfleet_ledger.campaign_spec import Primary
 
@@ -76,6 +77,10 @@ METHODS: tuple[tuple[str, str], ...] = (
     (
         "a contrast without a fixed end",
         "sign betting on discordant task × block pairs (Ville); confidence sequence from the same bets",
+    ),
+    (
+        "a trend over doses",
+        "exact conditional trend test, tasks as strata, mid-p; slope by logistic regression with task effects",
     ),
     ("a contrast, tasks like these", "paired t-test on the tasks' differences"),
     ("other contrasts, interactions", "Holm's correction in the named family"),
@@ -159,6 +164,7 @@ class Analysis:
     methods: tuple[Method, ...]
     looks: LooksFinding | None = None
     anytime: AnytimeFinding | None = None
+    trend: TrendFinding | None = None
 
 
 def analyse(
@@ -221,6 +227,7 @@ def analyse(
         methods=methods(scheme),
         looks=looks,
         anytime=anytime,
+        trend=trend_finding(scheme, counts),
     )
 
 

@@ -15,6 +15,7 @@ from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.looks import Decision
 from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.trend import TrendPrimary
 
 FourCounts: TypeAlias = tuple[Integers, Integers, Integers, Integers]
 
@@ -34,7 +35,7 @@ class Scheme:
     """What was fixed before anything ran. `factors`: of each factor of the tasks, one level per task of `tasks`
     (None: not known). `limit_s`: the agent's time budget. `monitored`: the campaign is not over. `cap_usd`: the
     most that one run of the agent may cost; None: no limit. `planned_reps`: before any amendment; `decisions`: of
-    declared looks."""
+    declared looks. `trend`: declared in place of a contrast."""
 
     seed: int
     tasks: tuple[str, ...]
@@ -49,10 +50,12 @@ class Scheme:
     cap_usd: float | None = None
     planned_reps: int = 0
     decisions: tuple[Decision, ...] = ()
+    trend: TrendPrimary | None = None
 
     @property
     def alpha(self) -> float:
-        return self.declared.alpha if self.declared else 0.05
+        primary = self.declared or self.trend
+        return primary.alpha if primary else 0.05
 
     def pair(self, contrast: Pair) -> tuple[int, int]:
         """Positions of the two conditions in `conditions`."""

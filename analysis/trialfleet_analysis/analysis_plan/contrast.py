@@ -306,10 +306,15 @@ def _mean(values: Floats) -> float | None:
 
 def sides(scheme: Scheme, requested: Sequence[tuple[str, str]] = ()) -> tuple[Sides, ...]:
     """The declared primary first and every other condition against its control; all pairs, the later condition of
-    the plan as treatment, where none was declared. A condition that tells what only the fix knows is a ceiling,
+    the plan as treatment, where none was declared; every condition against the lowest dose of a declared trend. A
+    condition that tells what only the fix knows is a ceiling,
     and none of the others. `requested`: (treatment, control) from outside the plan, last."""
     declared = scheme.declared
-    if declared is None:
+    if scheme.trend is not None:
+        lowest = scheme.trend.trend[0]
+        found = [Sides(name, lowest, "secondary") for name in _attainable(scheme) if name != lowest]
+        found += [Sides(name, lowest, "ceiling") for name in _ceilings(scheme)]
+    elif declared is None:
         found = [Sides(later, first, "unplanned") for first, later in combinations(_attainable(scheme), 2)]
         found += [Sides(ceiling, name, "ceiling") for ceiling in _ceilings(scheme) for name in _attainable(scheme)]
     else:
@@ -346,6 +351,8 @@ def all_contrasts(
     """
     found = [adapted(contrasted(one, scheme, columns, counts)) for one in wanted]
     others = "contrasts other than the primary" if scheme.declared else "all pairwise contrasts"
+    if scheme.trend:
+        others = "contrasts with the lowest dose"
     families: list[Family] = []
     for estimand, slot in SLOTS.items():
         alone = scheme.declared is not None and scheme.declared.estimand == estimand

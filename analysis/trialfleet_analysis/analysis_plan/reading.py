@@ -38,7 +38,8 @@ def scheme_of(
     can, an edited plan may.
     """
     plan = frame.plan
-    for side in (plan.primary.treatment, plan.primary.control) if plan.primary else ():
+    contrast, trend = plan.primary, plan.trend
+    for side in (contrast.treatment, contrast.control) if contrast else trend.trend if trend else ():
         if side not in frame.conditions:
             raise OperatorError(
                 f"primary: {side!r} is not among the conditions",
@@ -67,6 +68,7 @@ def scheme_of(
         cap_usd=plan.limits.cost_usd,
         planned_reps=plan.reps,
         decisions=frame.decisions,
+        trend=plan.trend,
     )
 
 

@@ -91,6 +91,12 @@ def labelled(campaigns: Sequence[CampaignEvidence]) -> tuple[CampaignEvidence, .
 
 
 def _declared(plan: Plan, where: str) -> Primary:
+    if plan.trend is not None:
+        raise OperatorError(
+            "the campaign declares a trend over doses, and no test over several trends is specified",
+            where=where,
+            hint="leave it out, and read its own report",
+        )
     if plan.primary is None:
         raise OperatorError(
             "the campaign declares no primary contrast, so there is nothing to combine",

@@ -29,11 +29,13 @@ from trialfleet_analysis.power_cli.sources import (
     read_pilot,
     read_subject,
 )
+from trialfleet_analysis.power_cli.trend import TrendPlan, trend_rows
 from trialfleet_analysis.statistics.estimates import Floats
 from trialfleet_analysis.statistics.power import TestName
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.trend import TrendPrimary
 
-Answer = RepsForEffect | EffectForReps | CampaignPlan | EqualCost | KnownTasksPlan
+Answer = RepsForEffect | EffectForReps | CampaignPlan | EqualCost | KnownTasksPlan | TrendPlan
 
 ALPHA, POWER = 0.05, 0.8
 CONTROL, ICC, SIGMA_INT = 0.5, 0.4, 0.1  # what a plan assumes that nobody has measured yet
@@ -59,6 +61,9 @@ _KNOWN = frozenset(
         "seed",
         "cost_rep",
     }
+)
+_TREND = frozenset(
+    {"campaign", "store", "base", "to", "icc", "tasks", "reps", "power", "alpha", "simulations", "seed"}
 )
 _BUDGET = _ASSUMED | {"budget", "cost_task", "cost_rep"}
 EXAMPLES = (
@@ -145,6 +150,8 @@ def _cell(asked: PowerOptions) -> Answer:
 
 def _campaign(asked: PowerOptions) -> Answered:
     subject = read_subject(asked.campaign, asked.store) if asked.campaign else None
+    if subject is not None and subject.trend is not None:
+        return Answered(_trend(asked, subject, subject.trend))
     pilot = _pilot(asked)
     tasks = asked.tasks or (subject.tasks if subject else len(pilot.tasks) if pilot else 0)
     effort = _effort(asked, subject)
@@ -176,6 +183,21 @@ def _effect_with_looks(subject: Subject | None, plan: CampaignPlan) -> float | N
     return named or subject.primary.effect or (detected and detected.effect) or None
 
 
+def _trend(asked: PowerOptions, subject: Subject, declared: TrendPrimary) -> TrendPlan:
+    """For other tasks and reps too; `--to` is the rate at the highest dose."""
+    _refuse_others(asked, _TREND, "a declared trend")
+    base, icc = CONTROL if asked.base is None else asked.base, ICC if asked.icc is None else asked.icc
+    effort, tasks = _effort(asked, subject), asked.tasks or subject.tasks
+    rows = trend_rows(
+        declared,
+        control_rates(tasks, base, icc),
+        _reps(asked, subject),
+        declared.effect if asked.to is None else asked.to - base,
+        effort,
+    )
+    return TrendPlan(subject.declared.campaign, declared.trend, declared.doses, tasks, base, icc, effort, rows)
+
+
 class _Stops(TypedDict):
     looks: LooksPlan | None
     bets: BetsPlan | None
@@ -201,6 +223,12 @@ def _stops(subject: Subject, base: Floats, effect: float, effort: Effort, cost_r
 def _known(asked: PowerOptions) -> KnownTasksPlan:
     """For the tasks of the campaign that is planned, else for those of the earlier one."""
     subject = read_subject(asked.campaign, asked.store) if asked.campaign else None
+    if subject is not None and subject.trend is not None:
+        raise OperatorError(
+            "a declared trend is not planned with each task's own rate",
+            where="--from-campaign",
+            hint="leave it out, and say what you expect: --from 0.4 --icc 0.3",
+        )
     earlier = read_earlier(asked.from_campaign or "", asked.store, asked.control)
     rates = known_rates(earlier, subject.names if subject else ())
     effort, reps = _effort(asked, subject), _reps(asked, subject)

@@ -139,7 +139,7 @@ def power(goal: float | None, as_json: bool, **given: Any) -> None:
 
 
 def _document(found: Answered) -> dict[str, Any]:
-    """`question` says which of the five plans it is."""
+    """`question` says which of the six plans it is."""
     from dataclasses import asdict
 
     words = {
@@ -148,6 +148,7 @@ def _document(found: Answered) -> dict[str, Any]:
         "CampaignPlan": "campaign",
         "EqualCost": "equal_cost",
         "KnownTasksPlan": "known_tasks",
+        "TrendPlan": "trend",
     }
     pilot = None if found.pilot is None else asdict(found.pilot)
     return {"question": words[type(found.answer).__name__], **asdict(found.answer), "pilot": pilot}

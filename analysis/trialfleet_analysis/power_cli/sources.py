@@ -19,6 +19,7 @@ from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_analysis.tables.rows import Use
 from trialfleet_ledger.campaign_spec import CampaignSpec, Primary
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.trend import TrendPrimary
 from trialfleet_runner.task import Status
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.taskfile import campaign_tasks
@@ -26,14 +27,15 @@ from trialfleet_tasks.taskfile import campaign_tasks
 
 @dataclass(frozen=True)
 class Subject:
-    """`tasks`: those that comparisons count, by id. `alpha`: of the primary contrast; None when none is
-    declared."""
+    """`tasks`: those that comparisons count, by id. `alpha`: of the primary contrast, or trend; None
+    when none is declared."""
 
     declared: DeclaredDesign
     names: tuple[str, ...]
     reps: int
     alpha: float | None
     primary: Primary | None = None
+    trend: TrendPrimary | None = None
 
     @property
     def tasks(self) -> int:
@@ -57,7 +59,7 @@ def _from_file(path: Path) -> Subject:
     loaded = yamlfile.read(path, CampaignSpec)
     spec, tasks = loaded.value, campaign_tasks(loaded)
     compared = tuple(task.spec.id for task in tasks if task.spec.status is not Status.NO_ORACLE)
-    _comparing(len(spec.conditions), loaded.where("conditions"))
+    _comparing(len(spec.single_conditions), loaded.where("conditions"))
     return _subject(spec.campaign, spec.primary, compared, len(tasks) - len(compared), spec.reps)
 
 
@@ -66,12 +68,18 @@ def _frozen(campaign: str, store: str | None) -> Subject:
     frame = read_frame(source.open(), source.campaign)
     compared = tuple(task.order.id for task in frame.plan.tasks if task.primary)
     _comparing(len(frame.conditions), campaign)
+    plan = frame.plan
     return _subject(
-        frame.plan.campaign, frame.plan.primary, compared, len(frame.plan.tasks) - len(compared), frame.reps
+        plan.campaign, plan.primary or plan.trend, compared, len(plan.tasks) - len(compared), frame.reps
     )
 
 
-def _subject(name: str, primary: Primary | None, tasks: tuple[str, ...], apart: int, reps: int) -> Subject:
+def _subject(
+    name: str, primary: Primary | TrendPrimary | None, tasks: tuple[str, ...], apart: int, reps: int
+) -> Subject:
+    if isinstance(primary, TrendPrimary):
+        own = DeclaredDesign(name, None, None, primary.estimand, primary.effect, apart)
+        return Subject(own, tasks, reps, primary.alpha, trend=primary)
     if primary is None:
         return Subject(DeclaredDesign(name, None, None, None, apart=apart), tasks, reps, None)
     declared = DeclaredDesign(name, primary.treatment, primary.control, primary.estimand, primary.effect, apart)

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from trialfleet_analysis.power_cli.known_tasks import KnownDesign, KnownTasksPlan
 from trialfleet_analysis.power_cli.looks import BetsPlan, LooksPlan
+from trialfleet_analysis.power_cli.trend import TrendPlan
 from trialfleet_analysis.power_cli.words import head, points, table
 from trialfleet_analysis.report.figures import NOTHING, percent, plural
 from trialfleet_analysis.report.sanitize import plain
@@ -51,6 +52,27 @@ def _dropping(found: LooksPlan) -> Iterator[RenderableType]:
             f"{percent(planned.whole_power - planned.power)} of power at {points(found.effect)}, and makes "
             "estimates somewhat smaller"
         )
+
+
+def trend(found: TrendPlan) -> Iterator[RenderableType]:
+    doses = ", ".join(f"{plain(name)} {dose:,}" for name, dose in zip(found.conditions, found.doses, strict=True))
+    yield head(
+        f"{plain(found.campaign)}: trend over the doses {doses}, {plural(found.tasks, 'task')}, these tasks"
+    )
+    names = ("reps", "trials", "highest − lowest", "power", f"{percent(found.effort.power)} power from")
+    shown = table(*names, numbers=len(names))
+    for row in found.rows:
+        for place, one in enumerate(row.scenarios):
+            detects = NOTHING if row.detects is None else points(row.detects)
+            first = (str(row.reps), f"{row.trials:,}") if place == 0 else ("", "")
+            shown.add_row(
+                *first, points(one.effect), Text(percent(one.power), style="bold"), "" if place else detects
+            )
+    yield shown
+    yield Text(
+        f"exact trend test, alpha {found.effort.alpha:g}, {found.effort.simulations:,} campaigns a figure; at "
+        f"the lowest dose a mean rate of {percent(found.lowest_rate)}, ICC {found.icc:g}; logits move with it"
+    )
 
 
 def bets(found: BetsPlan) -> Iterator[RenderableType]:

@@ -22,7 +22,8 @@ from trialfleet_analysis.power_cli.plans import (
     RepsForEffect,
 )
 from trialfleet_analysis.power_cli.sources import Pilot
-from trialfleet_analysis.power_cli.stops_text import bets, known, looks
+from trialfleet_analysis.power_cli.stops_text import bets, known, looks, trend
+from trialfleet_analysis.power_cli.trend import TrendPlan
 from trialfleet_analysis.power_cli.words import head as _head
 from trialfleet_analysis.power_cli.words import points as _points
 from trialfleet_analysis.power_cli.words import table as _table
@@ -50,6 +51,8 @@ def show(answer: Answer, pilot: Pilot | None, console: Console) -> None:
             _print(_equal_cost(answer), console)
         case KnownTasksPlan():
             _print(known(answer), console)
+        case TrendPlan():
+            _print(trend(answer), console)
 
 
 def _print(parts: Iterator[RenderableType], console: Console) -> None:

@@ -92,6 +92,10 @@ def _campaign(frame: Frame) -> Iterator[tuple[str, str]]:
         primary = plan.primary
         sides = f"{primary.treatment} − {primary.control}"
         yield "primary contrast", f"{sides}, {primary.estimand}, α {primary.alpha:g}"
+    elif plan.trend:
+        doses = zip(plan.trend.trend, plan.trend.doses, strict=True)
+        shown = ", ".join(f"{name} {dose:,}" for name, dose in doses)
+        yield "primary trend", f"over the doses {shown}; these_tasks, α {plan.trend.alpha:g}"
     else:
         yield "primary contrast", "none declared"
 

@@ -32,6 +32,7 @@ from trialfleet_analysis.report.figures import (
     times,
     unsigned_points,
 )
+from trialfleet_analysis.report.trend_answer import trend_answer, trend_outcome
 from trialfleet_analysis.statistics.estimates import Estimand, cannot_reject, rejects
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_runner.metric_table import Unit
@@ -100,11 +101,13 @@ def _of(found: Sequence[F], estimand: Estimand) -> F | None:
 
 
 def decided(report: Report) -> Outcome | None:
-    """Of the declared contrast in its declared estimand; None where nothing was declared.
+    """Of the declared contrast in its declared estimand, or of the trend; None where nothing was declared.
 
     `more`, `less`: the treatment passed so, in the test's direction. `conflict`: the test rejects, and the mean
     difference has the opposite sign. `not_possible`: no outcome could have rejected, given the totals.
     """
+    if report.analysis.trend is not None:
+        return trend_outcome(report.analysis.trend)
     result = declared_result(report)
     return None if result is None else outcome_of(result)
 
@@ -181,6 +184,8 @@ SHOWN: tuple[Outcome, ...] = ("more", "less")
 def answer(report: Report) -> tuple[str, ...]:
     """The decision of the declared contrast; then its size and its cost. Without a declared contrast, every
     condition, and no test."""
+    if report.analysis.trend is not None:
+        return trend_answer(report.analysis.trend)
     result = declared_result(report)
     if result is None:
         return tuple(_conditions(report))

@@ -12,8 +12,18 @@ from numpy.typing import NDArray
 from scipy import special
 
 from trialfleet_analysis.statistics.comparisons.convolution import convolved
-from trialfleet_analysis.statistics.estimates import LEAST, Floats, Integers, Test, counts, floats
+from trialfleet_analysis.statistics.estimates import (
+    LEAST,
+    Floats,
+    Integers,
+    Interval,
+    Test,
+    counts,
+    floats,
+    normal_quantile,
+)
 
+SEPARATED = "passes are at the end of what the totals allow: no finite slope is the likeliest"
 NO_TREND = "no informative stratum: in each, fewer than two doses have trials, every trial passed, or none did"
 
 
@@ -64,7 +74,7 @@ def stratified_trend(
         raise ValueError("doses are whole numbers in ascending order")
     method = "stratified_trend" + (", mid-p" if midp else "")
     statistic = float((x @ dose).sum())
-    told = ((n > 0).sum(axis=1) > 1) & (x.sum(axis=1) > 0) & (x.sum(axis=1) < n.sum(axis=1))
+    told = _telling(x, n)
     mean, variance = _moments(x, n, dose)
     if not told.any():
         return TrendTest(1.0, statistic, method, "two-sided", 1.0, 0, NO_TREND, mean, variance)
@@ -86,6 +96,93 @@ def stratified_trend(
     )
 
 
+@dataclass(frozen=True)
+class DoseSlope:
+    """`slope`: logits per unit of dose, its limits and standard error; `odds_ratio`: of passing at the highest
+    dose against the lowest, exp(slope × their distance). None with the `reason`."""
+
+    slope: float | None
+    se: float | None
+    low: float | None
+    high: float | None
+    odds_ratio: Interval
+    level: float
+    reason: str | None = None
+
+
+def dose_slope(
+    passes: NDArray[Any] | Sequence[Sequence[int]],
+    trials: NDArray[Any] | Sequence[Sequence[int]],
+    doses: Sequence[int],
+    *,
+    level: float = 0.95,
+) -> DoseSlope:
+    """Logistic regression on the dose with an effect of every informative stratum, counts as in
+    `stratified_trend`: how large, where the exact test says whether. Wald limits.
+
+    Strata of few trials draw the slope away from 0, by about 1 / (trials − 1) of it. Undefined where the test has
+    no information, and where W is the least or the largest that the margins allow.
+
+    >>> found = dose_slope([[1, 2, 4], [0, 3, 3], [2, 1, 4]], [[5, 5, 5], [5, 5, 5], [5, 5, 4]], [0, 1, 2])
+    >>> round(found.slope or 0, 4), round(found.se or 0, 4), found.odds_ratio.rounded(2)
+    (1.3798, 0.4686, (2.52, 99.12))
+    """
+    x, n = counts(passes, trials)
+    test = stratified_trend(passes, trials, doses)
+    reach = float(doses[-1] - doses[0])
+    told = _telling(x, n)
+    if test.n_informative == 0 or not reach:
+        return _no_slope(test.reason or NO_TREND, level)
+    if _at_an_end(x[told], n[told], np.asarray(doses)):
+        return _no_slope(SEPARATED, level)
+    slope, se = _fitted(x[told], n[told], (np.asarray(doses) - doses[0]) / reach)
+    z = normal_quantile(level)
+    low, high = slope - z * se, slope + z * se
+    odds = Interval(
+        math.exp(slope), math.exp(low), math.exp(high), level, int(n.sum()), "logistic regression", "these_tasks"
+    )
+    return DoseSlope(slope / reach, se / reach, low / reach, high / reach, odds, level)
+
+
+def _no_slope(reason: str, level: float) -> DoseSlope:
+    odds = Interval(None, None, None, level, 0, "logistic regression", "these_tasks", reason)
+    return DoseSlope(None, None, None, None, odds, level, reason)
+
+
+def _telling(x: Integers, n: Integers) -> NDArray[np.bool_]:
+    """Strata with trials at two doses or more, in which some trials passed and some did not."""
+    return np.asarray(((n > 0).sum(axis=1) > 1) & (x.sum(axis=1) > 0) & (x.sum(axis=1) < n.sum(axis=1)))
+
+
+def _at_an_end(x: Integers, n: Integers, dose: Integers) -> bool:
+    """Whether in every stratum the passes lie as low, or in every one as high, as its margins allow: with a slope
+    of −∞ or ∞ no outcome would be likelier."""
+    passed = x.sum(axis=1)
+    own = x @ dose
+    highest = [_filled(int(m), row[::-1]) @ dose[::-1] for m, row in zip(passed, n, strict=True)]
+    lowest = [_filled(int(m), row) @ dose for m, row in zip(passed, n, strict=True)]
+    return bool((own == np.array(highest)).all() or (own == np.array(lowest)).all())
+
+
+def _filled(passed: int, n: Integers) -> Integers:
+    """The first arms filled with the passes."""
+    before = np.concatenate([[0], np.cumsum(n)[:-1]])
+    return np.asarray(np.clip(passed - before, 0, n), dtype=np.int64)
+
+
+def _fitted(x: Integers, n: Integers, dose: Floats) -> tuple[float, float]:
+    """Slope and standard error for doses from 0 to 1."""
+    import statsmodels.api as sm  # slow
+
+    strata, arms = x.shape
+    effects = np.repeat(np.eye(strata), arms, axis=0)
+    design = np.column_stack([effects, np.tile(dose, strata)])
+    kept = n.ravel() > 0
+    outcomes = np.column_stack([x.ravel(), (n - x).ravel()])[kept]
+    found = sm.GLM(outcomes, design[kept], family=sm.families.Binomial()).fit()
+    return float(found.params[-1]), float(found.bse[-1])
+
+
 def _moments(x: Integers, n: Integers, dose: Integers) -> tuple[float, float]:
     total, passed = n.sum(axis=1), x.sum(axis=1)
     first, second = n @ dose, n @ dose**2
@@ -101,8 +198,9 @@ def _distribution(passed: Integers, n: Integers, steps: Integers) -> tuple[int, 
     return sum(low for low, _ in strata), convolved([chances for _, chances in strata])
 
 
-def _stratum(passed: int, n: Integers, steps: Integers) -> tuple[int, Floats]:
-    """Rows are passes so far, columns their doses; a binomial's coefficients, halved n times, cannot overflow."""
+def stratum_table(passed: int, n: Integers, steps: Integers) -> Floats:
+    """Weights of a stratum's Σ_j d_j x_j, one column each, for totals of passes up to `passed`, one row each: not
+    normalised. Halved n times, a binomial's coefficients cannot overflow."""
     table = np.zeros((passed + 1, int(n @ steps) + 1))
     table[0, 0] = 1.0
     arms = [(int(count), int(step)) for count, step in zip(n, steps, strict=True)]
@@ -110,7 +208,11 @@ def _stratum(passed: int, n: Integers, steps: Integers) -> tuple[int, Floats]:
         k = floats(np.arange(min(count, passed) + 1))
         logs = special.gammaln(count + 1) - special.gammaln(k + 1) - special.gammaln(count - k + 1)
         table = _with_arm(table, np.exp(logs - count * math.log(2)), step)
-    chances = table[passed]
+    return table
+
+
+def _stratum(passed: int, n: Integers, steps: Integers) -> tuple[int, Floats]:
+    chances = stratum_table(passed, n, steps)[passed]
     possible = np.flatnonzero(chances)
     kept = chances[possible[0] : possible[-1] + 1]
     return int(possible[0]), np.asarray(kept / kept.sum(), dtype=np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -133,10 +133,8 @@ def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, 
     click.echo(f"tasks       {len(made.tasks)}: {', '.join(task.order.id for task in made.tasks)}")
     click.echo(f"conditions  {len(made.conditions)}: {', '.join(made.conditions)}")
     click.echo(f"trials      {cells} cells × {reps} reps = {cells * reps}")
-    if made.primary is not None:
-        p = made.primary
-        click.echo(f"primary     {p.treatment} − {p.control}, {p.estimand}, α = {p.alpha:g}")
-        click.echo(f"differ in   {_differences(made, p.treatment, p.control)}")
+    for line in _declared(made):
+        click.echo(line)
     if made.limits.cost_usd is not None:
         click.echo(f"cost limit  {cells * reps * made.limits.cost_usd:g} USD, not counting lost attempts")
     if made.cost_usd_campaign is not None:
@@ -159,6 +157,16 @@ def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, 
         click.echo(f"block {trial.block:3d}  {trial.id}  {trial.task}  {trial.condition}")
     if len(shown) < len(chosen):
         click.echo(f"… {len(chosen) - len(shown)} more trials (--all)")
+
+
+def _declared(made: Plan) -> Iterator[str]:
+    if made.primary is not None:
+        p = made.primary
+        yield f"primary     {p.treatment} − {p.control}, {p.estimand}, α = {p.alpha:g}"
+        yield f"differ in   {_differences(made, p.treatment, p.control)}"
+    if made.trend is not None:
+        doses = ", ".join(f"{name} {dose}" for name, dose in zip(made.trend.trend, made.trend.doses, strict=True))
+        yield f"primary     trend over the doses {doses}, α = {made.trend.alpha:g}"
 
 
 def _agent(made: Plan, agent: AgentSpec) -> str:

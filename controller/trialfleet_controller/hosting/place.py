@@ -82,7 +82,7 @@ def early_ray(hosts: Hosts, spec: CampaignSpec, tasks: int) -> Generator[Hosts]:
     It starts while the campaign is prepared, since both take many seconds. Raises `OperatorError` when not one
     trial fits on this machine."""
     local = spec.kubernetes is None
-    trials = tasks * len(spec.conditions) * spec.reps
+    trials = tasks * len(spec.single_conditions) * spec.reps
     if hosts.ray_address is not None or not hosts.through_ray(local=local, trials=trials):
         yield hosts
         return

@@ -63,10 +63,9 @@ def load_campaign(path: Path) -> CampaignFile:
 
 
 def _conditions(loaded: yamlfile.Loaded[CampaignSpec]) -> dict[str, Condition]:
-    given = loaded.value.conditions
-    if isinstance(given, dict):
-        return {name: own or _preset(loaded, name, name) for name, own in given.items()}
-    return {name: _preset(loaded, name, place) for place, name in enumerate(given)}
+    listed = isinstance(loaded.value.conditions, tuple)
+    each = enumerate(loaded.value.single_conditions)
+    return {name: own or _preset(loaded, name, place if listed else name) for place, (name, own) in each}
 
 
 def _preset(loaded: yamlfile.Loaded[CampaignSpec], name: str, place: str | int) -> Condition:
@@ -80,13 +79,17 @@ def _preset(loaded: yamlfile.Loaded[CampaignSpec], name: str, place: str | int) 
 
 
 def _check_primary(loaded: yamlfile.Loaded[CampaignSpec], conditions: dict[str, Condition]) -> None:
-    primary = loaded.value.primary
-    for side in () if primary is None else ("treatment", "control"):
-        name = getattr(primary, side)
+    contrast, trend = loaded.value.contrast, loaded.value.trend
+    sides: dict[tuple[str | int, ...], str] = {}
+    if contrast is not None:
+        sides = {("treatment",): contrast.treatment, ("control",): contrast.control}
+    if trend is not None:
+        sides = {("trend", number): name for number, name in enumerate(trend.trend)}
+    for side, name in sides.items():
         if conditions[name].ceiling:
             raise OperatorError(
                 f"{name!r} names the files that the fix changes: it is a ceiling, not a side of a contrast",
-                where=loaded.where("primary", side),
+                where=loaded.where("primary", *side),
                 hint="keep it among the conditions, where it is reported separately, and contrast two others",
             )
 

@@ -11,6 +11,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.untrusted import mapping
 
 BEFORE, AFTER = "before", "after"
+OF_A_TREND = frozenset({"trend", "doses"})
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def comparison(
     """The campaign file, from the values of the file `like`: its agent, reps, limits and store stay. `before`,
     `after`: sources of `contexts`; None: that side has no context file. `tasks`: empty keeps those of `like`."""
     sources = {BEFORE: before, AFTER: after}
-    declared = mapping(like.get("primary"))
+    declared = {key: value for key, value in mapping(like.get("primary")).items() if key not in OF_A_TREND}
     made = {key: value for key, value in like.items() if not key.startswith("_")}
     made["campaign"] = name
     made["tasks"] = list(tasks) or like["tasks"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -13,25 +13,30 @@ InlineSource = Literal["nearest", "targets", "preflight", "placebo_matched", "wr
 Channel = Literal["user", "system", "rules"]
 
 
-class InlineSpec(Frozen):
+class InlineText(Frozen):
     """Text for the agent. `sections`: of a node, for `nearest` alone. `channel`: after the task, in
     the system prompt, or as a rule that is pushed when a file that matches `globs` is read (none given: those
     below the folders that the text is about)."""
 
     source: InlineSource
     sections: tuple[str, ...] = ("Pitfalls", "Contracts")
-    max_tokens: Annotated[int, Field(ge=1)] = 1500
     channel: Channel = "user"
     globs: tuple[str, ...] = ()
 
     @model_validator(mode="after")
-    def _rules(self) -> InlineSpec:
+    def _rules(self) -> Self:
         if self.globs and self.channel != "rules":
             raise FieldError(
                 "inline: globs say when a rule is pushed, and this text is not a rule",
                 hint="add channel: rules, or leave globs out",
             )
         return self
+
+
+class InlineSpec(InlineText):
+    """With its length, above which it is cut."""
+
+    max_tokens: Annotated[int, Field(ge=1)] = 1500
 
 
 class McpSpec(Frozen):

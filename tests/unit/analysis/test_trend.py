@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trialfleet_analysis.statistics.comparisons import stratified_exact
-from trialfleet_analysis.statistics.trend import stratified_trend
+from trialfleet_analysis.statistics.power import dosed_rates, trend_power
+from trialfleet_analysis.statistics.trend import dose_slope, stratified_trend
 
 T1 = ([[1, 2, 4], [0, 3, 3], [5, 5, 5], [2, 1, 4]], [[5, 5, 5], [5, 5, 5], [5, 5, 5], [5, 5, 4]])
 cell = st.integers(1, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -97,3 +98,75 @@ def test_without_information_p_is_one_and_says_why() -> None:
 def test_doses_that_cannot_be_are_refused(doses: list[int]) -> None:
     with pytest.raises(ValueError, match="dose"):
         stratified_trend(*T1, doses)
+
+
+def test_reference_of_the_slope() -> None:
+    """T1 without its constant stratum: a logistic regression with task effects; its score test is not the exact
+    test's Z², 9.454, by the factors N / (N − 1)."""
+    found = dose_slope(*T1, [0, 1, 2])
+    assert (found.slope, found.se) == pytest.approx((1.379801046, 0.468561481), abs=1e-6)
+    x, n = (np.array(counts)[[0, 1, 3]] for counts in T1)
+    dose = np.array([0, 1, 2])
+    total, passed = n.sum(axis=1), x.sum(axis=1)
+    spread = (n @ dose**2 - (n @ dose) ** 2 / total) * passed * (total - passed) / total**2
+    score = ((x @ dose).sum() - (passed * (n @ dose) / total).sum()) ** 2 / spread.sum()
+    assert score == pytest.approx(10.14600167, abs=1e-7)
+    assert (stratified_trend(*T1, dose).z or 0) ** 2 == pytest.approx(9.454, abs=1e-3)
+
+
+def test_the_score_of_the_slope_is_that_of_statsmodels() -> None:
+    import statsmodels.api as sm
+
+    x, n = (np.array(counts)[[0, 1, 3]] for counts in T1)
+    outcomes = np.column_stack([x.ravel(), (n - x).ravel()])
+    effects, dose = np.repeat(np.eye(3), 3, axis=0), np.tile([0.0, 1.0, 2.0], 3)
+    null = sm.GLM(outcomes, effects, family=sm.families.Binomial()).fit()
+    score, *_ = null.score_test(exog_extra=dose[:, None])
+    assert np.ravel(score) == pytest.approx([10.14600167], abs=1e-6)
+
+
+def test_the_unit_of_doses_scales_the_slope_alone() -> None:
+    one, other = dose_slope(*T1, [0, 1, 3]), dose_slope(*T1, [300, 400, 600])
+    assert (other.slope or 0) * 100 == pytest.approx(one.slope)
+    assert other.odds_ratio.rounded(6) == one.odds_ratio.rounded(6)
+    assert (one.low or 0) < (one.slope or 0) < (one.high or 0)
+
+
+@pytest.mark.parametrize(
+    ("passes", "reason"),
+    [
+        ([[0, 0, 5], [0, 2, 5]], "no finite slope"),
+        ([[5, 1, 0]], "no finite slope"),
+        ([[0, 0, 0]], "no informative"),
+    ],
+)
+def test_a_slope_without_a_finite_value_says_why(passes: list[list[int]], reason: str) -> None:
+    found = dose_slope(passes, [[5, 5, 5]] * len(passes), [0, 1, 2])
+    assert (found.slope, found.odds_ratio.estimate) == (None, None)
+    assert reason in (found.reason or "")
+
+
+def test_opposite_ends_in_two_strata_have_a_slope() -> None:
+    found = dose_slope([[0, 0, 5], [5, 0, 0]], [[5, 5, 5]] * 2, [0, 1, 2])
+    assert found.slope == pytest.approx(0, abs=1e-6)
+
+
+def test_simulated_power_decides_as_the_test_does() -> None:
+    """The same draws, analysed one by one."""
+    rates = dosed_rates(np.array([0.2, 0.5, 0.9]), np.array([0.6, 0.7, 0.95]), (0, 3, 7))
+    found = trend_power(rates, 6, (0, 3, 7), simulations=150, seed=3)
+    drawn = np.random.default_rng(3).binomial(6, rates, (150, 3, 3))
+    ps = [stratified_trend(x, np.full((3, 3), 6), [300, 600, 1000]).p_value or 1 for x in drawn]
+    assert 0.1 < found.power < 0.9
+    assert found.power == sum(p <= 0.05 for p in ps) / 150
+
+
+def test_rates_move_in_logits_with_the_dose() -> None:
+    rates = dosed_rates(np.array([0.5]), np.array([0.9]), (0, 1, 2))
+    assert rates[0] == pytest.approx([0.5, 0.75, 0.9])  # logits 0, ln 3, 2 ln 3
+
+
+def test_no_effect_is_found_in_alpha_of_campaigns() -> None:
+    rates = dosed_rates(np.array([0.3, 0.5, 0.6, 0.7]), np.array([0.3, 0.5, 0.6, 0.7]), (0, 1, 2))
+    found = trend_power(rates, 10, (0, 1, 2), simulations=4000, seed=7)
+    assert found.power == pytest.approx(0.05, abs=3 * 0.0035)

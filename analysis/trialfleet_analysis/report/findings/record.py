@@ -5,12 +5,15 @@ from __future__ import annotations
 from trialfleet_analysis.report.campaign_report import ManifestLine, Report, SummaryEntry
 from trialfleet_analysis.report.figures import ESTIMANDS
 from trialfleet_analysis.report.findings.tables import ReportSection, ReportTable, Value, section, table, text
+from trialfleet_analysis.report.findings.trend import declared_trend
 
 OPEN = ("Campaign", "Agent")
 
 
 def declared_contrast(report: Report) -> ReportTable | None:
-    """None where no contrast was declared."""
+    """Or the declared trend. None where nothing was declared."""
+    if report.analysis.trend is not None:
+        return declared_trend(report)
     declared = report.analysis.declared
     if declared is None or not report.summary:
         return None

@@ -53,9 +53,9 @@ def answer(report: Report) -> Element:
 
 def _contrast(report: Report) -> Node:
     found, headline = declared_contrast(report), report.headline
-    if found is None or headline is None:
+    if found is None:
         return None
-    return [h("div", framed(found), class_="declared"), strip(headline)]
+    return [h("div", framed(found), class_="declared"), strip(headline) if headline else None]
 
 
 DRAWN: dict[str, Callable[[Report], Node]] = {

@@ -30,6 +30,7 @@ from trialfleet_analysis.statistics.power.cell import (
     required_reps,
 )
 from trialfleet_analysis.statistics.power.simulated import Analysis, SimulatedPower, stratified_power
+from trialfleet_analysis.statistics.power.trend import TrendPower, dosed_rates, trend_power
 
 __all__ = [
     "Analysis",
@@ -40,12 +41,14 @@ __all__ = [
     "RequiredReps",
     "SimulatedPower",
     "TestName",
+    "TrendPower",
     "balance_reps",
     "best_reps",
     "boschloo_power",
     "calibrated",
     "campaign_effect",
     "campaign_power",
+    "dosed_rates",
     "drawn_rates",
     "fisher_power",
     "frontier",
@@ -54,4 +57,5 @@ __all__ = [
     "required_reps",
     "same_trials",
     "stratified_power",
+    "trend_power",
 ]
