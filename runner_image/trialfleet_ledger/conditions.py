@@ -120,7 +120,8 @@ def _dosed(value: Any) -> str:
     """Whether a condition of the file stands for several, so that errors are about that kind alone."""
     if isinstance(value, Mapping):
         given = cast("Mapping[str, Any]", value).get("inline")
-        several = isinstance(given, Mapping) and isinstance(given.get("max_tokens"), list)
+        text = cast("Mapping[str, Any]", given if isinstance(given, Mapping) else {})
+        several = isinstance(text.get("max_tokens"), list)
     else:
         several = isinstance(value, ConditionDoses)
     return "several doses" if several else "one condition"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,7 +179,7 @@ def _fitted(x: Integers, n: Integers, dose: Floats) -> tuple[float, float]:
     design = np.column_stack([effects, np.tile(dose, strata)])
     kept = n.ravel() > 0
     outcomes = np.column_stack([x.ravel(), (n - x).ravel()])[kept]
-    found = sm.GLM(outcomes, design[kept], family=sm.families.Binomial()).fit()
+    found: Any = cast("Any", sm.GLM(outcomes, design[kept], family=sm.families.Binomial())).fit()
     return float(found.params[-1]), float(found.bse[-1])
 
 

@@ -41,13 +41,13 @@ def trend_power(
     """How often `stratified_trend` (mid-p) rejects with these true rates, shape (T, J), of `steps` doses, whole
     numbers from 0 on, with the same `reps` in every cell. Same seed, same figure."""
     tasks, doses = rates.shape
-    dose = np.asarray(steps)
+    dose, n = np.asarray(steps), np.asarray([reps] * doses, dtype=np.int64)
     passed = np.random.default_rng(seed).binomial(reps, rates, (simulations, tasks, doses))
-    spectra, length = _spectra(tasks, np.full(doses, reps), dose)
+    spectra, length = _spectra(tasks, n, dose)
     several = max(1, CELLS // spectra.shape[1])
     rejected = sum(
-        int((_p_values(passed[n : n + several], dose, spectra, length) <= alpha * (1 + TIES)).sum())
-        for n in range(0, simulations, several)
+        int((_p_values(passed[at : at + several], dose, spectra, length) <= alpha * (1 + TIES)).sum())
+        for at in range(0, simulations, several)
     )
     power = rejected / simulations
     return TrendPower(power, math.sqrt(power * (1 - power) / simulations), simulations)
