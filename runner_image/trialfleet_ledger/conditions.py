@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.records.base import Frozen, Name
-from trialfleet_ledger.records.condition_order import InlineSource, InlineSpec, InlineText, McpSpec
+from trialfleet_ledger.records.condition_order import InlineParts, InlineSource, InlineSpec, McpSpec
 
 
 class AgentChange(Frozen):
@@ -82,7 +82,7 @@ class Condition(ConditionParts):
         return self.inline is not None and self.inline.source == "oracle_targets"
 
 
-class InlineDoses(InlineText):
+class InlineDoses(InlineParts):
     """One text in several lengths: its doses, ascending."""
 
     max_tokens: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=2)]
@@ -109,7 +109,7 @@ class ConditionDoses(ConditionParts):
         ['preamble_300', 'preamble_700']
         """
         shared = {part: getattr(self, part) for part in ConditionParts.model_fields}
-        text = {part: getattr(self.inline, part) for part in InlineText.model_fields}
+        text = {part: getattr(self.inline, part) for part in InlineParts.model_fields}
         return {
             f"{name}_{dose}": Condition(**shared, inline=InlineSpec(**text, max_tokens=dose))
             for dose in self.inline.max_tokens

@@ -13,7 +13,7 @@ InlineSource = Literal["nearest", "targets", "preflight", "placebo_matched", "wr
 Channel = Literal["user", "system", "rules"]
 
 
-class InlineText(Frozen):
+class InlineParts(Frozen):
     """Text for the agent. `sections`: of a node, for `nearest` alone. `channel`: after the task, in
     the system prompt, or as a rule that is pushed when a file that matches `globs` is read (none given: those
     below the folders that the text is about)."""
@@ -33,7 +33,7 @@ class InlineText(Frozen):
         return self
 
 
-class InlineSpec(InlineText):
+class InlineSpec(InlineParts):
     """With its length, above which it is cut."""
 
     max_tokens: Annotated[int, Field(ge=1)] = 1500
