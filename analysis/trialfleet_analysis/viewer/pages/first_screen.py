@@ -77,7 +77,7 @@ def _top(found: CampaignTables, answer: CampaignAnswer | None, to: Addresses) ->
 
 
 def _contents(to: Addresses) -> list[Node]:
-    anchors = (("answer", "CampaignAnswer"), ("grid", "Rates"), ("pairs", "Pairs"), ("losses", "Losses"))
+    anchors = (("answer", "Answer"), ("grid", "Rates"), ("pairs", "Pairs"), ("losses", "Losses"))
     return [
         *(h("a", name, href=f"#{anchor}") for anchor, name in anchors),
         h("a", "All trials", href=to.trials({})),
