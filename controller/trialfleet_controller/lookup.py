@@ -18,9 +18,9 @@ def trial_id(store: Store, campaign: str, wanted: str) -> str:
 
 
 def _named(store: Store, campaign: str, wanted: str) -> str:
-    from trialfleet_controller.trial_order import trials
     from trialfleet_ledger.amendments import effective_reps
     from trialfleet_ledger.ledger import Ledger
+    from trialfleet_ledger.trial_order import trials
 
     task, condition, rep = (*wanted.split("/"), "", "")[:3]
     ledger = Ledger(store, campaign)

@@ -67,7 +67,7 @@ class PlannedAgent(Frozen):
 
 class Plan(Record):
     """`campaign.json`: frozen before anything runs. The trials follow from it by
-    `trialfleet_controller.trial_order`."""
+    `trialfleet_ledger.trial_order`."""
 
     campaign: Name
     uid: str  # random, once: two campaigns of one name never mix

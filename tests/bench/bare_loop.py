@@ -23,11 +23,11 @@ from trialfleet_controller.backends.kube.api_requests import CONFIG_MAPS, PODS
 from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.backends.kube.errors import ApiError
 from trialfleet_controller.backends.kube.owner import Expiry
-from trialfleet_controller.trial_order import Planned, trials
 from trialfleet_ledger import keys
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.open import open_store
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.trial_order import Planned, trials
 
 THREADS = 16
 PATIENCE_S = 300  # without one more end: the loop is broken, and says so

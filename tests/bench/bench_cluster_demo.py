@@ -18,8 +18,8 @@ from tests.cluster import simulated_rig
 from tests.cluster.cluster import CHECKOUT
 from tests.cluster.minimal import Minimal, minimal
 from trialfleet_controller.campaigns import from_file
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.trial_order import trials
 
 REPS = int(os.environ.get("TRIALFLEET_BENCH_REPS", "13"))
 DEMO = CHECKOUT / "k8s" / "kind" / "demo.yaml"

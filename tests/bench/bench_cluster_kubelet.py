@@ -29,10 +29,10 @@ from trialfleet_controller.campaigns import from_file
 from trialfleet_controller.dispatch import epochs
 from trialfleet_controller.dispatch.dispatcher import Dispatcher
 from trialfleet_controller.dispatch.shards import Ending
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.verdicts import Scored
+from trialfleet_ledger.trial_order import trials
 
 AT_ONCE = int(os.environ.get("TRIALFLEET_BENCH_PODS", "80"))
 ALONE = 7

@@ -26,7 +26,6 @@ from trialfleet_controller.backends.kube.api_requests import PODS
 from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.backends.kube.owner import CampaignOwner
 from trialfleet_controller.dispatch.launch_requests import Granter
-from trialfleet_controller.trial_order import Planned, trials
 from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.fold import Intend
@@ -36,6 +35,7 @@ from trialfleet_ledger.records.measurements import Delivery, Metrics
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Scored, Stop, Verdict
 from trialfleet_ledger.store.open import open_store
+from trialfleet_ledger.trial_order import Planned, trials
 
 MEASURED = int(os.environ.get("TRIALFLEET_BENCH_MEASURED", "10000"))
 RUNNING = int(os.environ.get("TRIALFLEET_BENCH_RUNNING", "1000"))

@@ -12,7 +12,7 @@ TRIALS = 100_000
 PROGRAM = f"""
 import json, resource, sys, time
 from tests.support.plans import make_plan
-from trialfleet_controller.trial_order import trials
+from trialfleet_ledger.trial_order import trials
 plan = make_plan(tasks=20, conditions=("none", "placebo", "flat_llm", "intent_layer", "preamble_only"), reps=1000)
 began = time.perf_counter()
 made = trials(plan)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from tests.bench.figure import Figure, median_wall, trialfleet
 from tests.support.plans import CAMPAIGN, make_plan
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.records.measurements import Delivery, Metrics
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Scored, Stop, Verdict
+from trialfleet_ledger.trial_order import trials
 
 TRIALS = 10_000
 

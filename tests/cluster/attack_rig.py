@@ -25,7 +25,6 @@ from trialfleet_controller.backends.protocol import AttemptId, Order
 from trialfleet_controller.backends.runner_termination import RunnerTermination
 from trialfleet_controller.campaigns import from_file
 from trialfleet_controller.dispatch.launch_requests import Granter
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger import keys
 from trialfleet_ledger.bundle import Bundle, unpack
 from trialfleet_ledger.canonical import canonical_json, sha256
@@ -35,6 +34,7 @@ from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.records.attempt import End, Patch
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.trial_order import trials
 from trialfleet_runner.agents.registry import agent as registered
 
 KEY = "sk-planted-0123456789abcdef"  # the model's, in a Secret that the runner alone mounts

@@ -22,13 +22,13 @@ from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.dispatch import epochs
 from trialfleet_controller.dispatch.dispatcher import Dispatcher
 from trialfleet_controller.dispatch.stop_conditions import PollIntervals
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.campaign_spec import Graces, Toleration
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import KubernetesPlan, Plan
 from trialfleet_ledger.store.open import open_store
 from trialfleet_ledger.store.s3 import S3Store
+from trialfleet_ledger.trial_order import trials
 
 IMAGE_ID = f"sha256:{digest('simulated')}"
 CONDITIONS = ("none", "placebo", "flat_llm", "intent_layer", "preamble_only")

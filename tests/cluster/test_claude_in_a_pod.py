@@ -25,13 +25,13 @@ from tests.support.buckets import client
 from tests.support.waiting import wait_until
 from trialfleet_controller.backends.kube import names
 from trialfleet_controller.campaigns import from_file
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger import keys
 from trialfleet_ledger.bundle import Bundle, unpack
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.attempt import End
 from trialfleet_ledger.records.measurements import PreflightResult
 from trialfleet_ledger.records.verdicts import Scored, Stop, Verdict
+from trialfleet_ledger.trial_order import trials
 from trialfleet_runner.agents.pinned import pinned
 
 pytestmark = on_cluster()

@@ -10,8 +10,8 @@ from tests.support.audit import audit
 from tests.support.waiting import wait_until
 from trialfleet_controller.backends.kube import names
 from trialfleet_controller.campaigns import from_file
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.records.verdicts import LossClass, Verdict
+from trialfleet_ledger.trial_order import trials
 
 pytestmark = on_cluster(timeout_s=500)
 

@@ -25,10 +25,10 @@ from tests.support.buckets import client
 from tests.support.waiting import wait_until
 from trialfleet_controller.backends.kube import names
 from trialfleet_controller.campaigns import from_file
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
+from trialfleet_ledger.trial_order import trials
 
 pytestmark = [*on_cluster("faults", timeout_s=420), pytest.mark.faults]
 

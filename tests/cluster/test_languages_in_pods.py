@@ -18,12 +18,12 @@ from tests.cluster.cluster import on_cluster
 from tests.cluster.minimal import Minimal, minimal
 from tests.support.language_projects import GO, NODE, Project, task_file
 from trialfleet_controller.campaigns import from_file
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger import keys
 from trialfleet_ledger.bundle import Bundle, unpack
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.attempt import End
 from trialfleet_ledger.records.verdicts import Verdict
+from trialfleet_ledger.trial_order import trials
 
 pytestmark = on_cluster("go", "node", "npm")
 

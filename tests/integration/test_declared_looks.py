@@ -21,7 +21,6 @@ from trialfleet_controller.planning.amending import amend, grow_until_decided
 from trialfleet_controller.status.campaign_status import State, read_status
 from trialfleet_controller.status.status_text import lines
 from trialfleet_controller.status.status_watch import over
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
@@ -29,6 +28,7 @@ from trialfleet_ledger.looks import AnytimeResult, AnytimeRule, Decision, Futili
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.verdicts import LossClass, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.trial_order import trials
 
 FAST = PollIntervals(poll_s=0.05, steer_s=0.05, watch_s=0.05, back_off_s=0.001, wind_down_s=5)
 TREATED, CONTROL = "flat_llm", "none"

@@ -24,7 +24,6 @@ from trialfleet_controller.dispatch.dispatcher import Dispatcher
 from trialfleet_controller.dispatch.shards import Activity, Answers, Ending, Lease, of_shard, oldest_open_block
 from trialfleet_controller.dispatch.stop_conditions import Interrupt, PollIntervals
 from trialfleet_controller.dispatch.tally import ConditionCounts
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger import keys
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
@@ -33,6 +32,7 @@ from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.trial_order import trials
 
 FAST = PollIntervals(poll_s=0.05, steer_s=0.05, watch_s=0.05, back_off_s=0.001, wind_down_s=5)
 

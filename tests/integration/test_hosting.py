@@ -38,12 +38,12 @@ from trialfleet_controller.hosting.place import in_threads
 from trialfleet_controller.hosting.private_ray import PrivateRay
 from trialfleet_controller.hosting.shard_host import MessageIntervals, ShardHost
 from trialfleet_controller.hosting.supervisor import CampaignSupervisor
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import ListedKey, Store
+from trialfleet_ledger.trial_order import trials
 
 CHECKOUT = Path(__file__).parents[2]
 SECRET = "hush-hush-hush"

@@ -23,12 +23,12 @@ from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.hosting import ray_reaper
 from trialfleet_controller.hosting.private_ray import RAY_FOLDER, RAY_PARENT
 from trialfleet_controller.hosting.ray_reaper import members
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.amendments import effective_reps
 from trialfleet_ledger.kill_points import VARIABLE
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.trial_order import trials
 
 CHECKOUT = Path(__file__).parents[2]
 PLAN = make_plan(tasks=1, reps=2)

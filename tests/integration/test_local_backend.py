@@ -19,12 +19,12 @@ from trialfleet_controller.backends.local.process_backend import ProcessBackend
 from trialfleet_controller.backends.protocol import AttemptId, Backend, Finished, Liveness, Order
 from trialfleet_controller.dispatch.launch_requests import Granter
 from trialfleet_controller.hosting.ray_backend import RayBackend
-from trialfleet_controller.trial_order import Planned, trials
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.fold import Intend
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.machine import machine_id
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.trial_order import Planned, trials
 
 
 @pytest.fixture(scope="module")

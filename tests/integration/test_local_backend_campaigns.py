@@ -24,7 +24,6 @@ from trialfleet_controller.dispatch.stop_conditions import Interrupt, PollInterv
 from trialfleet_controller.hosting.local_drive import finish
 from trialfleet_controller.planning.amending import amend
 from trialfleet_controller.status.campaign_status import read_status
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.amendments import effective_cost
 from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.canonical import canonical_json
@@ -36,6 +35,7 @@ from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.trial_order import trials
 from trialfleet_runner.exit_codes import CommandExit
 
 

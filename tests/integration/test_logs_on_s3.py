@@ -16,12 +16,12 @@ from tests.support.buckets import bucket
 from tests.support.plans import kube_plan, make_plan
 from trialfleet_controller.backends.kube import names
 from trialfleet_controller.commands.logs import logs
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.store.open import open_store
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.trial_order import trials
 
 pytestmark = pytest.mark.needs("s3")
 

@@ -16,11 +16,11 @@ from tests.support import buckets
 from tests.support.attempts import Lab
 from tests.support.real_campaign import campaign_file, trialfleet
 from tests.support.waiting import wait_until
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger import keys
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.verdicts import LossClass, Verdict
 from trialfleet_ledger.store.open import open_store
+from trialfleet_ledger.trial_order import trials
 
 pytestmark = [pytest.mark.needs("s3", "faults"), pytest.mark.slow, pytest.mark.timeout(400)]
 

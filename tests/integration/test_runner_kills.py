@@ -13,13 +13,13 @@ from tests.support.processes import processes_with, survivors
 from tests.support.real_campaign import campaign_file, trialfleet
 from tests.support.waiting import wait_until
 from trialfleet_analysis.commands import report
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.fold import progress
 from trialfleet_ledger.kill_points import VARIABLE
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.lifecycle import TrialPhase
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.trial_order import trials
 from trialfleet_runner.attempt.scratch import sweep
 
 NAP = "86399"  # seconds: what the agent leaves running is known by it

@@ -177,6 +177,29 @@ def test_from_the_answer_to_a_pair_by_one_click(window: Browser, viewer: Viewing
 
 
 @BROWSER
+def test_steps_are_searched_and_folded_by_kind(window: Browser, viewer: Viewing) -> None:
+    trial = viewer.get("/trials.csv?condition=flat_llm")[2].decode().splitlines()[1].split(",")[0]
+    entered(window, viewer)
+    window.visit(f"{viewer.origin}/trial/{trial}")
+    window.wait_for("!document.getElementById('find').hidden")
+    visible = "[...document.querySelectorAll('.steps .step:not([hidden])')].map(one => one.dataset.kind).join()"
+    assert window.run(f"return {visible}") == "run,edit"
+    window.press("/", 191)
+    window.wait_for("document.activeElement.id === 'find-text'")
+    window.tell("Input.insertText", {"text": "ONERROR"})
+    window.wait_for(f"{visible} === 'run'")
+    assert window.run("return document.getElementById('find-count').textContent") == "1 step in 1 of 2 turns"
+    window.press("Escape", 27)
+    window.wait_for(f"{visible} === 'run,edit'")
+    window.run("document.querySelector('#find input[value=run]').click()")
+    window.wait_for(f"{visible} === 'edit'")
+    assert window.run("return document.querySelectorAll('.patch .nu').length") >= 1
+    window.visit(f"{viewer.origin}/trial/{trial}#turn-2")
+    assert window.run("return document.querySelector(':target').id") == "turn-2"
+    assert window.console() == []
+
+
+@BROWSER
 def test_hostile_content_is_shown_and_does_nothing(window: Browser, viewer: Viewing) -> None:
     entered(window, viewer)
     window.run("document.querySelector('a.rep').click()")

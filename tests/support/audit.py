@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from trialfleet_controller.dispatch.shards import Ending
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.fold import StoredAttempt, progress, score_from
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.lifecycle import TrialPhase
@@ -16,6 +15,7 @@ from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.trial_order import trials
 
 
 def records(at: Path | Store, campaign: str) -> dict[str, bytes]:

@@ -17,13 +17,13 @@ from trialfleet_controller.dispatch import epochs
 from trialfleet_controller.dispatch.dispatcher import Dispatcher
 from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.dispatch.stop_conditions import Interrupt, PollIntervals
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import StopRule
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.trial_order import trials
 
 RUNNER = Path(__file__).with_name("fake_runner.py")
 

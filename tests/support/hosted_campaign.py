@@ -24,13 +24,13 @@ from trialfleet_controller.hosting.monitor import monitor
 from trialfleet_controller.hosting.place import Place
 from trialfleet_controller.hosting.shard_host import DispatcherJob, MessageIntervals
 from trialfleet_controller.status.progress import view
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.trial_order import trials
 
 FAST = PollIntervals(poll_s=0.05, steer_s=0.1, watch_s=0.1, wind_down_s=5, back_off_s=0.001)
 PATIENT = RetrySpec(mid_run=10)  # each kill of a dispatcher loses what its processes ran

@@ -17,11 +17,11 @@ from pathlib import Path
 import zstandard
 
 from tests.support import ledgers as made
-from trialfleet_controller.commands.logs import inflated
 from trialfleet_controller.commands.show import printable
 from trialfleet_ledger.bundle import capped
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.live_output import inflated
 from trialfleet_ledger.records.attempt import Patch
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import Delivery

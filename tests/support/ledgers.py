@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Literal
 
 import pyarrow as pa
+import zstandard
 
 from tests.support import records
 from tests.support.plans import make_plan, planned_task
@@ -166,6 +167,14 @@ def write_trial(store: DirectoryStore, frozen: Plan, trial: Trial, fate: Fate) -
         losses=losses,
     )
     _outcome(store, frozen, measured)
+
+
+def write_running(store: DirectoryStore, campaign: str, trial: Trial, attempt: int, output: bytes) -> None:
+    """An attempt that has started, and what has arrived of its output."""
+    _intent(store, campaign, trial, attempt)
+    _start(store, campaign, trial, attempt)
+    log = f"{campaign}/attempts/{trial.id}/{attempt}/live.log.zst"
+    store.put(log, zstandard.ZstdCompressor().compress(output))
 
 
 def _outcome(store: DirectoryStore, frozen: Plan, outcome: Outcome) -> None:

@@ -13,12 +13,15 @@ from trialfleet_analysis.cells import CellCount, cell_counts
 from trialfleet_analysis.kept_answer import CampaignAnswer, keep_answer, kept_answer
 from trialfleet_analysis.losses import LossCount, loss_counts, lost_attempts
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
+from trialfleet_analysis.viewer.activity import ActivityReader, CampaignActivity
 from trialfleet_analysis.viewer.answer_process import AnswerProcess
 from trialfleet_ledger import keys
+from trialfleet_ledger.amendments import effective_reps
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import PlannedTask
 from trialfleet_ledger.store.protocol import Store, StoreError
+from trialfleet_ledger.trial_order import Planned, trials
 
 CHECKED_EVERY_S = 2.0  # listings of a store that is asked by several pages
 WATCHED = ("amendments", "halts", "quarantine", "outcomes", "cancel")
@@ -63,6 +66,9 @@ class WatchedCampaign:
     _state: CampaignState | None = None
     _counts: tuple[float, LiveCounts] | None = None
     _tasks: Mapping[str, PlannedTask] = field(default_factory=dict[str, PlannedTask])
+    _planned: tuple[str, Mapping[str, Planned]] | None = None
+    _activity: ActivityReader | None = None
+    _activity_lock: Lock = field(default_factory=Lock)
 
     def state(self) -> CampaignState:
         """As the store has it now, or had it `CHECKED_EVERY_S` ago. While trials are missing, the look is
@@ -87,6 +93,25 @@ class WatchedCampaign:
                     plan = Ledger(self.store, self.campaign).plan()
                     self._tasks = {task.order.id: task for task in plan.tasks}
             return self._tasks
+
+    def planned(self) -> Mapping[str, Planned]:
+        """Trials of the plan with its amendments, by id. Raises as `state`."""
+        with self._lock:
+            stamp = self._live().stamp
+            if self._planned is None or self._planned[0] != stamp:
+                ledger = Ledger(self.store, self.campaign)
+                plan = ledger.plan()
+                reps = effective_reps(plan, ledger.directives.amendments())
+                self._planned = stamp, {one.id: one for one in trials(plan, reps)}
+            return self._planned[1]
+
+    def activity(self) -> CampaignActivity:
+        """What runs now. Raises as `state`."""
+        planned = self.planned()
+        with self._activity_lock:
+            if self._activity is None:
+                self._activity = ActivityReader(self.store, self.campaign)
+            return self._activity.read(planned)
 
     def progress(self) -> dict[str, object]:
         """What a page that stays open asks for: counts, no rates."""

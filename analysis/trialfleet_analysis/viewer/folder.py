@@ -45,7 +45,7 @@ def pages(watched: WatchedCampaign) -> Iterator[tuple[str, str]]:
     """Path below the folder, and content, of each file."""
     site = CampaignSite(watched, FolderAddresses(), answer_wait_s=None)
     below = replace(site, to=FolderAddresses("../"))
-    yield from ((f"assets/{name}", asset(name)) for name in ASSETS if name != "live.js")
+    yield from ((f"assets/{name}", asset(name)) for name in ASSETS if name not in ("live.js", "refresh.js"))
     yield "index.html", site.home({})
     yield "trials.html", site.trials({})
     yield "trials.csv", site.table({})

@@ -58,6 +58,8 @@ def _routes(site: CampaignSite) -> list[Route]:
         Route("/trials.csv", table),
         Route("/trial/{trial}", trial),
         Route("/trial/{trial}/{attempt:int}", trial),
+        Route("/now", page(lambda _: site.now())),
+        Route("/trial/{trial}/{attempt:int}/output", page(lambda r: site.output(**r.path_params))),
         Route("/trial/{trial}/{attempt:int}/file/{path:path}", file),
         Route("/pair/{a}/{b}", pair),
         Route("/assets/{name}", _asset),

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from xml.etree.ElementTree import tostring
 
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
 from trialfleet_analysis.viewer.discordant import discordant
+from trialfleet_analysis.viewer.pages.activity_section import activity_section
 from trialfleet_analysis.viewer.pages.first_screen import first_screen
 from trialfleet_analysis.viewer.pages.list_page import list_page
 from trialfleet_analysis.viewer.pages.pair_page import pair_page
 from trialfleet_analysis.viewer.pages.scaffold import message_page
-from trialfleet_analysis.viewer.pages.trial_page import trial_page
+from trialfleet_analysis.viewer.pages.trial_page import output_section, trial_page
 from trialfleet_analysis.viewer.trial_list import query_of, rows_of_page, selected, to_csv
 from trialfleet_analysis.viewer.trial_record import TrialReader, TrialRecord
 from trialfleet_ledger.plan import PlannedTask
@@ -61,6 +63,14 @@ class CampaignSite:
             answer_fault=fault,
         )
 
+    def now(self) -> str:
+        """The section alone."""
+        return activity_section(self.watched.activity(), self.to)
+
+    def output(self, trial: str, attempt: int) -> str:
+        """The section alone: what a running attempt has printed."""
+        return tostring(output_section(self.record(trial, attempt)), encoding="unicode", method="html")
+
     def trials(self, parameters: Mapping[str, str]) -> str:
         tables, query = self.watched.state().tables, query_of(parameters)
         found = selected(tables.trials, query)
@@ -96,7 +106,7 @@ class CampaignSite:
     def _reader(self) -> TrialReader:
         tasks = self.watched.tasks()
         prompts = {name: task.order.prompt for name, task in tasks.items()}
-        return TrialReader(self.watched.store, self.watched.campaign, prompts)
+        return TrialReader(self.watched.store, self.watched.campaign, prompts, self.watched.planned)
 
     def _task(self, record: TrialRecord) -> PlannedTask | None:
         return self.watched.tasks().get(record.trial.task) if record.trial else None

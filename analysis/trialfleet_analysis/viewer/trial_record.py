@@ -3,7 +3,7 @@ ends the reading."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -13,22 +13,26 @@ from trialfleet_ledger.bundle import Bundle, BundleError, unpack
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.fold import StoredAttempt
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.live_output import inflated, last_lines
 from trialfleet_ledger.objects import ObjectError, decompress, object_key
 from trialfleet_ledger.records.attempt import Quarantine, Start
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.store.protocol import Store, StoreError
 from trialfleet_ledger.stored_records import parse
+from trialfleet_ledger.trial_order import Planned
 
 T = TypeVar("T")
-NO_BUNDLE = "no bundle: this attempt was lost before one was written, or is still running"
+NO_BUNDLE = "no bundle: this attempt was lost before one was written"
+OUTPUT_LINES = 400
 
 
 @dataclass(frozen=True)
 class TrialRecord:
     """`shown`: the attempt whose bundle `parts` are of; 0: there is no attempt. `parts` None: `bundle_fault` says
-    why. `quarantine`: why the ledger refuses the shown attempt's bundle. `task_text`: the task's part of the
-    prompt; None: not in the store. `faults`: records that cannot be read."""
+    why, or the attempt runs. `quarantine`: why the ledger refuses the shown attempt's bundle. `task_text`: the
+    task's part of the prompt; None: not in the store. `output`: what the shown attempt has printed; None: it does
+    not run. `faults`: records that cannot be read."""
 
     id: str
     trial: Trial | None
@@ -39,6 +43,7 @@ class TrialRecord:
     bundle_fault: str | None
     quarantine: str | None
     task_text: str | None
+    output: str | None
     faults: tuple[str, ...]
 
 
@@ -49,6 +54,7 @@ class TrialReader:
     store: Store
     campaign: str
     prompts: dict[str, str]
+    planned: Callable[[], Mapping[str, Planned]]
 
     def read(self, trial: str, attempt: int | None = None) -> TrialRecord | None:
         """`attempt` None: the one that the outcome rests on, else the last with a bundle. None: the store has
@@ -63,7 +69,7 @@ class TrialReader:
         if attempt is not None and attempt > len(chain):
             return None
         bundle, fault = self._bundle(trial, chain, shown)
-        known = outcome.trial if outcome else bundle.manifest.trial if bundle else None
+        known = outcome.trial if outcome else bundle.manifest.trial if bundle else self._planned(trial)
         return TrialRecord(
             id=trial,
             trial=known,
@@ -74,6 +80,7 @@ class TrialReader:
             bundle_fault=fault,
             quarantine=_tried(lambda: self._quarantine(trial, shown), faults),
             task_text=self._task_text(known.task) if known else None,
+            output=_tried(lambda: self._output(trial, shown), faults) if _runs(chain, shown) else None,
             faults=tuple(faults),
         )
 
@@ -92,6 +99,8 @@ class TrialReader:
         return replace(one, start=_tried(lambda: parse(f"{self.store.url}/{key}", raw, Start), faults))
 
     def _bundle(self, trial: str, chain: tuple[StoredAttempt, ...], n: int) -> tuple[Bundle | None, str | None]:
+        if _runs(chain, n):
+            return None, None
         end = chain[n - 1].end if 0 < n <= len(chain) else None
         if end is None or end.bundle is None:
             return None, NO_BUNDLE
@@ -108,6 +117,17 @@ class TrialReader:
             return None, f"the bundle belongs to attempt {bundle.manifest.attempt} of {bundle.manifest.trial.id}"
         return bundle, None
 
+    def _output(self, trial: str, n: int) -> str:
+        raw = self.store.get(keys.attempt_file(self.campaign, trial, n, "live.log.zst"))
+        return last_lines(inflated(raw), OUTPUT_LINES) if raw else ""
+
+    def _planned(self, trial: str) -> Trial | None:
+        try:
+            found = self.planned().get(trial)
+        except (OperatorError, StoreError):
+            return None
+        return found.record() if found else None
+
     def _quarantine(self, trial: str, n: int) -> str | None:
         key = keys.quarantine(self.campaign, trial, n)
         raw = self.store.get(key) if n else None
@@ -122,7 +142,13 @@ class TrialReader:
             return None
 
 
+def _runs(chain: tuple[StoredAttempt, ...], n: int) -> bool:
+    return 0 < n <= len(chain) and chain[n - 1].end is None
+
+
 def _shown(chain: tuple[StoredAttempt, ...], outcome: Outcome | None) -> int:
+    if outcome is None and _runs(chain, len(chain)):
+        return len(chain)
     if outcome is not None and outcome.scored is not None and outcome.attempts <= len(chain):
         return outcome.attempts
     with_bundle = [n for n, one in enumerate(chain, start=1) if one.end is not None and one.end.bundle is not None]

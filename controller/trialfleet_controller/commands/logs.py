@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from trialfleet_ledger.ledger import Ledger
 
 EVERY_S = 2.0
-LOG_CAP = 64 * 2**20
 
 
 @click.command("logs")
@@ -75,6 +74,7 @@ def _read(ledger: Ledger, trial: str, n: int) -> tuple[str, str, bool]:
     attempt has ended."""
     from trialfleet_controller.commands.show import open_bundle, printable
     from trialfleet_ledger import keys
+    from trialfleet_ledger.live_output import LOG_CAP, inflated
 
     attempt = ledger.attempts.attempt(trial, n)
     over = attempt is None or attempt.end is not None
@@ -86,14 +86,3 @@ def _read(ledger: Ledger, trial: str, n: int) -> tuple[str, str, bool]:
         return f"{fault}\n", "", over
     said, errors = (bundle.text(f"agent/{name}.log") or "" for name in ("stdout", "stderr"))
     return printable(said, LOG_CAP), printable(errors, LOG_CAP), over
-
-
-def inflated(raw: bytes) -> str:
-    """The text of a live log, up to `LOG_CAP` bytes."""
-    import zstandard
-
-    try:
-        with zstandard.ZstdDecompressor().stream_reader(raw) as reader:
-            return reader.read(LOG_CAP).decode(errors="replace")
-    except zstandard.ZstdError:
-        return "[the live log cannot be read]\n"

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from trialfleet_controller.commands.options import mirror_option, store_option
-from trialfleet_controller.trial_order import Planned, trials
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.treatments import differing_parts
+from trialfleet_ledger.trial_order import Planned, trials
 
 if TYPE_CHECKING:
     from trialfleet_controller.cost_estimate import CostEstimate

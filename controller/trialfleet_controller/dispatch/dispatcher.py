@@ -29,11 +29,11 @@ from trialfleet_controller.dispatch.tally import CampaignTally
 from trialfleet_controller.dispatch.trial_driver import TrialDriver
 from trialfleet_controller.dispatch.trial_steps import TrialSteps
 from trialfleet_controller.dispatch.trial_table import CampaignBudget, TrialState, TrialTable
-from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import dropped_tasks
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.protocol import CredentialsRefused
+from trialfleet_ledger.trial_order import Planned
 
 MOMENT_S = 0.05  # the longest wait for an I/O result: meanwhile runners end, and the operator may ask again
 COMMIT_S = 5.0  # beyond the agent's grace: a runner that was told to stop must still commit its end

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialfleet_controller.backends import attempt_times
-from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger import keys
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.objects import object_key
@@ -15,6 +14,7 @@ from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.task_order import TaskOrder
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.trial_order import Planned
 
 
 class Granter:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
-from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import digest
@@ -32,6 +31,7 @@ from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.records.verdicts import Verdict as TrialVerdict
+from trialfleet_ledger.trial_order import Planned
 
 LookTest = Callable[[Primary, int, Sequence[Decision], Sequence[StageCounts]], LookResult | AnytimeResult]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger.blocks import PlannedReps
+from trialfleet_ledger.trial_order import Planned
 
 
 class Queue:

@@ -10,8 +10,8 @@ from trialfleet_controller.dispatch.io_pool import IoPool
 from trialfleet_controller.dispatch.trial_driver import TrialDriver
 from trialfleet_controller.dispatch.trial_steps import TrialSteps
 from trialfleet_controller.dispatch.trial_table import CampaignBudget, TrialState, TrialTable
-from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger.records.outcome import Outcome
+from trialfleet_ledger.trial_order import Planned
 
 TOGETHER = 500  # outcomes that one call reads
 

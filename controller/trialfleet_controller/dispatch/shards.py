@@ -9,9 +9,9 @@ from enum import StrEnum
 from trialfleet_controller.backends.protocol import Wait
 from trialfleet_controller.dispatch.drive_options import DriveOptions
 from trialfleet_controller.dispatch.tally import ConditionCounts
-from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.records.verdicts import LossClass
+from trialfleet_ledger.trial_order import Planned
 
 
 class Ending(StrEnum):

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, field, replace
 
 from trialfleet_controller.backends.protocol import Wait
-from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass, Verdict
+from trialfleet_ledger.trial_order import Planned
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.dispatch.stop_conditions import PollIntervals, StopConditions
 from trialfleet_controller.dispatch.trial_steps import Seen, TrialSteps, belongs
 from trialfleet_controller.dispatch.trial_table import SHOWN, OpenTrial, TrialState, TrialTable
-from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger.fold import Conclude, Intend, LaunchAttempt, WatchAttempt
 from trialfleet_ledger.kill_points import checkpoint
 from trialfleet_ledger.records.verdicts import HaltScope, Loss, Scored
+from trialfleet_ledger.trial_order import Planned
 
 T = TypeVar("T")
 

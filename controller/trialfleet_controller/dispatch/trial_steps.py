@@ -10,7 +10,6 @@ from trialfleet_controller.backends.protocol import Backend, Liveness, Order, To
 from trialfleet_controller.backends.runner_termination import RunnerTermination, classify, explained
 from trialfleet_controller.dispatch.launch_requests import Granter
 from trialfleet_controller.dispatch.trial_table import CampaignBudget, OpenTrial
-from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger import keys
 from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.canonical import canonical_json
@@ -30,6 +29,7 @@ from trialfleet_ledger.kill_points import checkpoint
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Loss, LossClass
+from trialfleet_ledger.trial_order import Planned
 
 UNKNOWN = RunnerTermination()  # nobody saw the runner end
 

@@ -14,10 +14,10 @@ from trialfleet_controller.backends.protocol import AttemptId, Wait
 from trialfleet_controller.dispatch.queue import Queue
 from trialfleet_controller.dispatch.shards import DispatcherStatus
 from trialfleet_controller.dispatch.tally import CampaignTally
-from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger.fold import Chain, StoredAttempt, score_from
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Scored
+from trialfleet_ledger.trial_order import Planned
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from trialfleet_controller.backends.local.capacity import UNBOUNDED
 from trialfleet_controller.backends.protocol import LIVE_PODS
 from trialfleet_controller.dispatch.drive_options import DriveOptions
 from trialfleet_controller.dispatch.shards import of_shard, shard_of
-from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.trial_order import Planned
 
 
 @dataclass(frozen=True, slots=True)

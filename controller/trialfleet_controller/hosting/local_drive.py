@@ -23,13 +23,13 @@ from trialfleet_controller.hosting.place import Hosts, place
 from trialfleet_controller.hosting.pods import drive_shards, pods
 from trialfleet_controller.planning.model_check import check_model
 from trialfleet_controller.status.progress import view
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.campaign_spec import StoreSpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan, PlannedAgent
 from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.store.protocol import StoreError
+from trialfleet_ledger.trial_order import trials
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.attempt.exposure import refuse_folders

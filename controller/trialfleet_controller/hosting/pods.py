@@ -21,12 +21,12 @@ from trialfleet_controller.hosting.monitor import monitor
 from trialfleet_controller.hosting.place import Place
 from trialfleet_controller.hosting.shard_host import DispatcherJob
 from trialfleet_controller.status.progress import View
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.campaign_spec import StoreSpec
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.open import open_store
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.trial_order import trials
 
 
 @dataclass(frozen=True)

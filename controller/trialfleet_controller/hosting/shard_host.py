@@ -26,13 +26,13 @@ from trialfleet_controller.hosting.messages import (
     SupervisorReply,
     Unanswered,
 )
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.amendments import effective_cost
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment
 from trialfleet_ledger.store.protocol import Store, StoreError
+from trialfleet_ledger.trial_order import trials
 
 EVENTS = 5_000  # kept while the supervisor does not answer
 EVENTS_AT_ONCE = 500

@@ -269,7 +269,7 @@ def _count_open(
     store: Store, plan: Plan, reps: int, done: set[str], status: CampaignStatus, losses: Counter[str]
 ) -> None:
     """Count running attempts, and losses of trials that are not over."""
-    from trialfleet_controller.trial_order import trials
+    from trialfleet_ledger.trial_order import trials
 
     campaign = status.campaign
     condition_of = {trial.id: trial.condition for trial in trials(plan, reps)}

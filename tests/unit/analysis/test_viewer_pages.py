@@ -117,7 +117,7 @@ def test_a_pair_shows_what_differs(store: DirectoryStore, frozen: Plan) -> None:
     a, b = trial_of(frozen, "intent_layer", 0), trial_of(frozen, "none", 0)
     text = site_of(store).pair(a.id, b.id)
     assert "<mark>\nMind the pitfalls.</mark>" in text
-    assert '<span class="added">+x = 1</span>' in text
+    assert '<span class="added">+x = <span class="nu">1</span></span>' in text
     page = Page(text)
     assert page.tables["Tests with their outcome"][1] == ["t::bug", "passed", "failed"]
     assert [row[0] for row in page.tables["Steps of the agent by turn"][1:]] == ["1", "2"]

@@ -12,7 +12,6 @@ from trialfleet_controller.planning.campaign_file import load_campaign
 from trialfleet_controller.planning.canaries import watched
 from trialfleet_controller.planning.freeze import check_differing, check_empty
 from trialfleet_controller.planning.own_contexts import with_contexts
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
@@ -20,6 +19,7 @@ from trialfleet_ledger.plan import Cell, PlannedAgent
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import ConditionOrder, InlineSource, InlineSpec
 from trialfleet_ledger.records.task_order import TaskOrder
+from trialfleet_ledger.trial_order import trials
 from trialfleet_runner.trees import TreeEntry, pack
 from trialfleet_tasks.contexts import context_object
 from trialfleet_tasks.taskfile import LoadedTask, load_task_file

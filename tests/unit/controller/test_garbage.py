@@ -16,11 +16,11 @@ from trialfleet_controller.garbage import (
     remove_spent_grants,
     remove_unfinished_writes,
 )
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.trial_order import trials
 
 PLAN = make_plan()
 

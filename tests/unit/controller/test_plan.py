@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from tests.support import plans
 from tests.support.plans import planned_task, task_order
-from trialfleet_controller.trial_order import agent_seed, base32, trials
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.plan import Cell
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import ConditionOrder
+from trialfleet_ledger.trial_order import agent_seed, base32, trials
 
 CONDITIONS = ("none", "flat_llm", "intent_layer")
 

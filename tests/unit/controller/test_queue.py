@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialfleet_controller.dispatch.queue import Queue
-from trialfleet_controller.trial_order import Planned
+from trialfleet_ledger.trial_order import Planned
 
 
 def make_trials(blocks: int, tasks: int = 2) -> list[Planned]:

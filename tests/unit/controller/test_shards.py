@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from trialfleet_controller.dispatch.shards import DispatcherStatus, of_shard, oldest_open_block
 from trialfleet_controller.dispatch.trial_table import CampaignBudget, OpenTrial, TrialState, TrialTable
-from trialfleet_controller.trial_order import Planned, base32
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass
+from trialfleet_ledger.trial_order import Planned, base32
 
 
 def make_trials(blocks: int, cells: int = 5) -> list[Planned]:

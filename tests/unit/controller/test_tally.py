@@ -10,9 +10,9 @@ from tests.support import records
 from trialfleet_controller.backends.protocol import Wait
 from trialfleet_controller.dispatch.tally import CampaignTally, ConditionCounts
 from trialfleet_controller.status.progress import JsonLinesProgress, LiveTable, PlainLines, left_s, line, view
-from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass, Verdict
+from trialfleet_ledger.trial_order import Planned
 
 TRIALS = [
     Planned("abcdefghijklmnopqrstuvwxy" + "234567"[i], "t", condition, i, 0, i, 0)

@@ -17,12 +17,12 @@ from trialfleet_controller.dispatch.stop_conditions import PollIntervals, StopCo
 from trialfleet_controller.dispatch.trial_driver import TrialDriver
 from trialfleet_controller.dispatch.trial_steps import Seen, TrialSteps
 from trialfleet_controller.dispatch.trial_table import CampaignBudget, OpenTrial, TrialState, TrialTable
-from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger.fold import Conclude, LaunchAttempt, Step, StoredAttempt, WatchAttempt
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.attempt import End, Intent
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Loss, LossClass
+from trialfleet_ledger.trial_order import Planned
 
 TRIAL = Planned("a" * 26, "task", "none", 0, 0, 0, 0)
 INTENT = Intent(trial=TRIAL.id, attempt=1, nonce="n", epoch=1, at=0)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialfleet_controller.dispatch.trial_table import BUSY, CampaignBudget, OpenTrial, TrialState, TrialTable
-from trialfleet_controller.trial_order import Planned
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass
+from trialfleet_ledger.trial_order import Planned
 
 TRIALS = [Planned(letter * 26, "task", "none", n, 0, n, 0) for n, letter in enumerate("abcd")]
 

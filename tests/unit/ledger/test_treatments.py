@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.support.plans import make_plan
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.plan import PlannedAgent
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import McpSpec
 from trialfleet_ledger.treatments import agent_of, differing_parts, distinct, merged
+from trialfleet_ledger.trial_order import trials
 
 BASE = AgentSpec(
     kind="claude-code", version="2.1.330", model="m", max_turns=9, timeout_s=60, options={"a": {"b": 1}, "c": [1]}

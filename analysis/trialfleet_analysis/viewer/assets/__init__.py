@@ -12,7 +12,9 @@ ASSETS = {
     "viewer.css": "text/css",
     "theme.js": "text/javascript",
     "live.js": "text/javascript",
+    "refresh.js": "text/javascript",
     "kept.js": "text/javascript",
+    "steps.js": "text/javascript",
 }
 
 

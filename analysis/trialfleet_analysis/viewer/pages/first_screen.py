@@ -15,6 +15,7 @@ from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.rows import TaskRow, Use
 from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.discordant import TaskPairs, TrialPair
+from trialfleet_analysis.viewer.pages.activity_section import placeholder
 from trialfleet_analysis.viewer.pages.scaffold import chip, document, main, notice, top
 
 STEPS = 20  # of colour
@@ -38,6 +39,7 @@ def first_screen(
     campaign = found.frame.plan.campaign
     parts = [
         _answer(answer, answer_fault),
+        placeholder() if found.interim and to.served else None,
         section("grid", "Pass rates", _grid(found, cells, to)),
         section("pairs", "Where the two differ", _pairs(found, pairs, sides, to)) if sides else None,
         section("losses", "Losses", _losses(losses, to)),
@@ -47,7 +49,7 @@ def first_screen(
         f"{campaign} · trialfleet",
         [_top(found, answer, to), main(parts)],
         to,
-        scripts=("live.js",) if to.served else (),
+        scripts=("live.js", "refresh.js") if to.served else (),
         data=data,
     )
 
@@ -69,6 +71,7 @@ def _top(found: CampaignTables, answer: CampaignAnswer | None, to: Addresses) ->
         breakable(frame_.plan.campaign),
         h("ul", chips, class_="chips"),
         h("p", h("a", "Show the newer results", href=to.home()), id="newer", class_="banner", hidden=""),
+        h("p", id="away", class_="banner bad", role="status", hidden=""),
         h("nav", _contents(to), aria_label="Contents"),
         halts,
         notice(interim) if found.interim else None,

@@ -9,7 +9,9 @@ from trialfleet_analysis.report.html.markup import Node, breakable, h, section
 from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.bundle_parts import BundleParts
 from trialfleet_analysis.viewer.pages import parts
+from trialfleet_analysis.viewer.pages.patch import patch
 from trialfleet_analysis.viewer.pages.scaffold import block, document, main, top, way_back
+from trialfleet_analysis.viewer.pages.trajectory import trajectory
 from trialfleet_analysis.viewer.pages.trial_page import chips, name_of, scored_metrics, warnings_of
 from trialfleet_analysis.viewer.trial_record import TrialRecord
 from trialfleet_ledger.plan import PlannedTask
@@ -35,7 +37,7 @@ def pair_page(
             section("metrics", "Metrics and cost", parts.metrics([scored_metrics(one) for one in pair], names)),
         ),
     ]
-    return document(f"{' / '.join(names)} · {campaign}", body, to)
+    return document(f"{' / '.join(names)} · {campaign}", body, to, scripts=("steps.js",))
 
 
 def _title(pair: tuple[TrialRecord, TrialRecord]) -> Node:
@@ -87,7 +89,7 @@ def _prompts(found: Sequence[BundleParts | None], names: tuple[str, str]) -> lis
 
 def _patches(found: Sequence[BundleParts | None], names: tuple[str, str]) -> Element:
     shown = [
-        h("div", h("h3", name), parts.patch(one.patch, f"Patch of {name}") if one else _missing(name))
+        h("div", h("h3", name), patch(one.patch, f"Patch of {name}") if one else _missing(name))
         for one, name in zip(found, names, strict=True)
     ]
     return h("div", shown, class_="sides")
@@ -103,4 +105,5 @@ def _tests(found: Sequence[BundleParts | None], names: tuple[str, str], shows_bu
 
 
 def _trajectories(found: Sequence[BundleParts | None], names: tuple[str, str]) -> Element:
-    return parts.trajectory([one.steps if one else () for one in found], names)
+    firings = [one.firings if one else () for one in found]
+    return trajectory([one.steps if one else () for one in found], names, firings)

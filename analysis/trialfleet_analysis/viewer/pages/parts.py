@@ -1,23 +1,20 @@
-"""Parts of a trial as pages show them: prompt, patch, tests, trajectory, hook firings, metrics."""
+"""Parts of a trial as pages show them: prompt, tests, hook firings, metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from xml.etree.ElementTree import Element
 
 from trialfleet_analysis.report.figures import NOTHING, quantity
 from trialfleet_analysis.report.html.markup import Node, frame, h
 from trialfleet_analysis.viewer.bundle_parts import HookFiring
-from trialfleet_analysis.viewer.differences import LineRun, line_runs, patch_lines
+from trialfleet_analysis.viewer.differences import LineRun, line_runs
 from trialfleet_analysis.viewer.pages.scaffold import block, text
 from trialfleet_analysis.viewer.visible import LONGEST, cut, visible
 from trialfleet_ledger.records.measurements import Metrics, TestResult
-from trialfleet_runner.agents.protocol import Step
 from trialfleet_runner.metric_table import REPORTED, Unit
 
 FOLDED = 8  # equal lines in a row above which they are folded away
-MOST_PATCH_LINES = 4_000
 MOST_TESTS = 500
 TALL = 14
 
@@ -64,22 +61,6 @@ def _run(run: LineRun, lines: tuple[str, ...]) -> Node:
     ]
 
 
-# --- patches ----------------------------------------------------------------------------------------
-
-
-def patch(diff: str | None, label: str) -> Element:
-    if diff is None:
-        return h("p", "The patch is missing.", class_="bad")
-    if not diff.strip():
-        return h("p", "The agent changed nothing.")
-    lines = list(patch_lines(shortened(diff)))
-    runs = groupby(lines[:MOST_PATCH_LINES], lambda one: one[0])
-    shown = [text("span", "\n".join(line for _, line in run), class_=kind) for kind, run in runs]
-    rest = len(lines) - MOST_PATCH_LINES
-    more = h("p", f"{rest:,} more lines are in patch.diff.") if rest > 0 else None
-    return h("div", h("div", shown, class_="block lines patch", tabindex=0, role="region", aria_label=label), more)
-
-
 # --- tests ------------------------------------------------------------------------------------------
 
 
@@ -118,66 +99,6 @@ def _test(name: str, results: Sequence[dict[str, str]], shows_bug: Sequence[str]
 def _outcome(outcome: str | None) -> Element:
     kind = "good" if outcome == "passed" else "" if outcome in ("skipped", None) else "bad"
     return h("td", outcome or NOTHING, class_=f"text {kind}".rstrip())
-
-
-# --- trajectories -----------------------------------------------------------------------------------
-
-
-def turns(steps: Sequence[Step]) -> dict[int, tuple[Step, ...]]:
-    """Steps by turn, in order."""
-    found: dict[int, list[Step]] = {}
-    for one in steps:
-        found.setdefault(one.turn, []).append(one)
-    return {turn: tuple(some) for turn, some in sorted(found.items())}
-
-
-def trajectory(sides: Sequence[Sequence[Step]], names: Sequence[str]) -> Element:
-    """One row per turn, one column per trial. `names`: heads of the columns."""
-    if not any(sides):
-        return h("p", "No step of the agent is recorded.")
-    by_turn = [turns(steps) for steps in sides]
-    numbers = sorted({turn for side in by_turn for turn in side})
-    head = h("tr", h("th", "Turn", scope="col"), [h("th", name, scope="col", class_="text") for name in names])
-    rows = [
-        h(
-            "tr",
-            h("th", turn, scope="row"),
-            [h("td", _turn(side.get(turn, ()))) for side in by_turn],
-            id=f"turn-{turn}",
-        )
-        for turn in numbers
-    ]
-    kinds = ["steps", "two" if len(sides) > 1 else "", "tall" if len(rows) > TALL else ""]
-    return frame("Steps of the agent by turn", head, rows, class_=" ".join(filter(None, kinds)))
-
-
-def _turn(steps: Sequence[Step]) -> Node:
-    """Neighbouring steps of one kind that only look are folded together."""
-    shown: list[Node] = []
-    for kind, run in groupby(steps, lambda one: one.kind):
-        some = list(run)
-        if len(some) > 3:
-            words = h("summary", _kind(kind), f" {len(some)} steps")
-            shown.append(h("details", words, [_step(one) for one in some]))
-        else:
-            shown += [_step(one) for one in some]
-    return shown
-
-
-def _step(one: Step) -> Element:
-    title: list[Node] = [_kind(one.kind), h("b", one.tool) if one.tool else None, " "]
-    if one.path:
-        title.append(h("code", visible(one.path)))
-    if not one.detail:
-        return h("p", title, class_="step")
-    first, _, rest = visible(one.detail).strip().partition("\n")
-    if not rest and len(first) <= 160:
-        return h("p", title, " ", h("span", first), class_="step")
-    return h("details", h("summary", title, " ", first[:120]), text("pre", one.detail), class_="step")
-
-
-def _kind(kind: str) -> Element:
-    return h("span", kind, class_=f"kind {kind}")
 
 
 # --- hooks and metrics ------------------------------------------------------------------------------

@@ -10,7 +10,9 @@ from trialfleet_analysis.report.html.markup import Node, breakable, frame, h, se
 from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.bundle_parts import BundleParts
 from trialfleet_analysis.viewer.pages import parts
+from trialfleet_analysis.viewer.pages.patch import patch
 from trialfleet_analysis.viewer.pages.scaffold import block, chip, document, main, notice, top, way_back
+from trialfleet_analysis.viewer.pages.trajectory import trajectory
 from trialfleet_analysis.viewer.trial_record import TrialRecord
 from trialfleet_analysis.viewer.visible import visible
 from trialfleet_ledger.fold import StoredAttempt
@@ -24,15 +26,23 @@ def trial_page(campaign: str, record: TrialRecord, task: PlannedTask | None, to:
     shows_bug = task.order.fail_to_pass if task else ()
     body = [
         top(
-            "trialfleet view · trial", breakable(name), h("ul", chips(record), class_="chips"), warnings_of(record)
+            "trialfleet view · trial",
+            breakable(name),
+            h("ul", chips(record), class_="chips"),
+            h("p", id="away", class_="banner bad", role="status", hidden=""),
+            warnings_of(record),
         ),
         way_back(campaign, to, *_contents(record)),
         main(
+            output_section(record) if record.output is not None else None,
             section("attempts", "Attempts", _attempts(record, to)),
             _bundle(record, record.parts, shows_bug, to) if record.parts else None,
         ),
     ]
-    return document(f"{name} · {campaign}", body, to)
+    scripts = ["refresh.js"] if record.output is not None and to.served else []
+    if record.parts is not None:
+        scripts.append("steps.js")
+    return document(f"{name} · {campaign}", body, to, scripts=scripts)
 
 
 def name_of(record: TrialRecord) -> str:
@@ -82,12 +92,23 @@ def _contents(record: TrialRecord) -> list[Element]:
     return [h("a", name, href=f"#{name.lower()}") for name in names]
 
 
+def output_section(record: TrialRecord) -> Element:
+    """What a running attempt has printed; a script asks for it again until the attempt has ended."""
+    if record.output is None:
+        words = h("p", "This attempt has ended. ", h("a", "Show what it left", href=f"/trial/{record.id}"))
+        return section("output", "Output", words)
+    shown = block(record.output, "Output so far") if record.output else h("p", "No output yet.", class_="muted")
+    made = section("output", "Output so far", shown)
+    made.set("data-refresh", f"/trial/{record.id}/{record.shown}/output")
+    return made
+
+
 def _bundle(record: TrialRecord, found: BundleParts, shows_bug: Sequence[str], to: Addresses) -> list[Element]:
     return [
         section("prompt", "Prompt", _prompt(record, found)),
-        section("trajectory", "Trajectory", parts.trajectory([found.steps], ["Steps"])),
+        section("trajectory", "Trajectory", trajectory([found.steps], ["Steps"], [found.firings])),
         section("hooks", "Hook firings", parts.firings(found.firings)),
-        section("patch", "Patch", parts.patch(found.patch, "Patch")),
+        section("patch", "Patch", patch(found.patch, "Patch")),
         section("tests", "Tests", parts.tests([found.tests], ["Outcome"], shows_bug), _output(found)),
         section("metrics", "Metrics and cost", parts.metrics([scored_metrics(record)], ["This trial"])),
         section("files", "Files of the bundle", _files(record, found, to)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from trialfleet_controller.trial_order import base32
+from trialfleet_ledger.trial_order import base32
 
 DOMAIN = "trialfleet.dev"
 CAMPAIGN = f"{DOMAIN}/campaign"  # the plan's uid

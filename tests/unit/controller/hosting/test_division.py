@@ -14,9 +14,9 @@ from trialfleet_controller.dispatch.drive_options import DriveOptions
 from trialfleet_controller.hosting.division import Shard, shards, width
 from trialfleet_controller.hosting.leasing import Pool
 from trialfleet_controller.hosting.pods import pods
-from trialfleet_controller.trial_order import Planned, base32
 from trialfleet_ledger.campaign_spec import StoreSpec
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.trial_order import Planned, base32
 
 
 def in_pods(parallel: int) -> Plan:

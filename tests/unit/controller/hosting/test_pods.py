@@ -14,7 +14,6 @@ from trialfleet_controller.dispatch.drive_options import DriveOptions
 from trialfleet_controller.dispatch.shards import shard_of
 from trialfleet_controller.hosting.division import Shard
 from trialfleet_controller.hosting.pods import begun, pods
-from trialfleet_controller.trial_order import trials
 from trialfleet_ledger import keys
 from trialfleet_ledger.campaign_spec import StoreSpec
 from trialfleet_ledger.canonical import canonical_json
@@ -22,6 +21,7 @@ from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.attempt import End, Start
 from trialfleet_ledger.records.verdicts import Loss, LossClass
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.trial_order import trials
 
 PLAN = make_plan()
 TRIAL = trials(PLAN)[0].id
