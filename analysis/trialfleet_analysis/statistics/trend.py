@@ -23,6 +23,8 @@ from trialfleet_analysis.statistics.estimates import (
     normal_quantile,
 )
 
+__all__ = ["DoseSlope", "TrendTest", "dose_slope", "stratified_trend"]
+
 SEPARATED = "passes are at the end of what the totals allow: no finite slope is the likeliest"
 NO_TREND = "no informative stratum: in each, fewer than two doses have trials, every trial passed, or none did"
 

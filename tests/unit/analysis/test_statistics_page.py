@@ -22,7 +22,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 PAGE, HOW_TO = DOCS / "explanation" / "statistics.md", DOCS / "how-to" / "use-the-statistics-from-python.md"
 MODULES = (
     "intervals", "comparisons", "continuous", "timing", "missing", "multiplicity", "repeats", "drift", "power",
-    "pooling",
+    "pooling", "trend",
 )  # fmt: skip
 NAMED = re.compile(rf"`({'|'.join(MODULES)})\.(\w+)`")
 
