@@ -74,7 +74,7 @@ RUN set -eu; mkdir -p /opt/trialfleet-agents/bin; \
       sh /opt/install/install.sh /opt/trialfleet-agents $AGENTS; \
       # one self-contained program; the platform's package is a second copy of it
       rm -rf /opt/trialfleet-agents/claude-code/node_modules/@anthropic-ai/claude-code-*; \
-      for program in /opt/trialfleet-agents/bin/*; do HOME=/tmp "$program" --version; done; \
+      for program in /opt/trialfleet-agents/bin/*; do HOME=/tmp "$program" --help >/dev/null; done; \
     fi
 
 # --- the tasks' environments --------------------------------------------------------------------------

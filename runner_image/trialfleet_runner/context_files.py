@@ -12,6 +12,9 @@ from trialfleet_runner.trees import Tree, TreeEntry, check_path
 _NAMES = {
     "agents.md",
     "agents.override.md",
+    ".agents",
+    ".codex",
+    ".opencode",
     "claude.md",
     "claude.local.md",
     ".claude",
@@ -57,8 +60,8 @@ def is_context_part(name: str) -> bool:
 
 
 def is_context_file(path: str) -> bool:
-    """Whether any part of the path is such a name."""
-    return any(is_context_part(part) for part in path.split("/"))
+    """Whether any part of the path is such a name, or it is a skill that Copilot CLI would load."""
+    return any(map(is_context_part, path.split("/"))) or "/.github/skills/" in f"/{path.lower()}"
 
 
 def strip(tree: Tree, extra: Iterable[str] = ()) -> tuple[dict[str, TreeEntry], tuple[str, ...]]:

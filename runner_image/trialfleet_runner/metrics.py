@@ -6,14 +6,14 @@ JUnit decides the verdict, and the exit code of the tests must not contradict it
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from trialfleet_ledger.records.measurements import TestResult
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_runner.agents.protocol import Step
-from trialfleet_runner.context.skills import FOLDER as SKILLS
+from trialfleet_runner.context.skills import FILE, FOLDER, SHARED_FOLDER, TOOLS
 from trialfleet_runner.testrun import TestRun, trouble
 
 _CONTEXT_NAMES = re.compile(r"^(AGENTS|CLAUDE(\..*)?|GEMINI)\.md$", re.IGNORECASE)
@@ -132,20 +132,42 @@ def verdict(stop: Stop, *, passed: bool, tests_timed_out: bool) -> Verdict:
             return Verdict.PASSED if passed else Verdict.FAILED
 
 
-_SKILL_TOOL = "Skill"
+_APART = re.compile(r"[^a-z0-9]+")
 
 
 def skill_opened(steps: Iterable[Step], skills: Iterable[str]) -> bool:
-    """Whether one of the skills was used by the agent's tool for that, or one of its files was read."""
+    """Whether one of the skills was used by the agent's tool for that, or one of its files was read.
+
+    >>> shell = Step(turn=1, kind="run", tool="exec_command", detail="pwd && cat .agents/skills/sql/SKILL.md")
+    >>> skill_opened([shell], ["sql"]), skill_opened([shell], ["s"])
+    (True, False)
+    """
     names = tuple(skills)
-    folders = tuple(f"{SKILLS}/{name}/" for name in names)
-    return any(
-        (step.tool == _SKILL_TOOL and step.detail in names) or (step.path or "").startswith(folders)
-        for step in steps
-    )
+    folders = tuple(f"{folder}/{name}/" for folder in (FOLDER, SHARED_FOLDER) for name in names)
+    return any(_opens(step, names, folders) for step in steps)
 
 
-def mcp_called(steps: Iterable[Step], servers: Iterable[str]) -> bool:
-    """Whether a tool of one of the MCP servers was called."""
-    prefixes = tuple(f"mcp__{name}__" for name in servers)
-    return any((step.tool or "").startswith(prefixes) for step in steps)
+def _opens(step: Step, names: tuple[str, ...], folders: tuple[str, ...]) -> bool:
+    detail = step.detail or ""
+    if (step.tool or "").lower() in TOOLS:
+        return detail in names
+    named = step.kind != "message" and any(f"{folder}{FILE}" in detail for folder in folders)
+    return named or (step.path or "").startswith(folders)
+
+
+def mcp_called(steps: Iterable[Step], servers: Mapping[str, Iterable[str]]) -> bool:
+    """Whether a tool of one of the MCP servers was called. `servers`: name -> its tools' names.
+
+    Agents join the two names in different ways.
+
+    >>> given = ("mcp__my-docs__look_up", "my-docs-look_up", "mcp_my-docs_look_up", "my_docs__look")
+    >>> [mcp_called([Step(turn=1, kind="other", tool=name)], {"my-docs": ["look_up"]}) for name in given]
+    [True, True, True, False]
+    """
+    tools = {_joined(f"{server}_{tool}") for server, names in servers.items() for tool in names}
+    called = {_joined(step.tool).removeprefix("mcp_") for step in steps if step.tool}
+    return bool(called & {tool.removeprefix("mcp_") for tool in tools})
+
+
+def _joined(name: str) -> str:
+    return _APART.sub("_", name.lower())

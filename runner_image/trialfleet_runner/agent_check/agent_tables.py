@@ -14,7 +14,7 @@ NONE = "–"
 def deliveries(reach: Reach) -> dict[str, str]:
     """Each delivery, and whether an agent of this reach can be given it.
 
-    >>> deliveries(Reach(root_file="AGENTS.md", skills=True))["root file"]
+    >>> deliveries(Reach(root_file="AGENTS.md", mcp=True))["root file"]
     'AGENTS.md'
     """
     root = "in the prompt" if reach.root_in_prompt else reach.root_file or "as named"
@@ -27,10 +27,10 @@ def deliveries(reach: Reach) -> dict[str, str]:
         "preflight": reach.preflight,
         "system": reach.system,
         "inline": True,
-        "skills": reach.skills,
         "mcp": reach.mcp,
     }
-    return {"root file": root, **{name: "yes" if given else NONE for name, given in found.items()}}
+    named = {name: "yes" if given else NONE for name, given in found.items()}
+    return {"root file": root, "skills": reach.skills or NONE, **named}
 
 
 def listing(agents: Sequence[KnownAgent]) -> str:

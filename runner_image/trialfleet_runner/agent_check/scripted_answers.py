@@ -14,10 +14,12 @@ Wire = dict[str, Any]
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a tool. `given`: its arguments; a text for a tool that takes free text."""
+    """One call of a tool. `given`: its arguments; a text for a tool that takes free text. `namespace`: of the
+    tool, in the Responses API."""
 
     name: str
     given: Mapping[str, Any] | str
+    namespace: str | None = None
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,8 @@ def _responses(answer: Answer, model: str, number: int) -> tuple[Wire, list[Wire
         name, text = f"{number:06}_{place}", _text(call)
         kind, given = ("custom", "input") if isinstance(call.given, str) else ("function", "arguments")
         item = {"type": "custom_tool_call" if kind == "custom" else "function_call", "id": f"fc_{name}"}
-        output.append({**item, "call_id": f"call_{name}", "name": call.name, given: text})
+        space = {"namespace": call.namespace} if call.namespace else {}
+        output.append({**item, "call_id": f"call_{name}", "name": call.name, **space, given: text})
     sent = usage.input + usage.cache_read
     counts = {
         "input_tokens": sent,

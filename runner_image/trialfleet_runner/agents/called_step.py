@@ -20,12 +20,14 @@ _COMMANDS = ("command", "cmd", "script")
 
 
 def tool_kind(name: str) -> str:
-    """Which kind of step a tool's name announces.
+    """Which kind of step a tool's name announces. A tool of an MCP server does nothing to the workspace's files.
 
-    >>> tool_kind("str_replace_editor"), tool_kind("view_file"), tool_kind("think")
+    >>> tool_kind("str_replace_editor"), tool_kind("view_file"), tool_kind("mcp__shop__create_order")
     ('edit', 'read', 'other')
     """
     lowered = name.lower()
+    if lowered.startswith("mcp__"):
+        return "other"
     return next((kind for kind, words in _KIND_WORDS if any(word in lowered for word in words)), "other")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,14 +14,16 @@ from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents import model_calls
 from trialfleet_runner.agents.hook_scripts import HookScripts
+from trialfleet_runner.agents.mcp import STARTS_S, described
 from trialfleet_runner.agents.model_agents import model_identity, require_model
-from trialfleet_runner.agents.program import checked_version, find_program, version_of
+from trialfleet_runner.agents.program import checked_version, find_program, output_of, version_of
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
+from trialfleet_runner.context.skills import SHARED_FOLDER
 from trialfleet_runner.gateway.prices import Price
 from trialfleet_runner.gateway.usage import TokenUsage, count
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
-from trialfleet_runner.untrusted import ANSWER_CHARS, json_object, lines, mapping, plain
+from trialfleet_runner.untrusted import ANSWER_CHARS, json_object, lines, mapping, objects, plain
 
 REVISION = 1  # of the flags and settings below: part of the agent's digest
 _VERSION = r"^codex-cli (\S+)"
@@ -30,7 +33,10 @@ _REACH = Reach(
     hook_before=True,
     fail_fast=True,
     system=True,
+    skills=SHARED_FOLDER,
+    mcp=True,
 )
+_MODELS = "trialfleet-models.json"
 _NATIVE = "codex-linux-*/vendor/*/bin/codex"  # next to the npm package, which only starts it through Node
 _TOKEN = "OPENAI_API_KEY"  # noqa: S105 - the name of a variable
 # What calls its maker's servers, starts other agents, or is a tool that the provider would run.
@@ -38,6 +44,7 @@ _OFF = (
     *("api_key_model_discovery", "apps", "daemon_auto_start", "enable_request_compression", "goals"),
     *("image_generation", "multi_agent", "plugins", "remote_plugin", "skill_search", "tool_suggest"),
 )
+_BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key of TOML without quotes
 _TOOL_ITEMS = ("command_execution", "file_change", "mcp_tool_call")
 _KINDS = {"exec_command": "run", "write_stdin": "run", "apply_patch": "edit", "view_image": "read"}
 
@@ -81,7 +88,16 @@ class Codex:
         scripts = HookScripts(setup, mounts)
         home = setup.home / ".codex"
         home.mkdir(exist_ok=True)
-        (home / "config.toml").write_text(toml(_settings(setup, options)))
+        settings = _settings(setup, options)
+        if setup.mcp:
+            (home / _MODELS).write_text(
+                direct_tools(output_of(self.kind, program, "debug", "models", "--bundled"))
+            )
+            settings |= {
+                "model_catalog_json": inside(home / _MODELS, mounts),
+                "mcp_servers": described(setup.mcp, startup_timeout_sec=STARTS_S),
+            }
+        (home / "config.toml").write_text(toml(settings))
         (home / "hooks.json").write_text(json.dumps({"hooks": _hooks(setup, scripts)}))
         env = {"CODEX_HOME": inside(home, mounts), _TOKEN: setup.gateway_token}
         argv = (inside(program, mounts), "exec", "--json", "--ephemeral", *_FLAGS, "-")
@@ -143,15 +159,27 @@ def _provider(setup: Setup, options: CodexOptions) -> dict[str, Any]:
     }
 
 
+def direct_tools(models: str) -> str:
+    """Codex's list of the models that it knows, none of which searches for tools: every tool of an MCP server is
+    in the first request, as with other agents.
+
+    >>> direct_tools('{"models": [{"slug": "m", "supports_search_tool": true}]}')
+    '{"models": [{"slug": "m", "supports_search_tool": false}]}'
+    """
+    known = objects(json_object(models.encode()).get("models"))
+    return json.dumps({"models": [{**model, "supports_search_tool": False} for model in known]})
+
+
 def toml(settings: dict[str, Any], name: str = "") -> str:
     """Nested dicts as TOML: plain values first, then a table for each dict.
 
-    >>> print(toml({"a": True, "b": {"c": {"d": ["e\\n"]}}}))
+    >>> print(toml({"a": True, "b": {"c.d": {"e": ["f\\n"]}}}))
     a = true
     [b]
-    [b.c]
-    d = ["e\\n"]
+    [b."c.d"]
+    e = ["f\\n"]
     """
+    settings = {key if _BARE.fullmatch(key) else json.dumps(key): value for key, value in settings.items()}
     rows = [f"{key} = {json.dumps(value)}" for key, value in settings.items() if not isinstance(value, dict)]
     for key, value in settings.items():
         if isinstance(value, dict):

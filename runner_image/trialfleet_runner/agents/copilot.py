@@ -11,12 +11,14 @@ from pydantic import Field
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_runner.agents.mcp import configuration
 from trialfleet_runner.agents.model_agents import model_identity, require_model
 from trialfleet_runner.agents.program import checked_version, find_program, version_of
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
 from trialfleet_runner.agents.tool_steps import Kind, ToolSteps, claimed, clock_of, first_text
 from trialfleet_runner.agents.translated_hooks import TranslatedHooks
+from trialfleet_runner.context.skills import SHARED_FOLDER
 from trialfleet_runner.gateway.prices import Price
 from trialfleet_runner.gateway.usage import TokenUsage
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
@@ -31,6 +33,8 @@ _REACH = Reach(
     hook_before=True,
     fail_fast=True,
     system=True,
+    skills=SHARED_FOLDER,
+    mcp=True,
 )
 _NATIVE = "copilot-linux*/copilot"  # next to the npm package, which only starts it through Node
 _UNPACKED = "unpacked"  # next to node_modules, written by install.sh; without it every attempt unpacks 235 MB
@@ -100,6 +104,8 @@ class Copilot:
         home = setup.home / ".copilot"
         (home / "hooks").mkdir(parents=True, exist_ok=True)
         (home / "hooks/trialfleet.json").write_text(json.dumps({"version": 1, "hooks": _hooks(setup, hooks)}))
+        if setup.mcp:
+            (home / "mcp-config.json").write_text(configuration(setup.mcp, tools=["*"]))
         if setup.system:
             (home / "copilot-instructions.md").write_text(setup.system)  # becomes part of the system prompt
         usage = inside(setup.home / "copilot-usage.json", mounts)

@@ -15,12 +15,14 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.hook_scripts import TIMEOUT_S
+from trialfleet_runner.agents.mcp import described
 from trialfleet_runner.agents.model_agents import model_identity
 from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
 from trialfleet_runner.agents.tool_steps import Kind, ToolSteps, claimed, clock_of, first_text
 from trialfleet_runner.agents.translated_hooks import TranslatedHooks
+from trialfleet_runner.context.skills import SHARED_FOLDER
 from trialfleet_runner.gateway.prices import Price
 from trialfleet_runner.gateway.usage import TokenUsage, count
 from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH
@@ -30,7 +32,15 @@ from trialfleet_runner.untrusted import ANSWER_CHARS, json_object, lines, mappin
 _OLDEST_NODE = 20  # Debian 12 has 18
 REVISION = 1  # of the flags and settings below: part of the agent's digest
 _VERSION = r"^(\d+\.\d+\.\d+\S*)"
-_REACH = Reach(root_file="GEMINI.md", nested=True, hook_after=True, fail_fast=True, system=True)
+_REACH = Reach(
+    root_file="GEMINI.md",
+    nested=True,
+    hook_after=True,
+    fail_fast=True,
+    system=True,
+    skills=SHARED_FOLDER,
+    mcp=True,
+)
 _WEB_TOOLS = ("google_web_search", "web_fetch")  # they ask the model's provider to search
 _FLAGS = ("--skip-trust", "--yolo", "--output-format", "stream-json")
 _HOOKED = "read_file|replace|write_file|grep_search|glob|list_directory"
@@ -133,6 +143,7 @@ def _settings(setup: Setup, options: GeminiOptions, scripts: TranslatedHooks) ->
         "tools": {"exclude": list(_WEB_TOOLS)},
         "model": {"maxSessionTurns": setup.spec.max_turns},
         "hooks": _hooks(setup, scripts),
+        "mcpServers": described(setup.mcp),
     }
 
 

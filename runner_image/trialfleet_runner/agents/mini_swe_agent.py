@@ -18,7 +18,7 @@ from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents import model_calls
 from trialfleet_runner.agents.model_agents import model_identity, require_model
 from trialfleet_runner.agents.pinned import pinned
-from trialfleet_runner.agents.program import checked_version, find_program
+from trialfleet_runner.agents.program import checked_version, find_program, version_of
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
 from trialfleet_runner.gateway.prices import Price
@@ -31,6 +31,7 @@ REVISION = 1  # of the configuration below: part of the agent's digest
 _MODULE = "minisweagent.run.mini"
 _DEFAULTS = "mini.yaml"  # of its package; ours is merged over it
 _DIST_INFO = "lib/python3*/site-packages/mini_swe_agent-*.dist-info"
+_OLDEST_PYTHON = (3, 10)
 _LARGEST = 64 * 2**20  # of a trajectory that is read
 # Its talk goes to stderr; its trajectory, which it writes to a file, is all of stdout.
 _WRAPPER = '"$@" >&2; code=$?; if [ -f "$0" ]; then cat "$0"; fi; exit $code'
@@ -71,7 +72,9 @@ class MiniSweAgent:
         """Raises `OperatorError`: not in a virtual environment here, another version, or no model."""
         options = options_of(spec)
         require_model(spec, example="gpt-5.5")
-        version = checked_version(spec, _version(_home(options)))
+        home = _home(options)
+        version = checked_version(spec, _version(home))
+        _require_python(home)
         return model_identity(spec, version, options, self.reach, revision=REVISION)
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
@@ -117,6 +120,20 @@ def _version(home: Path) -> str:
             hint=f"{pinned()['mini-swe-agent'].install()}, or python3 -m venv and pip install",
         )
     return found[0].name.removesuffix(".dist-info").rpartition("-")[2]
+
+
+def _require_python(home: Path) -> None:
+    """Raises `OperatorError` when the environment's Python is gone, or older than the program's packages need."""
+    python = home / "bin/python"
+    found = version_of("mini-swe-agent", python, r"^Python (\d+\.\d+)") if python.exists() else None
+    if found is None or tuple(map(int, found.split("."))) < _OLDEST_PYTHON:
+        oldest = ".".join(map(str, _OLDEST_PYTHON))
+        raise OperatorError(
+            f"mini-swe-agent needs Python {oldest} or newer, and {python} is {found or 'gone'}",
+            where="agent: mini-swe-agent",
+            hint=f"remove {home} and install it with another, for example "
+            f"PIPX_DEFAULT_PYTHON=python3.12 {pinned()['mini-swe-agent'].install()}",
+        )
 
 
 def _config(setup: Setup, options: MiniSweAgentOptions, trajectory: str) -> dict[str, Any]:

@@ -67,7 +67,8 @@ def _said(response: dict[str, Any]) -> tuple[str, tuple[ModelCall, ...]]:
         function = mapping(part.get("function") or part.get("functionCall"))
         name = part.get("name") or function.get("name")
         if isinstance(name, str):
-            calls.append(ModelCall(name, _arguments(part, function)))
+            space = part.get("namespace")  # of a server's tools
+            calls.append(ModelCall(f"{space}__{name}" if space else name, _arguments(part, function)))
         elif isinstance(part.get("text"), str) and not part.get("thought"):
             texts.append(part["text"])
     return " ".join(texts), tuple(calls)

@@ -14,11 +14,13 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.hook_scripts import FOLDER, HookScripts
+from trialfleet_runner.agents.mcp import STARTS_S
 from trialfleet_runner.agents.model_agents import model_identity, require_model
 from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
-from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
+from trialfleet_runner.agents.protocol import Identity, McpServer, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
 from trialfleet_runner.agents.tool_steps import Kind, ToolSteps, claimed, clock_of, first_text
+from trialfleet_runner.context.skills import SHARED_FOLDER
 from trialfleet_runner.gateway.prices import Price
 from trialfleet_runner.gateway.usage import TokenUsage, count
 from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH
@@ -27,7 +29,15 @@ from trialfleet_runner.untrusted import ANSWER_CHARS, json_object, lines, mappin
 
 REVISION = 1  # of the flags and settings below: part of the agent's digest
 _VERSION = r"^(\d+\.\d+\.\d+\S*)"
-_REACH = Reach(root_file="AGENTS.md", nested=True, hook_after=True, fail_fast=True, system=True)
+_REACH = Reach(
+    root_file="AGENTS.md",
+    nested=True,
+    hook_after=True,
+    fail_fast=True,
+    system=True,
+    skills=SHARED_FOLDER,
+    mcp=True,
+)
 _QUIET = {
     "OPENCODE_DISABLE_AUTOUPDATE": "1",
     "OPENCODE_DISABLE_MODELS_FETCH": "1",
@@ -48,14 +58,14 @@ _KINDS: dict[str, Kind] = {
 class OpenCodeOptions(Frozen):
     """`agent.options` of kind opencode.
 
-    `wire`: the API of an OpenAI-compatible provider. `variant`: the model's effort as OpenCode names it.
+    `wire`: the API of an OpenAI-compatible provider. `effort`: of the model, by OpenCode's name of it.
     `prices`: US dollars per million tokens for models that the built-in list lacks.
     """
 
     binary: str | None = None
     provider: Literal["anthropic", "openai", "google"] = "anthropic"  # read by the runner, which holds the key
     wire: Literal["responses", "completions"] = "responses"
-    variant: str | None = Field(default=None, pattern=r"^[a-z]+$")
+    effort: str | None = Field(default=None, pattern=r"^[a-z]+$")
     prices: dict[str, Price] = Field(default_factory=dict)
 
 
@@ -92,9 +102,9 @@ class OpenCode:
         _install(folder, setup, scripts, version_of(self.kind, program, _VERSION, _QUIET))
         (folder / "opencode.json").write_text(json.dumps(_settings(setup, options, scripts.mounts)))
         env = {**_QUIET, _TOKEN: setup.gateway_token}
-        variant = ("--variant", options.variant) if options.variant else ()
+        effort = ("--variant", options.effort) if options.effort else ()
         model = f"{_provider(options)}/{setup.spec.model}"
-        flags = ("--format", "json", "--auto", "--title", "trial", "--model", model, *variant)
+        flags = ("--format", "json", "--auto", "--title", "trial", "--model", model, *effort)
         argv = (inside(program, scripts.mounts), "run", *flags)
         return job_of(setup, scripts.mounts, argv, env=env, stdin=setup.prompt.encode())
 
@@ -128,7 +138,13 @@ def _settings(setup: Setup, options: OpenCodeOptions, mounts: tuple[Mount, ...])
         "tools": dict.fromkeys(_WEB_TOOLS, False),
         "permission": dict.fromkeys(_WEB_TOOLS, "deny"),
         "agent": {"build": {"steps": setup.spec.max_turns}},
+        "mcp": {name: _server(one) for name, one in setup.mcp.items()},
     }
+
+
+def _server(one: McpServer) -> dict[str, Any]:
+    milliseconds = STARTS_S * 1000
+    return {"type": "local", "command": list(one.argv), "environment": dict(one.env), "timeout": milliseconds}
 
 
 def _told(setup: Setup, mounts: tuple[Mount, ...]) -> list[str]:

@@ -62,11 +62,30 @@ def checked_version(spec: AgentSpec, found: str) -> str:
 
 @cache
 def _ask(kind: str, program: Path, _: int, pattern: str, env: tuple[tuple[str, str], ...]) -> str:
+    ran = _ran(kind, program, ("--version",), env)
+    match = re.search(pattern, ran.stdout, re.MULTILINE)
+    if match is None:
+        raise _unusable(kind, program, (ran.stderr or ran.stdout).strip()[:300] or f"exit code {ran.returncode}")
+    return match[1]
+
+
+def output_of(kind: str, program: Path, *words: str) -> str:
+    """What the program prints when it is called with these words, in an empty HOME. Raises `OperatorError` when it
+    fails."""
+    ran = _ran(kind, program, words, ())
+    if ran.returncode:
+        raise _unusable(kind, program, ran.stderr.strip()[-300:] or f"exit code {ran.returncode}", *words)
+    return ran.stdout
+
+
+def _ran(
+    kind: str, program: Path, words: tuple[str, ...], env: tuple[tuple[str, str], ...]
+) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory(prefix="trialfleet-version-") as home:
         given = {name: value.replace("{home}", home) for name, value in env}
         try:
-            ran = subprocess.run(
-                [program, "--version"],
+            return subprocess.run(
+                [program, *words],
                 env={"HOME": home, "PATH": os.defpath, **given},
                 cwd=home,
                 stdin=subprocess.DEVNULL,
@@ -76,16 +95,12 @@ def _ask(kind: str, program: Path, _: int, pattern: str, env: tuple[tuple[str, s
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise _unusable(kind, program, str(error)) from error
-    match = re.search(pattern, ran.stdout, re.MULTILINE)
-    if match is None:
-        raise _unusable(kind, program, (ran.stderr or ran.stdout).strip()[:300] or f"exit code {ran.returncode}")
-    return match[1]
+            raise _unusable(kind, program, str(error), *words) from error
 
 
-def _unusable(kind: str, program: Path, why: str) -> OperatorError:
+def _unusable(kind: str, program: Path, why: str, *words: str) -> OperatorError:
     return OperatorError(
-        f"{program} --version does not work: {why}",
+        f"{' '.join([str(program), *(words or ['--version'])])} does not work: {why}",
         where=f"agent: {kind}",
         hint=f"install it again: {pinned()[kind].install()}",
     )

@@ -13,6 +13,7 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen, Sha256
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.context.placement import FileReading
+from trialfleet_runner.context.skills import FOLDER
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
 
 LARGEST_COUNT = 2**53  # what every reader of a table can hold
@@ -34,7 +35,7 @@ class Reach(Frozen):
     fail_fast: bool = False  # a hook of ours can deny a tool's call
     preflight: bool = False  # it can be confined to reading tools, a fixed number of times
     system: bool = False  # text can be added to its system prompt
-    skills: bool = False
+    skills: str | None = None  # folder of the workspace from which it loads skills
     mcp: bool = False
 
     @property
@@ -44,7 +45,7 @@ class Reach(Frozen):
 
     @property
     def reading(self) -> FileReading:
-        return FileReading(self.root_file, self.nested, self.root_in_prompt)
+        return FileReading(self.root_file, self.nested, self.root_in_prompt, self.skills or FOLDER)
 
 
 class Identity(Frozen):

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from trialfleet_runner.agents.protocol import LARGEST_COUNT, MAX_STEPS, Step
+from trialfleet_runner.context.skills import TOOLS
 from trialfleet_runner.gateway.usage import TokenUsage
 from trialfleet_runner.untrusted import finite, plain, relative
 
@@ -16,6 +17,7 @@ Kind = Literal["message", "read", "edit", "run", "search", "hook", "other"]
 
 PATHS = ("file_path", "filePath", "path", "absolute_path", "dir_path", "notebook_path", "filename", "file")
 _DETAILS = ("command", "pattern", "query", "description")
+_SKILL = ("skill", "name")
 _PATCHES = ("patchText", "patch", "input", "value")  # the last: what Harbor calls a free text
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 
@@ -50,7 +52,7 @@ class ToolSteps:
             return
         self.calls += 1
         self._step_of[use] = len(self.steps)
-        path, detail = first_text(given, *PATHS) or patched(given), first_text(given, *_DETAILS)
+        path, detail = first_text(given, *PATHS) or patched(given), first_text(given, *_details(tool))
         step = Step(
             turn=turn,
             at_s=at_s,
@@ -72,6 +74,10 @@ class ToolSteps:
     def _keep(self, step: Step) -> None:
         if len(self.steps) < MAX_STEPS:
             self.steps.append(step)
+
+
+def _details(tool: str) -> tuple[str, ...]:
+    return _SKILL if tool.lower() in TOOLS else _DETAILS
 
 
 def first_text(given: Mapping[str, Any], *keys: str) -> str | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
@@ -20,6 +20,7 @@ from trialfleet_runner.agents.registry import agent as registered
 from trialfleet_runner.agents.sandbox_env import stop_of
 from trialfleet_runner.attempt import mcp_servers, preflight_run
 from trialfleet_runner.attempt.loss import Lost
+from trialfleet_runner.attempt.mcp_servers import Tools
 from trialfleet_runner.attempt.mounts import MountedScratch
 from trialfleet_runner.attempt.preflight_run import PreflightRun
 from trialfleet_runner.attempt.prepared_inputs import Ready, lay_out, write_rule
@@ -27,7 +28,7 @@ from trialfleet_runner.context import texts
 from trialfleet_runner.context.delivery import Composed, with_text
 from trialfleet_runner.context.preflight import block
 from trialfleet_runner.context.skills import needle
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, SandboxError
+from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxError
 from trialfleet_runner.test_call import CalledTests
 from trialfleet_runner.testrun import REPORT as TEST_REPORT
 
@@ -47,7 +48,7 @@ Chosen = tuple[Agent, Identity]
 class AgentRun:
     """What happened. `exit` is None when there was nothing to run; `gateway` when there was no model; `look` when
     the condition has no pre-flight: else its turns, time and money are part of all the others. `composed`: with
-    what the pre-flight said."""
+    what the pre-flight said. `tools`: of the condition's MCP servers."""
 
     identity: Identity
     parsed: Parsed
@@ -56,6 +57,7 @@ class AgentRun:
     stop: Stop
     composed: Composed
     look: PreflightRun | None = None
+    tools: Tools = field(default_factory=Tools)
 
 
 def identified(grants: Grants) -> Chosen:
@@ -92,6 +94,11 @@ def run_agent(
     agent, identity = chosen
     composed, before = ready.composed, None
     with ExitStack() as stack:
+        mounts = mcp_servers.with_servers(place.mounts, grants.condition.mcp)
+        servers = mcp_servers.resolved(grants.condition.mcp, place.scratch.home, ready.environment, mounts)
+        setup = _setup(grants, ready, place, fix=fix, servers=servers)
+        tools = mcp_servers.check(grants, setup, place, mounts)
+        ready = ready.declaring(mcp_servers.needles(tools))
         gateway = _gateway(grants, ready, place, secrets) if identity.needs_model else None
         if gateway is not None:
             stack.enter_context(gateway)
@@ -106,11 +113,9 @@ def run_agent(
                 begun(before is not None and before.exit is not None)  # what a pre-flight took is spent
                 raise Lost(LossClass.SETUP, f"the sandbox failed: {error}") from error
 
-        setup = _setup(grants, ready, place, fix=fix, gateway=gateway)
-        mounts = mcp_servers.with_servers(place.mounts, grants.condition.mcp)
-        if grants.condition.mcp:
-            setup = replace(setup, mcp=_servers(grants, ready, place, mounts))
-            mcp_servers.check(grants, setup, place, mounts)
+        if gateway is not None:
+            url = f"http://127.0.0.1:{PORT}" if gateway.socket else gateway.url
+            setup = replace(setup, gateway_url=url, gateway_token=gateway.token)
         if preflight_run.wanted(grants):
             before = _look(agent, setup, place, grants, ready, gateway, run)
             composed = _told(ready.composed, grants, before, place, gateway)
@@ -139,13 +144,7 @@ def run_agent(
     if before is not None:
         parsed = preflight_run.joined(before, parsed)
         ended = ended if ended is before.exit else preflight_run.both(before, ended)
-    return AgentRun(identity, parsed, ended, report, why, composed, before)
-
-
-def _servers(
-    grants: Grants, ready: Ready, place: MountedScratch, mounts: tuple[Mount, ...]
-) -> dict[str, McpServer]:
-    return mcp_servers.resolved(grants.condition.mcp, place.scratch.home, ready.environment, mounts)
+    return AgentRun(identity, parsed, ended, report, why, composed, before, tools)
 
 
 def _over(before: PreflightRun) -> bool:
@@ -259,7 +258,6 @@ def _declared(composed: Composed, condition: ConditionOrder) -> dict[str, tuple[
     if composed.rule_needle is not None:
         lines["rules"] = composed.rule_needle
     lines |= {f"skills:{name}": needle(skill.description) for name, skill in condition.skills.items()}
-    lines |= {f"mcp:{name}": f"mcp__{name}__" for name in condition.mcp}
     return {name: (text,) for name, text in lines.items()}
 
 
@@ -286,10 +284,10 @@ def _limited(job: Job, grants: Grants, gateway: Gateway | None, stop: threading.
 
 
 def _setup(
-    grants: Grants, ready: Ready, place: MountedScratch, *, fix: bytes | None, gateway: Gateway | None
+    grants: Grants, ready: Ready, place: MountedScratch, *, fix: bytes | None, servers: Mapping[str, McpServer]
 ) -> Setup:
+    """Of an agent without a model."""
     scratch = place.scratch
-    url = None if gateway is None else f"http://127.0.0.1:{PORT}" if gateway.socket else gateway.url
     return Setup(
         spec=grants.agent,
         prompt=ready.composed.prompt,
@@ -304,10 +302,11 @@ def _setup(
         hook_context=scratch.context if ready.composed.hooked else None,
         hook_log=scratch.home / HOOK_LOG,
         fix=fix,
-        gateway_url=url,
-        gateway_token=gateway.token if gateway else None,
+        gateway_url=None,
+        gateway_token=None,
         record=scratch.record,
         fail_fast_log=scratch.home / FAIL_FAST_LOG if grants.condition.fail_fast else None,
+        mcp=servers,
     )
 
 

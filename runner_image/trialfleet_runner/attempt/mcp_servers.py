@@ -13,6 +13,7 @@ from trialfleet_runner.agents.protocol import McpServer, Setup
 from trialfleet_runner.agents.sandbox_env import environment, with_mount
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.mounts import MountedScratch
+from trialfleet_runner.context.skills import needle
 from trialfleet_runner.sandbox.interpreter import base_variables, hook_python
 from trialfleet_runner.sandbox.protocol import Job, Mount, SandboxError, inside
 from trialfleet_runner.untrusted import json_object, mapping
@@ -20,6 +21,8 @@ from trialfleet_runner.untrusted import json_object, mapping
 PROBE = Path(__file__).resolve().parents[1] / "hooks" / "mcp_probe.py"
 FOLDER = "mcp"  # of HOME's own folder of ours
 CHECK_S = 120.0
+SHORTEST = 12  # of a description that proves anything
+LONGEST = 63  # of a tool's name with its server's, where no agent shortens it
 
 
 def folder_of(home: Path, server: str) -> Path:
@@ -75,20 +78,39 @@ def _probe(grants: Grants, setup: Setup, out: Path, mounts: tuple[Mount, ...]) -
     )
 
 
-def check(grants: Grants, setup: Setup, place: MountedScratch, mounts: tuple[Mount, ...]) -> None:
-    """Start each server once, in the agent's sandbox, before the agent. Raises `Lost(setup)` by the server's name:
-    it does not start, or, halting the campaign, it is of another version than planned."""
+Tools = dict[str, dict[str, str]]  # server -> its tools' names -> their descriptions
+
+
+def check(grants: Grants, setup: Setup, place: MountedScratch, mounts: tuple[Mount, ...]) -> Tools:
+    """Start each server once, in the agent's sandbox, before the agent; what tools they have. Raises `Lost(setup)`
+    by the server's name: it does not start, or, halting the campaign, it is of another version than planned."""
+    if not setup.mcp:
+        return {}
     out = place.scratch.record / "mcp.json"
     try:
         place.sandbox.run(_probe(grants, setup, out, mounts))
     except SandboxError as error:
         raise Lost(LossClass.SETUP, f"the sandbox failed: {error}") from error
     text = out.read_text(errors="replace") if out.exists() else ""
-    refuse_broken(grants.condition.mcp, json_object(text.strip().rpartition("\n")[2].encode()))
+    found = json_object(text.strip().rpartition("\n")[2].encode())
+    refuse_broken(grants.condition.mcp, found)
+    return {name: _tools(mapping(found[name])) for name in grants.condition.mcp}
+
+
+def _tools(said: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(description) for name, description in mapping(said.get("tools")).items()}
+
+
+def needles(tools: Tools) -> dict[str, str]:
+    """The texts that prove that a server's tools were offered: the longest beginning of a description. A server
+    whose tools say nothing of themselves has none."""
+    found = {name: max(map(needle, own.values()), key=len, default="") for name, own in tools.items()}
+    return {f"mcp:{name}": text for name, text in found.items() if len(text) >= SHORTEST}
 
 
 def refuse_broken(servers: Mapping[str, McpOrder], found: Mapping[str, object]) -> None:
-    """`found`: what the probe printed, server -> version and tools, or error. Raises `Lost(setup)`."""
+    """`found`: what the probe printed, server -> version and tools, or error. Raises `Lost(setup)`; halting where
+    an agent would shorten the name of a tool, in a way that only it knows."""
     for name, server in servers.items():
         said = mapping(found.get(name))
         version = said.get("version")
@@ -98,3 +120,9 @@ def refuse_broken(servers: Mapping[str, McpOrder], found: Mapping[str, object]) 
         if version != server.version:
             message = f"MCP server {name} is version {version}, the plan says {server.version}"
             raise Lost(LossClass.SETUP, message, halt=HaltScope.CAMPAIGN)
+        for tool in mapping(said.get("tools")):
+            if len(f"mcp__{name}__{tool}") > LONGEST:
+                message = (
+                    f"MCP server {name} has a tool {tool[:80]}: both names have more than {LONGEST} characters"
+                )
+                raise Lost(LossClass.SETUP, f"{message}; give the server a shorter one", halt=HaltScope.CAMPAIGN)

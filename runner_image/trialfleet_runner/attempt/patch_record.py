@@ -164,7 +164,7 @@ def measured(grants: Grants, run: AgentRun, left: WorkspacePatch, hook: HookLog,
         rule_firings=len(hook.rules) if run.composed.rule else None,
         fail_fast_denials=denied,
         skill_opened=metrics.skill_opened(parsed.steps, condition.skills) if condition.skills else None,
-        mcp_called=metrics.mcp_called(parsed.steps, condition.mcp) if condition.mcp else None,
+        mcp_called=metrics.mcp_called(parsed.steps, run.tools) if condition.mcp else None,
         predicted_hit=grants.prediction.hit if grants.prediction else None,
         **(_looked(run.look, grants) if run.look else {}),
     )

@@ -76,6 +76,10 @@ class Ready:
     exclusions: Exclusions
     servers: Mapping[str, Tree] = field(default_factory=dict[str, Tree])  # files of the MCP servers
 
+    def declaring(self, needles: Mapping[str, str]) -> Ready:
+        """With more deliveries, each with the text that proves it."""
+        return replace(self, composed=replace(self.composed, needles={**self.composed.needles, **needles}))
+
 
 def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReading = AS_NAMED) -> Ready:
     """Raises `Lost(setup)` when the order cannot be met; it halts the task when no other attempt could either.
@@ -93,7 +97,9 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
             reading=reading,
         )
         built = _environment(grants, inputs, sandbox)
-        skills = placed({name: inputs.tree(skill.tree) for name, skill in condition.skills.items()})
+        skills = placed(
+            {name: inputs.tree(skill.tree) for name, skill in condition.skills.items()}, reading.skills
+        )
         composed = replace(composed, files={**composed.files, **{path: one.data for path, one in skills.items()}})
         added = {path: TreeEntry(data) for path, data in composed.files.items()} | dict(skills)
         servers = {name: inputs.tree(server.tree) for name, server in condition.mcp.items()}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.context.markdown import LineKind, scan
 from trialfleet_runner.context.nodes import child_nodes, inside, root_file
+from trialfleet_runner.context.skills import FOLDER
 
 PROMPT = "prompt"  # where the root's text is for an agent that loads no file
 _IMPORT = re.compile(r"(?<!\S)@([^\s@]+)")
@@ -20,11 +21,12 @@ _DEEPEST = 5  # imports of imports
 class FileReading:
     """How an agent comes by context files. `root_file`: the root's, which it loads by itself; `nested`: a file of
     that name follows what is read in its folder; `in_prompt`: it loads none, and gets the root's text in its
-    prompt. None of them: nothing is known, and files keep their names."""
+    prompt. None of them: nothing is known, and files keep their names. `skills`: the folder of its skills."""
 
     root_file: str | None = None
     nested: bool = False
     in_prompt: bool = False
+    skills: str = FOLDER
 
 
 AS_NAMED = FileReading()

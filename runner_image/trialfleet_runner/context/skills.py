@@ -6,16 +6,18 @@ from collections.abc import Mapping
 
 from trialfleet_runner.trees import Tree
 
-FOLDER = ".claude/skills"  # of the workspace
+FOLDER = ".claude/skills"  # of the workspace, for Claude Code
+SHARED_FOLDER = ".agents/skills"  # for every other agent that has skills
 FILE = "SKILL.md"
+TOOLS = ("skill", "activate_skill")  # of agents, in small letters: they open the skill that an argument names
 NEEDLE_CHARS = 80
 
 
-def placed(skills: Mapping[str, Tree]) -> Tree:
-    """The skills' files, as they lie in the workspace."""
-    return {f"{FOLDER}/{name}/{path}": entry for name, tree in skills.items() for path, entry in tree.items()}
+def placed(skills: Mapping[str, Tree], folder: str = FOLDER) -> Tree:
+    """The skills' files, as they lie in the workspace, in the folder that the agent knows."""
+    return {f"{folder}/{name}/{path}": entry for name, tree in skills.items() for path, entry in tree.items()}
 
 
 def needle(description: str) -> str:
-    """Beginning of its first line: what a list of skills shows of it."""
+    """Beginning of its first line: what a list of skills, or of a server's tools, shows of it."""
     return description.strip().partition("\n")[0][:NEEDLE_CHARS].rstrip()

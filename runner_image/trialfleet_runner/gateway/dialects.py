@@ -50,6 +50,13 @@ def _before_the_model(messages: object) -> Iterator[str]:
             yield content if isinstance(content, str) else "\n".join(texts(objects(content)))
 
 
+def _offered(body: Body) -> Iterator[Body]:
+    """Every tool of a request, those of a namespace and those that a message adds too."""
+    for part in [body, *objects(body.get("input"))]:
+        for tool in objects(part.get("tools")):
+            yield from objects(tool.get("tools")) if tool.get("type") == "namespace" else [tool]
+
+
 def texts(parts: list[Body]) -> Iterator[str]:
     return (part["text"] for part in parts if isinstance(part.get("text"), str))
 
@@ -108,7 +115,7 @@ class Dialect:
 
     def remote(self, body: Body) -> str | None:
         """What in the request would make the provider reach into the network, or None."""
-        for tool in objects(body.get("tools")):
+        for tool in _offered(body):
             if str(tool.get("type")) not in _OPENAI_CLIENT_TOOLS:
                 return f"the provider-run tool {tool.get('type')!r}"
         if body.get("web_search_options") is not None:

@@ -38,7 +38,7 @@ def started(server: dict[str, Any]) -> subprocess.Popen[bytes]:
 
 
 def looked(server: dict[str, Any]) -> dict[str, Any]:
-    """The server's version and the names of its tools, or why there are none."""
+    """The server's version and its tools, name -> description, or why there are none."""
     try:
         process = started(server)
     except OSError as error:
@@ -71,7 +71,8 @@ def introduced(process: Process, answers: Lines) -> dict[str, Any]:
     tools: list[dict[str, Any]] = []
     if "tools" in found["capabilities"]:
         tools = asked(process, answers, 2, "tools/list", {})["tools"]
-    return {"version": str(found["serverInfo"]["version"]), "tools": [str(tool["name"]) for tool in tools]}
+    described = {str(tool["name"]): str(tool.get("description") or "") for tool in tools}
+    return {"version": str(found["serverInfo"]["version"]), "tools": described}
 
 
 def asked(process: Process, answers: Lines, number: int, method: str, params: dict[str, Any]) -> dict[str, Any]:

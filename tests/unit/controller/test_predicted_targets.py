@@ -145,7 +145,7 @@ agent: {{kind: nop}}
 store: runs
 """
 
-EVERYTHING = Reach(hook_after=True, fail_fast=True, preflight=True, system=True, skills=True, mcp=True)
+EVERYTHING = Reach(hook_after=True, fail_fast=True, preflight=True, system=True, skills=".agents/skills", mcp=True)
 
 
 def campaign(folder: Path, condition: str, more: str = "") -> Path:

@@ -25,7 +25,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (made / "lib/python3.11/site-packages/mini_swe_agent-2.4.6.dist-info").mkdir(parents=True)
     (made / "bin").mkdir()
     for name in ("mini", "python"):
-        (made / "bin" / name).write_text("#!/bin/sh\n")
+        (made / "bin" / name).write_text("#!/bin/sh\necho Python 3.11.7\n")
         (made / "bin" / name).chmod(0o755)
     monkeypatch.setenv("TRIALFLEET_MINI", str(made / "bin/mini"))
     return made
@@ -61,6 +61,25 @@ def test_what_cannot_be_planned_is_refused(tmp_path: Path, home: Path, monkeypat
     with pytest.raises(OperatorError, match="is not a virtual environment with mini-swe-agent") as caught:
         MiniSweAgent().identify(spec())
     assert "mini-swe-agent==2.4.6" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("version", "words"), [("3.9.2", "is 3.9"), ("3.10.0", None), ("3.14.1", None), (None, "is gone")]
+)
+def test_a_python_that_is_too_old_or_gone_is_named(home: Path, version: str | None, words: str | None) -> None:
+    python = home / "bin/python"
+    python.unlink()
+    if version is None:
+        python.symlink_to(home / "no/such/python3")  # the system's was upgraded
+    else:
+        python.write_text(f"#!/bin/sh\necho Python {version}\n")
+        python.chmod(0o755)
+    if words is None:
+        assert MiniSweAgent().identify(spec()).version == "2.4.6"
+        return
+    with pytest.raises(OperatorError, match=rf"needs Python 3\.10 or newer, and {python} {words}") as caught:
+        MiniSweAgent().identify(spec())
+    assert "PIPX_DEFAULT_PYTHON=python3.12 pipx install mini-swe-agent==2.4.6" in (caught.value.hint or "")
 
 
 def answer(sent: int, cached: int) -> dict[str, Any]:

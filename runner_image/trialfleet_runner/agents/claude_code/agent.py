@@ -20,6 +20,7 @@ from trialfleet_runner.agents.program import checked_version, find_program, show
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, with_mount
 from trialfleet_runner.context.preflight import MAX_CALLS
+from trialfleet_runner.context.skills import FOLDER
 from trialfleet_runner.context.texts import render
 from trialfleet_runner.gateway.prices import Price
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
@@ -33,7 +34,7 @@ _REACH = Reach(
     fail_fast=True,
     preflight=True,
     system=True,
-    skills=True,
+    skills=FOLDER,
     mcp=True,
 )
 REVISION = 2  # of the flags and variables below: part of the agent's digest
