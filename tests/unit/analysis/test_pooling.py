@@ -89,6 +89,12 @@ def test_the_row_of_statsmodels_is_hartung_and_knapp_s_as_in_metafor() -> None:
     told = [row[name] for name in ("eff", "sd_eff", "ci_low", "ci_upp")]
     assert told == pytest.approx([0.074541187, 0.033200766, -0.031118469, 0.180200844], abs=1e-9)
     assert 2 * special.stdtr(3, -row["eff"] / row["sd_eff"]) == pytest.approx(0.110431556, abs=1e-8)
+    unscaled = found.summary_frame().loc["random effect"]
+    assert unscaled["sd_eff"] == pytest.approx(0.032053093, abs=1e-8)
+    fixed = (
+        combine_effects(np.array(EFFECTS), np.array(VARIANCES), use_t=False).summary_frame().loc["fixed effect"]
+    )
+    assert fixed["sd_eff"] == pytest.approx(0.020671604, abs=1e-8)
 
 
 @settings(max_examples=50)

@@ -60,6 +60,7 @@ def test_where_campaigns_stop() -> None:
     design = SequentialDesign.of(25, spending="obrien_fleming")
     found = crossing_probabilities(normal_bounds(design), design.times(), 2.8016)
     assert found == pytest.approx([0.000145057, 0.056332183, 0.250604970, 0.286473671, 0.196741401], abs=1e-7)
+    assert found.sum() == pytest.approx(0.790297282, abs=1e-7)  # rpact: .7902991
 
 
 @pytest.mark.parametrize(
