@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.programs import Program, Starts, npm_programs, table
+from tests.programs import Program, Starts, npm_folder, table
 from trialfleet_runner.agents.pinned import PinnedAgent, pinned
 
 # Where a container sets this, each worker and each of some thousand processes compiles every module again: the
@@ -94,7 +94,7 @@ _MINOR = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 def _installed(program: Program) -> Callable[[], bool]:
     if program.npm:
-        return lambda: npm_programs(program.name).is_dir()
+        return lambda: (npm_folder(program.name) / "node_modules").is_dir()
     return lambda: shutil.which(program.name) is not None
 
 

@@ -128,7 +128,7 @@ def _cell(cell: CellCount, to: Addresses) -> Element:
     rate = cell.rate
     kind = "cell empty" if rate is None else f"cell r{round(STEPS * rate)}"
     link = to.trials({"task": cell.task, "condition": cell.condition})
-    label = f"{cell.task}, {cell.condition}: {cell.passes} of {cell.valid} passed"
+    label = f"{percent(rate)}: {cell.task}, {cell.condition}, {cell.passes} of {cell.valid} passed"
     return h(
         "td",
         h("a", percent(rate), href=link, class_="count", aria_label=label),

@@ -1,0 +1,115 @@
+"""axe-core finds nothing serious on any kind of page, in light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.programs import npm_folder
+from tests.support.browser import Browser, browser
+from tests.support.ledgers import MID_RUN, Fate, lifelike, lifelike_plan, write_plan, write_running, write_trial
+from tests.support.viewer import Viewing, viewing
+from trialfleet_analysis.report.make import make_report, write_report
+from trialfleet_ledger import trial_order
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.store.directory import DirectoryStore
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.needs("chromium", "chromedriver", "axe-core"),
+]
+NAME = "preamble-vs-pull"
+SCREENS = ((1280, False), (1280, True), (360, False), (360, True))
+SERIOUS = """
+return axe.run(document, {resultTypes: ["violations"]}).then(found => found.violations
+  .filter(one => ["serious", "critical"].includes(one.impact))
+  .map(one => one.id + ": " + one.nodes.slice(0, 3)
+    .map(node => node.target + " " + node.failureSummary).join(" | ")))
+"""
+STEPS = b'{"turn": 1, "kind": "read", "tool": "Read", "path": "AGENTS.md", "detail": "a\\nb"}'
+PATCH = b"diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x = 0  # no\n+def f(): return '1'\n"
+FILES = {
+    "prompt.txt": b"Fix the bug.",
+    "patch.diff": PATCH,
+    "trajectory.jsonl": STEPS,
+    "tests/results.json": b'[{"id": "t::bug", "outcome": "failed"}]',
+    "tests/output.log": b"1 test",
+}
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    return (npm_folder("axe-core") / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("home")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def order() -> list[Trial]:
+    return [one.record() for one in trial_order.trials(lifelike_plan(reps=2))]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory, order: list[Trial]) -> DirectoryStore:
+    """Runs: one block has ended, with losses; one trial prints."""
+    frozen, fate = lifelike_plan(reps=2), lifelike()
+    store = write_plan(tmp_path_factory.mktemp("runs"), frozen)
+    write_trial(store, frozen, order[0], Fate(losses=(MID_RUN,), files=FILES))
+    for trial in order[1:30]:
+        write_trial(store, frozen, trial, fate(trial))
+    write_running(store, NAME, order[30], 1, b"step 1")
+    return store
+
+
+@pytest.fixture(scope="module")
+def running(store: DirectoryStore) -> Iterator[Viewing]:
+    with viewing(NAME, "--store", str(store.root)) as viewer:
+        yield viewer
+
+
+def serious(window: Browser, axe: str) -> Any:
+    window.run(axe)
+    return window.run(SERIOUS)
+
+
+@pytest.mark.parametrize("page", ["first", "list", "trial", "pair", "running", "nothing"])
+def test_nothing_serious_on_a_page_of_the_viewer(
+    window: Browser, running: Viewing, axe: str, order: list[Trial], page: str
+) -> None:
+    path = {
+        "first": "/",
+        "list": "/trials",
+        "trial": f"/trial/{order[0].id}",
+        "pair": f"/pair/{order[0].id}/{order[1].id}",
+        "running": f"/trial/{order[30].id}",
+        "nothing": "/nothing",
+    }[page]
+    window.visit(running.address)
+    window.wait_for("document.querySelector('main')")
+    for width, dark in SCREENS:
+        window.visit(running.origin + path, width=width, dark=dark)
+        if page == "first":
+            window.wait_for("document.querySelector('.running')")
+            window.wait_for("document.body.dataset.answered === 'yes'")
+        assert serious(window, axe) == [], (width, dark)
+
+
+def test_nothing_serious_in_the_report(window: Browser, store: DirectoryStore, axe: str, tmp_path: Path) -> None:
+    written = write_report(make_report(store, NAME, verify=False, now=1), tmp_path)
+    for width, dark in SCREENS:
+        window.look_at(written.html, width=width, dark=dark)
+        assert serious(window, axe) == [], (width, dark)
+
+
+def test_the_check_can_fail(window: Browser, axe: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.html").write_text('<!doctype html><p style="color:#ccc;background:#fff">pale<img src="x">')
+    window.look_at(tmp_path / "bad.html")
+    assert {one.split(":")[0] for one in serious(window, axe)} >= {"color-contrast", "image-alt", "html-has-lang"}
