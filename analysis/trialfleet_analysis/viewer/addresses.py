@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 from urllib.parse import quote, urlencode
+
+TableForm = Literal["csv", "parquet"]
 
 
 class Addresses(Protocol):
@@ -18,7 +20,7 @@ class Addresses(Protocol):
 
     def home(self, a: str = "", b: str = "") -> str: ...
     def trials(self, query: Mapping[str, str]) -> str: ...
-    def table(self, query: Mapping[str, str]) -> str: ...
+    def table(self, query: Mapping[str, str], form: TableForm = "csv") -> str: ...
     def trial(self, trial: str, attempt: int | None = None) -> str: ...
     def pair(self, a: str, b: str) -> str: ...
     def file(self, trial: str, attempt: int, path: str) -> str: ...
@@ -43,8 +45,8 @@ class ServedAddresses:
     def trials(self, query: Mapping[str, str]) -> str:
         return _with_query("/trials", query)
 
-    def table(self, query: Mapping[str, str]) -> str:
-        return _with_query("/trials.csv", query)
+    def table(self, query: Mapping[str, str], form: TableForm = "csv") -> str:
+        return _with_query(f"/trials.{form}", query)
 
     def trial(self, trial: str, attempt: int | None = None) -> str:
         return f"/trial/{quote(trial)}" + (f"/{attempt}" if attempt else "")
@@ -81,8 +83,8 @@ class FolderAddresses:
         said = urlencode({name: query[name] for name in ("task", "condition", "loss") if query.get(name)})
         return f"{self.up}trials.html" + (f"#{said}" if said else "")
 
-    def table(self, query: Mapping[str, str]) -> str:
-        return f"{self.up}trials.csv"
+    def table(self, query: Mapping[str, str], form: TableForm = "csv") -> str:
+        return f"{self.up}trials.{form}"
 
     def trial(self, trial: str, attempt: int | None = None) -> str:
         return "" if attempt else f"{self.up}trial/{quote(trial)}.html"

@@ -36,12 +36,12 @@ def _written(watched: WatchedCampaign, folder: Path) -> int:
     for name, content in pages(watched):
         path = folder / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
         written += 1
     return written
 
 
-def pages(watched: WatchedCampaign) -> Iterator[tuple[str, str]]:
+def pages(watched: WatchedCampaign) -> Iterator[tuple[str, str | bytes]]:
     """Path below the folder, and content, of each file."""
     site = CampaignSite(watched, FolderAddresses(), answer_wait_s=None)
     below = replace(site, to=FolderAddresses("../"))
@@ -49,6 +49,7 @@ def pages(watched: WatchedCampaign) -> Iterator[tuple[str, str]]:
     yield "index.html", site.home({})
     yield "trials.html", site.trials({})
     yield "trials.csv", site.table({})
+    yield "trials.parquet", site.parquet({})
     found = watched.state().tables
     for trial in texts(found.trials, "trial"):
         yield f"trial/{trial}.html", below.trial(trial or "")

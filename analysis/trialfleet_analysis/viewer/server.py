@@ -54,8 +54,9 @@ def _routes(site: CampaignSite) -> list[Route]:
     trial, pair = page(lambda r: site.trial(**r.path_params)), page(lambda r: site.pair(**r.path_params))
     return [
         Route("/", page(lambda r: site.home(r.query_params))),
-        Route("/trials", page(lambda r: site.trials(r.query_params))),
+        Route("/trials", page(lambda r: site.trials(_list_parameters(r)))),
         Route("/trials.csv", table),
+        Route("/trials.parquet", table),
         Route("/trial/{trial}", trial),
         Route("/trial/{trial}/{attempt:int}", trial),
         Route("/now", page(lambda _: site.now())),
@@ -86,9 +87,18 @@ def _refusals(site: CampaignSite) -> dict[Any, Any]:
     }
 
 
+def _list_parameters(request: Request) -> dict[str, str]:
+    """A form sends each chosen column by itself."""
+    asked = request.query_params
+    return {**asked, "columns": ",".join(asked.getlist("columns"))}
+
+
 def _table(site: CampaignSite, request: Request) -> Response:
-    name = {"Content-Disposition": 'attachment; filename="trials.csv"'}
-    return PlainTextResponse(site.table(request.query_params), media_type="text/csv", headers=name)
+    asked, form = _list_parameters(request), request.url.path.rpartition(".")[2]
+    headers = {"Content-Disposition": f'attachment; filename="trials.{form}"'}
+    if form == "parquet":
+        return Response(site.parquet(asked), media_type="application/vnd.apache.parquet", headers=headers)
+    return PlainTextResponse(site.table(asked), media_type="text/csv", headers=headers)
 
 
 def _file(site: CampaignSite, request: Request) -> Response:

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from xml.etree.ElementTree import tostring
 
+import pyarrow as pa
+
 from trialfleet_analysis.tables.read import CampaignTables
+from trialfleet_analysis.tables.schema import to_parquet
 from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
 from trialfleet_analysis.viewer.discordant import discordant
@@ -17,7 +20,7 @@ from trialfleet_analysis.viewer.pages.list_page import list_page
 from trialfleet_analysis.viewer.pages.pair_page import pair_page
 from trialfleet_analysis.viewer.pages.scaffold import message_page
 from trialfleet_analysis.viewer.pages.trial_page import output_section, trial_page
-from trialfleet_analysis.viewer.trial_list import query_of, rows_of_page, selected, to_csv
+from trialfleet_analysis.viewer.trial_list import query_of, rows_of_page, selected, shown, to_csv
 from trialfleet_analysis.viewer.trial_record import TrialReader, TrialRecord
 from trialfleet_ledger.plan import PlannedTask
 
@@ -79,7 +82,15 @@ class CampaignSite:
         return list_page(self.watched.campaign, rows, total, query, names, self.to, interim=tables.interim)
 
     def table(self, parameters: Mapping[str, str]) -> str:
-        return to_csv(selected(self.watched.state().tables.trials, query_of(parameters)))
+        return to_csv(self._shown(parameters))
+
+    def parquet(self, parameters: Mapping[str, str]) -> bytes:
+        """The same rows and columns as `table`, with their types."""
+        return to_parquet(self._shown(parameters), {"campaign": self.watched.campaign})
+
+    def _shown(self, parameters: Mapping[str, str]) -> pa.Table:
+        query = query_of(parameters)
+        return shown(selected(self.watched.state().tables.trials, query), query)
 
     def trial(self, trial: str, attempt: int | None = None) -> str:
         record = self.record(trial, attempt)

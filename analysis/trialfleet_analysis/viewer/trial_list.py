@@ -12,23 +12,16 @@ from typing import Any, Literal, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from trialfleet_ledger.records.measurements import Metrics
+from trialfleet_runner.metric_table import REPORTED
+
 OUTCOMES = ("passed", "failed", "timed_out", "exhausted", "tests_timed_out", "lost", "refused")
-SORTS = ("launch", "task", "condition", "verdict", "turns", "cost_usd", "agent_s", "first_edit_turn", "attempts")
-COLUMNS = (
-    "trial",
-    "task",
-    "condition",
-    "rep",
-    "verdict",
-    "stop",
-    "missing",
-    "losses",
-    "attempts",
-    "turns",
-    "first_edit_turn",
-    "cost_usd",
-    "agent_s",
-)
+ALWAYS = ("trial", "task", "condition", "rep", "verdict", "stop", "missing")
+DEFAULT = ("losses", "attempts", "turns", "first_edit_turn", "cost_usd", "agent_s")
+METRICS = tuple(metric.name for metric in REPORTED if metric.name in Metrics.model_fields)
+CHOICES = (*DEFAULT, *(name for name in METRICS if name not in DEFAULT))
+COLUMNS = (*ALWAYS, *DEFAULT)
+SORTS = ("launch", "task", "condition", "verdict", "attempts", *METRICS)
 PAGE = 500  # rows of a page
 
 _compute: Any = pc  # whose stubs leave much unknown
@@ -36,7 +29,8 @@ _compute: Any = pc  # whose stubs leave much unknown
 
 @dataclass(frozen=True)
 class TrialQuery:
-    """Which trials, as an address says. Empty: all of them. `start`: the first row of the page."""
+    """Which trials, as an address says. Empty: all of them. `start`: the first row of the page. `columns`: of
+    `CHOICES`, beyond those that are always there."""
 
     task: str = ""
     condition: str = ""
@@ -45,6 +39,7 @@ class TrialQuery:
     sort: str = "launch"
     order: Literal["up", "down"] = "up"
     start: int = 0
+    columns: tuple[str, ...] = DEFAULT
 
     def parameters(self, **changed: str) -> dict[str, str]:
         """As an address has them, without those that say nothing."""
@@ -52,6 +47,7 @@ class TrialQuery:
         said |= {
             "sort": self.sort if self.sort != "launch" else "",
             "order": self.order if self.order != "up" else "",
+            "columns": ",".join(self.columns) if self.columns != DEFAULT else "",
         }
         return {name: value for name, value in {**said, **changed}.items() if value}
 
@@ -59,9 +55,11 @@ class TrialQuery:
 def query_of(parameters: Mapping[str, str]) -> TrialQuery:
     """A word that does not exist is no filter; a name that does not exist keeps nothing.
 
-    >>> query_of({"sort": "turns", "order": "down", "start": "-3", "outcome": "x"})
-    TrialQuery(task='', condition='', outcome='', loss='', sort='turns', order='down', start=0)
+    >>> found = query_of({"sort": "turns", "order": "down", "start": "-3", "columns": "wall_s,x,losses"})
+    >>> found.sort, found.order, found.start, found.columns
+    ('turns', 'down', 0, ('losses', 'wall_s'))
     """
+    said = parameters.get("columns", "").split(",")
     outcome, sort, start = parameters.get("outcome", ""), parameters.get("sort", ""), parameters.get("start", "")
     return TrialQuery(
         task=parameters.get("task", ""),
@@ -71,12 +69,14 @@ def query_of(parameters: Mapping[str, str]) -> TrialQuery:
         sort=sort if sort in SORTS else "launch",
         order="down" if parameters.get("order") == "down" else "up",
         start=int(start) if start.isascii() and start.isdigit() and len(start) < 9 else 0,
+        columns=tuple(name for name in CHOICES if name in said) or DEFAULT,
     )
 
 
 def selected(trials: pa.Table, query: TrialQuery) -> pa.Table:
     """The rows that the query keeps, in its order; a row without the value that is sorted by comes last."""
-    kept: Any = trials.select([*COLUMNS, "fault"])
+    needed = dict.fromkeys((*COLUMNS, *query.columns, *(METRICS if query.sort in METRICS else ()), "fault"))
+    kept: Any = trials.select(list(needed))
     for name in ("task", "condition"):
         if wanted := getattr(query, name):
             kept = kept.filter(_compute.equal(kept.column(name).cast(pa.string()), wanted))
@@ -108,13 +108,18 @@ def rows_of_page(found: pa.Table, query: TrialQuery) -> list[dict[str, Any]]:
     return found.slice(query.start, PAGE).to_pylist()
 
 
+def shown(found: pa.Table, query: TrialQuery) -> pa.Table:
+    """All rows, with the columns that the page shows."""
+    return found.select([*ALWAYS, *query.columns])
+
+
 def to_csv(found: pa.Table) -> str:
-    """All rows. A text that a spreadsheet would take for a formula begins with an apostrophe."""
+    """A text that a spreadsheet would take for a formula begins with an apostrophe."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in found.select(list(COLUMNS)).to_pylist():
-        writer.writerow([_field(row[name]) for name in COLUMNS])
+    writer.writerow(found.column_names)
+    for row in found.to_pylist():
+        writer.writerow([_field(value) for value in row.values()])
     return out.getvalue()
 
 

@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.support.ledgers import lifelike, lifelike_plan, write
+from tests.unit.analysis.parsed_page import Page
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_analysis.viewer.access import Access, Admission
-from trialfleet_analysis.viewer.trial_list import COLUMNS, TrialQuery, query_of, rows_of_page, selected, to_csv
+from trialfleet_analysis.viewer.addresses import ServedAddresses
+from trialfleet_analysis.viewer.answer_process import computed
+from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
+from trialfleet_analysis.viewer.site import CampaignSite
+from trialfleet_analysis.viewer.trial_list import (
+    ALWAYS,
+    COLUMNS,
+    TrialQuery,
+    query_of,
+    rows_of_page,
+    selected,
+    shown,
+    to_csv,
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +68,24 @@ def test_an_address_round_trips() -> None:
     assert TrialQuery().parameters() == {}
 
 
+def test_chosen_columns_are_in_page_csv_and_parquet(tmp_path: Path) -> None:
+    store = write(tmp_path, lifelike_plan(reps=2), lifelike())
+    site = CampaignSite(WatchedCampaign(store, "preamble-vs-pull", computed), ServedAddresses())
+    asked = {"columns": "tool_calls,losses,nonsense", "sort": "tool_calls", "order": "down", "condition": "none"}
+    columns = [*ALWAYS, "losses", "tool_calls"]
+    assert next(csv.reader(io.StringIO(site.table(asked)))) == columns
+    read = pq.read_table(pa.BufferReader(site.parquet(asked)))
+    assert read.column_names == columns
+    assert read.num_rows == len(site.table(asked).splitlines()) - 1
+    page = Page(site.trials(asked))
+    assert [one.rstrip(" ↓") for one in page.tables["Trials"][0][4:]] == ["Losses", "Tool calls"]
+    assert len(page.tables["Trials"]) == read.num_rows + 1
+    assert "columns=losses%2Ctool_calls" in site.trials(asked)
+
+
 def test_csv_has_every_row_of_the_query(rows: pa.Table) -> None:
     query = TrialQuery(condition="none", sort="cost_usd")
-    read = list(csv.DictReader(io.StringIO(to_csv(selected(rows, query)))))
+    read = list(csv.DictReader(io.StringIO(to_csv(shown(selected(rows, query), query)))))
     assert len(read) == selected(rows, query).num_rows
     assert tuple(read[0]) == COLUMNS
     assert [one["trial"] for one in read] == values(selected(rows, query), "trial")

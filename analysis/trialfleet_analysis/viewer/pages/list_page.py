@@ -11,22 +11,12 @@ from trialfleet_analysis.report.figures import NOTHING, plural, quantity
 from trialfleet_analysis.report.html.markup import Node, breakable, frame, h
 from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.pages.scaffold import document, main, notice, top, way_back
-from trialfleet_analysis.viewer.trial_list import OUTCOMES, PAGE, TrialQuery
+from trialfleet_analysis.viewer.trial_list import CHOICES, OUTCOMES, PAGE, SORTS, TrialQuery
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_runner.metric_table import BY_NAME
 
-HEADS = (
-    ("launch", "Trial"),
-    ("task", "Task"),
-    ("condition", "Condition"),
-    ("verdict", "Outcome"),
-    ("", "Losses"),
-    ("turns", "Turns"),
-    ("first_edit_turn", "First edit"),
-    ("cost_usd", "Cost"),
-    ("agent_s", "Agent time"),
-    ("attempts", "Attempts"),
-)
+HEADS = (("launch", "Trial"), ("task", "Task"), ("condition", "Condition"), ("verdict", "Outcome"))
+NAMES = {"losses": "Losses", "attempts": "Attempts", "first_edit_turn": "First edit", "cost_usd": "Cost"}
 
 
 def list_page(
@@ -43,7 +33,8 @@ def list_page(
     `interim`: trials are missing."""
     form = _form(query, names) if to.served else h("p", id="kept", hidden="", role="status")
     csv = h("a", "CSV of these", href=to.table(query.parameters()))
-    words: list[Node] = [plural(total, "trial"), " · ", csv]
+    parquet = h("a", "Parquet", href=to.table(query.parameters(), "parquet"))
+    words: list[Node] = [plural(total, "trial"), " · ", csv, " · ", parquet]
     caution = (
         "Interim: these are all trials that have ended, also outside of complete blocks. Make no rates of them."
     )
@@ -72,12 +63,29 @@ def _form(query: TrialQuery, names: tuple[Sequence[str], Sequence[str]]) -> Elem
         "form",
         lists,
         order,
+        _columns(query),
         h("button", "Filter", type="submit"),
         reset,
         action="/trials",
         method="get",
         class_="filters",
     )
+
+
+def _columns(query: TrialQuery) -> Element:
+    boxes = [
+        h(
+            "label",
+            h("input", type="checkbox", name="columns", value=name, checked="" if name in query.columns else None),
+            f" {_name(name)}",
+        )
+        for name in CHOICES
+    ]
+    return h("details", h("summary", "Columns"), h("div", boxes, class_="kinds"))
+
+
+def _name(column: str) -> str:
+    return NAMES.get(column) or BY_NAME[column].label
 
 
 def _select(label: str, name: str, words: Sequence[str], chosen: str) -> Element:
@@ -89,8 +97,9 @@ def _select(label: str, name: str, words: Sequence[str], chosen: str) -> Element
 def _table(rows: Sequence[Mapping[str, Any]], query: TrialQuery, to: Addresses) -> Element:
     if not rows:
         return h("p", "No trial is like this.")
-    head = h("tr", [_head(sort, name, query, to) for sort, name in HEADS])
-    return frame("Trials", head, [_row(row, to) for row in rows], class_="tall")
+    heads = [*HEADS, *((name if name in SORTS else "", _name(name)) for name in query.columns)]
+    head = h("tr", [_head(sort, name, query, to) for sort, name in heads])
+    return frame("Trials", head, [_row(row, query, to) for row in rows], class_="tall")
 
 
 def _head(sort: str, name: str, query: TrialQuery, to: Addresses) -> Element:
@@ -108,13 +117,9 @@ def _head(sort: str, name: str, query: TrialQuery, to: Addresses) -> Element:
     return h("th", shown, arrow, scope="col", aria_sort=said, class_=kind)
 
 
-def _row(row: Mapping[str, Any], to: Addresses) -> Element:
+def _row(row: Mapping[str, Any], query: TrialQuery, to: Addresses) -> Element:
     words = row["missing"] or str(row["verdict"]).replace("_", " ")
     kind = "bad" if row["missing"] else "good" if row["verdict"] == "passed" else ""
-    numbers = [
-        h("td", quantity(row[name], BY_NAME[name].unit))
-        for name in ("turns", "first_edit_turn", "cost_usd", "agent_s")
-    ]
     link = h("a", f"{row['trial'][:8]}…", href=to.trial(row["trial"]), title=row["trial"])
     return h(
         "tr",
@@ -122,13 +127,20 @@ def _row(row: Mapping[str, Any], to: Addresses) -> Element:
         h("td", breakable(row["task"]), class_="text long"),
         h("td", row["condition"], class_="text"),
         h("td", words, class_=f"text {kind} {'long' if row['missing'] else ''}".strip()),
-        h("td", ", ".join(row["losses"]) or NOTHING, class_="text"),
-        numbers,
-        h("td", row["attempts"]),
+        [_chosen(row[name], name) for name in query.columns],
         data_task=row["task"],
         data_condition=row["condition"],
         data_loss=" ".join(row["losses"]),
     )
+
+
+def _chosen(value: Any, name: str) -> Element:  # Any: of any column
+    if name == "losses":
+        return h("td", ", ".join(value) or NOTHING, class_="text")
+    if name == "attempts":
+        return h("td", value)
+    words = {True: "yes", False: "no"}[value] if isinstance(value, bool) else quantity(value, BY_NAME[name].unit)
+    return h("td", words)
 
 
 def _pages(total: int, query: TrialQuery, to: Addresses) -> Node:
