@@ -9,12 +9,17 @@ from trialfleet_analysis.report.figures import plural
 from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.sections import sections
 from trialfleet_analysis.report.findings.tables import ReportSection, ReportTable, Value
+from trialfleet_analysis.report.methods_text import LEAD, TITLE, methods_text
 from trialfleet_analysis.report.sanitize import markdown as text
 
 
 def to_markdown(report: Report) -> str:
     """Same report, same bytes."""
-    parts = (_head(report), *(section_lines(found) for found in sections(report) if found.tables))
+    parts = (
+        _head(report),
+        *(section_lines(found) for found in sections(report) if found.tables),
+        _methods(report),
+    )
     return "\n".join(line for part in parts for line in part) + "\n"
 
 
@@ -71,3 +76,11 @@ def _value(value: Value) -> str:
 def long_text(sentence: str) -> str:
     """A whole sentence, escaped."""
     return text(sentence, longest=4000)
+
+
+def _methods(report: Report) -> Iterator[str]:
+    found = methods_text(report)
+    yield from ("", f"## {TITLE}", "", LEAD)
+    for one in found.paragraphs:
+        yield from ("", long_text(one))
+    yield from ("", "```bibtex", found.entries, "```")

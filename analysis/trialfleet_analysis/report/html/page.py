@@ -17,6 +17,7 @@ from trialfleet_analysis.report.html.looks import boundary
 from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, framed, h, page, section
 from trialfleet_analysis.report.html.process import effort, endings, over_blocks
 from trialfleet_analysis.report.html.sentences import cautions_list, unbroken
+from trialfleet_analysis.report.methods_text import LEAD, TITLE, methods_text
 
 
 def heading(report: Report) -> Element:
@@ -89,7 +90,7 @@ def to_html(report: Report) -> str:
     anchors = [("answer", "Result"), *((found.anchor, SHORT.get(found.anchor, found.title)) for found, _ in parts)]
     contents = h(
         "nav",
-        [h("a", name, href=f"#{anchor}") for anchor, name in (*anchors, ("trials", "Trials"))],
+        [h("a", name, href=f"#{anchor}") for anchor, name in (*anchors, ("trials", "Trials"), ("cite", "Cite"))],
         aria_label="Contents",
     )
     body = (
@@ -97,7 +98,7 @@ def to_html(report: Report) -> str:
         h("button", "Dark", id="theme", type="button", hidden="", aria_label="Switch between light and dark"),
         heading(report),
         contents,
-        h("main", answer(report), [drawn for _, drawn in parts], trials(report)),
+        h("main", answer(report), [drawn for _, drawn in parts], trials(report), _methods(report)),
     )
     title = f"{report.campaign} · trialfleet report"
     return page(title=title, style=asset("style.css"), script=asset("theme.js") + asset("script.js"), body=body)
@@ -110,3 +111,10 @@ def _drawn(found: ReportSection, report: Report) -> Element | None:
         return None
     lead = h("p", found.lead, class_="muted")
     return section(found.anchor, found.title, lead, drawing, list(all_shown(found.tables)))
+
+
+def _methods(report: Report) -> Element:
+    found = methods_text(report)
+    entries = h("pre", tabindex=0, role="region", aria_label="BibTeX entries", class_="bibtex")
+    entries.text = found.entries
+    return section("cite", TITLE, h("p", LEAD, class_="muted"), [h("p", one) for one in found.paragraphs], entries)
