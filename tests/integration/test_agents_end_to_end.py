@@ -37,10 +37,40 @@ def attempts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         yield made
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def reach(attempts: AgentAttempts) -> Reach:
     spec = AgentSpec(kind=attempts.row.kind, model=attempts.row.tools.model, options=attempts.row.options)
     return agent(attempts.row.kind).identify(spec).reach
+
+
+# Programs take up to eleven core seconds to start: an attempt serves each test that can read it.
+
+
+@pytest.fixture(scope="module")
+def repaired(attempts: AgentAttempts) -> AgentRan:
+    return attempts.run(attempts.repair())
+
+
+@pytest.fixture(scope="module")
+def rooted(attempts: AgentAttempts, reach: Reach) -> AgentRan:
+    """With the root's file, and denials where hooks can deny: the same failing test four times."""
+    again = attempts.shell("python -m pytest -q tests/test_rules.py")
+    return attempts.run([again] * 4, "flat", composed=Condition(files="flat", fail_fast=reach.fail_fast))
+
+
+@pytest.fixture(scope="module")
+def prompted_and_stopped(attempts: AgentAttempts) -> AgentRan:
+    """With text in the prompt, and ended by the turn budget."""
+    idle: list[Reply] = [attempts.shell("true")] * 6
+    return attempts.run([attempts.reads(), attempts.edits(), *idle], "preamble_only", max_turns=3)
+
+
+@pytest.fixture(scope="module")
+def told_and_killed(attempts: AgentAttempts, reach: Reach) -> AgentRan:
+    """With text in the system prompt where there may be some, and killed after its edit."""
+    told = Condition(inline=InlineSpec(source="nearest", channel="system"))
+    script: list[Reply] = [attempts.reads(), attempts.edits(), attempts.shell(attempts.row.killer)]
+    return attempts.run(script, "killed", composed=told if reach.system else Condition())
 
 
 def prompted(ran: AgentRan) -> bool:
@@ -65,8 +95,8 @@ def left_running(text: str) -> list[str]:
     return found
 
 
-def test_it_repairs_and_nothing_undeclared_reaches_its_model(attempts: AgentAttempts) -> None:
-    ran = attempts.run(attempts.repair())
+def test_it_repairs_and_nothing_undeclared_reaches_its_model(attempts: AgentAttempts, repaired: AgentRan) -> None:
+    ran = repaired
     end, claimed = ran.scored, ran.claimed()
     assert (end.verdict, end.stop, end.tests_passed) == (Verdict.PASSED, Stop.FINISHED, True)
     assert prompted(ran)
@@ -86,9 +116,8 @@ def test_it_repairs_and_nothing_undeclared_reaches_its_model(attempts: AgentAtte
     assert (metrics.target_hit, metrics.files_changed) == (True, 1)
 
 
-def test_the_key_is_nowhere_in_its_reach(attempts: AgentAttempts) -> None:
-    ran = attempts.run(attempts.repair())
-    searched = ran.main[3].strings
+def test_the_key_is_nowhere_in_its_reach(repaired: AgentRan) -> None:
+    ran, searched = repaired, repaired.main[3].strings
     assert "SEARCHED" in searched
     assert all(KEY not in request.strings for request in ran.main)
     assert KEY in "".join(str(request.headers) for request in ran.main)
@@ -97,13 +126,10 @@ def test_the_key_is_nowhere_in_its_reach(attempts: AgentAttempts) -> None:
     assert KEY not in ran.left.errors
 
 
-def test_the_roots_words_reach_its_model_whatever_the_file_is_called(
-    attempts: AgentAttempts, reach: Reach
-) -> None:
-    ran = attempts.run([attempts.reads()], "flat", composed=Condition(files="flat"))
-    delivery = ran.scored.delivery
+def test_the_roots_words_reach_its_model_whatever_the_file_is_called(rooted: AgentRan, reach: Reach) -> None:
+    delivery = rooted.scored.delivery
     assert delivery.reached_model == {"files": True}
-    assert PITFALL in ran.main[0].strings
+    assert PITFALL in rooted.main[0].strings
     if reach.root_file != "CLAUDE.md":
         assert delivery.read_as == {"CLAUDE.md": reach.root_file or "prompt"}
 
@@ -118,44 +144,38 @@ def test_the_hook_pushes_what_covers_the_file_that_is_read(attempts: AgentAttemp
     assert ran.scored.metrics.hook_firings == 1
 
 
-def test_text_in_the_system_channel(attempts: AgentAttempts, reach: Reach) -> None:
+def test_text_in_the_system_channel(told_and_killed: AgentRan, reach: Reach) -> None:
     if not reach.system:
         pytest.skip("nothing can be added to this agent's system prompt: such a condition is refused")
-    told = Condition(inline=InlineSpec(source="nearest", channel="system"))
-    ran = attempts.run([attempts.reads()], "system", composed=told)
+    ran = told_and_killed
     assert ran.scored.delivery.reached_model == {"inline": True}
     assert PITFALL in ran.main[0].strings
     assert PITFALL not in ran.left.bundle.files["prompt.txt"].decode()
 
 
-def test_text_in_the_prompt(attempts: AgentAttempts) -> None:
-    ran = attempts.run([attempts.reads()], "preamble_only")
+def test_text_in_the_prompt(prompted_and_stopped: AgentRan) -> None:
+    ran = prompted_and_stopped
     assert ran.scored.delivery.reached_model == {"inline": True}
     assert PITFALL in ran.left.bundle.files["prompt.txt"].decode()
     assert prompted(ran)
 
 
-def test_the_third_identical_test_command_is_denied(attempts: AgentAttempts, reach: Reach) -> None:
+def test_the_third_identical_test_command_is_denied(rooted: AgentRan, reach: Reach) -> None:
     if not reach.fail_fast:
         pytest.skip("no hook of this agent can deny a call: such a condition is refused")
-    again = attempts.shell("python -m pytest -q tests/test_rules.py")
-    ran = attempts.run([again] * 4, "fast", composed=Condition(fail_fast=True))
-    assert ran.scored.metrics.fail_fast_denials == 2
-    assert "1 failed" in ran.main[2].strings
+    assert rooted.scored.metrics.fail_fast_denials == 2
+    assert "1 failed" in rooted.main[2].strings
 
 
-def test_its_shell_finds_the_tasks_own_python(attempts: AgentAttempts) -> None:
-    ran = attempts.run([attempts.shell("command -v python; python -m pytest --version")])
-    said = ran.main[1].strings.replace("\\n", "\n")  # some agents hand output over as JSON
+def test_its_shell_finds_the_tasks_own_python(repaired: AgentRan) -> None:
+    said = repaired.main[3].strings.replace("\\n", "\n")  # some agents hand output over as JSON
     assert "bin/python\npytest " in said
     assert "/usr/bin/python\n" not in said
 
 
-def test_the_turn_budget_ends_it_and_what_it_did_is_scored(attempts: AgentAttempts) -> None:
-    idle: list[Reply] = [attempts.shell("true")] * 6
-    ran = attempts.run([attempts.reads(), attempts.edits(), *idle], max_turns=3)
-    assert len(ran.main) == 3
-    end = ran.scored
+def test_the_turn_budget_ends_it_and_what_it_did_is_scored(prompted_and_stopped: AgentRan) -> None:
+    assert len(prompted_and_stopped.main) == 3
+    end = prompted_and_stopped.scored
     assert (end.verdict, end.stop, end.metrics.turns) == (Verdict.PASSED, Stop.MAX_TURNS, 3)
 
 
@@ -198,7 +218,6 @@ def test_a_hang_ends_with_its_time_and_leaves_no_process(attempts: AgentAttempts
     assert left_running("987654") == []
 
 
-def test_a_program_that_is_killed_is_scored(attempts: AgentAttempts) -> None:
-    killer = attempts.shell(attempts.row.killer)
-    end = attempts.run([attempts.reads(), attempts.edits(), killer]).scored
+def test_a_program_that_is_killed_is_scored(told_and_killed: AgentRan) -> None:
+    end = told_and_killed.scored
     assert (end.verdict, end.stop) == (Verdict.PASSED, Stop.CRASHED)

@@ -29,9 +29,10 @@ PARENT_BAIT, HOME_BAIT = "NEEDLE-PARENT: prefer tabs.", "NEEDLE-HOME: prefer spa
 FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
 HOMES = (".codex/AGENTS.md", ".claude/CLAUDE.md", ".gemini/GEMINI.md", ".config/opencode/AGENTS.md", *FILES)
 BAD, GOOD = "        amount -= amount * discount / 0", "        amount -= amount * discount / 100"
-# The bracket keeps the pattern from finding itself.
+# For the key, then for Python. The bracket keeps the pattern from finding itself.
 SEARCH = (
-    "env | sort; grep -rsl 'sk-the-re[a]l' $HOME $PWD /proc/[0-9]*/environ /proc/[0-9]*/cmdline; echo SEARCHED"
+    "env | sort; grep -rsl 'sk-the-re[a]l' $HOME $PWD /proc/[0-9]*/environ /proc/[0-9]*/cmdline; echo SEARCHED; "
+    "command -v python; python -m pytest --version"
 )
 LIMITS = Limits(memory_bytes=3 * 2**30, disk_bytes=2**29, stop_grace_s=0.3)
 
