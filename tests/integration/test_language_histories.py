@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.integration.test_languages import attempted
+from tests.integration.test_languages import ORACLE_AND_NOP, attempted
 from tests.support.language_histories import GO, JAVA, NODE, RUST, LanguageProject, gradle_history, history
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_runner.task import ToolEnvironment
@@ -30,7 +30,16 @@ pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.slow, pytest.mark.timeout(
 )
 def test_every_finding_and_a_package(project: LanguageProject, tmp_path: Path) -> None:
     made, expected = history(project, tmp_path / "shop")
-    limits = ("--timeout", str(project.timeout_s), "--want", "50", "--jobs", "2")
+    limits = (
+        "--timeout",
+        str(project.timeout_s),
+        "--repeats",
+        str(project.repeats),
+        "--want",
+        "50",
+        "--jobs",
+        "2",
+    )
     argv = ["mine", str(made.folder), "--language", project.language, *limits, "--json"]
     mined = CliRunner().invoke(tasks, argv, catch_exceptions=False)
     assert mined.exit_code == 0, mined.output
@@ -47,8 +56,10 @@ def test_every_finding_and_a_package(project: LanguageProject, tmp_path: Path) -
         assert task.environment.directory == folder
     assert nested.spec.anchor == "traceback", "its failure has a frame of the package's own code"
     assert root.spec.anchor != "traceback", "this one's has none outside its tests, so its folder is named"
-    attempted(tmp_path, file, {"kind": "oracle"}, Verdict.PASSED, only=[nested.id])
-    attempted(tmp_path, file, {"kind": "nop"}, Verdict.FAILED, only=[nested.id])
+    (source,) = project.source("kept", "")
+    wrong = {"kind": "command", "options": {"argv": ["/bin/sh", "-c", f"echo >> {source}"]}}
+    agents = {**ORACLE_AND_NOP, "wrong": (wrong, Verdict.FAILED)}
+    attempted(tmp_path, file, agents, only=[root.id, nested.id])
 
 
 @pytest.mark.needs("java", "gradle")
@@ -66,5 +77,4 @@ def test_gradle(tmp_path: Path) -> None:
     assert (task.spec.fail_to_pass, task.spec.pass_to_pass) == (
         ("org.example.KeptTest::adds",), ("org.example.KeptTest::isZero",),
     )  # fmt: skip
-    attempted(tmp_path, file, {"kind": "oracle"}, Verdict.PASSED)
-    attempted(tmp_path, file, {"kind": "nop"}, Verdict.FAILED)
+    attempted(tmp_path, file)

@@ -1,15 +1,13 @@
-"""Go, Node, Rust, Java and any commands: a small repository of each, mined by the command, then attempted by
-agents.
+"""Go, Node, Rust, Java and any commands: a small repository of each, validated, then attempted by agents.
 
 Dependencies are fetched from the languages' registries; locks are written by their own package managers.
 """
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from click.testing import CliRunner
 
 from tests.support.audit import audit
 from tests.support.git_repositories import Made
-from tests.support.language_projects import GO, JAVA, NODE, RUST, Project, history, task_file
+from tests.support.language_projects import GO, JAVA, NODE, RUST, Project, task_file
 from tests.support.scripted_messages import Say, scripted_messages
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.outcome import Outcome
@@ -28,77 +26,47 @@ from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.testrun import Suite, run_tests, trouble
-from trialfleet_tasks.commands.mine import tasks
 from trialfleet_tasks.commands.validate import validate
 from trialfleet_tasks.taskfile import load_task_file
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.slow, pytest.mark.timeout(900)]
 
 
+AgentAndVerdict = tuple[Mapping[str, Any], Verdict]
+ORACLE_AND_NOP: Mapping[str, AgentAndVerdict] = {
+    "oracle": ({"kind": "oracle"}, Verdict.PASSED),
+    "nop": ({"kind": "nop"}, Verdict.FAILED),
+}
+
+
 def attempted(
-    folder: Path,
-    file: Path,
-    agent: dict[str, Any],
-    verdict: Verdict,
-    conditions: Any = ("none",),
-    only: Sequence[str] = (),
-) -> Outcome:
-    """A campaign of one trial, run as a user runs it, ends with this verdict. `only`: the task's id, where the
-    file has several."""
-    name = f"c-{agent['kind']}"
+    folder: Path, file: Path, agents: Mapping[str, AgentAndVerdict] = ORACLE_AND_NOP, only: Sequence[str] = ()
+) -> None:
+    """A campaign, run as a user runs it, in which each agent is a condition and ends every task with its verdict.
+    `only`: ids of tasks, where not all of the file are meant."""
+    conditions = {name: {"agent": dict(agent)} for name, (agent, _) in agents.items()}
+    verdicts = {name: verdict for name, (_, verdict) in agents.items()}
+    _ran(folder, file, verdicts, agent={"kind": "nop"}, conditions=conditions, only=list(only))
+
+
+def _ran(folder: Path, file: Path, verdict: Verdict | Mapping[str, Verdict], **fields: Any) -> Sequence[Outcome]:
     spec: dict[str, Any] = {
-        "campaign": name,
+        "campaign": "attempted",
         "seed": 1,
         "tasks": [str(file)],
-        "only": list(only),
-        "conditions": conditions if isinstance(conditions, dict) else list(conditions),
         "reps": 1,
-        "agent": agent,
         "limits": {"cpu": 1, "memory": "2Gi", "parallel": 1},
         "store": {"url": str(folder / "runs")},
         "backend": "local",
+        **fields,
     }
-    path = folder / f"{name}.yaml"
+    path = folder / "attempted.yaml"
     path.write_text(yaml.safe_dump(spec))
     argv = [sys.executable, "-m", "trialfleet_runner.cli", "run", str(path), "--no-ray", "--no-report"]
-    ended = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+    ended = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     store = DirectoryStore(folder / "runs")
-    (outcome,) = audit(store, Ledger(store, name).plan(), verdict=verdict)
-    return outcome
-
-
-def wrong(path: str) -> dict[str, Any]:
-    """An agent that edits one file, and not as it should."""
-    return {"kind": "command", "options": {"argv": ["/bin/sh", "-c", f"echo >> {path}"]}}
-
-
-@pytest.mark.parametrize(
-    "project",
-    [
-        pytest.param(each, id=each.language, marks=pytest.mark.needs(*programs))
-        for each, programs in ((GO, ["go"]), (NODE, ["node", "npm"]), (RUST, ["cargo"]), (JAVA, ["java", "mvn"]))
-    ],
-)
-def test_mined_and_attempted(project: Project, tmp_path: Path) -> None:
-    made, expected = history(project, tmp_path / "shop")
-    mined = CliRunner().invoke(
-        tasks, ["mine", str(made.folder), "--language", project.language, "--json"], catch_exceptions=False
-    )
-    assert mined.exit_code == 0, mined.output
-    findings = {row["commit"]: row for row in json.loads(mined.stdout)["findings"]}
-    said = {finding: findings[sha]["outcome"] for finding, sha in expected.items()}
-    assert said == {finding: finding for finding in expected}, findings
-    file = made.folder / "trialfleet/tasks/mined.yaml"
-    (task,) = load_task_file(file).tasks
-    assert task.spec.fail_to_pass == (project.fails,) or task.spec.fail_to_pass == (
-        project.fails.rpartition("/")[0],
-        project.fails,
-    )
-    assert task.spec.pass_to_pass
-    attempted(tmp_path, file, {"kind": "oracle"}, Verdict.PASSED)
-    attempted(tmp_path, file, {"kind": "nop"}, Verdict.FAILED)
-    attempted(tmp_path, file, wrong(project.wrong), Verdict.FAILED)
+    return audit(store, Ledger(store, "attempted").plan(), verdict=verdict)
 
 
 @dataclass(frozen=True)
@@ -138,7 +106,8 @@ CLAUDE_RUNS = (
 def test_claude_code_in_another_language(run: ClaudeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the hook of `fail_fast`, which no Python of the environment can run: it has none."""
     file = task_file(run.project, tmp_path)
-    assert CliRunner().invoke(validate, [str(file), "--write"], catch_exceptions=False).exit_code == 0
+    argv = [str(file), "--write", "--repeats", "1"]
+    assert CliRunner().invoke(validate, argv, catch_exceptions=False).exit_code == 0
     path, old, new = run.edit
     path = f"/workspace/{path}"
     tested = "Bash", {"command": run.test, "description": "d"}
@@ -151,7 +120,8 @@ def test_claude_code_in_another_language(run: ClaudeRun, tmp_path: Path, monkeyp
         )
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
         agent = {"kind": "claude-code", "model": "claude-sonnet-4-6", "max_turns": 12, "timeout_s": 180}
-        outcome = attempted(tmp_path, file, agent, Verdict.PASSED, {"careful": {"fail_fast": True}})
+        conditions = {"careful": {"fail_fast": True}}
+        (outcome,) = _ran(tmp_path, file, Verdict.PASSED, agent=agent, conditions=conditions)
         told = [str(request.body["messages"][-1]) for request in provider.main[1:]]
     assert [run.failing in each for each in told] == [True, True, False, False, False, False], told
     assert run.passing in told[-1]
@@ -224,5 +194,4 @@ echo '</testsuite>' >> "$report"
     (found,) = load_task_file(file).tasks
     assert found.spec.fail_to_pass == ("tests/greet.sh::test_name",)
     assert found.spec.pass_to_pass == ("tests/greet.sh::test_runs",)
-    attempted(tmp_path, file, {"kind": "oracle"}, Verdict.PASSED)
-    attempted(tmp_path, file, {"kind": "nop"}, Verdict.FAILED)
+    attempted(tmp_path, file)

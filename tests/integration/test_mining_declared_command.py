@@ -9,7 +9,6 @@ import pytest
 from tests.integration.test_languages import attempted
 from tests.integration.test_mining_bad_input import BUG, PROJECT, RIGHT, mined
 from tests.support.git_repositories import Made
-from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_runner.task import PythonEnvironment
 from trialfleet_tasks.taskfile import load_task_file
 
@@ -54,8 +53,7 @@ def test_tests_that_need_the_projects_own_command(tmp_path: Path) -> None:
     assert task.environment.env == {"SHOP_MODE": "test"}
     assert task.environment.pythonpath == ("lib", ".")
     assert " ".join(task.environment.test_command[3:8]) == "-q -p no:cacheprovider -p own_plugin"
-    attempted(tmp_path, file, {"kind": "oracle"}, Verdict.PASSED)
-    attempted(tmp_path, file, {"kind": "nop"}, Verdict.FAILED)
+    attempted(tmp_path, file)
 
 
 def test_what_is_not_used_of_the_command_is_named(tmp_path: Path) -> None:

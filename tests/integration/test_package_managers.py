@@ -43,11 +43,11 @@ def test_mined_and_attempted(workspace: Workspace, tmp_path: Path, monkeypatch: 
     assert [test.partition("::")[0] for test in task.spec.fail_to_pass] == ["packages/cart/test/total.test.js"]
     assert [test.endswith("> adds") for test in task.spec.fail_to_pass] == [True]
     assert [test.endswith("> is zero") for test in task.spec.pass_to_pass] == [True]
-    attempted(tmp_path, file, {"kind": "nop"}, Verdict.FAILED)
     program, run = workspace.lock[0], "run " if workspace.name == "bun" else ""
     script = _TESTS_FIRST.format(program=program, run=run)
     words = ["/bin/sh", "-c", script, "agent", _REPORTS[workspace.name]]
-    attempted(tmp_path, file, {"kind": "command", "options": {"argv": words}}, Verdict.PASSED)
+    fixes = {"kind": "command", "options": {"argv": words}}
+    attempted(tmp_path, file, {"nop": ({"kind": "nop"}, Verdict.FAILED), "fixes": (fixes, Verdict.PASSED)})
 
 
 @pytest.mark.needs("node", "yarn", "yarn-berry")

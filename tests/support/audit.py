@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from trialfleet_controller.dispatch.shards import Ending
@@ -40,12 +40,12 @@ def audit(
     *,
     log: Path | None = None,
     before: dict[str, bytes] | None = None,
-    verdict: Verdict | None = None,
+    verdict: Verdict | Mapping[str, Verdict] | None = None,
     reps: int | None = None,
 ) -> list[Outcome]:
     """Outcomes in plan order, every one of them there and right. `log`: where runners noted each execution of the
     agent; `before`: records at some earlier moment, none of which may have changed; `verdict`: what all must have
-    measured, None: what feigned runners make of a trial's seed; `reps`: of an amendment."""
+    measured, or what by condition; None: what feigned runners make of a trial's seed; `reps`: of an amendment."""
     store = _opened(at)
     ledger = Ledger(store, plan.campaign)
     now = records(store, plan.campaign)
@@ -69,7 +69,8 @@ def audit(
         if folded.phase is TrialPhase.MEASURED:
             assert folded.scored is not None
             by_seed = Verdict.PASSED if trial.seed % 2 == 0 else Verdict.FAILED
-            assert folded.scored.verdict is (verdict or by_seed)
+            expected = verdict[trial.condition] if isinstance(verdict, Mapping) else verdict
+            assert folded.scored.verdict is (expected or by_seed)
         started |= {f"{trial.id} {n}" for n in range(1, len(chain) + 1) if _may_execute(ledger, chain, n)}
         outcomes.append(outcome)
     if log is not None:

@@ -36,7 +36,7 @@ class LanguageProject:
     the root, with a bug that ends in an error of its code; `nested_fix`: its fix. `lost`: a dependency that nobody
     has; `newer`: a release of the language's tools that nobody has (npm asks for none). `lock`: writes lock files,
     in the root and in the folder of the package. `fails`: the failing test of case `kept`, `nested_fails`:
-    of the package. `timeout_s`: of a run of tests."""
+    of the package. `timeout_s`: of a run of tests; `repeats`: how often they run."""
 
     language: str
     programs: tuple[str, ...]
@@ -50,6 +50,7 @@ class LanguageProject:
     fails: str
     nested_fails: str
     timeout_s: int
+    repeats: int = 3
     lock: tuple[str, ...] = ()
     directory: str | None = "tools"
     newer: Files = field(default_factory=dict[str, str])
@@ -143,11 +144,13 @@ def _go_rates(case: str, names: tuple[str, ...]) -> Files:
     return {f"{package}/{package}.go": f"{known}func Rate(name string) int {{ return rates[name] }}\n"}
 
 
+_GO_MOD = "module example.com/shop\n\ngo 1.19\n\nrequire github.com/google/uuid v1.6.0\n"
 GO = LanguageProject(
     language="Go",
     programs=("go",),
     base={
-        "go.mod": "module example.com/shop\n\ngo 1.19\n",
+        "go.mod": _GO_MOD,
+        "cart/id.go": 'package cart\n\nimport "github.com/google/uuid"\n\nvar ID = uuid.Nil\n',
         "cannotrunbefore/cannotrunbefore.go": "package cannotrunbefore\n",
     },
     source=lambda case, value: {
@@ -166,8 +169,9 @@ GO = LanguageProject(
             "func TestTotal", _GO_ZERO.lstrip() + "\nfunc TestTotal"
         )[: -len(_GO_ZERO)],
     },
-    lost={"go.mod": "module example.com/shop\n\ngo 1.19\n\nrequire shop.invalid/lost v1.0.0\n"},
-    newer={"go.mod": "module example.com/shop\n\ngo 1.99\n"},
+    lost={"go.mod": _GO_MOD + "\nrequire shop.invalid/lost v1.0.0\n"},
+    newer={"go.mod": _GO_MOD.replace("1.19", "1.99")},
+    lock=("go", "mod", "tidy"),
     fails="example.com/shop/kept::TestTotal/two",
     nested_fails="example.com/tools/price::TestTotal/two",
     timeout_s=8,
@@ -326,7 +330,8 @@ def java_test(case: str, kind: str, annotation: str = "org.junit.jupiter.api") -
     body = {
         "sums": adds,
         "missing": adds.replace("of(1, 2)", "noSuchMethod()"),
-        "flaky": f"static final long CHOSEN = System.nanoTime() / 1000 % {CHOICES};\n"
+        # A run takes longer than a second: the next one chooses another test.
+        "flaky": f"static final long CHOSEN = System.currentTimeMillis() / 1000 % {CHOICES};\n"
         + "".join(
             f"    @Test public void is{i}() {{ check({name}.of(1, 2) == 3 && CHOSEN == {i}); }}\n"
             for i in range(CHOICES)
@@ -381,6 +386,7 @@ JAVA = LanguageProject(
     fails="org.example.KeptTest::adds",
     nested_fails="org.example.PriceTest::adds",
     timeout_s=45,
+    repeats=2,  # a JVM takes seconds
 )
 
 _BUILD = """apply plugin: 'java'

@@ -16,15 +16,13 @@ from tests.support.git_repositories import Made
 
 @dataclass(frozen=True)
 class Project:
-    """A repository of one language. `kept`, `green`, `broken`: files of one commit, before and after: the test
-    shows the bug; it passes already; it does not compile before the fix. `lock`: what writes the lock."""
+    """A repository of one language with a bug. `kept`: files of the commit that fixes it, before and after; its
+    test shows the bug. `lock`: what writes the lock."""
 
     language: str
     program: str
     base: Mapping[str, str]
     kept: tuple[Mapping[str, str], Mapping[str, str]]
-    green: tuple[Mapping[str, str], Mapping[str, str]]
-    broken: tuple[Mapping[str, str], Mapping[str, str]]
     fails: str
     lock: tuple[str, ...] = ()
     wrong: str = ""  # a path that the `command` agent writes
@@ -63,20 +61,6 @@ GO = Project(
             "cart/total_test.go": _GO_TEST.format(package="cart", name="Total"),
         },
     ),
-    green=(
-        {"tax/tax.go": _GO.format(package="tax", name="Tax", value="a + b")},
-        {
-            "tax/tax.go": _GO.format(package="tax", name="Tax", value="b + a"),
-            "tax/tax_test.go": _GO_TEST.format(package="tax", name="Tax"),
-        },
-    ),
-    broken=(
-        {"price/price.go": "package price\n"},
-        {
-            "price/price.go": _GO.format(package="price", name="Price", value="a + b"),
-            "price/price_test.go": _GO_TEST.format(package="price", name="Price"),
-        },
-    ),
     fails="example.com/shop/cart::TestTotal/two",
     lock=("go", "mod", "tidy"),
     wrong="cart/total.go",
@@ -111,20 +95,6 @@ NODE = Project(
             "src/total.js": 'import isNumber from "is-number";\n'
             "export const total = (a, b) => (isNumber(b) ? a + b : a);\n",
             "test/total.test.js": _NODE_TEST.format(name="total", file="total"),
-        },
-    ),
-    green=(
-        {"src/tax.js": "export const tax = (a, b) => a + b;\n"},
-        {
-            "src/tax.js": "export const tax = (a, b) => b + a;\n",
-            "test/tax.test.js": _NODE_TEST.format(name="tax", file="tax"),
-        },
-    ),
-    broken=(
-        {"src/price.js": "export const other = 1;\n"},
-        {
-            "src/price.js": "export const price = (a, b) => a + b;\n",
-            "test/price.test.js": _NODE_TEST.format(name="price", file="price"),
         },
     ),
     fails="test/total.test.js::total > adds",
@@ -162,17 +132,6 @@ RUST = Project(
         {
             "src/total.rs": _RUST.format(name="total", value="a + b"),
             "tests/total.rs": _RUST_TEST.format(name="total"),
-        },
-    ),
-    green=(
-        {"src/tax.rs": _RUST.format(name="tax", value="a + b")},
-        {"src/tax.rs": _RUST.format(name="tax", value="b + a"), "tests/tax.rs": _RUST_TEST.format(name="tax")},
-    ),
-    broken=(
-        {"src/price.rs": "\n"},
-        {
-            "src/price.rs": _RUST.format(name="price", value="a + b"),
-            "tests/price.rs": _RUST_TEST.format(name="price"),
         },
     ),
     fails="tests/total.rs::adds",
@@ -242,55 +201,37 @@ JAVA = Project(
             f"{_TEST}TotalTest.java": _JAVA_TEST.format(name="Total"),
         },
     ),
-    green=(
-        {f"{_MAIN}Tax.java": _JAVA.format(name="Tax", value="a + b")},
-        {
-            f"{_MAIN}Tax.java": _JAVA.format(name="Tax", value="b + a"),
-            f"{_TEST}TaxTest.java": _JAVA_TEST.format(name="Tax"),
-        },
-    ),
-    broken=(
-        {f"{_MAIN}Price.java": "package org.example;\n\npublic class Price {}\n"},
-        {
-            f"{_MAIN}Price.java": _JAVA.format(name="Price", value="a + b"),
-            f"{_TEST}PriceTest.java": _JAVA_TEST.format(name="Price"),
-        },
-    ),
     fails="org.example.TotalTest::adds",
     wrong=f"{_MAIN}Total.java",
 )
 
 
-def history(project: Project, folder: Path) -> tuple[Made, dict[str, str]]:
-    """The repository, and its commits by the finding that each must give."""
+def history(project: Project, folder: Path) -> tuple[Made, str]:
+    """The repository, and the commit of the fix."""
     made = Made(folder)
-    cases = {"kept": project.kept, "already_green": project.green, "cannot_run_before": project.broken}
-    for files in (project.base, *(before for before, _ in cases.values())):
-        for name, content in files.items():
-            made.write(name, content)
+    before, after = project.kept
+    for name, content in {**project.base, **before}.items():
+        made.write(name, content)
     if project.lock:
         subprocess.run(project.lock, cwd=folder, check=True, capture_output=True)
     made.write(".gitignore", "node_modules\ntarget\n")
     made.commit("Start")
-    found: dict[str, str] = {}
-    for finding, (_, after) in cases.items():
-        for name, content in after.items():
-            made.write(name, content)
-        found[finding] = made.commit(f"Case {finding}")
-    return made, found
+    for name, content in after.items():
+        made.write(name, content)
+    return made, made.commit("Fix the bug")
 
 
 def task_file(project: Project, folder: Path) -> Path:
     """The repository and a file of one task, whose fix is the kept commit; not validated yet. The task's id is the
     language in lower case."""
     name = project.language.lower()
-    made, commits = history(project, folder / name)
+    made, fix = history(project, folder / name)
     before, after = project.kept
     (test,) = set(after) - set(before)
     task = {
         "id": name,
-        "pre_fix_commit": made.git("rev-parse", f"{commits['kept']}^"),
-        "fix_commit": commits["kept"],
+        "pre_fix_commit": made.git("rev-parse", f"{fix}^"),
+        "fix_commit": fix,
         "test_file": test,
         "prompt_source": "failing_test",
         "anchor": {"path": project.wrong},
