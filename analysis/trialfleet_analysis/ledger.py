@@ -111,17 +111,17 @@ def read_frame(store: Store, campaign: str) -> Frame:
         )
     plan = parsed(store, Plan, key, raw)
     directives = Ledger(store, campaign).directives
-    amendments = directives.amendments()
+    amendments, decisions = directives.amendments(), directives.decisions()
     return Frame(
         plan=plan,
         plan_sha256=sha256(raw),
-        reps=effective_reps(plan, amendments),
+        reps=effective_reps(plan, amendments, decisions),
         amendments=amendments,
         halts=directives.halts(),
         cancel=directives.cancelled(),
         out_of_time=directives.out_of_time(plan, amendments),
         looks=directives.looks(),
-        decisions=directives.decisions(),
+        decisions=decisions,
         quarantine=tuple(record for _, record in _records(store, Quarantine, keys.quarantines(campaign))),
     )
 

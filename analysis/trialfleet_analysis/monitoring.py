@@ -22,6 +22,7 @@ from trialfleet_analysis.statistics.sequential import (
     chance_of_gain,
     futile,
     monitor,
+    reestimated_reps,
     stage,
 )
 from trialfleet_ledger.campaign_spec import Primary
@@ -33,6 +34,7 @@ from trialfleet_ledger.looks import (
     StageCounts,
     Verdict,
     dropped_tasks,
+    revised_reps,
 )
 
 
@@ -49,7 +51,8 @@ def look_result(
 def _look_result(
     primary: Primary, reps: int, earlier: Sequence[Decision], counts: Sequence[StageCounts]
 ) -> LookResult:
-    design = design_of(primary, reps)
+    revised = _revised(primary, reps, earlier, counts)
+    design = design_of(primary, reps, revised or revised_reps(earlier))
     found = monitor(design, [*stages_of(design, earlier), stage_of(design, earlier, counts)])[-1]
     rule, tasks = futility_of(primary), len({one.task for one in counts})
     chance = None
@@ -66,6 +69,7 @@ def _look_result(
         lower=found.lower,
         upper=found.upper,
         chance=chance,
+        reps=revised,
         verdict=_verdict(design, found, given_up=futile(design, rule, found, tasks=tasks)),
     )
 
@@ -78,11 +82,36 @@ def _verdict(design: SequentialDesign, look: SequentialLook, *, given_up: bool) 
     return "futility" if given_up else "continue"
 
 
-def design_of(primary: Primary, reps: int) -> SequentialDesign:
-    """The declared looks. Raises `ValueError` when there are none."""
-    if primary.stop is None or isinstance(primary.stop, AnytimeRule):
+def _revised(
+    primary: Primary, reps: int, earlier: Sequence[Decision], counts: Sequence[StageCounts]
+) -> int | None:
+    """The reps from the look that is to re-estimate them: this one, or None. Both sides are counted together."""
+    asked = None if primary.stop is None or isinstance(primary.stop, AnytimeRule) else primary.stop.reestimate
+    at = design_of(primary, reps, revised_reps(earlier)).looks
+    if asked is None or at[len(earlier)] != asked.after or primary.effect is None:
+        return None
+    every = [one for stage in (*(d.stage for d in earlier), counts) for one in stage]
+    per_task = [[one for one in every if one.task == task.task] for task in counts]
+    return reestimated_reps(
+        [sum(one.treatment_passed + one.control_passed for one in some) for some in per_task],
+        [sum(one.treatment_valid + one.control_valid for one in some) for some in per_task],
+        effect=primary.effect,
+        alpha=primary.alpha,
+        after=asked.after,
+        cap=asked.cap,
+    )
+
+
+def design_of(primary: Primary, reps: int, revised: int | None = None) -> SequentialDesign:
+    """The declared looks; `revised`: the reps once a look has re-estimated them. Raises `ValueError` when there
+    are none."""
+    rule = primary.stop
+    if rule is None or isinstance(rule, AnytimeRule):
         raise ValueError("the campaign declares no looks")
-    return SequentialDesign(primary.stop.blocks(reps), primary.stop.spending, primary.alpha)
+    at, since = rule.blocks(reps, revised), None
+    if revised is not None and rule.reestimate is not None:
+        since = at.index(rule.reestimate.after) + 1, reps
+    return SequentialDesign(at, rule.spending, primary.alpha, revised=since)
 
 
 def futility_of(primary: Primary) -> Futility | None:

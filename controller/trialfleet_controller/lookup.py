@@ -18,14 +18,13 @@ def trial_id(store: Store, campaign: str, wanted: str) -> str:
 
 
 def _named(store: Store, campaign: str, wanted: str) -> str:
-    from trialfleet_ledger.amendments import effective_reps
     from trialfleet_ledger.ledger import Ledger
     from trialfleet_ledger.trial_order import trials
 
     task, condition, rep = (*wanted.split("/"), "", "")[:3]
     ledger = Ledger(store, campaign)
     plan = ledger.plan()
-    for trial in trials(plan, effective_reps(plan, ledger.directives.amendments())):
+    for trial in trials(plan, ledger.directives.planned_reps(plan).most):
         if (trial.task, trial.condition, str(trial.rep)) == (task, condition, rep):
             return trial.id
     raise OperatorError(f"no trial {wanted!r}", where="TRIAL", hint="write TASK/CONDITION/REP; reps count from 0")

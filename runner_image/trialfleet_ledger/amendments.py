@@ -5,19 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trialfleet_ledger.blocks import PlannedReps
-from trialfleet_ledger.looks import Decision, dropped_tasks
+from trialfleet_ledger.looks import Decision, StopRule, dropped_tasks, revised_reps
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Halt
 
 
-def effective_reps(plan: Plan, amendments: Sequence[Amendment]) -> int:
-    """The plan's reps, or the largest number that an amendment sets."""
-    return max([plan.reps, *(a.reps for a in amendments if a.reps is not None)])
+def effective_reps(plan: Plan, amendments: Sequence[Amendment], decisions: Sequence[Decision]) -> int:
+    """The plan's reps, or those that a look has re-estimated; or the largest number that an amendment sets."""
+    planned = revised_reps(decisions) or plan.reps
+    return max([planned, *(a.reps for a in amendments if a.reps is not None)])
+
+
+def most_reps(plan: Plan, reps: int) -> int:
+    """`reps`, or as many as a look may still make of them."""
+    declared = None if plan.primary is None else plan.primary.stop
+    if not isinstance(declared, StopRule) or declared.reestimate is None:
+        return reps
+    return max(reps, declared.reestimate.cap)
 
 
 def planned_reps(plan: Plan, amendments: Sequence[Amendment], decisions: Sequence[Decision]) -> PlannedReps:
     """Of every task: `effective_reps`, without the blocks that a look has left it out of."""
-    return PlannedReps(effective_reps(plan, amendments), dropped_tasks(decisions))
+    return PlannedReps(effective_reps(plan, amendments, decisions), dropped_tasks(decisions))
 
 
 def effective_cost(plan: Plan, amendments: Sequence[Amendment]) -> float | None:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 
 from trialfleet_ledger.conditions import PRESETS, Condition, ConditionDoses, FileCondition
 from trialfleet_ledger.errors import FieldError
-from trialfleet_ledger.looks import AnytimeRule, StopDeclaration, StopRule
+from trialfleet_ledger.looks import AnytimeRule, Reestimation, StopDeclaration, StopRule
 from trialfleet_ledger.records.agent import AgentSpec, AttemptTimes, Limits
 from trialfleet_ledger.records.base import Frozen, Name
 from trialfleet_ledger.trend import TrendPrimary
@@ -213,11 +213,19 @@ class Primary(Frozen):
             )
         if isinstance(self.stop, AnytimeRule):
             return self._bets(self.stop)
-        rule = self.stop.futility
+        return self._at_looks(self.stop)
+
+    def _at_looks(self, stop: StopRule) -> Primary:
+        rule = stop.futility
         if rule != "none" and rule.conditional is not None and self.effect is None:
             raise FieldError(
                 "primary: futility: conditional is the power at the declared effect, and none is declared",
                 hint="write effect: 0.1 (a difference of pass rates), or futility: {predictive: 0.05}",
+            )
+        if stop.reestimate is not None and self.effect is None:
+            raise FieldError(
+                "primary: stop: reestimate computes the reps for the declared effect, and none is declared",
+                hint="write effect: 0.1 (a difference of pass rates), or remove reestimate",
             )
         return self
 
@@ -343,17 +351,27 @@ class CampaignSpec(Frozen):
                 hint=f"end looks with {self.reps}: the last look is the campaign's end",
             )
         if isinstance(primary.stop, StopRule):
-            self._dropping(primary.stop)
+            self._at_a_look("drop_saturated", primary.stop.drop_saturated, primary.stop)
+        if isinstance(primary.stop, StopRule) and primary.stop.reestimate is not None:
+            self._reestimating(primary.stop, primary.stop.reestimate)
 
-    def _dropping(self, rule: StopRule) -> None:
-        """Later blocks are held back at a look alone, so tasks are left out there."""
+    def _at_a_look(self, name: str, block: int, rule: StopRule) -> None:
+        """Later blocks are held back at a look alone, so the plan changes there."""
         before_the_end = rule.blocks(self.reps)[:-1]
-        if rule.drop_saturated and rule.drop_saturated not in before_the_end:
+        if block and block not in before_the_end:
             raise FieldError(
-                f"primary: stop: drop_saturated: {rule.drop_saturated} is not the block of a look before the last",
-                hint=f"write one of {', '.join(map(str, before_the_end))}; or 0: no task is left out"
+                f"primary: stop: {name}: {block} is not the block of a look before the last",
+                hint=f"write one of {', '.join(map(str, before_the_end))}, or remove {name.partition(':')[0]}"
                 if before_the_end
-                else "remove drop_saturated: the only look is the campaign's end",
+                else f"remove {name.partition(':')[0]}: the only look is the campaign's end",
+            )
+
+    def _reestimating(self, rule: StopRule, asked: Reestimation) -> None:
+        self._at_a_look("reestimate: after", asked.after, rule)
+        if asked.cap < self.reps:
+            raise FieldError(
+                f"primary: stop: reestimate: cap: {asked.cap} is below the campaign's {self.reps} reps",
+                hint=f"write {self.reps} or more: the most reps that the campaign may get",
             )
 
     def _misspelt(self) -> bool:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from trialfleet_ledger import keys
-from trialfleet_ledger.amendments import effective_reps
 from trialfleet_ledger.attempts import Attempts
 from trialfleet_ledger.campaign_directives import Directives
 from trialfleet_ledger.errors import OperatorError
@@ -66,7 +65,7 @@ class Ledger(RecordStore):
     def _way_on(self, stored: Plan, wanted: Plan) -> str:
         """Of a file that differs in its reps alone."""
         at = f"{self.store.url}/{self.campaign}"
-        now = effective_reps(stored, self.directives.amendments())
+        now = self.directives.planned_reps(stored).most
         if wanted.reps > now:
             return f"more reps are an amendment: `trialfleet resume --reps {wanted.reps} {at}`"
         return f"reps only grow: write reps: {stored.reps} again; `trialfleet resume {at}` continues with {now}"

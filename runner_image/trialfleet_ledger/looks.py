@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import NormalDist
 from typing import Annotated, Any, Literal
 
@@ -42,15 +42,26 @@ class FutilityRule(Frozen):
         return self
 
 
+class Reestimation(Frozen):
+    """The reps are computed once more at the look after so many blocks, from the tasks' pass rates over both sides
+    of the primary contrast together: as many as give one test at the end a power of 80% at the declared effect, at
+    least those that are over, at most `cap`."""
+
+    after: Annotated[int, Field(ge=1)]
+    cap: Annotated[int, Field(ge=2)]
+
+
 class StopRule(Frozen):
     """`primary.stop` of the campaign file. `looks`: how many, equally spaced over the blocks, or the numbers of
     the blocks after which is looked; `spending`: how much of alpha each may spend; `drop_saturated`: the look
-    after so many blocks leaves saturated tasks out of all later blocks; 0: none does."""
+    after so many blocks leaves saturated tasks out of all later blocks; 0: none does. `reestimate`: where the reps
+    are computed once more; None: nowhere."""
 
     looks: Annotated[int, Field(ge=2, le=25)] | Annotated[tuple[int, ...], Field(min_length=2)] = 5
     spending: Literal["power_2", "obrien_fleming"] = "power_2"
     futility: FutilityRule | Literal["none"] = FutilityRule(predictive=0.05)
     drop_saturated: Annotated[int, Field(ge=0)] = 0
+    reestimate: Reestimation | None = None
 
     @model_validator(mode="after")
     def _ascending(self) -> StopRule:
@@ -62,30 +73,50 @@ class StopRule(Frozen):
             )
         return self
 
-    def blocks(self, reps: int) -> tuple[int, ...]:
-        """After how many complete blocks each look is; the last is at the end.
+    @property
+    def changes_plan(self) -> bool:
+        """Whether a look may change what later blocks hold."""
+        return bool(self.drop_saturated) or self.reestimate is not None
+
+    def blocks(self, reps: int, revised: int | None = None) -> tuple[int, ...]:
+        """After how many complete blocks each look is; the last is at the end. `revised`: the reps once they have
+        been re-estimated; the looks that were still to be taken are spaced equally up to these.
 
         >>> StopRule().blocks(25), StopRule().blocks(3), StopRule(looks=(4, 10)).blocks(10)
         ((5, 10, 15, 20, 25), (1, 2, 3), (4, 10))
+        >>> StopRule(reestimate=Reestimation(after=10, cap=60)).blocks(25, 40)
+        (5, 10, 20, 30, 40)
         """
-        if isinstance(self.looks, tuple):
-            return self.looks
-        several = min(self.looks, reps)
-        return tuple(math.floor(number * reps / several + 0.5) for number in range(1, several + 1))
+        at = self.looks if isinstance(self.looks, tuple) else _spaced(self.looks, reps)
+        if revised is None or self.reestimate is None:
+            return at
+        after = self.reestimate.after
+        taken = tuple(block for block in at if block <= after)
+        return (*taken, *(after + block for block in _spaced(len(at) - len(taken), revised - after)))
 
-    def levels(self, reps: int, alpha: float) -> tuple[float, ...]:
+    def levels(self, reps: int, alpha: float, revised: int | None = None) -> tuple[float, ...]:
         """The two-sided p at which each look decides, by stage-wise ordering: what may have been spent up to it.
+        The look that re-estimates is the first of the revised plan, and nothing that was spent is taken back.
 
         >>> [round(level, 4) for level in StopRule().levels(25, 0.05)]
         [0.002, 0.008, 0.018, 0.032, 0.05]
         """
-        return tuple(self._spent(block / reps, alpha) for block in self.blocks(reps))
+        blocks, since = self.blocks(reps, revised), self.reestimate.after if self.reestimate else 0
+        planned = (reps if block < since else blocks[-1] for block in blocks)
+        each = (self._spent(block / of, alpha) for block, of in zip(blocks, planned, strict=True))
+        return tuple(accumulate(each, max))
 
     def _spent(self, time: float, alpha: float) -> float:
         if time == 1 or self.spending == "power_2":
             return alpha * time * time
         normal = NormalDist()
         return 4 * normal.cdf(normal.inv_cdf(alpha / 4) / math.sqrt(time))
+
+
+def _spaced(looks: int, blocks: int) -> tuple[int, ...]:
+    """Equally, at most one a block."""
+    several = min(looks, blocks)
+    return tuple(math.floor(number * blocks / several + 0.5) for number in range(1, several + 1))
 
 
 class AnytimeRule(Frozen):
@@ -133,8 +164,9 @@ class LookResult(Frozen):
 
     `total`: the treatment's weighted passes so far, with its `mean` and `variance` at equal rates; `p_value`: by
     stage-wise ordering; `level`: what each side may have spent; `lower`, `upper`: totals that reject (None: none
-    does); `chance`: the power that the futility rule compares (None: no rule, or nothing known). `verdict`: what
-    the rule says; at the last look without a rejection, "end".
+    does); `chance`: the power that the futility rule compares (None: no rule, or nothing known). `reps`: of the
+    campaign, re-estimated at this look; None: not at this one. `verdict`: what the rule says; at the last look
+    without a rejection, "end".
     """
 
     total: float
@@ -147,6 +179,7 @@ class LookResult(Frozen):
     lower: float | None
     upper: float | None
     chance: float | None
+    reps: int | None = None
     verdict: Verdict
 
 
@@ -191,6 +224,12 @@ class Decision(Record):
 def stopped(decisions: Sequence[Decision]) -> Decision | None:
     """The decision that ended the campaign; None: none has."""
     return next((decision for decision in decisions if decision.stops), None)
+
+
+def revised_reps(decisions: Iterable[Decision]) -> int | None:
+    """The campaign's re-estimated reps; None: no look has computed any."""
+    results = (decision.result for decision in decisions)
+    return next((one.reps for one in results if isinstance(one, LookResult) and one.reps is not None), None)
 
 
 def dropped_tasks(decisions: Iterable[Decision]) -> dict[str, int]:

@@ -21,10 +21,19 @@ from trialfleet_controller.planning.amending import amend, grow_until_decided
 from trialfleet_controller.status.campaign_status import State, read_status
 from trialfleet_controller.status.status_text import lines
 from trialfleet_controller.status.status_watch import over
+from trialfleet_ledger.amendments import most_reps, planned_reps
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import AnytimeResult, AnytimeRule, Decision, FutilityRule, StopRule
+from trialfleet_ledger.looks import (
+    AnytimeResult,
+    AnytimeRule,
+    Decision,
+    FutilityRule,
+    LookResult,
+    Reestimation,
+    StopRule,
+)
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.verdicts import LossClass, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
@@ -40,6 +49,11 @@ def monitored(stop: StopRule = NO_FUTILITY, **fields: object) -> Plan:
     return make_plan(**{"tasks": 6, "reps": 6, "parallel": 20, "primary": primary, **fields})  # type: ignore[arg-type]
 
 
+def site_reps(ledger: Ledger, plan: Plan) -> int:
+    """As the command line: re-estimated ones where a look has made them; amendments are given by the test."""
+    return planned_reps(plan, (), ledger.directives.decisions()).most
+
+
 class Site:
     """One store and one cluster, and controllers that come and go."""
 
@@ -53,7 +67,7 @@ class Site:
         self, plan: Plan, *, obey: bool = True, shard: int = 0, shards: int = 1, reps: int = 0
     ) -> Dispatcher:
         self.ledger.freeze(plan)
-        every = trials(plan, reps or plan.reps)
+        every = trials(plan, most_reps(plan, reps or site_reps(self.ledger, plan)))
         driver = epochs.Driver(self.store, CAMPAIGN, 1, epochs.HeartbeatConfig(enabled=False))
         return Dispatcher(
             plan,
@@ -61,7 +75,14 @@ class Site:
             self.ledger,
             ClusterBackend(self.cluster),
             driver,
-            looks=Looks(plan, lambda: every, self.ledger, epoch=1, reps=reps or None, obey_futility=obey),
+            looks=Looks(
+                plan,
+                lambda: every,
+                self.ledger,
+                epoch=1,
+                reps=reps or site_reps(self.ledger, plan),
+                obey_futility=obey,
+            ),
             lease=Lease(20) if shards == 1 else Lease(20, oldest_open_block=0),
             tell=self.told.append,
             intervals=FAST,
@@ -341,6 +362,84 @@ def test_two_controllers_leave_out_what_the_first_decision_says(site: Site) -> N
         trial.id for trial in trials(plan) if trial.block < 2 or trial.task not in first.dropped
     }
     assert site.ledger.directives.decide(first.model_copy(update={"dropped": ("task-0",)})) == first
+
+
+# --- reps that are re-estimated -----------------------------------------------------------------------
+
+
+def growing(effect: float, cap: int = 9, stop: StopRule = NO_FUTILITY, **fields: object) -> Plan:
+    rule = stop.model_copy(update={"reestimate": Reestimation(after=2, cap=cap)})
+    primary = Primary(treatment=TREATED, control=CONTROL, effect=effect, stop=rule)
+    return monitored(primary=primary, blocks_ahead=10, **fields)
+
+
+def test_a_look_re_estimates_more_reps(site: Site) -> None:
+    plan = growing(effect=0.1)
+    site.cluster.rates = {TREATED: 0.5, CONTROL: 0.5}
+    assert site.run(plan) is Ending.COMPLETE
+    assert [(d.blocks, result(d).reps) for d in site.decisions] == [(2, 9), (6, None), (9, None)]
+    assert site.blocks(plan) == set(range(9))
+    assert len(site.cluster.order) == 6 * 2 * 9
+    status = read_status(site.store, CAMPAIGN)
+    assert (status.state, status.reps, status.planned, status.complete_blocks) == (State.COMPLETE, 9, 108, 9)
+    assert list(status.look_bounds) == [2, 6, 9]
+    assert "3 of 3 declared looks are taken; reps re-estimated: 9, planned 6" in lines(status)
+    assert "re-estimated: 9 reps" in site.told
+    assert site.run(plan) is Ending.COMPLETE  # again
+    assert len(site.cluster.order) == 108
+    with pytest.raises(OperatorError, match="9 reps already"):
+        amend(site.ledger, reps=9)
+
+
+def test_a_look_re_estimates_fewer_reps(site: Site) -> None:
+    plan = growing(effect=0.5)
+    site.cluster.rates = {TREATED: 0.5, CONTROL: 0.5}
+    site.cluster.sure = {f"task-{i}": i % 2 == 0 for i in range(5)}  # one task of six varies
+    assert site.run(plan) is Ending.COMPLETE
+    [only] = site.decisions
+    assert (only.blocks, result(only).reps, only.result.verdict) == (2, 2, "end")
+    assert result(only).level == 0.025  # it is the end: all of alpha may be spent
+    assert site.blocks(plan) == {0, 1}
+    status = read_status(site.store, CAMPAIGN)
+    assert (status.state, status.planned, status.complete_blocks) == (State.COMPLETE, 24, 2)
+
+
+def test_before_the_look_only_the_planned_reps_are_counted(site: Site) -> None:
+    plan = growing(effect=0.1)
+    dispatcher = site.dispatcher(plan, reps=0)
+    assert sum(one.planned for one in dispatcher.report().conditions.values()) == 0
+    site.cluster.usual = Fate(seconds=600)
+    run = in_background(dispatcher.run)
+    wait_until(lambda: len(site.cluster.living) == 20)
+    assert sum(one.planned for one in dispatcher.report().conditions.values()) == 72
+    assert read_status(site.store, CAMPAIGN).planned == 72
+    site.ledger.directives.cancel(now=True, by="test")
+    assert run.result(60) is Ending.CANCELLED
+
+
+def test_shards_and_a_second_controller_go_on_to_the_re_estimated_reps(site: Site) -> None:
+    plan = growing(effect=0.1, cap=8)
+    site.cluster.rates = {TREATED: 0.5, CONTROL: 0.5}
+    running = [in_background(site.dispatcher(plan, shard=shard, shards=3).run) for shard in range(3)]
+    running.append(in_background(site.dispatcher(plan).run))
+    assert {run.result(60) for run in running} == {Ending.COMPLETE}
+    assert {attempt.trial for attempt in site.cluster.order} == {trial.id for trial in trials(plan, 8)}
+    assert result(site.decisions[0]).reps == 8
+
+
+def test_saturated_tasks_are_left_out_of_the_re_estimated_reps_too(site: Site) -> None:
+    plan = growing(effect=0.1, stop=DROPPING)
+    site.cluster.rates, site.cluster.sure = {TREATED: 0.5, CONTROL: 0.5}, SURE
+    assert site.run(plan) is Ending.COMPLETE
+    first = site.decisions[0]
+    assert result(first).reps == 9
+    assert len(site.cluster.order) == 6 * 2 * 2 + (6 - len(first.dropped)) * 2 * 7
+    assert site.state is State.COMPLETE
+
+
+def result(decision: Decision) -> LookResult:
+    assert isinstance(decision.result, LookResult)
+    return decision.result
 
 
 # --- without a fixed end ----------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from tests.support.fake_campaign import drive, fake_argv
 from tests.support.plans import CAMPAIGN, make_plan
 from tests.support.processes import survivors
 from tests.support.waiting import wait_until
+from trialfleet_analysis.monitoring import look_result
 from trialfleet_controller.backends.local.process_backend import ProcessBackend
 from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.hosting import ray_reaper
@@ -160,6 +161,53 @@ def test_killed_where_saturated_tasks_are_left_out(controller: Controller, place
     assert len(outcomes) == 8 + 2 * (4 - len(first.dropped))
 
 
+@pytest.mark.parametrize(
+    "place", ["decision.before:1", "decision.after:1", "decision.before:2", "decision.after:3", "outcome.after:3"]
+)
+def test_killed_at_a_block_of_a_campaign_without_a_fixed_end(controller: Controller, place: str) -> None:
+    """The next controller settles every block once, in order, and none again."""
+    code, output = controller.run("sleep=0.05", "--looks", "bets", "--reps", "3", crash=place)
+    assert code == -signal.SIGKILL, f"{place} was not reached: {output}"
+    controller.nobody_left()
+    ledger = Ledger(DirectoryStore(controller.root), CAMPAIGN)
+    plan, before = ledger.plan(), records(controller.root, CAMPAIGN)
+    backend = ProcessBackend(slots=2, runner=fake_argv(f"sleep=0.05,log={controller.log}"))
+    assert drive(controller.root, plan, backend) is Ending.COMPLETE
+    decisions = ledger.directives.decisions()
+    assert [decision.blocks for decision in decisions] == [1, 2, 3]
+    audit(controller.root, plan, log=controller.log, before=before)
+    assert plan.primary is not None
+    for number, decision in enumerate(decisions):
+        assert decision.result == look_result(plan.primary, plan.reps, decisions[:number], decision.stage)
+
+
+def test_two_controllers_settle_the_bets_of_a_block_once(controller: Controller) -> None:
+    options = ("--looks", "bets", "--reps", "4", "--no-beat")
+    both = [controller.start("sleep=0.05", *options) for _ in range(2)]
+    outputs = [process.communicate(timeout=100)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0], outputs
+    ledger = Ledger(DirectoryStore(controller.root), CAMPAIGN)
+    decisions = ledger.directives.decisions()
+    assert [decision.blocks for decision in decisions] == [1, 2, 3, 4]
+    assert all(one.treatment_valid == one.control_valid == 1 for decision in decisions for one in decision.stage)
+    audit(controller.root, ledger.plan(), log=controller.log)
+    controller.nobody_left()
+
+
+@pytest.mark.parametrize("place", ["decision.before:1", "decision.after:1", "intent.after:9"])
+def test_killed_where_reps_are_re_estimated(controller: Controller, place: str) -> None:
+    """The next controller goes on to the same reps."""
+    code, output = controller.run("sleep=0.05", "--looks", "grow", "--tasks", "3", crash=place)
+    assert code == -signal.SIGKILL, f"{place} was not reached: {output}"
+    controller.nobody_left()
+    ledger = Ledger(DirectoryStore(controller.root), CAMPAIGN)
+    plan, before = ledger.plan(), records(controller.root, CAMPAIGN)
+    backend = ProcessBackend(slots=2, runner=fake_argv(f"sleep=0.05,log={controller.log}"))
+    assert drive(controller.root, plan, backend) is Ending.COMPLETE
+    assert [decision.blocks for decision in ledger.directives.decisions()] == [1, 3]
+    assert len(audit(controller.root, plan, log=controller.log, before=before, reps=3)) == 3 * 2 * 3
+
+
 def test_killed_before_a_halt_was_written(controller: Controller) -> None:
     """The next controller writes it; once lifted, the same loss halts no more."""
     broken = "loss=setup:1,halt=task"
@@ -251,7 +299,7 @@ def test_killed_while_it_writes_what_steers(
     assert before.items() <= now.items()
     assert len(now.keys() - before.keys()) == 1
     ledger = Ledger(DirectoryStore(controller.root), CAMPAIGN)
-    assert (effective_reps(PLAN, ledger.directives.amendments()), len(ledger.directives.looks())) == (
+    assert (effective_reps(PLAN, ledger.directives.amendments(), ()), len(ledger.directives.looks())) == (
         2 + (step == "amendment"),
         step == "look",
     )

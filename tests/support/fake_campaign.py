@@ -17,9 +17,10 @@ from trialfleet_controller.dispatch import epochs
 from trialfleet_controller.dispatch.dispatcher import Dispatcher
 from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.dispatch.stop_conditions import Interrupt, PollIntervals
+from trialfleet_ledger.amendments import most_reps, planned_reps
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import StopRule
+from trialfleet_ledger.looks import AnytimeRule, Reestimation, StopRule
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.store.directory import DirectoryStore
@@ -48,7 +49,7 @@ def drive(
     driver = epochs.claim(store, plan.campaign, pulse or epochs.HeartbeatConfig())
     dispatcher = Dispatcher(
         plan,
-        trials(plan),
+        trials(plan, most_reps(plan, planned_reps(plan, (), ledger.directives.decisions()).most)),
         ledger,
         backend,
         driver,
@@ -61,8 +62,13 @@ def drive(
 
 
 def _primary(looks: str) -> Primary:
-    stop = StopRule(looks=2) if looks == "2" else StopRule(looks=2, futility="none", drop_saturated=1)
-    return Primary(treatment="flat_llm", control="none", stop=stop)
+    if looks == "bets":
+        return Primary(treatment="flat_llm", control="none", stop=AnytimeRule(anytime="mixture"))
+    grow = Reestimation(after=1, cap=3) if looks == "grow" else None
+    stop = StopRule(looks=2, futility="none", drop_saturated=int(looks == "drop"), reestimate=grow)
+    return Primary(
+        treatment="flat_llm", control="none", effect=0.1, stop=StopRule(looks=2) if looks == "2" else stop
+    )
 
 
 def main() -> None:
@@ -73,7 +79,7 @@ def main() -> None:
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--grace", type=float, default=2.0)
-    parser.add_argument("--looks", choices=("2", "drop"), help="drop: the first of two leaves out saturated tasks")
+    parser.add_argument("--looks", choices=("2", "drop", "grow", "bets"), help="what looks do")
     parser.add_argument("--no-beat", action="store_true")
     parser.add_argument("--ray", action="store_true")
     options = parser.parse_args()

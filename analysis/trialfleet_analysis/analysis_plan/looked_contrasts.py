@@ -32,6 +32,7 @@ from trialfleet_analysis.statistics.sequential import (
     sequential_p,
     stage,
 )
+from trialfleet_ledger.looks import revised_reps
 
 NO_LOOK = "no declared look has been taken yet: the first is after block {block} of {blocks}"
 SEQUENTIAL_P = "sequential p"
@@ -42,7 +43,7 @@ def allowing_for_looks(found: Contrast, looks: LooksFinding, scheme: Scheme, col
     look, whatever came after it, and gets its limits too; any other is tested by the same recursion on its own
     margins, at the looks that were taken."""
     assert scheme.declared is not None
-    design = design_of(scheme.declared, scheme.planned_reps)
+    design = design_of(scheme.declared, scheme.planned_reps, revised_reps(scheme.decisions))
     counted = _Looked(scheme, columns, scheme.pair(found), (0, *(one.blocks for one in looks.taken)))
     by_block = found.these_tasks.by_block
     if looks.taken:

@@ -20,7 +20,16 @@ from trialfleet_analysis.statistics.sequential import (
     stagewise_difference,
     stagewise_odds_ratio,
 )
-from trialfleet_ledger.looks import Decision, LookResult, StageCounts, StopRule, Verdict, dropped_tasks, stopped
+from trialfleet_ledger.looks import (
+    Decision,
+    LookResult,
+    StageCounts,
+    StopRule,
+    Verdict,
+    dropped_tasks,
+    revised_reps,
+    stopped,
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +59,9 @@ class LooksFinding:
     on. `trials` of `planned_trials`, over all conditions, those up to the look that ended it; `cost_usd` of them,
     and what the plan would have cost at the same price per trial: None where no cost is known. `dropped`: tasks
     that were left out as saturated, each with the blocks that it is part of; `drop_after`: the block after which
-    they were to be, 0 where that was not declared."""
+    they were to be, 0 where that was not declared. `revised_from`: the reps that were planned, once a look has
+    re-estimated them: `planned` and `levels` are then of the revised plan; `reestimate_after`: the block of that
+    look, 0 where none was declared."""
 
     planned: tuple[int, ...]
     levels: tuple[float, ...]
@@ -66,6 +77,8 @@ class LooksFinding:
     cost_usd: float | None
     planned_cost_usd: float | None
     extended: bool
+    revised_from: int | None
+    reestimate_after: int
     drop_after: int
     dropped: Mapping[str, int]
 
@@ -75,7 +88,7 @@ def looks_finding(scheme: Scheme, columns: Columns) -> LooksFinding | None:
     declared, decisions = scheme.declared, scheme.decisions
     if declared is None or not isinstance(declared.stop, StopRule):
         return None
-    design = design_of(declared, scheme.planned_reps)
+    design = design_of(declared, scheme.planned_reps, revised_reps(decisions))
     ended = stopped(decisions)
     if ended is None and len(decisions) == len(design.looks):
         ended = decisions[-1]
@@ -85,7 +98,7 @@ def looks_finding(scheme: Scheme, columns: Columns) -> LooksFinding | None:
     stagewise = ended is not None and ended.result.verdict != "futility"
     level = 1 - scheme.alpha
     taken_up = took(columns, None if ended is None else ended.blocks)
-    planned = len(scheme.tasks) * len(scheme.conditions) * scheme.planned_reps
+    planned = len(scheme.tasks) * len(scheme.conditions) * design.blocks
     return LooksFinding(
         planned=design.looks,
         levels=tuple(design.levels().tolist()),
@@ -100,7 +113,9 @@ def looks_finding(scheme: Scheme, columns: Columns) -> LooksFinding | None:
         planned_trials=planned,
         cost_usd=taken_up.cost_usd,
         planned_cost_usd=None if taken_up.cost_usd is None else taken_up.cost_usd * planned / taken_up.trials,
-        extended=scheme.reps > scheme.planned_reps and ended is not None,
+        extended=scheme.reps > design.blocks and ended is not None,
+        revised_from=None if revised_reps(decisions) is None else scheme.planned_reps,
+        reestimate_after=declared.stop.reestimate.after if declared.stop.reestimate is not None else 0,
         drop_after=declared.stop.drop_saturated,
         dropped=dropped_tasks(decisions),
     )

@@ -45,13 +45,15 @@ class LooksScenario:
 
 @dataclass(frozen=True)
 class LooksPlan:
-    """`drop_after`: the block after which saturated tasks are left out; 0: never. `effect`: the one that scenarios
+    """Of the planned reps; `most`: those that a look may make of them (None: none does). `drop_after`: the block
+    after which saturated tasks are left out; 0: never. `effect`: the one that scenarios
     are multiples of; `inflation`: how many times the reps give the power of one test at the end back (None: not
     within 1.5). `se`: the largest Monte Carlo standard error of a power."""
 
     looks: tuple[int, ...]
     spending: str
     drop_after: int
+    most: int | None
     effect: float
     scenarios: tuple[LooksScenario, ...]
     inflation: float | None
@@ -90,7 +92,13 @@ def looks_plan(of: Stopping) -> LooksPlan:
         found.append(LooksScenario(effect, looked.power, fixed.power, looked.share, trials, cost, futile, whole))
         se = max(se, looked.se)
     goal = found[FACTORS.index(1.0)].fixed_power
-    return LooksPlan(design.looks, design.spending, drop, of.effect, tuple(found), _inflation(of, goal), se)
+    most, inflation = _most(of.primary), _inflation(of, goal)
+    return LooksPlan(design.looks, design.spending, drop, most, of.effect, tuple(found), inflation, se)
+
+
+def _most(primary: Primary) -> int | None:
+    asked = primary.stop.reestimate if isinstance(primary.stop, StopRule) else None
+    return None if asked is None else asked.cap
 
 
 def _drop_after(primary: Primary) -> int:

@@ -38,6 +38,8 @@ def looks(found: LooksPlan) -> Iterator[RenderableType]:
         )
     yield shown
     yield from _dropping(found)
+    if found.most is not None:
+        yield Text(f"a look re-estimates the reps, up to {found.most}; this is for the planned {found.looks[-1]}")
     if found.inflation is None:
         yield Text("more than 1.5 times the reps would be needed for the power of one test at the end")
     elif found.inflation > 1:

@@ -58,12 +58,23 @@ def _design(report: Report) -> Iterator[str]:
     yield f"{plural(progress.measured, 'trial')} ended with a verdict, {progress.missing:,} without one:"
     yield "these are missing data, not failures."
     yield f"{plural(sum(one.attempts for one in report.losses), 'attempt')} at trials were lost in all."
+    yield from _changed_at_looks(report)
     if progress.interim:
         yield f"The numbers are interim, of {plural(progress.complete_blocks, 'complete block')}."
     if progress.looks:
         yield f"Results were looked at {plural(progress.looks, 'time')} before the end."
     if progress.extended_after_look:
         yield "Repetitions were added after a look."
+
+
+def _changed_at_looks(report: Report) -> Iterator[str]:
+    looks = report.analysis.looks
+    if looks is not None and looks.revised_from is not None:
+        yield f"{plural(looks.revised_from, 'repetition')} were planned; the declared look after block"
+        yield f"{looks.reestimate_after} re-estimated them, blinded, as {looks.planned[-1]}."
+    if looks is not None and looks.dropped:
+        yield f"As declared, {plural(len(looks.dropped), 'task')} had no trials after block {looks.drop_after},"
+        yield "since all or none of their trials had passed over all conditions together."
 
 
 def _agent(report: Report) -> str:

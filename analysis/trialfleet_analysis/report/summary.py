@@ -407,7 +407,8 @@ def _looks(result: DeclaredResult) -> SummaryEntry | None:
     state = f"decided: {found.ended}" if found.ended else "the campaign goes on"
     unbiased = found.difference.estimate if found.difference is not None else None
     median = "" if unbiased is None else f"; median-unbiased difference {points(unbiased)}"
-    return SummaryEntry(f"{len(found.taken)} of {len(found.planned)} taken", f"{state}{median}")
+    reps = f"; {found.planned[-1]} reps re-estimated, {found.revised_from} planned" if found.revised_from else ""
+    return SummaryEntry(f"{len(found.taken)} of {len(found.planned)} taken", f"{state}{median}{reps}")
 
 
 def _bets(found: AnytimeFinding) -> SummaryEntry:

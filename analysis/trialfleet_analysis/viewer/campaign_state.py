@@ -16,7 +16,6 @@ from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_analysis.viewer.activity import ActivityReader, CampaignActivity
 from trialfleet_analysis.viewer.answer_process import AnswerProcess
 from trialfleet_ledger import keys
-from trialfleet_ledger.amendments import effective_reps
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import PlannedTask
@@ -101,8 +100,8 @@ class WatchedCampaign:
             if self._planned is None or self._planned[0] != stamp:
                 ledger = Ledger(self.store, self.campaign)
                 plan = ledger.plan()
-                reps = effective_reps(plan, ledger.directives.amendments())
-                self._planned = stamp, {one.id: one for one in trials(plan, reps)}
+                reps = ledger.directives.planned_reps(plan)
+                self._planned = stamp, {one.id: one for one in trials(plan, reps.most)}
             return self._planned[1]
 
     def activity(self) -> CampaignActivity:

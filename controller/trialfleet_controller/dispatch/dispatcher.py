@@ -9,7 +9,7 @@ interrupt any step; a new dispatcher rebuilds its state from the ledger.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from trialfleet_controller.backends.attempt_times import attempt_deadline_s
@@ -20,7 +20,7 @@ from trialfleet_controller.dispatch.epochs import Driver
 from trialfleet_controller.dispatch.events import CampaignEvent, EventKind, Note, ignore
 from trialfleet_controller.dispatch.io_pool import IoPool, PeriodicTask
 from trialfleet_controller.dispatch.launch_requests import Granter
-from trialfleet_controller.dispatch.looks import LookNews, Looks, told
+from trialfleet_controller.dispatch.looks import LookNews, Looks, replanned, told
 from trialfleet_controller.dispatch.rate_limit import RateLimit
 from trialfleet_controller.dispatch.recovery import Recovery
 from trialfleet_controller.dispatch.shards import Activity, DispatcherStatus, Ending, Lease
@@ -30,7 +30,6 @@ from trialfleet_controller.dispatch.trial_driver import TrialDriver
 from trialfleet_controller.dispatch.trial_steps import TrialSteps
 from trialfleet_controller.dispatch.trial_table import CampaignBudget, TrialState, TrialTable
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import dropped_tasks
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.protocol import CredentialsRefused
 from trialfleet_ledger.trial_order import Planned
@@ -81,6 +80,7 @@ class Dispatcher:
         budget = CampaignBudget(lease.money_usd, plan.limits.cost_usd or 0.0)
         self._table = TrialTable(trials, blocks_ahead=plan.blocks_ahead, budget=budget, metered=metered)
         self._table.queue.oldest_elsewhere = lease.oldest_open_block
+        self._replan(self._looks.news)
         steps = TrialSteps(ledger, backend, Granter(plan, ledger.store), plan.retries, driver.number)
         self._trial_driver = TrialDriver(
             self._table,
@@ -195,14 +195,14 @@ class Dispatcher:
     def _follow_looks(self, news: LookNews) -> None:
         decision = self._looks.follow(news)
         self._table.queue.barrier = self._looks.barrier
-        self._drop(dropped_tasks(news.decisions))
+        self._replan(news)
         if decision is not None:
             self._stop_conditions.stop(Ending.DECIDED, told(decision, of=len(self._looks.at)))
 
-    def _drop(self, tasks: Mapping[str, int]) -> None:
-        """Leave saturated tasks out of later blocks, which the barrier has held back until now."""
-        if tasks and (gone := self._table.drop(tasks)):
-            self._tell(f"left out, saturated: {', '.join(sorted(tasks))}; {gone} trials are not run")
+    def _replan(self, news: LookNews) -> None:
+        """A look may change what later blocks hold: the barrier has kept all of it from starting until now."""
+        if news.planned is not None and self._table.plan(news.planned) and (why := replanned(news)):
+            self._tell(why)
 
     # --- launching and collecting -------------------------------------------------------------------
 

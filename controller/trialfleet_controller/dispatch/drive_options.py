@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trialfleet_ledger.amendments import effective_cost, effective_reps, ends_at
+from trialfleet_ledger.looks import Decision
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment
 
@@ -62,10 +63,13 @@ class AmendedLimits:
 
     @staticmethod
     def of(
-        plan: Plan, amendments: Sequence[Amendment] = (), first_driven_at: float | None = None
+        plan: Plan,
+        amendments: Sequence[Amendment] = (),
+        first_driven_at: float | None = None,
+        decisions: Sequence[Decision] = (),
     ) -> AmendedLimits:
         return AmendedLimits(
-            effective_reps(plan, amendments),
+            effective_reps(plan, amendments, decisions),
             effective_cost(plan, amendments),
             ends_at(plan, amendments, first_driven_at),
         )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
+from trialfleet_ledger.amendments import planned_reps
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import digest
@@ -23,7 +24,9 @@ from trialfleet_ledger.looks import (
     Decision,
     LookResult,
     StageCounts,
+    StopRule,
     dropped_tasks,
+    revised_reps,
     saturated,
     stopped,
 )
@@ -54,10 +57,11 @@ def look_test() -> LookTest:
 @dataclass(frozen=True)
 class LookNews:
     """`decisions` so far; `extended`: reps were added after the campaign was decided, and nothing holds them
-    back."""
+    back; `planned`: the trials of the campaign as it is now planned; None: no look changes that."""
 
     decisions: tuple[Decision, ...] = ()
     extended: bool = False
+    planned: PlannedReps | None = None
 
     @property
     def stop(self) -> Decision | None:
@@ -84,19 +88,30 @@ class Looks:
         self._declared = primary is not None and primary.stop is not None
         self._plan, self._trials, self._ledger = plan, trials, ledger
         self._epoch, self._obey_futility, self._anytime = epoch, obey_futility, False
-        self.at: tuple[int, ...] = ()
+        self._reps, self.news = reps or plan.reps, LookNews()
+        self._rule: StopRule | None = None
         if primary is not None and primary.stop is not None:
             self._anytime = primary.anytime is not None
-            self.at = primary.stop.blocks(reps if reps and self._anytime else plan.reps)
             self._test, self._primary = look_test(), primary
-            self._drop_after = 0 if isinstance(primary.stop, AnytimeRule) else primary.stop.drop_saturated
-        self._news = LookNews()
+            self._rule = None if isinstance(primary.stop, AnytimeRule) else primary.stop
+        if self._rule is not None and self._rule.changes_plan:
+            self.news = LookNews(planned=PlannedReps(self._reps))
+
+    @property
+    def at(self) -> tuple[int, ...]:
+        """After how many complete blocks each look is."""
+        return self._looks_at(self.news.decisions)
+
+    def _looks_at(self, decisions: Sequence[Decision]) -> tuple[int, ...]:
+        if self._rule is not None:
+            return self._rule.blocks(self._plan.reps, revised_reps(decisions))
+        return tuple(range(1, self._reps + 1)) if self._declared else ()
 
     @property
     def next_at(self) -> int | None:
         """How many blocks are complete at the next look; None: there is none."""
-        taken, news = len(self._news.decisions), self._news
-        return None if news.extended or news.stop or taken >= len(self.at) else self.at[taken]
+        taken, news, at = len(self.news.decisions), self.news, self.at
+        return None if news.extended or news.stop or taken >= len(at) else at[taken]
 
     @property
     def barrier(self) -> int | None:
@@ -110,7 +125,7 @@ class Looks:
 
     def follow(self, news: LookNews) -> Decision | None:
         """Returns the decision that ends the campaign."""
-        self._news = news
+        self.news = news
         return news.stop
 
     def read(self) -> LookNews:
@@ -119,15 +134,16 @@ class Looks:
             return LookNews()
         directives = self._ledger.directives
         decisions, amendments = directives.decisions(), directives.amendments()
-        extended = _extended(decisions, self.at, [a.reps for a in amendments], anytime=self._anytime)
-        if extended:
-            return LookNews(decisions, extended=True)
-        while not stopped(decisions) and len(decisions) < len(self.at):
+        at = self._looks_at(decisions)
+        extended = _extended(decisions, at, [a.reps for a in amendments], anytime=self._anytime)
+        while not extended and not stopped(decisions) and len(decisions) < len(self._looks_at(decisions)):
             made = self._decide(decisions, len(amendments))
             if made is None:
                 break
             decisions = (*decisions, made)
-        return LookNews(decisions)
+        changes = self._rule is not None and self._rule.changes_plan
+        planned = planned_reps(self._plan, amendments, decisions) if changes else None
+        return LookNews(decisions, extended=extended, planned=planned)
 
     def _decide(self, earlier: tuple[Decision, ...], amendments: int) -> Decision | None:
         """The next look; None while its blocks are not over. Losses of a cancellation are no ends: what was cut
@@ -136,7 +152,7 @@ class Looks:
         wanted = self._wanted(earlier, halted)
         if not {trial.id for trial in wanted} <= set(self._ledger.attempts.outcome_ids()):
             return None
-        since = self.at[len(earlier) - 1] if earlier else 0
+        since = earlier[-1].blocks if earlier else 0
         ended = list(self._ledger.attempts.outcomes([trial.id for trial in wanted if trial.block >= since]))
         if any(outcome.abandoned is LossClass.CANCELLED for outcome in ended):
             return None
@@ -146,7 +162,7 @@ class Looks:
             number=len(earlier) + 1,
             at=self._ledger.clock(),
             epoch=self._epoch,
-            blocks=self.at[len(earlier)],
+            blocks=self._looks_at(earlier)[len(earlier)],
             stage=stage,
             halted=tuple(sorted(halted)),
             outcomes=digest(sorted([outcome.trial.id, outcome.bundle_sha256] for outcome in ended)),
@@ -158,7 +174,7 @@ class Looks:
 
     def _wanted(self, earlier: Sequence[Decision], halted: Collection[str]) -> list[Planned]:
         """The trials of all blocks up to the next look."""
-        planned = PlannedReps(self.at[len(earlier)], dropped_tasks(earlier))
+        planned = PlannedReps(self._looks_at(earlier)[len(earlier)], dropped_tasks(earlier))
         return [
             trial
             for trial in self._trials()
@@ -168,7 +184,7 @@ class Looks:
     def _dropping(self, decision: Decision, wanted: Sequence[Planned]) -> Decision:
         """At the declared look, if the campaign continues, saturated tasks are left out from here on. Tasks that
         are in no primary result are run as planned."""
-        if decision.blocks != self._drop_after or decision.stops:
+        if self._rule is None or decision.blocks != self._rule.drop_saturated or decision.stops:
             return decision
         primary = {task.order.id for task in self._plan.tasks if task.primary}
         trials = [trial.id for trial in wanted if trial.task in primary]
@@ -204,6 +220,16 @@ def _extended(
     if not decisions or not (stopped(decisions) or (not anytime and len(decisions) == len(looks))):
         return False
     return any(more is not None for more in reps[decisions[-1].amendments :])
+
+
+def replanned(news: LookNews) -> str:
+    """For the operator: what looks have changed in the plan; empty: nothing."""
+    found: list[str] = []
+    if (reps := revised_reps(news.decisions)) is not None:
+        found.append(f"re-estimated: {reps} reps")
+    if dropped := dropped_tasks(news.decisions):
+        found.append(f"left out, saturated: {', '.join(sorted(dropped))}")
+    return "; ".join(found)
 
 
 def told(decision: Decision, of: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.trial_order import Planned
@@ -21,6 +21,7 @@ class Queue:
         self._again: deque[Planned] = deque()
         self._held: set[str] = set()  # taken, retried, or begun before: not taken in plan order
         self._halted: set[str] = set()
+        self._unplanned: set[str] = set()
         self._cursor = 0
         self._oldest = 0
         self.oldest_elsewhere: int | None = None
@@ -82,17 +83,24 @@ class Queue:
             if trial.task == task:
                 self.finish(trial)
 
-    def drop(self, tasks: Mapping[str, int]) -> list[Planned]:
-        """These tasks have no trial after so many blocks; returns the trials that were open."""
-        planned = PlannedReps(len(self._open), tasks)
-        gone = [
-            trial
-            for trial in self._trials
-            if trial.id not in self._closed and not planned.includes(trial.task, trial.block)
-        ]
+    def plan(self, planned: PlannedReps) -> tuple[list[Planned], list[Planned]]:
+        """From now on these trials are planned, and others do not start; returns those that go and those that
+        come. None of them may have begun."""
+        gone = [one for one in self._trials if one.id not in self._closed and not _in(planned, one)]
+        come = [one for one in self._trials if one.id in self._unplanned and _in(planned, one)]
         for trial in gone:
             self.finish(trial)
-        return gone
+        self._unplanned |= {trial.id for trial in gone}
+        for trial in come:
+            self._unplanned.discard(trial.id)
+            self._reopen(trial)
+        return gone, come
+
+    def _reopen(self, trial: Planned) -> None:
+        if trial.task not in self._halted:
+            self._closed.discard(trial.id)
+            self._open[trial.block] += 1
+            self._oldest = self._cursor = 0
 
     def _in_order(self) -> Planned | None:
         oldest = self.oldest if self.oldest_elsewhere is None else self.oldest_elsewhere
@@ -108,3 +116,7 @@ class Queue:
                 return trial
             self._cursor += 1
         return None
+
+
+def _in(planned: PlannedReps, trial: Planned) -> bool:
+    return planned.includes(trial.task, trial.block)

@@ -74,10 +74,10 @@ class CampaignTally:
             )
         )
 
-    def dropped(self, condition: str) -> None:
-        """A trial is not planned any more."""
+    def planned(self, condition: str, change: int) -> None:
+        """So many trials more are planned, or fewer."""
         counts = self._of(condition)
-        self.conditions[condition] = replace(counts, planned=counts.planned - 1)
+        self.conditions[condition] = replace(counts, planned=counts.planned + change)
 
     def lost(self, condition: str, loss: LossClass) -> None:
         counts = self._of(condition)

@@ -14,6 +14,7 @@ from trialfleet_controller.backends.protocol import AttemptId, Wait
 from trialfleet_controller.dispatch.queue import Queue
 from trialfleet_controller.dispatch.shards import DispatcherStatus
 from trialfleet_controller.dispatch.tally import CampaignTally
+from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.fold import Chain, StoredAttempt, score_from
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Scored
@@ -188,12 +189,13 @@ class TrialTable:
         del self._at[self._open.pop(trial.id)[1]][trial.id]
         self._unpaid.discard(trial.id)
 
-    def drop(self, tasks: Mapping[str, int]) -> int:
-        """Plan no trial of these tasks after so many blocks; returns how many trials go."""
-        gone = self.queue.drop(tasks)
-        for trial in gone:
-            self.tally.dropped(trial.condition)
-        return len(gone)
+    def plan(self, planned: PlannedReps) -> int:
+        """From now on these trials are planned; returns how many go or come."""
+        gone, come = self.queue.plan(planned)
+        for changed, change in ((gone, -1), (come, 1)):
+            for trial in changed:
+                self.tally.planned(trial.condition, change)
+        return len(gone) + len(come)
 
     def report(self, waiting: Mapping[AttemptId, Wait]) -> DispatcherStatus:
         """The counts of this table. `waiting`: the attempts that do not run yet, and why, from the backend."""

@@ -23,6 +23,7 @@ from trialfleet_controller.hosting.place import Hosts, place
 from trialfleet_controller.hosting.pods import drive_shards, pods
 from trialfleet_controller.planning.model_check import check_model
 from trialfleet_controller.status.progress import view
+from trialfleet_ledger.amendments import most_reps
 from trialfleet_ledger.campaign_spec import StoreSpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
@@ -108,7 +109,8 @@ def drive(
         except OperatorError:
             driver.end()
             raise
-        limits = AmendedLimits.of(plan, ledger.directives.amendments(), ledger.directives.first_driven_at())
+        said = ledger.directives
+        limits = AmendedLimits.of(plan, said.amendments(), said.first_driven_at(), said.decisions())
         if plan.kubernetes is None:
             ending = _drive_here(ledger, plan, options, limits, driver, hosts, note, as_json=as_json)
         else:
@@ -138,8 +140,9 @@ def _drive_here(
     as_json: bool,
 ) -> Ending:
     sweep(scratch_root())  # folders of killed runners may fill the disk
-    every, slots = trials(plan, limits.reps), local_slots(plan.limits, options.parallel)
-    _say(f"{len(every)} trials planned, {slots} at a time", quiet=as_json)
+    every, slots = trials(plan, most_reps(plan, limits.reps)), local_slots(plan.limits, options.parallel)
+    planned = ledger.directives.planned_reps(plan).trials(plan.cell_names)
+    _say(f"{planned} trials planned, {slots} at a time", quiet=as_json)
     backend = _backend(plan.limits, slots, hosts, trials=len(every))
     # After the backend: importing Ray sets a handler for SIGTERM.
     with _interruptible() as interrupt, view(as_json=as_json, terminal=sys.stdout.isatty()) as shown:
@@ -178,8 +181,8 @@ def _drive_pods(
     as_json: bool,
 ) -> Ending:
     access = pods(plan, address, options, elsewhere=hosts.ray_address is not None)
-    planned = limits.reps * len(plan.cells)
-    _say(f"{planned} trials planned, at most {access.options.parallel} at a time", quiet=as_json)
+    planned = most_reps(plan, limits.reps) * len(plan.cells)
+    _say(f"up to {planned} trials, at most {access.options.parallel} at a time", quiet=as_json)
     with (
         place(hosts, trials=planned) as where,
         _interruptible() as interrupt,

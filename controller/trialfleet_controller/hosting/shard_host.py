@@ -26,7 +26,7 @@ from trialfleet_controller.hosting.messages import (
     SupervisorReply,
     Unanswered,
 )
-from trialfleet_ledger.amendments import effective_cost
+from trialfleet_ledger.amendments import effective_cost, most_reps
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
@@ -152,7 +152,7 @@ class ShardHost:
         store = job.access.store()
         ledger = Ledger(store, job.campaign)
         plan = ledger.plan()
-        every = trials(plan, job.reps)
+        every = trials(plan, most_reps(plan, job.reps))
         self._core = core = Dispatcher(
             plan,
             job.shard.mine(every),

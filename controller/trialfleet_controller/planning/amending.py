@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 
-from trialfleet_ledger.amendments import effective_reps
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import StopRule, stopped
+from trialfleet_ledger.looks import StopRule, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment
 
@@ -24,8 +23,8 @@ def amend(
 
     A cap may also be lowered: this only stops the campaign earlier and does not depend on results.
     """
-    plan, amendments = ledger.plan(), ledger.directives.amendments()
-    now = effective_reps(plan, amendments)
+    plan = ledger.plan()
+    now = ledger.directives.planned_reps(plan).most
     if reps is not None and reps <= now:
         raise OperatorError(
             f"the campaign has {now} reps already",
@@ -73,11 +72,11 @@ def _refuse_open_looks(ledger: Ledger, plan: Plan) -> None:
     if (
         not isinstance(declared, StopRule)
         or stopped(decisions)
-        or len(decisions) == len(declared.blocks(plan.reps))
+        or len(decisions) == len(at := declared.blocks(plan.reps, revised_reps(decisions)))
     ):
         return
     raise OperatorError(
-        f"the campaign declares looks up to block {plan.reps}, and has taken {len(decisions)} of them",
+        f"the campaign declares looks up to block {at[-1]}, and has taken {len(decisions)} of them",
         where="--reps",
         hint="reps can be added, labelled, once a look has decided; or run a campaign of another name",
     )
@@ -93,7 +92,7 @@ def grow_until_decided(ledger: Ledger, most_reps: int) -> Amendment | None:
             where="--until-decided",
             hint="declare primary: stop: {anytime: half} (with effect:) in a campaign of another name",
         )
-    now = effective_reps(plan, ledger.directives.amendments())
+    now = ledger.directives.planned_reps(plan).most
     if most_reps == now or stopped(ledger.directives.decisions()):
         return None
     return amend(ledger, reps=most_reps)

@@ -20,7 +20,7 @@ from trialfleet_ledger.blocks import CellName, Ended, PlannedReps, complete_bloc
 from trialfleet_ledger.dead_agent import did_nothing
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import NO_CAMPAIGN
-from trialfleet_ledger.looks import Decision, StopRule, dropped_tasks, stopped
+from trialfleet_ledger.looks import Decision, StopRule, dropped_tasks, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt
 from trialfleet_ledger.records.verdicts import LossClass
@@ -112,6 +112,7 @@ class CampaignStatus:
     looks_taken: int = 0
     look_bounds: dict[int, float] = field(default_factory=dict[int, float])  # by block: the p that decides
     dropped: dict[str, int] = field(default_factory=dict[str, int])  # tasks left out, after how many blocks
+    revised_from: int | None = None  # the planned reps, once a look has re-estimated them
     anytime: bool = False  # it is looked at after every block, and has no fixed end
     decided: str | None = None  # "benefit", "harm" or "futility": a declared look has ended it
     extended: bool = False  # reps were added after that
@@ -203,17 +204,16 @@ def _count_looks(plan: Plan, taken: Sequence[Decision], status: CampaignStatus) 
     rule = plan.primary.stop
     status.looks_taken, status.dropped = len(taken), dropped_tasks(taken)
     if isinstance(rule, StopRule):
-        levels = rule.levels(plan.reps, plan.primary.alpha)
-        status.looks_planned, status.look_bounds = (
-            len(levels),
-            dict(zip(rule.blocks(plan.reps), levels, strict=True)),
-        )
+        revised = revised_reps(taken)
+        levels = rule.levels(plan.reps, plan.primary.alpha, revised)
+        status.looks_planned, status.revised_from = len(levels), plan.reps if revised else None
+        status.look_bounds = dict(zip(rule.blocks(plan.reps, revised), levels, strict=True))
     else:
         status.anytime, status.looks_planned = True, len(rule.blocks(status.reps))
     end = stopped(taken)
     if end is not None:
         status.decided = end.result.verdict
-        status.extended = status.amendments > end.amendments and status.reps > plan.reps
+        status.extended = status.amendments > end.amendments and status.reps > (revised_reps(taken) or plan.reps)
 
 
 def _count(counts: ConditionStatus, outcome: dict[str, Any], losses: Counter[str]) -> None:

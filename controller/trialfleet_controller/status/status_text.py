@@ -22,7 +22,6 @@ def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
         *(f"halted: {plain(halt, MESSAGE_CHARS)}" for halt in status.halts),
         *(f"cannot be read: {plain(record)}" for record in status.unreadable),
         *_of_looks(status),
-        *_of_dropped(status),
         *_of_agents(status),
         *(["extended after a look"] if status.after_look else []),
         "",
@@ -51,7 +50,12 @@ def _of_looks(status: CampaignStatus) -> list[str]:
         return []
     if status.anytime:
         return [_of_blocks(status)]
-    taken = f"{status.looks_taken} of {status.looks_planned} declared looks are taken"
+    return [*_of_declared(status), *_of_dropped(status)]
+
+
+def _of_declared(status: CampaignStatus) -> list[str]:
+    revised = f"; reps re-estimated: {status.reps}, planned {status.revised_from}" if status.revised_from else ""
+    taken = f"{status.looks_taken} of {status.looks_planned} declared looks are taken{revised}"
     if status.decided is not None:
         return [f"{taken}; the last one decided: {status.decided}"]
     bounds = ", ".join(f"{block}: {level:.4f}" for block, level in status.look_bounds.items())

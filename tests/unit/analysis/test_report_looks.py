@@ -15,11 +15,12 @@ from trialfleet_analysis.monitoring import look_result
 from trialfleet_analysis.report.campaign_report import Report, to_json
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
+from trialfleet_analysis.report.methods_text import methods_text
 from trialfleet_analysis.statistics.comparisons import stratified_exact
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import Decision, FutilityRule, StageCounts, StopRule
+from trialfleet_ledger.looks import Decision, FutilityRule, Reestimation, StageCounts, StopRule, revised_reps
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import Quarantine
 from trialfleet_ledger.records.directives import Amendment
@@ -44,10 +45,11 @@ def campaign(
     stop: StopRule = STOP,
     reps: int = 6,
     never: Sequence[str] = (),
+    effect: float | None = None,
 ) -> DirectoryStore:
     """`blocks` are over, `looks` were taken; conditions pass at these rates, the same in each task, but for those
     that `never` pass, which the first look leaves out where that is declared."""
-    primary = Primary(treatment="intent_layer", control="none", stop=stop)
+    primary = Primary(treatment="intent_layer", control="none", stop=stop, effect=effect)
     plan = ledgers.plan(TASKS, tuple(passes), reps=6, primary=primary)
     dropped = tuple(never) if stop.drop_saturated else ()
 
@@ -72,7 +74,9 @@ def decide(
 ) -> None:
     assert plan.primary is not None
     taken: list[Decision] = []
-    for number, last in enumerate(STOP.blocks(6)[:looks], start=1):
+    assert isinstance(plan.primary.stop, StopRule)
+    for number in range(1, looks + 1):
+        last = plan.primary.stop.blocks(6, revised_reps(taken))[number - 1]
         first = taken[-1].blocks if taken else 0
         stage = tuple(_counts(plan, fate, task, first, last) for task in TASKS)
         result = look_result(plan.primary, plan.reps, taken, stage)
@@ -88,7 +92,7 @@ def decide(
 def _counts(plan: Plan, fate: Callable[[Trial], Fate | None], task: str, first: int, last: int) -> StageCounts:
     ended = {
         trial: found
-        for trial in ledgers.trials(plan)
+        for trial in ledgers.trials(plan, reps=20)
         if trial.task == task and first <= trial.block < last and (found := fate(trial)) is not None
     }
     of = {
@@ -287,6 +291,7 @@ def test_a_campaign_that_left_tasks_out_is_complete_without_them(tmp_path: Path)
     assert "task-2, task-5. They stay in every mean with the trials they have." in caution
     assert "counts as 0" in caution
     assert '"dropped": {' in to_json(report)
+    assert "As declared, 2 tasks had no trials after block 2, since all or" in methods_text(report).paragraphs[0]
     assert "After block 2 tasks of which all or none of all conditions' trials passed get no more" in to_markdown(
         report
     )
@@ -330,3 +335,37 @@ def test_no_task_was_saturated(tmp_path: Path) -> None:
     report = ledgers.read(campaign(tmp_path, SOME, blocks=6, looks=3, stop=DROPPING))
     assert not any("As declared" in one for one in report.cautions)
     assert "trials passed get no more: there was none." in to_markdown(report)
+
+
+# --- reps that are re-estimated ---------------------------------------------------------------------
+
+GROWING = STOP.model_copy(update={"reestimate": Reestimation(after=2, cap=9)})
+
+
+def test_a_campaign_that_re_estimated_its_reps(tmp_path: Path) -> None:
+    report = ledgers.read(campaign(tmp_path, SAME, blocks=9, looks=3, stop=GROWING, reps=9, effect=0.1))
+    looks = report.analysis.looks
+    assert looks is not None
+    assert (looks.planned, looks.revised_from, looks.reestimate_after) == ((2, 6, 9), 6, 2)
+    assert looks.levels == pytest.approx([0.05 * (block / 9) ** 2 for block in (2, 6, 9)])
+    assert not report.progress.interim
+    assert (report.progress.planned, report.progress.blocks, report.progress.complete_blocks) == (126, 9, 9)
+    assert report.below_plan == report.unplanned == ()
+    assert (looks.ended, looks.extended) == ("end", False)
+    text = to_markdown(report)
+    assert "6 reps were planned, and 9 re-estimated at the look after block 2" in text
+    assert "9 reps re-estimated, 6 planned" in text
+    assert "Reps were added after a look" not in text
+    design = methods_text(report).paragraphs[0]
+    assert (
+        "6 repetitions were planned; the declared look after block 2 re-estimated them, blinded, as 9." in design
+    )
+
+
+def test_before_the_reps_are_re_estimated_the_report_says_where_they_will_be(tmp_path: Path) -> None:
+    later = STOP.model_copy(update={"reestimate": Reestimation(after=4, cap=9)})
+    report = ledgers.read(campaign(tmp_path, SAME, blocks=3, looks=1, stop=later, effect=0.1))
+    text = to_markdown(report)
+    assert "The reps are re-estimated at the look after block 4" in text
+    assert "that look has not been taken" in text
+    assert report.progress.blocks == 6

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import product
+from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import optimize, special, stats
 
+from trialfleet_analysis.monitoring import design_of, look_result
 from trialfleet_analysis.statistics.estimates import Floats, floats
 from trialfleet_analysis.statistics.sequential import (
     Bets,
@@ -28,12 +34,15 @@ from trialfleet_analysis.statistics.sequential import (
     normal_bounds,
     planned_stake,
     predictive_power,
+    reestimated_reps,
     sequential_power,
     stage,
     stagewise_difference,
     upper_tail,
 )
 from trialfleet_analysis.statistics.sequential.planning import simulated_stop
+from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.looks import LookResult, Reestimation, StageCounts, StopRule
 
 BOUNDS: dict[tuple[int, Spending], list[float]] = {
     (2, "obrien_fleming"): [2.962588, 1.968596],
@@ -285,3 +294,79 @@ def test_the_simulation_counts_stages_as_the_test_does() -> None:
         if found.look == 2:
             assert found.trials == 24 + 8 * int(going.sum())
             assert looks[-1].task_blocks == 24
+
+
+# --- reps that are re-estimated ---------------------------------------------------------------------
+
+REVISING = StopRule(reestimate=Reestimation(after=10, cap=60))
+
+
+@pytest.mark.parametrize(
+    ("revised", "looks", "levels"),
+    [
+        (40, (5, 10, 20, 30, 40), (0.002, 0.003125, 0.0125, 0.028125, 0.05)),
+        (60, (5, 10, 27, 43, 60), (0.002, 0.002, 0.010125, 0.0256806, 0.05)),  # what was spent stays spent
+        (12, (5, 10, 11, 12), (0.002, 0.0347222, 0.0420139, 0.05)),
+        (10, (5, 10), (0.002, 0.05)),
+    ],
+)
+def test_levels_of_a_revised_plan(revised: int, looks: tuple[int, ...], levels: tuple[float, ...]) -> None:
+    primary = Primary(treatment="a", control="b", effect=0.1, stop=REVISING)
+    design = design_of(primary, 25, revised)
+    assert design.looks == REVISING.blocks(25, revised) == looks
+    assert design.levels().tolist() == pytest.approx(levels, abs=1e-7)
+    assert REVISING.levels(25, 0.05, revised) == pytest.approx(levels, abs=1e-7)
+    crossed = crossing_probabilities(normal_bounds(design), design.times(), 0.0)
+    assert crossed.sum() == pytest.approx(0.025, abs=1e-9)
+    assert np.cumsum(crossed).tolist() == pytest.approx([one / 2 for one in levels], abs=1e-7)
+
+
+def test_re_estimated_reps_are_those_of_the_formula() -> None:
+    """7 tasks, an effect of .116: v = .30 asks for the 25 reps that were planned; all rates .5, for 42."""
+    halves = reestimated_reps([10] * 7, [20] * 7, effect=0.116, alpha=0.05, after=10, cap=60)
+    assert halves == math.ceil((1.959964 + 0.841621) ** 2 * 0.5 * 20 / 19 / (7 * 0.116**2)) == 44
+    assert reestimated_reps([0, 20] * 3, [20] * 6, effect=0.1, alpha=0.05, after=10, cap=60) == 10
+    assert reestimated_reps([10] * 7, [20] * 7, effect=0.01, alpha=0.05, after=10, cap=60) == 60
+    assert reestimated_reps([0], [1], effect=0.1, alpha=0.05, after=10, cap=60) == 10
+    with pytest.raises(ValueError, match="not 0"):
+        reestimated_reps([1], [2], effect=0.0, alpha=0.05, after=10, cap=60)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=2, max_size=6), st.randoms())
+def test_reps_are_re_estimated_blind(passes: list[tuple[int, int]], chance: Random) -> None:
+    """Whichever side passed: the sum over both alone decides."""
+
+    def reps(pairs: Sequence[tuple[int, int]]) -> int | None:
+        counts = [
+            StageCounts(task=f"t{at}", treatment_passed=a, treatment_valid=10, control_passed=b, control_valid=10)
+            for at, (a, b) in enumerate(pairs)
+        ]
+        stop = StopRule(looks=(10, 25), reestimate=Reestimation(after=10, cap=60))
+        found = look_result(Primary(treatment="a", control="b", effect=0.2, stop=stop), 25, (), counts)
+        assert isinstance(found, LookResult)
+        return found.reps
+
+    other = [(b, a) if chance.random() < 0.5 else (a, b) for a, b in passes]
+    assert reps(other) == reps(passes)
+
+
+def test_without_mid_p_the_size_of_a_campaign_that_re_estimates_never_exceeds_alpha() -> None:
+    """Every outcome of 2 tasks × 2 blocks and one look, then of the 1 to 3 blocks that its totals ask for."""
+    alpha, two = 0.2, range(3)
+    chances = [0.25, 0.5, 0.25]
+    total = 0.0
+    for first in product(two, repeat=4):
+        likely = math.prod(chances[passes] for passes in first)
+        a, b = first[:2], first[2:]
+        more = 1 + (sum(first) % 3)  # any function of totals
+        design = SequentialDesign((2, 2 + more), alpha=alpha, midp=False, revised=(1, 4))
+        begun = stage(a, [2, 2], b, [2, 2], blocks=2)
+        if monitor(design, [begun])[0].crossed:
+            total += likely
+            continue
+        n = [more, more]
+        for then in product(range(more + 1), repeat=4):
+            again = math.prod(math.comb(more, passes) / 2**more for passes in then)
+            looks = monitor(design, [begun, stage(then[:2], n, then[2:], n, blocks=more)])
+            total += likely * again * (looks[-1].crossed != 0)
+    assert 0.01 < total <= alpha

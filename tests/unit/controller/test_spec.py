@@ -95,7 +95,22 @@ def test_a_condition_may_have_its_own_agent(folder: Path) -> None:
         (
             "store: out",
             PRIMARY + ", stop: {looks: [2, 4, 5], drop_saturated: 5}}",
-            ("drop_saturated: 5 is not the block of a look before the last", "write one of 2, 4; or 0"),
+            ("drop_saturated: 5 is not the block of a look before the last", "write one of 2, 4, or remove"),
+        ),
+        (
+            "store: out",
+            PRIMARY + ", stop: {reestimate: {after: 2, cap: 9}}}",
+            ("reestimate computes the reps for the declared effect", "write effect: 0.1"),
+        ),
+        (
+            "store: out",
+            PRIMARY + ", effect: 0.1, stop: {looks: 2, reestimate: {after: 4, cap: 9}}}",
+            ("reestimate: after: 4 is not the block of a look", "write one of 3, or remove reestimate"),
+        ),
+        (
+            "store: out",
+            PRIMARY + ", effect: 0.1, stop: {reestimate: {after: 2, cap: 4}}}",
+            ("cap: 4 is below the campaign's 5 reps", "write 5 or more"),
         ),
         (
             "store: out",

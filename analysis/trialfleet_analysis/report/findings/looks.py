@@ -27,14 +27,16 @@ def looks(report: Report) -> ReportSection:
         return section("looks", "Looks", "")
     planned = plural(len(found.planned), "look")
     at = ", ".join(map(str, found.planned))
+    revised = "" if found.revised_from is None else ", spaced again once the reps were re-estimated"
     levels = ", ".join(decimals(level, 4) for level in found.levels)
     return section(
         "looks",
         "Looks",
-        f"{planned} declared before anything ran, after blocks {at}; spending {found.spending.replace('_', ' ')}. "
+        f"{planned} declared before anything ran{revised}, after blocks {at}; "
+        f"spending {found.spending.replace('_', ' ')}. "
         "Each tests the declared contrast exactly, on the blocks up to it, and its decision is kept in the store. "
         f"A look decides when its p is at most {levels}. Looking at other times is recorded, and stopping for "
-        f"what is seen then is not valid: {PEEKING}.{_dropping(found)}{_others(found)}",
+        f"what is seen then is not valid: {PEEKING}.{_reestimated(found)}{_dropping(found)}{_others(found)}",
         table(
             "What each look decided",
             found.taken,
@@ -48,6 +50,19 @@ def looks(report: Report) -> ReportSection:
             number("Chance of a gain at the end", lambda one: percent(one.chance)),
             text("Decision", _decision),
         ),
+    )
+
+
+def _reestimated(found: LooksFinding) -> str:
+    if not found.reestimate_after:
+        return ""
+    by = f" at the look after block {found.reestimate_after}, from the pass rates over both sides together"
+    if found.revised_from is None:
+        return f" The reps are re-estimated{by}; that look has not been taken."
+    return (
+        f" {plural(found.revised_from, 'rep')} were planned, and {found.planned[-1]} re-estimated{by}: as many as "
+        "give one test at the end a power of 80% at the declared effect, within the declared cap. Looks, and what "
+        "they may spend, are those of the re-estimated reps from that look on."
     )
 
 

@@ -31,6 +31,7 @@ from trialfleet_analysis.statistics.sequential.normal import (
     upper_tail,
 )
 from trialfleet_analysis.statistics.sequential.planning import SequentialPower, sequential_power
+from trialfleet_analysis.statistics.sequential.reestimation import reestimated_reps
 from trialfleet_analysis.statistics.sequential.stages import SequentialStage, stage
 from trialfleet_analysis.statistics.sequential.stopped import stagewise_difference, stagewise_odds_ratio
 
@@ -60,6 +61,7 @@ __all__ = [
     "normal_bounds",
     "planned_stake",
     "predictive_power",
+    "reestimated_reps",
     "sequential_p",
     "sequential_power",
     "spent",

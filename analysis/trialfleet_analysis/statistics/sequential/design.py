@@ -42,7 +42,9 @@ class SequentialDesign:
     """`looks`: the complete blocks at which is looked, ascending; the last is the number of planned blocks.
 
     `midp`: half of an outcome's own probability counts towards its p, as in `stratified_exact`; without it the
-    probability of a false rejection never exceeds alpha. Raises `ValueError` for looks that do not ascend from 1.
+    probability of a false rejection never exceeds alpha. `revised`: the number of the look from which on these
+    blocks are planned, and how many were planned before; None: they always were. Levels never fall. Raises
+    `ValueError` for looks that do not ascend from 1.
 
     >>> design = SequentialDesign.of(25)
     >>> design.looks, design.levels().round(4).tolist()
@@ -53,6 +55,7 @@ class SequentialDesign:
     spending: Spending = "power_2"
     alpha: float = 0.05
     midp: bool = True
+    revised: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         share(self.alpha, "alpha")
@@ -82,8 +85,11 @@ class SequentialDesign:
 
     def levels(self, alpha: float | None = None) -> Floats:
         """The two-sided alpha that may have been spent at each look, shape (looks,); `alpha`: another total."""
-        total = self.alpha if alpha is None else alpha
-        return floats([spent(self.spending, float(time), total) for time in self.times()])
+        total, times = self.alpha if alpha is None else alpha, self.times()
+        if self.revised is not None:
+            first, planned = self.revised
+            times[: first - 1] = np.array(self.looks[: first - 1]) / planned
+        return floats(np.maximum.accumulate([spent(self.spending, float(time), total) for time in times]))
 
     def stage(self, number: int) -> int:
         """How many blocks look `number`, from 1, adds to the one before."""

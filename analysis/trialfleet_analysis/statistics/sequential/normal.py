@@ -18,6 +18,7 @@ from trialfleet_analysis.statistics.estimates import Floats, floats, share
 from trialfleet_analysis.statistics.sequential.design import SequentialDesign
 
 _FINENESS = 18
+_NEVER = 12.0  # the bound of a look that may spend nothing more
 _FARTHEST = 40.0  # in drift units: no campaign is this clear
 
 
@@ -36,17 +37,16 @@ def normal_bounds(design: SequentialDesign) -> Floats:
     >>> normal_bounds(SequentialDesign.of(25)).round(4).tolist()
     [3.0902, 2.7141, 2.4728, 2.2799, 2.114]
     """
-    return floats(_bounds(design.looks, design.spending, design.alpha))
+    return floats(_bounds(design))
 
 
 @lru_cache(maxsize=64)
-def _bounds(looks: tuple[int, ...], spending: str, alpha: float) -> tuple[float, ...]:
-    design = SequentialDesign(looks, spending, alpha)  # type: ignore[arg-type]
+def _bounds(design: SequentialDesign) -> tuple[float, ...]:
     levels, times = design.levels() / 2, design.times()
     bounds: list[float] = []
     grid: _Grid | None = None
     steps = floats(np.diff(levels, prepend=0.0))
-    for place in range(len(looks)):
+    for place in range(len(design.looks)):
         time, newly = float(times[place]), float(steps[place])
         bounds.append(_bound(grid, time, newly))
         grid = _next_grid(grid, time, bounds[-1], 0.0)
@@ -56,11 +56,13 @@ def _bounds(looks: tuple[int, ...], spending: str, alpha: float) -> tuple[float,
 def _bound(grid: _Grid | None, time: float, newly: float) -> float:
     if grid is None:
         return float(-special.ndtri(newly))
+    if newly <= 0:
+        return _NEVER
 
     def excess(bound: float) -> float:
         return _upper_crossing(grid, time, bound, 0.0) - newly
 
-    return float(optimize.brentq(excess, 0.0, 12.0, xtol=1e-12))
+    return float(optimize.brentq(excess, 0.0, _NEVER, xtol=1e-12))
 
 
 def _next_grid(grid: _Grid | None, time: float, bound: float, drift: float) -> _Grid:
