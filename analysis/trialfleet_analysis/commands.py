@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,14 +79,15 @@ def report(
     missing, only complete blocks are used and the look is recorded.
     """
     from trialfleet_analysis.report.make import make_report, write_report
+    from trialfleet_analysis.viewer.embedded import embedded_pairs
     from trialfleet_ledger.store.protocol import StoreError
 
     _check_form(form, link, as_json=as_json)
     source = find_source(campaign, store)
-    folder = out or source.default_folder()
+    folder, opened = out or source.default_folder(), source.open()
     try:
         made = make_report(
-            source.open(),
+            opened,
             source.campaign,
             verify=not no_verify,
             complete=complete,
@@ -97,7 +99,7 @@ def report(
     except StoreError as error:
         hint = "the store could not answer: try again"
         raise OperatorError(str(error), where=source.store, hint=hint) from error
-    written = write_report(made, folder)
+    written = write_report(made, folder, partial(embedded_pairs, opened, made))
     if form == "github":
         _comment(made, link)
     else:

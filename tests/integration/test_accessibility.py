@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.support.browser import Browser, browser
 from tests.support.ledgers import MID_RUN, Fate, lifelike, lifelike_plan, write_plan, write_running, write_trial
 from tests.support.viewer import Viewing, viewing
 from trialfleet_analysis.report.make import make_report, write_report
+from trialfleet_analysis.viewer.embedded import embedded_pairs
 from trialfleet_ledger import trial_order
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.store.directory import DirectoryStore
@@ -103,7 +105,9 @@ def test_nothing_serious_on_a_page_of_the_viewer(
 
 
 def test_nothing_serious_in_the_report(window: Browser, store: DirectoryStore, axe: str, tmp_path: Path) -> None:
-    written = write_report(make_report(store, NAME, verify=False, now=1), tmp_path)
+    report = make_report(store, NAME, verify=False, now=1)
+    written = write_report(report, tmp_path, partial(embedded_pairs, store, report))
+    assert 'id="pairs"' in written.html.read_text(encoding="utf-8")
     for width, dark in SCREENS:
         window.look_at(written.html, width=width, dark=dark)
         assert serious(window, axe) == [], (width, dark)

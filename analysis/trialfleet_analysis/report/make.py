@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import TypeAlias
 
 from trialfleet_analysis.analysis_plan.composition import Arm, checked_contrasts
 from trialfleet_analysis.kept_answer import keep_answer, versions
 from trialfleet_analysis.report.assemble import answer_of, assemble, below_plan
 from trialfleet_analysis.report.campaign_report import Report, to_json
-from trialfleet_analysis.report.html.page import to_html
+from trialfleet_analysis.report.html.page import EmbeddedPairs, to_html
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.report.warnings import emptiest
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.protocol import Store
+
+MOST_HTML = 5_000_000  # bytes of a report with its pairs
+PairsInRoom: TypeAlias = Callable[[int], EmbeddedPairs]
 
 
 @dataclass(frozen=True)
@@ -77,12 +81,13 @@ def _refuse_below(found: CampaignTables, where: str) -> None:
         )
 
 
-def write_report(report: Report, folder: Path) -> ReportFiles:
-    """report.html, report.md and report.json in `folder`, replaced. `OperatorError` when it cannot be written."""
+def write_report(report: Report, folder: Path, pairs: PairsInRoom | None = None) -> ReportFiles:
+    """report.html, report.md and report.json in `folder`, replaced. `OperatorError` when it cannot be written.
+    `pairs`: gives pairs of trials that fit so many bytes, for report.html."""
     written = ReportFiles(folder / "report.html", folder / "report.md", folder / "report.json")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        written.html.write_text(to_html(report), encoding="utf-8")
+        written.html.write_text(_html(report, pairs), encoding="utf-8")
         written.markdown.write_text(to_markdown(report), encoding="utf-8")
         written.json.write_text(to_json(report), encoding="utf-8")
     except OSError as error:
@@ -90,3 +95,9 @@ def write_report(report: Report, folder: Path) -> ReportFiles:
             f"cannot write the report: {error.strerror}", where=str(folder), hint="give a folder with --out"
         ) from error
     return written
+
+
+def _html(report: Report, pairs: PairsInRoom | None) -> str:
+    alone = to_html(report)
+    found = pairs(MOST_HTML - len(alone.encode())) if pairs else None
+    return to_html(report, found) if found and found.shown else alone

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from trialfleet_analysis.report.campaign_report import Report
@@ -84,13 +85,38 @@ SHORT = {
 }
 
 
-def to_html(report: Report) -> str:
+@dataclass(frozen=True)
+class EmbeddedPairs:
+    """Trials side by side, of the `differing` pairs of the declared contrast. `style`: what their parts need."""
+
+    shown: Sequence[Element]
+    differing: int
+    style: str
+
+
+def _last(pairs: EmbeddedPairs | None) -> tuple[tuple[str, str], ...]:
+    middle = (("pairs", "Pairs"),) if pairs and pairs.shown else ()
+    return ("trials", "Trials"), *middle, ("cite", "Cite")
+
+
+def _pairs(pairs: EmbeddedPairs | None) -> Node:
+    if pairs is None or not pairs.shown:
+        return None
+    words = (
+        f"{len(pairs.shown):,} of {plural(pairs.differing, 'pair')} in which one passed and the other did not, "
+        "A under the treatment and B under the control: as many as this file has room for. "
+        "`trialfleet view` shows all."
+    )
+    return section("pairs", "Where the two differ", h("p", words, class_="muted"), list(pairs.shown))
+
+
+def to_html(report: Report, pairs: EmbeddedPairs | None = None) -> str:
     """Self-contained: one file that opens without network. Same report, same bytes."""
     parts = [(found, drawn) for found in sections(report) if (drawn := _drawn(found, report)) is not None]
     anchors = [("answer", "Result"), *((found.anchor, SHORT.get(found.anchor, found.title)) for found, _ in parts)]
     contents = h(
         "nav",
-        [h("a", name, href=f"#{anchor}") for anchor, name in (*anchors, ("trials", "Trials"), ("cite", "Cite"))],
+        [h("a", name, href=f"#{anchor}") for anchor, name in (*anchors, *_last(pairs))],
         aria_label="Contents",
     )
     body = (
@@ -98,10 +124,11 @@ def to_html(report: Report) -> str:
         h("button", "Dark", id="theme", type="button", hidden="", aria_label="Switch between light and dark"),
         heading(report),
         contents,
-        h("main", answer(report), [drawn for _, drawn in parts], trials(report), _methods(report)),
+        h("main", answer(report), [drawn for _, drawn in parts], trials(report), _pairs(pairs), _methods(report)),
     )
     title = f"{report.campaign} · trialfleet report"
-    return page(title=title, style=asset("style.css"), script=asset("theme.js") + asset("script.js"), body=body)
+    style = asset("style.css") + (pairs.style if pairs else "")
+    return page(title=title, style=style, script=asset("theme.js") + asset("script.js"), body=body)
 
 
 def _drawn(found: ReportSection, report: Report) -> Element | None:

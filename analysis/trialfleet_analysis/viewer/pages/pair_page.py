@@ -22,22 +22,28 @@ SECTIONS = ("Prompts", "Patches", "Tests", "Trajectories", "Metrics")
 def pair_page(
     campaign: str, pair: tuple[TrialRecord, TrialRecord], task: PlannedTask | None, to: Addresses
 ) -> str:
-    """`task`: the one of both; None: they are of different tasks, or it is not known."""
-    names = _heads(pair)
-    found = tuple(one.parts for one in pair)
-    shows_bug = task.order.fail_to_pass if task else ()
+    """`task`: that both are of, as the plan has it; None: they are not of one, or it is not known."""
+    shown = compared(pair, task)
     body = [
         top("trialfleet view · two trials side by side", _title(pair), h("div", _sides(pair, to), class_="sides")),
         way_back(campaign, to, *(h("a", name, href=f"#{name.lower()}") for name in SECTIONS)),
-        main(
-            section("prompts", "Prompts", _prompts(found, names)),
-            section("patches", "Patches", _patches(found, names)),
-            section("tests", "Tests", _tests(found, names, shows_bug)),
-            section("trajectories", "Trajectories by turn", _trajectories(found, names)),
-            section("metrics", "Metrics and cost", parts.metrics([scored_metrics(one) for one in pair], names)),
-        ),
+        main([section(name.lower(), shown[name][0], shown[name][1]) for name in SECTIONS]),
     ]
-    return document(f"{' / '.join(names)} · {campaign}", body, to, scripts=("steps.js",))
+    return document(f"{' / '.join(_heads(pair))} · {campaign}", body, to, scripts=("steps.js",))
+
+
+def compared(pair: tuple[TrialRecord, TrialRecord], task: PlannedTask | None) -> dict[str, tuple[str, Node]]:
+    """Title and content of each of `SECTIONS`."""
+    names = _heads(pair)
+    found = tuple(one.parts for one in pair)
+    shows_bug = task.order.fail_to_pass if task else ()
+    return {
+        "Prompts": ("Prompts", _prompts(found, names)),
+        "Patches": ("Patches", _patches(found, names)),
+        "Tests": ("Tests", _tests(found, names, shows_bug)),
+        "Trajectories": ("Trajectories by turn", _trajectories(found, names)),
+        "Metrics": ("Metrics and cost", parts.metrics([scored_metrics(one) for one in pair], names)),
+    }
 
 
 def _title(pair: tuple[TrialRecord, TrialRecord]) -> Node:
