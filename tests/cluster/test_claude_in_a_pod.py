@@ -15,23 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
 
 from tests.cluster import scripted_pod
-from tests.cluster.cluster import CHECKOUT, on_cluster, restricted_pod
+from tests.cluster.cluster import on_cluster
 from tests.cluster.minimal import Minimal, kubectl, minimal
+from tests.cluster.provider_pod import asked, provider, results, stored
 from tests.support import scripted_messages
-from tests.support.buckets import client
 from tests.support.waiting import wait_until
 from trialfleet_controller.backends.kube import names
-from trialfleet_controller.campaigns import from_file
-from trialfleet_ledger import keys
-from trialfleet_ledger.bundle import Bundle, unpack
-from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.bundle import Bundle
 from trialfleet_ledger.records.attempt import End
 from trialfleet_ledger.records.measurements import PreflightResult
 from trialfleet_ledger.records.verdicts import Scored, Stop, Verdict
-from trialfleet_ledger.trial_order import trials
 from trialfleet_runner.agents.pinned import pinned
 
 pytestmark = on_cluster()
@@ -40,7 +35,6 @@ KEY = "sk-planted-0123456789abcdef"
 MODEL = "claude-sonnet-4-6"
 VERSION = pinned()["claude-code"].version
 TASK = "sqlparse-aligned-case-without-end"
-PROVIDER = "provider"
 LIMITS = {
     "cpu": 0.6,
     "memory": "1Gi",
@@ -97,12 +91,13 @@ def campaign(place: Minimal) -> Left:
     """Both conditions at once, looked at while their agents wait for the last answer."""
     secret = ("create", "secret", "generic", "model-keys", f"--from-literal=ANTHROPIC_API_KEY={KEY}")
     kubectl(*secret, "-n", place.namespace)
+    address = provider(place, scripted_pod, scripted_messages, answers="held/0")
     file = place.campaign(
         campaign="claude",
         conditions=list(CONDITIONS),
         agent={"kind": "claude-code", "version": VERSION, "model": MODEL, "max_turns": 10, "timeout_s": 600},
         limits=LIMITS,
-        kubernetes={"model_secret": "model-keys", "model_base_url": provider(place)},
+        kubernetes={"model_secret": "model-keys", "model_base_url": address},
     )
     said = place.folder / "said"
     with ExitStack() as stack:
@@ -118,35 +113,6 @@ def campaign(place: Minimal) -> Left:
         assert running.wait(timeout=300) == 0, said.read_text()
         words = "".join(each.communicate(timeout=60)[0] for each in followed)
     return Left(pods, objects, live, said.read_text(), words, heard, *results(file), stored(place.bucket))
-
-
-def provider(place: Minimal) -> str:
-    """The scripted provider's address, as pods see it, once it answers."""
-    files = [Path(scripted_pod.__file__), Path(scripted_messages.__file__)]
-    kubectl("create", "configmap", PROVIDER, *(f"--from-file={file}" for file in files), "-n", place.namespace)
-    made = restricted_pod(PROVIDER, os.environ["TRIALFLEET_TEST_IMAGE"], "python3", "-m", scripted_pod.__name__)
-    (container,) = made["spec"]["containers"]
-    container["workingDir"] = "/provider"
-    container["volumeMounts"].append({"name": PROVIDER, "mountPath": "/provider"})
-    items = [{"key": file.name, "path": str(file.relative_to(CHECKOUT))} for file in files]
-    made["spec"]["volumes"].append({"name": PROVIDER, "configMap": {"name": PROVIDER, "items": items}})
-    kubectl("create", "-n", place.namespace, "-f", "-", stdin=made)
-    wait_until(lambda: answers(place))
-    address = kubectl("get", "pod", PROVIDER, "-n", place.namespace, "-o", "jsonpath={.status.podIP}")
-    return f"http://{address}:{scripted_pod.MESSAGES}"
-
-
-def answers(place: Minimal) -> bool:
-    try:
-        return asked(place, "held/0") is True
-    except AssertionError:
-        return False
-
-
-def asked(place: Minimal, what: str) -> Any:
-    """The provider's answer, through the API server."""
-    pod = f"/api/v1/namespaces/{place.namespace}/pods/{PROVIDER}:{scripted_pod.CONTROL}/proxy/{what}"
-    return json.loads(kubectl("get", "--raw", pod))
 
 
 @contextmanager
@@ -181,36 +147,6 @@ def arrived(place: Minimal, file: Path, condition: str) -> str | None:
     ran = place.trialfleet("logs", str(file), f"{TASK}/{condition}/0")
     assert ran.code == 0, ran.err
     return ran.out if "SEARCHED" in ran.out else None
-
-
-def results(file: Path) -> tuple[dict[str, End], dict[str, Bundle]]:
-    """Of the last attempts, by condition."""
-    ledger = Ledger(from_file(file).store, "claude")
-    ends, bundles = dict[str, End](), dict[str, Bundle]()
-    for trial in trials(ledger.plan()):
-        n = len(ledger.attempts.chain(trial.id))
-        attempt = ledger.attempts.attempt(trial.id, n)
-        assert attempt is not None
-        assert attempt.end is not None
-        raw = ledger.store.get(keys.attempt_file("claude", trial.id, n, "bundle.tar.zst"))
-        assert raw is not None
-        ends[trial.condition] = attempt.end
-        bundles[trial.condition] = unpack(raw, attempt.end.bundle)
-    return ends, bundles
-
-
-def stored(bucket: str) -> dict[str, bytes]:
-    s3 = client()
-    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket)
-    found = [item["Key"] for page in pages for item in page.get("Contents", ())]
-    return {key: plain(s3.get_object(Bucket=bucket, Key=key)["Body"].read()) for key in found}
-
-
-def plain(data: bytes) -> bytes:
-    """Taken out of zstandard, when it is in it; a tar lies open then."""
-    if not data.startswith(zstandard.FRAME_HEADER):
-        return data
-    return zstandard.ZstdDecompressor().decompressobj().decompress(data)
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)

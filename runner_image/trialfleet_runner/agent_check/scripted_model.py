@@ -87,14 +87,16 @@ class ScriptedModel:
 
 
 @contextmanager
-def scripted_model() -> Generator[ScriptedModel]:
-    """The server on a free port of 127.0.0.1."""
-    played = ScriptedModel()
+def scripted_model(
+    model: ScriptedModel | None = None, address: tuple[str, int] = ("127.0.0.1", 0)
+) -> Generator[ScriptedModel]:
+    """The server at that address; port 0 is a free one."""
+    played = model or ScriptedModel()
 
     class BoundHandler(_ScriptedHandler):
         scripted = played
 
-    server = _ScriptedServer(("127.0.0.1", 0), BoundHandler)
+    server = _ScriptedServer(address, BoundHandler)
     played.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()

@@ -86,7 +86,8 @@ def checked_options(model: type[OptionsModel], spec: AgentSpec, *, hint: str | N
         return model.model_validate(spec.options)
     except ValidationError as error:
         first = error.errors()[0]
-        said = "is required and not given" if first["type"] == "missing" else str(first["msg"])
+        plainer = {"missing": "is required and not given", "extra_forbidden": f"{spec.kind} has no such option"}
+        said = plainer.get(first["type"], str(first["msg"]))
         where = ".".join(str(part) for part in ("agent", "options", *first["loc"]))
         names = f"options of {spec.kind}: {', '.join(model.model_fields)}"
         raise OperatorError(said, where=where, hint=hint or names) from error
