@@ -8,7 +8,8 @@ BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run-stamp
 DEV_STAMP := $(VENV)/.dev-stamp
 RAY_NODES = tests/cluster/test_ray_nodes.py tests/cluster/test_kuberay.py
-WORKERS ?= 2
+# More than two cores: a good part of the tests wait.
+WORKERS ?= 3
 TAG ?= trialfleet-runner:dev
 FOR ?= tasks/quickstart/demo.yaml
 AGENTS ?=
@@ -26,7 +27,7 @@ demo: $(RUN_STAMP) ## validate the demo's tasks, run the demo campaign on this m
 test: test-here test-cluster test-nodes ## the whole test suite; what the machine lacks is skipped and said (TRIALFLEET_CI=1: fails)
 
 test-here: $(DEV_STAMP)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not faults" --ignore tests/cluster
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not faults" --ignore tests/cluster
 
 test-cluster: $(DEV_STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not faults" tests/cluster $(RAY_NODES:%=--ignore %)

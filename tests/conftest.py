@@ -42,6 +42,8 @@ MOST_RERUN = 3
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)  # no worker is left alone with them at the end
     if os.environ.get("TRIALFLEET_CI") == "1":
         for item in items:
             if item.nodeid.startswith(RERUN):

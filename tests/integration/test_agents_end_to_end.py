@@ -20,7 +20,7 @@ from trialfleet_runner.agent_check.scripted_model import Break, Fail, Hang, Repl
 from trialfleet_runner.agents.protocol import Reach
 from trialfleet_runner.agents.registry import agent
 
-pytestmark = pytest.mark.needs("bwrap")
+pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.slow]
 
 PITFALL = "a fraction such as 0.1 is a tenth of a percent"
 AGENTS = [pytest.param(kind, marks=pytest.mark.needs(row.program)) for kind, row in ROWS.items()]
