@@ -16,6 +16,7 @@ from trialfleet_ledger.store.retry_policy import Patience
 from trialfleet_ledger.store.s3 import S3Store
 
 QUICK = Patience(total_s=3)
+MOTO_PAGE = 100  # keys of a listing; 1,000 of the real servers
 REAL = {"radosgw": "S3_ENDPOINT", "radosgw-tls": "S3_ENDPOINT_TLS", "versitygw": "S3_ENDPOINT_FILES"}
 STORES = ["directory", "moto", *(pytest.param(name, marks=pytest.mark.needs("s3")) for name in REAL)]
 

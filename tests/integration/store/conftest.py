@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.support.s3_emulator import emulator
-from tests.support.stores import MADE, REAL, STORES, Place, admin, bucket_at
+from tests.support.stores import MADE, MOTO_PAGE, REAL, STORES, Place, admin, bucket_at
 from trialfleet_ledger.store.open import open_store
 from trialfleet_ledger.store.protocol import Store
 
@@ -31,6 +31,7 @@ def _real_servers_are_left_as_found() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def moto() -> Iterator[str]:
     with emulator() as address, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", str(MOTO_PAGE))
         if "AWS_ACCESS_KEY_ID" not in os.environ:
             patch.setenv("AWS_ACCESS_KEY_ID", "emulated")
             patch.setenv("AWS_SECRET_ACCESS_KEY", "emulated")

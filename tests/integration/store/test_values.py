@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support.stores import Place
+from tests.support.stores import MOTO_PAGE, Place
 from trialfleet_ledger.store import grants
 from trialfleet_ledger.store.protocol import Store
 
@@ -111,8 +111,9 @@ def listed(place: Place) -> Store:
     return store
 
 
-def test_listings_of_more_than_a_page(store: Store) -> None:
-    keys = [f"c/{n % 7}/{n:04}" for n in range(1050)]
+def test_listings_of_more_than_a_page(place: Place, store: Store) -> None:
+    page = MOTO_PAGE if place.kind == "moto" else 1000
+    keys = [f"c/{n % 7}/{n:04}" for n in range(page + 50)]
     with ThreadPoolExecutor(16) as pool:
         assert all(pool.map(lambda key: store.create(key, b""), keys))
     assert [entry.key for entry in store.list("c/")] == sorted(keys)
