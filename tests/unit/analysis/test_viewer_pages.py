@@ -14,6 +14,7 @@ from trialfleet_analysis.viewer.addresses import ServedAddresses
 from trialfleet_analysis.viewer.answer_process import computed
 from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
 from trialfleet_analysis.viewer.folder import write_folder
+from trialfleet_analysis.viewer.pages import first_screen
 from trialfleet_analysis.viewer.site import CampaignSite, NoSuchPage
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import sha256
@@ -106,6 +107,12 @@ def test_the_first_screen_has_answer_rates_pairs_and_losses(store: DirectoryStor
     a, b = trial_of(frozen, "intent_layer", 0), trial_of(frozen, "none", 0)
     assert f'href="/pair/{a.id}/{b.id}"' in text
     assert page.tables["Lost attempts by condition"][1:] == [["none", "evicted", "mid run", "2"]]
+
+
+def test_a_task_with_many_pairs_links_the_first(store: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_screen, "MOST_LINKS", 1)
+    pairs = Page(site_of(store).home({})).tables["Pairs with different outcomes"]
+    assert pairs[1] == ["alpha", "0 and 1 more", "–", "1", "0", "0"]
 
 
 def test_the_answer_is_the_reports(store: DirectoryStore) -> None:

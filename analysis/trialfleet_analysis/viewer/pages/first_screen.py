@@ -19,6 +19,7 @@ from trialfleet_analysis.viewer.pages.activity_section import placeholder
 from trialfleet_analysis.viewer.pages.scaffold import chip, document, main, notice, top
 
 STEPS = 20  # of colour
+MOST_LINKS = 100  # pairs of a task that are linked in each direction
 TALL = 14  # rows above which a table scrolls in its frame
 
 
@@ -171,9 +172,10 @@ def _pair_row(one: TaskPairs, to: Addresses) -> Element:
 def _links(task: str, some: Sequence[TrialPair], to: Addresses) -> Node:
     links: list[Node] = [
         [h("a", one.rep, href=to.pair(one.a, one.b), class_="rep", aria_label=f"{task}, rep {one.rep}"), " "]
-        for one in some
+        for one in some[:MOST_LINKS]
     ]
-    return links or "–"
+    rest = len(some) - MOST_LINKS
+    return [*links, h("small", f"and {rest:,} more")] if rest > 0 else links or "–"
 
 
 def _chooser(conditions: Sequence[str], sides: tuple[str, str], to: Addresses) -> Node:
