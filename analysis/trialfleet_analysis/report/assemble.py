@@ -27,9 +27,11 @@ from trialfleet_analysis.process import (
     verdict_counts,
 )
 from trialfleet_analysis.rates import bounds, cell_results, compared_tasks, condition_results
+from trialfleet_analysis.report.answer import answer
 from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, RefusedBundle, Report
+from trialfleet_analysis.report.declared_result import decided
 from trialfleet_analysis.report.provenance import manifest_lines
-from trialfleet_analysis.report.summary import answer, decided, summary
+from trialfleet_analysis.report.summary import summary
 from trialfleet_analysis.report.warnings import broken_agent, cautions
 from trialfleet_analysis.tables.columns import among, codes, integers, known, some, texts, truths
 from trialfleet_analysis.tables.read import CampaignTables

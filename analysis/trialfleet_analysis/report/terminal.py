@@ -11,6 +11,7 @@ from rich.text import Text
 from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTasksLikeThese, OnTheseTasks
 from trialfleet_analysis.losses import LossCount
 from trialfleet_analysis.rates import CellResult
+from trialfleet_analysis.report.answer import estimand
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import (
     NOTHING,
@@ -26,7 +27,6 @@ from trialfleet_analysis.report.findings.effort import core_seconds
 from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.tables import Value
 from trialfleet_analysis.report.sanitize import plain
-from trialfleet_analysis.report.summary import estimand
 
 MOST = 12  # contrasts, cautions, and tasks of the cells that are printed; the files hold the others
 WIDEST = 5  # conditions whose cells stand side by side in 80 columns

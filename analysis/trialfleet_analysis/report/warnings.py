@@ -9,9 +9,9 @@ from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
 from trialfleet_analysis.evidence import CUT
 from trialfleet_analysis.process import DeadAgentCount
 from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, Report
+from trialfleet_analysis.report.declared_result import DeclaredResult, could_tell, declared_result
 from trialfleet_analysis.report.figures import ESTIMANDS, bare_p, p_value, percent, plural
 from trialfleet_analysis.report.provenance import LEFT_OUT, MEASURED_OTHERWISE, NOT_GIVEN
-from trialfleet_analysis.report.summary import DeclaredResult, could_tell, declared_result
 from trialfleet_analysis.statistics.estimates import Interval, cannot_reject
 from trialfleet_analysis.tables.rows import Use
 from trialfleet_ledger.dead_agent import WORDS, mostly

@@ -10,9 +10,10 @@ import pytest
 
 from tests.support.ledgers import MID_RUN, Fate, plan, read, trials, write
 from trialfleet_analysis.analysis_plan.composition import Arm, checked_contrasts, compose
+from trialfleet_analysis.report.answer import answer
 from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.declared_result import decided
 from trialfleet_analysis.report.make import make_report
-from trialfleet_analysis.report.summary import answer, decided
 from trialfleet_analysis.report.warnings import cautions
 from trialfleet_analysis.statistics.comparisons import midp_size
 from trialfleet_ledger.campaign_spec import Primary

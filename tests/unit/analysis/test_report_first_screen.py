@@ -12,9 +12,9 @@ from tests.unit.analysis.report_fixture import made, on_terminal
 from tests.unit.analysis.weak_designs_fixture import DEMO_LIKE, PRIMARY, weak
 from trialfleet_analysis.report.assemble import worded
 from trialfleet_analysis.report.campaign_report import Report, to_json
+from trialfleet_analysis.report.cost_sentence import spent
 from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.report.markdown import to_markdown
-from trialfleet_analysis.report.summary import spent
 from trialfleet_analysis.statistics.continuous import BootstrapInterval
 
 CLEAR = {"a": (9, 3), "b": (8, 2), "c": (10, 4), "d": (7, 5), "e": (9, 1), "f": (6, 2)}

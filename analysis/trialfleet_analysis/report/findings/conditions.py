@@ -9,6 +9,7 @@ from trialfleet_analysis.analysis_plan.analyse import Repeats
 from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
 from trialfleet_analysis.process import Channel, InlineText
 from trialfleet_analysis.rates import CellResult, ConditionResult
+from trialfleet_analysis.report.answer import estimand
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import NOTHING, decimals, level, limits, percent, plural, quantity
 from trialfleet_analysis.report.findings.tables import (
@@ -27,7 +28,6 @@ from trialfleet_analysis.report.findings.tables import (
     table,
     text,
 )
-from trialfleet_analysis.report.summary import estimand
 from trialfleet_analysis.statistics.repeats import RepeatsInterval
 from trialfleet_analysis.tables.rows import CHANNELS, ChannelName, Use
 from trialfleet_ledger.records.verdicts import Stop, Verdict

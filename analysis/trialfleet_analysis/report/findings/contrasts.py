@@ -12,6 +12,7 @@ from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding
 from trialfleet_analysis.analysis_plan.screens import TaskEffect, TaskScreening
 from trialfleet_analysis.analysis_plan.subgroups import Subgroup, Subgroups
 from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.declared_result import ENOUGH
 from trialfleet_analysis.report.figures import (
     DEMONSTRATED,
     ESTIMANDS,
@@ -41,7 +42,6 @@ from trialfleet_analysis.report.findings.tables import (
     table,
     text,
 )
-from trialfleet_analysis.report.summary import ENOUGH
 from trialfleet_analysis.statistics.estimates import Interval
 
 ROLES: dict[Role, str] = {

@@ -7,13 +7,13 @@ from xml.etree.ElementTree import Element
 
 from trialfleet_analysis.cells import ENDINGS
 from trialfleet_analysis.rates import CellResult, ConditionResult
+from trialfleet_analysis.report.answer import estimand
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import NOTHING, limits, percent, plural, short_limits
 from trialfleet_analysis.report.findings.conditions import VERDICTS
 from trialfleet_analysis.report.html.forests import ForestRow, forest, lines
 from trialfleet_analysis.report.html.markup import Node, breakable, frame, h, listing, section
 from trialfleet_analysis.report.html.plots import Band, Mark, cell, rates, row
-from trialfleet_analysis.report.summary import estimand
 from trialfleet_analysis.tables.rows import TaskRow, Use
 
 KEYS = (

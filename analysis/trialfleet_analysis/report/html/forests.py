@@ -14,6 +14,7 @@ from trialfleet_analysis.analysis_plan.screens import TaskEffect
 from trialfleet_analysis.analysis_plan.sensitivity import ScenarioFinding
 from trialfleet_analysis.analysis_plan.timing import EditTiming
 from trialfleet_analysis.report.campaign_report import Report
+from trialfleet_analysis.report.declared_result import declared_result
 from trialfleet_analysis.report.figures import (
     ESTIMANDS,
     NOTHING,
@@ -31,7 +32,6 @@ from trialfleet_analysis.report.findings.contrasts import ROLES
 from trialfleet_analysis.report.findings.reliability import SCENARIOS, against, decision, design
 from trialfleet_analysis.report.html.markup import Node, breakable, h
 from trialfleet_analysis.report.html.plots import Mark, Scale, axis, differences, lengths, nice, parts, rates, row
-from trialfleet_analysis.report.summary import declared_result
 from trialfleet_analysis.statistics.estimates import Interval, Test
 
 TALL = 30  # rows above which a forest scrolls in its frame
