@@ -60,7 +60,7 @@ class StopRule(Frozen):
     looks: Annotated[int, Field(ge=2, le=25)] | Annotated[tuple[int, ...], Field(min_length=2)] = 5
     spending: Literal["power_2", "obrien_fleming"] = "power_2"
     futility: FutilityRule | Literal["none"] = FutilityRule(predictive=0.05)
-    drop_saturated: Annotated[int, Field(ge=0)] = 0
+    drop_saturated: Annotated[int, Field(ge=0, strict=True)] = 0
     reestimate: Reestimation | None = None
 
     @model_validator(mode="after")

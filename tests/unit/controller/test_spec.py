@@ -99,6 +99,11 @@ def test_a_condition_may_have_its_own_agent(folder: Path) -> None:
         ),
         (
             "store: out",
+            PRIMARY + ", stop: {drop_saturated: true}}",
+            ("primary.stop.drop_saturated: must be a whole number",),
+        ),
+        (
+            "store: out",
             PRIMARY + ", stop: {reestimate: {after: 2, cap: 9}}}",
             ("reestimate computes the reps for the declared effect", "write effect: 0.1"),
         ),
