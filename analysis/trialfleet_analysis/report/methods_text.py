@@ -32,6 +32,19 @@ CITED = (
     ("Freeman", "freeman1951"),
     ("Pratt", "pratt1959"),
     ("Hodges", "hodges1963"),
+    ("beta-binomial", "skellam1948"),
+    ("interaction test", "zelen1971"),
+    ("two one-sided tests", "schuirmann1987"),
+    ("trend test", "mantel1963"),
+    ("Breslow", "breslow1980"),
+    ("bootstrap", "efron1979"),
+    ("permutation", "phipson2010"),
+    ("cumulative incidence", "aalen1978"),
+    ("Satterthwaite", "satterthwaite1946"),
+    ("HC3", "mackinnon1985"),
+    ("Mantel-Haenszel", "mantel1959"),
+    ("Kruskal", "kruskal1952"),
+    ("unbiased per task", "chen2021"),
 )
 
 
