@@ -7,6 +7,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.support.browser import Browser, browser
 from tests.support.ledgers import lifelike, lifelike_plan, trials, write, write_plan, write_trial
 from tests.support.real_campaign import campaign_file, ran, trialfleet
 from tests.support.viewer import Viewing, viewing
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 BROWSER = pytest.mark.needs("chromium", "chromedriver")
@@ -131,6 +133,18 @@ def test_no_request_ends_the_server(viewer: Viewing) -> None:
     ):
         assert viewer.get(path)[0] in (200, 404)
     assert viewer.get("/")[0] == 200
+
+
+def test_two_people_at_once_see_what_one_sees(viewer: Viewing) -> None:
+    trial = viewer.get("/trials.csv")[2].decode().splitlines()[1].split(",")[0]
+    wait_until(lambda: b"being computed" not in viewer.get("/")[2], "the answer", within_s=120)
+    paths = ["/", "/trials", "/trials.csv", f"/trial/{trial}", f"/trial/{trial}/1/file/patch.diff"]
+    alone = {path: viewer.get(path)[::2] for path in paths}
+    assert {status for status, _ in alone.values()} == {200}
+    asked = paths * 8
+    with ThreadPoolExecutor(16) as people:
+        answered = list(people.map(lambda path: viewer.get(path)[::2], asked))
+    assert answered == [alone[path] for path in asked]
 
 
 def test_a_port_that_is_taken_is_named(viewer: Viewing, lab: Lab) -> None:
