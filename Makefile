@@ -15,7 +15,7 @@ FOR ?= tasks/quickstart/demo.yaml
 AGENTS ?=
 
 .NOTPARALLEL: # the parts of `test` share the machine
-.PHONY: help demo test test-here test-cluster test-nodes faults check bench chaos docs schema cli-reference lock report clean image kind-up kind-down
+.PHONY: help demo test test-here test-cluster test-nodes faults check bench chaos docs gallery schema cli-reference lock report clean image kind-up kind-down
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -54,6 +54,9 @@ chaos: $(DEV_STAMP) ## 20 random kills while a campaign runs, then an audit: KIL
 
 docs: $(DEV_STAMP) build/mermaid.min.js build/iframe-worker.js ## the documentation as a site, build/site/index.html; needs npm for two scripts
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+gallery: $(DEV_STAMP) ## three campaigns with the offline agent, their reports and pictures, for a page of the site; needs chromium
+	@PYTHONPATH=. $(BIN)/python docs/site/gallery.py
 
 build/mermaid.min.js: PACKAGE := mermaid@12.3.0
 build/mermaid.min.js: FILE := dist/mermaid.min.js

@@ -20,6 +20,7 @@ FENCED = re.compile(r"^(`{3,}).*?^\1`*$", re.MULTILINE | re.DOTALL)
 REPOSITORY = "repository"  # the site's folder of such pages
 PROJECT = ("CONTRIBUTING.md", "CHANGELOG.md")  # in the navigation, besides the pages of docs/
 DOWNLOADED = ("mermaid.min.js", "iframe-worker.js")  # by the Makefile: the theme would load them from elsewhere
+GALLERY = ROOT / "build" / "gallery"  # by `make gallery`
 _LANGUAGES = {".py": "python", ".yaml": "yaml", ".json": "json", ".sh": "bash"}
 
 
@@ -86,13 +87,25 @@ def _text(path: str) -> str:
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Navigation."""
     pages = navigation((Path(config.docs_dir) / "README.md").read_text())
-    config.nav = [*pages, {"Project": [_place(name) for name in PROJECT]}]
+    gallery = ["gallery.md"] if GALLERY.is_dir() else []
+    config.nav = [*pages, *gallery, {"Project": [_place(name) for name in PROJECT]}]
     config.extra["polyfills"] = ["assets/iframe-worker.js"]  # for the plugin `offline`
     return config
 
 
+def _add_gallery(files: Files, config: MkDocsConfig) -> None:
+    text = (Path(__file__).parent / "gallery.md").read_text()
+    files.append(File.generated(config, "gallery.md", content=text))
+    for path in sorted(GALLERY.rglob("*")):
+        if path.is_file():
+            place = f"gallery/{path.relative_to(GALLERY)}"
+            files.append(File.generated(config, place, abs_src_path=str(path)))
+
+
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Pages of the repository's files, and the site's own style and scripts."""
+    if GALLERY.is_dir():
+        _add_gallery(files, config)
     wanted: set[str] = set(PROJECT)
     for file in files.documentation_pages():
         wanted.update(outside(file.src_uri, file.content_string))
