@@ -107,7 +107,8 @@ def test_claude_code_in_another_language(run: ClaudeRun, tmp_path: Path, monkeyp
     """With the hook of `fail_fast`, which no Python of the environment can run: it has none."""
     file = task_file(run.project, tmp_path)
     argv = [str(file), "--write", "--repeats", "1"]
-    assert CliRunner().invoke(validate, argv, catch_exceptions=False).exit_code == 0
+    ended = CliRunner().invoke(validate, argv, catch_exceptions=False)
+    assert ended.exit_code == 0, ended.output
     path, old, new = run.edit
     path = f"/workspace/{path}"
     tested = "Bash", {"command": run.test, "description": "d"}
