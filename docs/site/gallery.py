@@ -22,11 +22,7 @@ from tests.support.browser import Browser, browser
 ROOT = Path(__file__).resolve().parents[2]
 GALLERY = ROOT / "build" / "gallery"
 PROGRAM = (sys.executable, "-m", "trialfleet_runner.cli")
-CAMPAIGNS = {
-    "no-effect": ROOT / "examples/gallery/no-effect.yaml",
-    "effect": ROOT / "tasks/quickstart/demo.yaml",
-    "losses": ROOT / "examples/gallery/losses.yaml",
-}
+CAMPAIGNS = {name: ROOT / "examples/gallery" / f"{name}.yaml" for name in ("no-effect", "effect", "losses")}
 KILLED = 16  # runners of the campaign with losses
 INCOMPLETE = 3  # exit code of a campaign that gave trials up
 
