@@ -1,6 +1,6 @@
 """`make gallery`: three campaigns with the offline agent, their reports, pages and pictures, in build/gallery.
 
-The page is gallery.md beside this file; `make docs` includes it once build/gallery is there. A campaign that is
+The page is gallery.md.in in this folder; `make docs` includes it once build/gallery is there. A campaign that is
 complete is not run again. Needs chromium and chromedriver.
 """
 

@@ -94,7 +94,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def _add_gallery(files: Files, config: MkDocsConfig) -> None:
-    text = (Path(__file__).parent / "gallery.md").read_text()
+    text = (Path(__file__).parent / "gallery.md.in").read_text()
     files.append(File.generated(config, "gallery.md", content=text))
     for path in sorted(GALLERY.rglob("*")):
         if path.is_file():
