@@ -1,4 +1,4 @@
-"""Computes a campaign's answer in a process of its own: pages stay quick meanwhile, and the server stays small."""
+"""Computes a campaign's answer in a separate process: the server stays quick and small meanwhile."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AnswerProcess:
         """Raises `AnswerError`."""
         argv = [sys.executable, "-m", __name__]
         pipe = subprocess.PIPE
-        # A session of its own: Ctrl-C is for the server, which ends it
+        # A separate session: Ctrl-C goes to the server, which ends this process
         with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True) as process:
             self._running = process
             if self._closed:

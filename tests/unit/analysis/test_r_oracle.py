@@ -56,7 +56,7 @@ pooled <- function(y, v) {
   list(tau2 = m$tau2, random = c(m$b, m$se, m$ci.lb, m$ci.ub, m$pval), fixed = c(f$b, f$ci.lb, f$ci.ub), q = m$QE)
 }
 """
-# R has no JSON of its own.
+# R itself cannot write JSON.
 JSON = """
 json <- function(x) {
   if (is.list(x)) paste0("{", paste0('"', names(x), '":', sapply(x, json), collapse = ","), "}")
