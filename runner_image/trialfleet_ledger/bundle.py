@@ -131,6 +131,23 @@ def unpack(data: bytes, expected: str | None = None) -> Bundle:
     return Bundle(manifest, members)
 
 
+def read_member(data: bytes, expected: str, path: str) -> bytes | None:
+    """One member of the bundle with the SHA-256 `expected`; memory holds no other. None: it has no such member.
+    Raises `BundleError`."""
+    if sha256(data) != expected:
+        raise BundleError(f"its SHA-256 is {sha256(data)}, not {expected}")
+    try:
+        unpacked = zstandard.ZstdDecompressor().stream_reader(data)
+        with unpacked, tarfile.open(fileobj=unpacked, mode="r|") as tar:
+            for info in tar:
+                if info.name == path and info.isreg():
+                    stream = tar.extractfile(info)
+                    return stream.read(MEMBER_CAP) if stream else None
+    except (zstandard.ZstdError, tarfile.TarError, EOFError) as error:
+        raise BundleError(f"the archive is broken: {error}") from error
+    return None
+
+
 def _add(tar: tarfile.TarFile, path: str, data: bytes) -> None:
     info = tarfile.TarInfo(path)
     info.size, info.mode = len(data), 0o644

@@ -20,6 +20,7 @@ class Addresses(Protocol):
 
     def home(self, a: str = "", b: str = "") -> str: ...
     def trials(self, query: Mapping[str, str]) -> str: ...
+    def found(self, query: Mapping[str, str]) -> str: ...
     def table(self, query: Mapping[str, str], form: TableForm = "csv") -> str: ...
     def trial(self, trial: str, attempt: int | None = None) -> str: ...
     def pair(self, a: str, b: str) -> str: ...
@@ -44,6 +45,9 @@ class ServedAddresses:
 
     def trials(self, query: Mapping[str, str]) -> str:
         return _with_query("/trials", query)
+
+    def found(self, query: Mapping[str, str]) -> str:
+        return _with_query("/trials/found", query)
 
     def table(self, query: Mapping[str, str], form: TableForm = "csv") -> str:
         return _with_query(f"/trials.{form}", query)
@@ -82,6 +86,9 @@ class FolderAddresses:
     def trials(self, query: Mapping[str, str]) -> str:
         said = urlencode({name: query[name] for name in ("task", "condition", "loss") if query.get(name)})
         return f"{self.up}trials.html" + (f"#{said}" if said else "")
+
+    def found(self, query: Mapping[str, str]) -> str:
+        return ""
 
     def table(self, query: Mapping[str, str], form: TableForm = "csv") -> str:
         return f"{self.up}trials.{form}"

@@ -53,7 +53,7 @@ class BundleParts:
 def parts_of(bundle: Bundle) -> BundleParts:
     """Every part that the bundle holds."""
     tests, fault = _tests(bundle.text("tests/results.json"))
-    steps, unread = _steps(bundle.text("trajectory.jsonl"))
+    steps, unread = steps_of(bundle.text("trajectory.jsonl"))
     faults = [fault] if fault else []
     faults += [f"{path} is missing" for path in ("prompt.txt", "patch.diff") if path not in bundle.files]
     if "trajectory.jsonl" not in bundle.files:
@@ -86,7 +86,8 @@ def _tests(text: str | None) -> tuple[tuple[TestResult, ...] | None, str | None]
         return None, "tests/results.json is no list of results"
 
 
-def _steps(text: str | None) -> tuple[tuple[Step, ...], int]:
+def steps_of(text: str | None) -> tuple[tuple[Step, ...], int]:
+    """Steps of a trajectory, and how many of its lines are no step, or beyond `MOST_STEPS`."""
     found, unread = list[Step](), 0
     for line in (text or "").split("\n"):
         if not line.strip():

@@ -55,6 +55,7 @@ def _routes(site: CampaignSite) -> list[Route]:
     return [
         Route("/", page(lambda r: site.home(r.query_params))),
         Route("/trials", page(lambda r: site.trials(_list_parameters(r)))),
+        Route("/trials/found", page(lambda r: site.found(_list_parameters(r)))),
         Route("/trials.csv", table),
         Route("/trials.parquet", table),
         Route("/trial/{trial}", trial),

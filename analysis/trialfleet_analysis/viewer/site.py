@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from xml.etree.ElementTree import tostring
 
 import pyarrow as pa
@@ -16,16 +16,26 @@ from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
 from trialfleet_analysis.viewer.discordant import discordant
 from trialfleet_analysis.viewer.pages.activity_section import activity_section
 from trialfleet_analysis.viewer.pages.first_screen import first_screen
-from trialfleet_analysis.viewer.pages.list_page import list_page
+from trialfleet_analysis.viewer.pages.list_page import ListedTrials, list_page, rows_section
 from trialfleet_analysis.viewer.pages.pair_page import pair_page
 from trialfleet_analysis.viewer.pages.scaffold import message_page
 from trialfleet_analysis.viewer.pages.trial_page import output_section, trial_page
-from trialfleet_analysis.viewer.trial_list import query_of, rows_of_page, selected, shown, to_csv
+from trialfleet_analysis.viewer.text_search import SearchProgress, TextSearches
+from trialfleet_analysis.viewer.trial_list import (
+    TrialQuery,
+    query_of,
+    rows_of_page,
+    selected,
+    shown,
+    to_csv,
+    with_text,
+)
 from trialfleet_analysis.viewer.trial_record import TrialReader, TrialRecord
 from trialfleet_ledger.plan import PlannedTask
 
 TRIAL = re.compile(r"[a-z2-7]{26}")
 ANSWER_WAIT_S = 0.3  # an answer that is kept is part of the first page
+SEARCH_S = 1.0  # of one request: bundles are read for a page of the list
 
 
 class NoSuchPage(Exception):
@@ -39,6 +49,7 @@ class CampaignSite:
     watched: WatchedCampaign
     to: Addresses
     answer_wait_s: float | None = ANSWER_WAIT_S  # None: until it is there
+    searches: TextSearches = field(default_factory=TextSearches)
 
     def home(self, parameters: Mapping[str, str]) -> str:
         campaign = self.watched.campaign
@@ -76,10 +87,15 @@ class CampaignSite:
 
     def trials(self, parameters: Mapping[str, str]) -> str:
         tables, query = self.watched.state().tables, query_of(parameters)
-        found = selected(tables.trials, query)
         names = [row.task for row in tables.tasks], tables.frame.conditions
-        rows, total = rows_of_page(found, query) if self.to.served else found.to_pylist(), found.num_rows
-        return list_page(self.watched.campaign, rows, total, query, names, self.to, interim=tables.interim)
+        listed = self._listed(query, SEARCH_S)
+        return list_page(self.watched.campaign, listed, query, names, self.to, interim=tables.interim)
+
+    def found(self, parameters: Mapping[str, str]) -> str:
+        """The section alone: the trials that a search has found until now."""
+        query = query_of(parameters)
+        made = rows_section(self._listed(query, SEARCH_S), query, self.to)
+        return tostring(made, encoding="unicode", method="html")
 
     def table(self, parameters: Mapping[str, str]) -> str:
         return to_csv(self._shown(parameters))
@@ -90,7 +106,21 @@ class CampaignSite:
 
     def _shown(self, parameters: Mapping[str, str]) -> pa.Table:
         query = query_of(parameters)
-        return shown(selected(self.watched.state().tables.trials, query), query)
+        return shown(self._kept(query, None)[0], query)
+
+    def _listed(self, query: TrialQuery, seconds: float | None) -> ListedTrials:
+        found, search = self._kept(query, seconds)
+        rows = rows_of_page(found, query) if self.to.served else found.to_pylist()
+        return ListedTrials(rows, found.num_rows, search)
+
+    def _kept(self, query: TrialQuery, seconds: float | None) -> tuple[pa.Table, SearchProgress | None]:
+        """`seconds`: for the search for a text, where the query has one; None: until every trial is searched."""
+        found = selected(self.watched.state().tables.trials, query)
+        if not query.text:
+            return found, None
+        search = self.searches.of(query.text)
+        progress = search.among(self.watched.store, self.watched.campaign, found, seconds)
+        return with_text(found, progress.turns), progress
 
     def trial(self, trial: str, attempt: int | None = None) -> str:
         record = self.record(trial, attempt)

@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from trialfleet_analysis.tables.columns import texts
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_runner.metric_table import REPORTED
 
@@ -23,6 +24,8 @@ CHOICES = (*DEFAULT, *(name for name in METRICS if name not in DEFAULT))
 COLUMNS = (*ALWAYS, *DEFAULT)
 SORTS = ("launch", "task", "condition", "verdict", "attempts", *METRICS)
 PAGE = 500  # rows of a page
+LONGEST_TEXT = 200  # characters that are searched for
+FOUND = "found_turn"  # the column that a search for a text adds
 
 _compute: Any = pc  # whose stubs leave much unknown
 
@@ -30,7 +33,7 @@ _compute: Any = pc  # whose stubs leave much unknown
 @dataclass(frozen=True)
 class TrialQuery:
     """Which trials, as an address says. Empty: all of them. `start`: the first row of the page. `columns`: of
-    `CHOICES`, beyond those that are always there."""
+    `CHOICES`, beyond those that are always there. `text`: what a step of the agent holds, see `text_search`."""
 
     task: str = ""
     condition: str = ""
@@ -40,11 +43,13 @@ class TrialQuery:
     order: Literal["up", "down"] = "up"
     start: int = 0
     columns: tuple[str, ...] = DEFAULT
+    text: str = ""
 
     def parameters(self, **changed: str) -> dict[str, str]:
         """As an address has them, without those that say nothing."""
         said = {"task": self.task, "condition": self.condition, "outcome": self.outcome, "loss": self.loss}
         said |= {
+            "text": self.text,
             "sort": self.sort if self.sort != "launch" else "",
             "order": self.order if self.order != "up" else "",
             "columns": ",".join(self.columns) if self.columns != DEFAULT else "",
@@ -70,12 +75,14 @@ def query_of(parameters: Mapping[str, str]) -> TrialQuery:
         order="down" if parameters.get("order") == "down" else "up",
         start=int(start) if start.isascii() and start.isdigit() and len(start) < 9 else 0,
         columns=tuple(name for name in CHOICES if name in said) or DEFAULT,
+        text=parameters.get("text", "").strip()[:LONGEST_TEXT],
     )
 
 
 def selected(trials: pa.Table, query: TrialQuery) -> pa.Table:
     """The rows that the query keeps, in its order; a row without the value that is sorted by comes last."""
-    needed = dict.fromkeys((*COLUMNS, *query.columns, *(METRICS if query.sort in METRICS else ()), "fault"))
+    sorting = METRICS if query.sort in METRICS else ()
+    needed = dict.fromkeys((*COLUMNS, *query.columns, *sorting, "fault", "bundle", "bundle_sha256"))
     kept: Any = trials.select(list(needed))
     for name in ("task", "condition"):
         if wanted := getattr(query, name):
@@ -108,9 +115,16 @@ def rows_of_page(found: pa.Table, query: TrialQuery) -> list[dict[str, Any]]:
     return found.slice(query.start, PAGE).to_pylist()
 
 
+def with_text(found: pa.Table, turns: Mapping[str, int]) -> pa.Table:
+    """The rows of these trials. `turns`: of the first step that has the text, by trial."""
+    at = [turns.get(trial or "") for trial in texts(found, "trial")]
+    table: Any = found.append_column(pa.field(FOUND, pa.int32()), pa.array(at, pa.int32()))
+    return cast("pa.Table", table.filter(_compute.is_valid(table.column(FOUND))))
+
+
 def shown(found: pa.Table, query: TrialQuery) -> pa.Table:
     """All rows, with the columns that the page shows."""
-    return found.select([*ALWAYS, *query.columns])
+    return found.select([*ALWAYS, *([FOUND] if query.text else ()), *query.columns])
 
 
 def to_csv(found: pa.Table) -> str:

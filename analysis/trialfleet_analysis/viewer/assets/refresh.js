@@ -30,7 +30,7 @@
       .then(function (answer) { return answer.ok ? answer.text() : Promise.reject(); })
       .then(function (text) { say(""); return put(part, text); })
       .catch(function () { say("The store or the viewer does not answer. This page asks again."); return part; })
-      .then(function (next) { setTimeout(ask, 3000, next); });
+      .then(function (next) { setTimeout(ask, Number(next.dataset.pause) || 3000, next); });
   }
   document.querySelectorAll("[data-refresh] pre").forEach(function (one) { one.scrollTop = one.scrollHeight; });
   document.querySelectorAll("[data-refresh]").forEach(ask);

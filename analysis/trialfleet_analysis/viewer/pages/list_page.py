@@ -4,6 +4,7 @@ script."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -11,7 +12,9 @@ from trialfleet_analysis.report.figures import NOTHING, plural, quantity
 from trialfleet_analysis.report.html.markup import Node, breakable, frame, h
 from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.pages.scaffold import document, main, notice, top, way_back
-from trialfleet_analysis.viewer.trial_list import CHOICES, OUTCOMES, PAGE, SORTS, TrialQuery
+from trialfleet_analysis.viewer.text_search import SearchProgress
+from trialfleet_analysis.viewer.trial_list import CHOICES, FOUND, LONGEST_TEXT, OUTCOMES, PAGE, SORTS, TrialQuery
+from trialfleet_analysis.viewer.visible import visible
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_runner.metric_table import BY_NAME
 
@@ -19,34 +22,71 @@ HEADS = (("launch", "Trial"), ("task", "Task"), ("condition", "Condition"), ("ve
 NAMES = {"losses": "Losses", "attempts": "Attempts", "first_edit_turn": "First edit", "cost_usd": "Cost"}
 
 
+@dataclass(frozen=True)
+class ListedTrials:
+    """`rows`: of this page; `total`: of the query, as far as `search` has come. `search` None: for no text."""
+
+    rows: Sequence[Mapping[str, Any]]
+    total: int
+    search: SearchProgress | None = None
+
+
 def list_page(
     campaign: str,
-    rows: Sequence[Mapping[str, Any]],
-    total: int,
+    listed: ListedTrials,
     query: TrialQuery,
     names: tuple[Sequence[str], Sequence[str]],
     to: Addresses,
     *,
     interim: bool = False,
 ) -> str:
-    """`rows`: of this page; `total`: of the query. `names`: all tasks and all conditions of the campaign.
-    `interim`: trials are missing."""
+    """`names`: all tasks and all conditions of the campaign. `interim`: trials are missing."""
     form = _form(query, names) if to.served else h("p", id="kept", hidden="", role="status")
-    csv = h("a", "CSV of these", href=to.table(query.parameters()))
-    parquet = h("a", "Parquet", href=to.table(query.parameters(), "parquet"))
-    words: list[Node] = [plural(total, "trial"), " · ", csv, " · ", parquet]
     caution = (
         "Interim: these are all trials that have ended, also outside of complete blocks. Make no rates of them."
     )
     content = [
         notice(caution) if interim else None,
         form,
-        h("p", words, role="status"),
-        _table(rows, query, to),
-        _pages(total, query, to),
+        h("p", id="away", class_="banner bad", role="status", hidden="") if to.served else None,
+        rows_section(listed, query, to),
     ]
     body = [top("trialfleet view", "Trials"), way_back(campaign, to), main(content)]
-    return document(f"Trials · {campaign}", body, to, scripts=() if to.served else ("kept.js",))
+    return document(f"Trials · {campaign}", body, to, scripts=("refresh.js",) if to.served else ("kept.js",))
+
+
+def rows_section(listed: ListedTrials, query: TrialQuery, to: Addresses) -> Element:
+    """Until a search for a text has read every trial, a script asks for this again."""
+    csv = h("a", "CSV of these", href=to.table(query.parameters()))
+    parquet = h("a", "Parquet", href=to.table(query.parameters(), "parquet"))
+    searching = listed.search is not None and not listed.search.complete
+    links: list[Node] = [] if searching else [" · ", csv, " · ", parquet]
+    made = h(
+        "section",
+        _search_words(listed.search, query, to) if listed.search else None,
+        h("p", plural(listed.total, "trial"), " so far" if searching else None, links, role="status"),
+        _table(listed.rows, query, to, searching=searching),
+        _pages(listed.total, query, to),
+        id="rows",
+        aria_label="Trials",
+    )
+    if searching:
+        made.set("data-refresh", to.found(query.parameters(start=str(query.start) if query.start else "")))
+        made.set("data-pause", "200")
+    return made
+
+
+def _search_words(search: SearchProgress, query: TrialQuery, to: Addresses) -> Element:
+    """How much of the campaign the search has covered."""
+    about = f"“{visible(query.text)}” in the recorded steps of the agents: "
+    if search.complete:
+        said: list[Node] = [about, f"all {plural(search.total, 'trial')} searched."]
+    else:
+        onward = h("a", "continue", href=to.trials(query.parameters()))
+        progress = f"{search.searched:,} of {plural(search.total, 'trial')} searched so far, by this page: "
+        said = [about, progress, onward]
+    unread = f" {plural(search.unread, 'trial')} without a whole trajectory that can be read may hold it too."
+    return h("p", said, unread if search.unread else None, class_="banner note", role="note")
 
 
 def _form(query: TrialQuery, names: tuple[Sequence[str], Sequence[str]]) -> Element:
@@ -59,9 +99,11 @@ def _form(query: TrialQuery, names: tuple[Sequence[str], Sequence[str]]) -> Elem
     ]
     order = [h("input", type="hidden", name=name, value=getattr(query, name)) for name in ("sort", "order")]
     reset = h("a", "Reset", href="/trials")
+    words = h("input", type="search", name="text", value=visible(query.text), maxlength=LONGEST_TEXT)
     return h(
         "form",
         lists,
+        h("label", "Text in steps ", words),
         order,
         _columns(query),
         h("button", "Filter", type="submit"),
@@ -94,10 +136,13 @@ def _select(label: str, name: str, words: Sequence[str], chosen: str) -> Element
     return h("label", f"{label} ", h("select", options, name=name))
 
 
-def _table(rows: Sequence[Mapping[str, Any]], query: TrialQuery, to: Addresses) -> Element:
+def _table(
+    rows: Sequence[Mapping[str, Any]], query: TrialQuery, to: Addresses, *, searching: bool = False
+) -> Element:
     if not rows:
-        return h("p", "No trial is like this.")
-    heads = [*HEADS, *((name if name in SORTS else "", _name(name)) for name in query.columns)]
+        return h("p", "No trial yet." if searching else "No trial is like this.")
+    found = [("", "Found in")] if query.text else []
+    heads = [*HEADS, *found, *((name if name in SORTS else "", _name(name)) for name in query.columns)]
     head = h("tr", [_head(sort, name, query, to) for sort, name in heads])
     return frame("Trials", head, [_row(row, query, to) for row in rows], class_="tall")
 
@@ -127,11 +172,17 @@ def _row(row: Mapping[str, Any], query: TrialQuery, to: Addresses) -> Element:
         h("td", breakable(row["task"]), class_="text long"),
         h("td", row["condition"], class_="text"),
         h("td", words, class_=f"text {kind} {'long' if row['missing'] else ''}".strip()),
+        _turn(row, to) if query.text else None,
         [_chosen(row[name], name) for name in query.columns],
         data_task=row["task"],
         data_condition=row["condition"],
         data_loss=" ".join(row["losses"]),
     )
+
+
+def _turn(row: Mapping[str, Any], to: Addresses) -> Element:
+    words = f"turn {row[FOUND]}"
+    return h("td", h("a", words, href=f"{to.trial(row['trial'])}#turn-{row[FOUND]}"), class_="text")
 
 
 def _chosen(value: Any, name: str) -> Element:  # Any: of any column
