@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.agent_attempts import AgentAttempts, AgentRan
-from tests.support.agent_rows import ANTHROPIC, ROWS, AgentRow
+from tests.support.agent_rows import CLAUDE, ROWS
 from tests.support.attempts import Lab
 from trialfleet_controller.planning.extensions import extensions
 from trialfleet_ledger.conditions import Condition
@@ -43,15 +43,6 @@ for line in sys.stdin:
 
 SERVER_NAME = "shop-docs"  # each agent joins it with a tool's name in another way
 WORD = {"word": "discount"}
-CLAUDE = AgentRow(
-    kind="claude-code",
-    program="claude",
-    tools=TOOL_CALLS["claude-code"],
-    edit=lambda path, old, new: Call(
-        "Edit", {"file_path": f"/workspace/{path}", "old_string": old, "new_string": new}
-    ),
-    provider=ANTHROPIC,
-)
 # agent -> how its model opens the skill, and calls the server's tool
 USES = {
     "claude-code": (Call("Skill", {"skill": "rounding"}), Call("mcp__shop-docs__look_up", WORD)),

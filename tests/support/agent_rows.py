@@ -101,3 +101,14 @@ ROWS = {
         starts_s=45,
     ),
 }
+
+# Not in ROWS: it has suites of its own.
+CLAUDE = AgentRow(
+    kind="claude-code",
+    program="claude",
+    tools=TOOL_CALLS["claude-code"],
+    edit=lambda path, old, new: Call(
+        "Edit", {"file_path": f"/workspace/{path}", "old_string": old, "new_string": new}
+    ),
+    provider=ANTHROPIC,
+)

@@ -63,9 +63,9 @@ def check(kind: str, model: str | None = None) -> AgentCheck:
     tools, sandbox = _tools_of(kind), choose("bubblewrap")
     spec = AgentSpec(kind=kind, model=model or tools.model, max_turns=10, timeout_s=TIMEOUT_S)
     identity, begun = agent(kind).identify(spec), time.monotonic()
-    with _folder() as root, _home(root / "users-home"):
-        scratch = _laid_out(root)
-        place = place_of(scratch, _environment(root), sandbox, hook=True)
+    with check_folder() as root, _home(root / "users-home"):
+        scratch = laid_out(root)
+        place = place_of(scratch, empty_environment(root), sandbox, hook=True)
         with scripted_model() as server:
             server.last = Answer("Done.", tools.ends)
             server.play(*script(tools))
@@ -92,7 +92,7 @@ def script(tools: ToolCalls) -> list[Reply]:
 
 
 @contextmanager
-def _folder() -> Generator[Path]:
+def check_folder() -> Generator[Path]:
     """Below /var/tmp, where the user of the sandbox can walk."""
     root = Path(tempfile.mkdtemp(prefix="trialfleet-check-", dir="/var/tmp"))
     try:
@@ -117,7 +117,7 @@ def _home(folder: Path) -> Generator[None]:
             os.environ["HOME"] = before
 
 
-def _laid_out(root: Path) -> Scratch:
+def laid_out(root: Path) -> Scratch:
     """The scratch folder, with bait in the folder above it."""
     _written(root, dict.fromkeys(ROOT_NAMES, canary("parent")))
     scratch = Scratch.below(root / "scratch")
@@ -129,7 +129,7 @@ def _laid_out(root: Path) -> Scratch:
     return scratch
 
 
-def _environment(root: Path) -> Path:
+def empty_environment(root: Path) -> Path:
     """An environment that holds nothing: hooks run with our own Python."""
     folder = root / "environment"
     (folder / "bin").mkdir(parents=True)

@@ -1,9 +1,10 @@
-"""What a shell command does to files, for agents whose only tool is a shell."""
+"""What a shell command does to files: the same step as the tool that does it, so that agents can be compared."""
 
 from __future__ import annotations
 
 import re
 import shlex
+from typing import Literal
 
 from trialfleet_runner.hooks.fail_fast import reads_only
 
@@ -14,7 +15,7 @@ _IN_PLACE = re.compile(r"\b(?:sed|perl)\b[^|;&]*\s-\w*i")
 _PLACE = re.compile(r"^cd (?:/\S+|\.) *&& *")
 
 
-def read_command(command: str) -> tuple[str, str | None]:
+def read_command(command: str) -> tuple[Literal["read", "edit", "search", "run"], str | None]:
     """Kind of step, and the file that it is about.
 
     >>> read_command("cd /workspace && sed -n '1,40p' src/a.py"), read_command("rg -n price src | head")

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from trialfleet_runner.agents.protocol import LARGEST_COUNT, MAX_STEPS, Step
+from trialfleet_runner.agents.shell_command import read_command
 from trialfleet_runner.context.skills import TOOLS
 from trialfleet_runner.gateway.usage import TokenUsage
 from trialfleet_runner.untrusted import finite, plain, relative
@@ -24,7 +25,8 @@ _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE
 
 @dataclass
 class ToolSteps:
-    """`kinds`: tool -> kind; of any other tool it is `other`. `roots`: the workspace, under each of its names.
+    """`kinds`: tool -> kind; of any other tool it is `other`, and of a shell it is what its command does. `roots`:
+    the workspace, under each of its names.
 
     A call is counted once, however often its id comes.
     """
@@ -52,11 +54,14 @@ class ToolSteps:
             return
         self.calls += 1
         self._step_of[use] = len(self.steps)
-        path, detail = first_text(given, *PATHS) or patched(given), first_text(given, *_details(tool))
+        kind, detail = self.kinds.get(tool, "other"), first_text(given, *_details(tool))
+        path = first_text(given, *PATHS) or patched(given)
+        if kind == "run" and detail is not None:
+            kind, path = read_command(detail)
         step = Step(
             turn=turn,
             at_s=at_s,
-            kind=self.kinds.get(tool, "other"),
+            kind=kind,
             tool=plain(tool, 100),
             path=None if path is None else relative(path, self.roots),
             detail=None if detail is None else plain(detail),

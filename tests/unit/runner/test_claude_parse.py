@@ -53,16 +53,18 @@ def test_turns_are_answers_and_not_tool_calls(tmp_path: Path) -> None:
         assistant("m1", use("Read", 1, file_path="/workspace/a/b.py")),  # the same block again
         assistant("m2", use("MultiEdit", 3, file_path="/elsewhere/c.py")),
         assistant("m2", use("Bash", 4, command="pytest -q")),
+        assistant("m2", use("Bash", 5, command="sed -i s/1/2/ a/b.py")),
         result(),
     ]
     parsed = parse_stream(write(tmp_path, *events), FINE, tmp_path)
-    assert (parsed.turns, parsed.tool_calls) == (2, 4)
+    assert (parsed.turns, parsed.tool_calls) == (2, 5)
     assert [(step.turn, step.kind, step.path) for step in parsed.steps] == [
         (1, "message", None),
         (1, "read", "a/b.py"),
         (1, "search", "a"),
         (2, "edit", "/elsewhere/c.py"),
         (2, "run", None),
+        (2, "edit", "a/b.py"),
     ]
     assert parsed.steps[4].detail == "pytest -q"
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.protocol import MAX_STEPS, Parsed, Step
 from trialfleet_runner.agents.sandbox_env import stop_of
+from trialfleet_runner.agents.shell_command import read_command
 from trialfleet_runner.gateway.prices import bare
 from trialfleet_runner.gateway.usage import TokenUsage, count, messages_usage
 from trialfleet_runner.sandbox.protocol import Exit
@@ -118,11 +119,13 @@ class _StreamReader:
             return None
         name, given = str(block.get("name")), mapping(block.get("input"))
         path = _first(given, "file_path", "notebook_path", "path")
-        detail = _first(given, "skill", "command", "pattern", "description")
+        kind, detail = _KINDS.get(name, "other"), _first(given, "skill", "command", "pattern", "description")
+        if kind == "run" and detail is not None:
+            kind, path = read_command(detail)
         return Step(
             turn=turn,
             at_s=at_s,
-            kind=_KINDS.get(name, "other"),
+            kind=kind,
             tool=plain(name, 100),
             path=None if path is None else relative(path, self.roots),
             detail=None if detail is None else plain(detail),
