@@ -81,7 +81,7 @@ def _make(
     checkouts: Sequence[Path] = (),
 ) -> None:
     # Imported here: a pod's runner never builds an environment, and every attempt imports this module
-    from trialfleet_runner import python_environment, tool_build
+    from trialfleet_runner import python_environment, tool_build, tool_caches
 
     if isinstance(ref, PythonEnvironmentRef):
         with built_once(final) as fresh:
@@ -91,10 +91,10 @@ def _make(
         return
     with built_in_place(final, SEAL) as fresh:
         if fresh is not None:
-            seed = tool_build.seed_of(fresh, ref)
-            seed = seed if seed and unchanged(seed) else None
-            tool_build.install(fresh, ref, programs, source, seed=seed, checkouts=checkouts)
-            _finish(fresh)
+            with tool_caches.taking_turns(fresh, ref) as seed:
+                seed = seed if seed and unchanged(seed) else None
+                tool_build.install(fresh, ref, programs, source, seed=seed, checkouts=checkouts)
+                _finish(fresh)
 
 
 def _finish(fresh: Path) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from trialfleet_ledger.atomic_file import write_whole
-from trialfleet_ledger.canonical import canonical_json, digest
+from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records.base import Sha256
 from trialfleet_ledger.records.environment import ToolEnvironmentRef
 from trialfleet_runner.cache import scratch
 from trialfleet_runner.package_index import ca_file
@@ -20,7 +18,8 @@ from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.sandbox.host import give_back
 from trialfleet_runner.sandbox.interpreter import FURNISHINGS, base_variables, program_mounts
 from trialfleet_runner.sandbox.protocol import Job, Mount, Sandbox, inside, placed
-from trialfleet_runner.tool_environment import KEPT, Furnishings, filled, furnishings
+from trialfleet_runner.tool_caches import caches_of, drop_unused, take_over
+from trialfleet_runner.tool_environment import KEPT, Furnishings, filled
 from trialfleet_runner.trees import Tree, unpack, write_changes
 
 WORKSPACE = "/workspace"
@@ -29,45 +28,6 @@ _COMMAND_S = 1800.0
 _DISK_BYTES = 32 * 2**30
 _SHOWN = 2000  # characters of a command's output in a message
 _OWN_FILES = {"node": "node_reporter.mjs", "java": "gradle_tests.gradle"}  # by kind, next to the results' readers
-
-
-def caches_of(ref: ToolEnvironmentRef) -> Sha256 | None:
-    """Equal for environments of one repository whose tools and variables are equal: their tools look up what they
-    cached by its content or by its whole name and version."""
-    same = (ref.kind, ref.repository, ref.tools, ref.variables, ref.links)
-    return digest(list(same)) if ref.repository else None
-
-
-def seed_of(folder: Path, ref: ToolEnvironmentRef) -> Path | None:
-    """The newest environment in the cache whose caches a new one can start with."""
-    wanted = caches_of(ref)
-    files = sorted(folder.parent.glob(f"*/{FURNISHINGS}"), key=lambda file: -file.stat().st_mtime)
-    found = (file.parent for file in files if file.parent != folder)
-    return next((each for each in found if wanted and _caches_in(each) == wanted), None)
-
-
-def _caches_in(environment: Path) -> Sha256 | None:
-    """None where another release wrote what this one cannot read."""
-    try:
-        return furnishings(environment).caches
-    except ValueError:
-        return None
-
-
-def _copied(seed: Path, folder: Path) -> None:
-    for child in seed.iterdir():
-        if child.is_dir() and child.name not in ("bin", KEPT):
-            shutil.copytree(child, folder / child.name, symlinks=True)  # with the times of files
-            _make_writable(folder / child.name)
-
-
-def _make_writable(folder: Path) -> None:
-    """A finished environment is read-only, and a tool writes its records again: cargo's name the folder."""
-    for path, _, files in os.walk(folder):
-        Path(path).chmod(0o755)
-        for file in (Path(path, name) for name in files):
-            if not file.is_symlink():
-                file.chmod(file.stat().st_mode | stat.S_IWUSR)
 
 
 def install(
@@ -90,10 +50,11 @@ def install(
     for name, path in tools.items():
         (folder / "bin" / name).symlink_to(path)
     if seed is not None:
-        _copied(seed, folder)
+        take_over(seed, folder, ref.kind)
     with scratch(folder.parent, ".fetch-") as place:
         build = _Build(folder, place, ref, choose())
         kept = build.all(unpack(tree), () if build.sandbox.capabilities.maps_paths else checkouts)
+    drop_unused(folder, ref.kind)
     for pattern in ref.drop:
         for found in list(folder.glob(pattern)):
             remove(found)

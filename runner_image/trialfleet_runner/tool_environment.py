@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -25,6 +26,8 @@ _ASKS = {"go": "version", "java": "-version", "javac": "-version"}  # the others
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _OWN_LOCKS = {".cargo-lock", ".package-cache"}  # a program locks them: each attempt makes its own
 _WRITTEN = (".bin", ".lock", ".lck")  # indexes and locks that a program opens for writing: each attempt has copies
+# When Go last removed what was not used for five days: once a day it would remove an older environment's links
+_TRIMMED = "trim.txt"
 
 
 class Furnishings(Frozen):
@@ -104,6 +107,8 @@ def _linked(source: Path, target: Path) -> None:
                     todo.append((child.path, path))
                 elif child.name.endswith(_WRITTEN) and child.is_file(follow_symlinks=False):
                     shutil.copyfile(child.path, path)
+                elif child.name == _TRIMMED:
+                    Path(path).write_text(f"{time.time():.0f}")
                 elif child.name not in _OWN_LOCKS:
                     os.symlink(child.path, path)  # noqa: PTH211
 

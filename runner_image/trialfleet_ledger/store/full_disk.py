@@ -14,8 +14,13 @@ def is_full(error: OSError) -> bool:
 
     >>> is_full(OSError(28, "No space left on device")), is_full(OSError(13, "Permission denied"))
     (True, False)
+
+    `shutil.copytree` tells all its errors in one, which has no number:
+
+    >>> is_full(OSError([("a", "b", "[Errno 28] No space left on device: 'b'")]))
+    True
     """
-    return error.errno in _ERRNOS
+    return error.errno in _ERRNOS or (error.errno is None and says_full(str(error)))
 
 
 def says_full(text: str) -> bool:

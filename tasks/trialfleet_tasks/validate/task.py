@@ -11,6 +11,7 @@ from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
+from trialfleet_runner.attempt.scratch import scratch_root
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.nodes import child_nodes
 from trialfleet_runner.environment import build
@@ -21,6 +22,7 @@ from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.bench import bench
 from trialfleet_tasks.validate.inputs import prepare_inputs
 from trialfleet_tasks.validate.record import NodeCoverage, Problem, ProblemKind, Validation
+from trialfleet_tasks.validate.room import refuse_full_disk, room_on
 from trialfleet_tasks.validate.steps import Say, ValidationSteps
 from trialfleet_tasks.variants import NothingToFix
 
@@ -54,28 +56,28 @@ def validate_task(
     """The task's validation, from the cache when one with as many repeats is there (`fresh`: never).
 
     What the task itself is to blame for is a problem of the result; only what concerns the machine as a whole
-    (sandbox, store) raises.
+    (sandbox, store, a full disk) raises.
     """
-    started = time.time()
-    try:
-        prepared = prepare_inputs(task, cache=cache, mirrors=mirrors, sandbox=sandbox)
-    except OperatorError as error:
-        return _failed(task, error, repeats, sandbox, started)
-    kept = None if fresh else load(prepared.digest, repeats, cache=cache, objects=objects)
-    if kept is not None:
-        return _with_contexts(kept, task, objects)
-    say("environment")
-    try:
-        environment = build(
-            prepared.environment.ref,
-            prepared.environment.source,
-            cache=cache,
-            for_other_uid=sandbox.capabilities.other_uid,
-        )
-    except OperatorError as error:
-        return _failed(task, error, repeats, sandbox, started, kind=ProblemKind.ENVIRONMENT)
-    with bench(prepared, environment, cache=cache, sandbox=sandbox, timeout_s=timeout_s) as (prepared, runner):
-        result = ValidationSteps(task, prepared, runner, repeats, objects, say).validation(started)
+    started, disks = time.time(), (cache.root, scratch_root())
+    with room_on(*disks):
+        try:
+            prepared = prepare_inputs(task, cache=cache, mirrors=mirrors, sandbox=sandbox)
+        except OperatorError as error:
+            return _failed(task, error, repeats, sandbox, started)
+        kept = None if fresh else load(prepared.digest, repeats, cache=cache, objects=objects)
+        if kept is not None:
+            return _with_contexts(kept, task, objects)
+        say("environment")
+        ref, source = prepared.environment.ref, prepared.environment.source
+        try:
+            environment = build(ref, source, cache=cache, for_other_uid=sandbox.capabilities.other_uid)
+        except OperatorError as error:
+            refuse_full_disk(*disks)
+            return _failed(task, error, repeats, sandbox, started, kind=ProblemKind.ENVIRONMENT)
+        with bench(prepared, environment, cache=cache, sandbox=sandbox, timeout_s=timeout_s) as (prepared, runner):
+            result = ValidationSteps(task, prepared, runner, repeats, objects, say).validation(started)
+    if result.problems:
+        refuse_full_disk(*disks)
     if _NOT_KEPT.isdisjoint(problem.kind for problem in result.problems):
         save(result, cache=cache)
     return _with_contexts(result, task, objects)

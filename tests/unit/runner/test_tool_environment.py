@@ -10,7 +10,7 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.environment import ToolEnvironmentRef
 from trialfleet_runner.environment import tool_environment_ref
-from trialfleet_runner.tool_build import caches_of, seed_of
+from trialfleet_runner.tool_caches import caches_of, seed_of
 from trialfleet_runner.tool_environment import Furnishings, furnish, programs, variables_of
 
 
