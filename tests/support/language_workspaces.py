@@ -62,16 +62,27 @@ GO = LanguageWorkspace(
 )
 
 _RUST_MONEY = "pub fn add(a: i32, b: i32) -> i32 {{\n    {}\n}}\n"
-_RUST_TEST = """use shop_cart::total;
+# A crate without a library: its tests call its program.
+_RUST_TEST = """use std::process::Command;
+
+fn total(a: &str, b: &str) -> String {
+    let ended = Command::new(env!("CARGO_BIN_EXE_shop-cart")).args([a, b]).output().unwrap();
+    String::from_utf8(ended.stdout).unwrap()
+}
 
 #[test]
 fn adds() {
-    assert_eq!(total(1, 2), 3);
+    assert_eq!(total("1", "2"), "3");
 }
 
 #[test]
 fn is_zero() {
-    assert_eq!(total(0, 0), 0);
+    assert_eq!(total("0", "0"), "0");
+}
+"""
+_RUST_PROGRAM = """fn main() {
+    let given: Vec<i32> = std::env::args().skip(1).map(|word| word.parse().unwrap()).collect();
+    print!("{}", shop_money::add(given[0], given[1]));
 }
 """
 
@@ -90,7 +101,7 @@ RUST = LanguageWorkspace(
         "crates/money/Cargo.toml": _crate("money", 'itoa = "1"'),
         "crates/money/src/lib.rs": _RUST_MONEY.format("a - b + b"),
         "crates/cart/Cargo.toml": _crate("cart", 'shop-money = { path = "../money" }'),
-        "crates/cart/src/lib.rs": "pub fn total(a: i32, b: i32) -> i32 {\n    shop_money::add(a, b)\n}\n",
+        "crates/cart/src/main.rs": _RUST_PROGRAM,
     },
     fix={"crates/money/src/lib.rs": _RUST_MONEY.format("a + b"), "crates/cart/tests/total.rs": _RUST_TEST},
     fails="crates/cart/tests/total.rs::adds",

@@ -36,7 +36,6 @@ def room_on(cache: Path, scratch: Path) -> Generator[None]:
 def _full(folder: Path, words: str) -> OperatorError:
     return OperatorError(
         f"the disk of {folder} {words}",
-        hint="what is finished is kept. Free some room (environments of the cache can be deleted: they are built again "
-        "when they are needed) or set $TRIALFLEET_CACHE and $TRIALFLEET_SCRATCH to folders of another disk; then call "
-        "it again",
+        hint="what is finished is kept. Free some room (the cache's environments can be deleted: they are built "
+        "again when needed) or set $TRIALFLEET_CACHE and $TRIALFLEET_SCRATCH to another disk; then call it again",
     )
