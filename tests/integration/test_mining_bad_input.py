@@ -19,7 +19,7 @@ from trialfleet_tasks.commands import mine as mine_command
 from trialfleet_tasks.commands.mine import tasks
 from trialfleet_tasks.commands.validate import validate
 from trialfleet_tasks.mining.environments import MinedEnvironments
-from trialfleet_tasks.validate import bench
+from trialfleet_tasks.validate import bench, room
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -150,6 +150,19 @@ def test_limits_of_time_and_dates(tmp_path: Path) -> None:
     assert (found["stages"]["candidates"], found["stages"]["examined"]) == (2, 1)
     found = mined(made, *dates, "--jobs", "1", "--minutes", "10")
     assert {finding["commit"]: finding["outcome"] for finding in found["findings"]} == dict.fromkeys(fixes, "kept")
+
+
+def test_a_full_disk_ends_mining_and_is_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Made(tmp_path / "shop")
+    made.write("pyproject.toml", PROJECT)
+    made.commit("Start", shop____init__="", shop__a=BUG)
+    fix = made.commit("Fix", shop__a=RIGHT, tests__test_a=TEST.format("a", "pass"))
+    with monkeypatch.context() as patched:
+        patched.setattr(room, "ROOM_BYTES", 2**70)
+        with pytest.raises(OperatorError, match=r"MiB left\n.*what is finished is kept"):
+            mined(made)
+    (finding,) = mined(made)["findings"]
+    assert (finding["commit"], finding["outcome"]) == (fix, "kept")
 
 
 def test_a_history_without_tests_and_languages_without_tools(
