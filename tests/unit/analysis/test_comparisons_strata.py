@@ -25,6 +25,7 @@ from trialfleet_analysis.statistics.comparisons import (
     stratified_exact,
 )
 from trialfleet_analysis.statistics.comparisons.conditional import pass_weights, weighted_strata
+from trialfleet_analysis.statistics.comparisons.convolution import convolved
 from trialfleet_analysis.statistics.comparisons.unconditional import Convention
 from trialfleet_analysis.statistics.estimates import Alternative, strata
 
@@ -385,3 +386,27 @@ def test_mcnemar_elementwise() -> None:
     assert found.reason.tolist() == [None, "no pair differs", None]
     with pytest.raises(ValueError, match="only_b"):
         mcnemar(1, -1)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ([0, 0, 0.25, 0.75, 0], [0, 1e-300, 0.5, 0, 0.5, 0, 0, 0]),
+        ([0.5, 0.5], [0, 1.0]),
+        ([0, 0], [0.5, 0.5]),
+    ],
+)
+def test_ends_that_have_underflowed_keep_their_places(one: list[float], two: list[float]) -> None:
+    found = convolved([np.array(one), np.array(two)])
+    assert found.tolist() == pytest.approx(np.convolve(one, two).tolist(), rel=1e-15, abs=0)
+
+
+def test_a_sum_so_long_that_its_ends_underflow_is_that_of_one_stratum() -> None:
+    """Of 400 strata with 100 pairs of coins each: binomial, with tails far below the least number."""
+    coin = stats.binom(100, 0.5).pmf(np.arange(101))
+    found = convolved([coin] * 400)
+    exact = stats.binom(40_000, 0.5).pmf(np.arange(40_001))
+    assert found.size == exact.size
+    kept = exact > 1e-290
+    assert found[kept] == pytest.approx(exact[kept], rel=1e-9)
+    assert found[0] == found[-1] == 0

@@ -109,9 +109,26 @@ def convolved(distributions: Sequence[Floats]) -> Floats:
     heapq.heapify(factors)
     while len(factors) > 1:
         one, two = heapq.heappop(factors)[2], heapq.heappop(factors)[2]
-        product = np.convolve(one, two)
+        product = _of_two(one, two)
         heapq.heappush(factors, (product.size, next(order), product))
     return factors[0][2] if factors else np.ones(1)
+
+
+def _of_two(one: Floats, two: Floats) -> Floats:
+    """Of long sums, most places at both ends have underflowed to 0: they add nothing, and are not multiplied."""
+    (first, inner), (second, other) = _without_ends(one), _without_ends(two)
+    found = np.zeros(one.size + two.size - 1)
+    if inner.size and other.size:
+        start = first + second
+        found[start : start + inner.size + other.size - 1] = np.convolve(inner, other)
+    return found
+
+
+def _without_ends(distribution: Floats) -> tuple[int, Floats]:
+    """The first place that is not 0, and the distribution from there to the last such place."""
+    places = np.flatnonzero(distribution)
+    first, last = (int(places[0]), int(places[-1])) if places.size else (0, -1)
+    return first, distribution[first : last + 1]
 
 
 def centre(strata: Strata, target: float, *, at: float = 0.0, along: Integers | None = None) -> float:
