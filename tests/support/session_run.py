@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tests.support.agent_rows import AgentRow
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_runner.agent_check.canary_run import check_folder, empty_environment, laid_out
 from trialfleet_runner.agent_check.scripted_answers import Answer
-from trialfleet_runner.agent_check.scripted_model import Reply, scripted_model
+from trialfleet_runner.agent_check.scripted_model import ModelRequest, Reply, scripted_model
 from trialfleet_runner.agents.protocol import Parsed, Setup
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.attempt.mounts import place_of
@@ -24,19 +25,23 @@ _PORT = 8080  # of the gateway, inside the sandbox
 
 @dataclass(frozen=True)
 class SessionRan:
-    """`parsed`: by our adapter."""
+    """`parsed`: by our adapter. `requests`: of the agent's loop."""
 
     row: AgentRow
     scratch: Scratch
     ended: Exit
     parsed: Parsed
+    requests: list[ModelRequest]
 
 
 @contextmanager
-def session(row: AgentRow, script: Sequence[Reply]) -> Generator[SessionRan]:
-    """The program of `row`, started as in an attempt, but with the session's files that Codex would not keep."""
+def session(row: AgentRow, script: Sequence[Reply], **options: Any) -> Generator[SessionRan]:
+    """The program of `row` with these options, started as in an attempt, but with the session's files that Codex
+    would not keep."""
     sandbox = choose("bubblewrap")
-    spec = AgentSpec(kind=row.kind, model=row.tools.model, max_turns=10, timeout_s=150, options=row.options)
+    spec = AgentSpec(
+        kind=row.kind, model=row.tools.model, max_turns=10, timeout_s=150, options=row.options | options
+    )
     with check_folder() as root, scripted_model() as server:
         scratch = laid_out(root)
         place = place_of(scratch, environment := empty_environment(root), sandbox, hook=False)
@@ -65,4 +70,5 @@ def session(row: AgentRow, script: Sequence[Reply]) -> Generator[SessionRan]:
             assert job is not None
             argv = tuple(word for word in job.argv if word != "--ephemeral")
             ended = sandbox.run(replace(job, argv=argv, gateway=gateway.socket, gateway_port=_PORT))
-        yield SessionRan(row, scratch, ended, agent(row.kind).parse(scratch.record, ended, scratch.workspace))
+        parsed = agent(row.kind).parse(scratch.record, ended, scratch.workspace)
+        yield SessionRan(row, scratch, ended, parsed, server.main)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,12 +12,14 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents import model_calls
+from trialfleet_runner.agents.chosen_settings import with_settings
 from trialfleet_runner.agents.hook_scripts import HookScripts
 from trialfleet_runner.agents.mcp import STARTS_S, described
 from trialfleet_runner.agents.model_agents import model_identity, require_model
 from trialfleet_runner.agents.program import checked_version, find_program, output_of, version_of
 from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
+from trialfleet_runner.agents.toml import toml
 from trialfleet_runner.context.skills import SHARED_FOLDER
 from trialfleet_runner.gateway.prices import Price
 from trialfleet_runner.gateway.usage import TokenUsage, count
@@ -44,7 +45,6 @@ _OFF = (
     *("api_key_model_discovery", "apps", "daemon_auto_start", "enable_request_compression", "goals"),
     *("image_generation", "multi_agent", "plugins", "remote_plugin", "skill_search", "tool_suggest"),
 )
-_BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key of TOML without quotes
 _TOOL_ITEMS = ("command_execution", "file_change", "mcp_tool_call")
 _KINDS = {"exec_command": "run", "write_stdin": "run", "apply_patch": "edit", "view_image": "read"}
 
@@ -53,12 +53,13 @@ class CodexOptions(Frozen):
     """`agent.options` of kind codex.
 
     `max_retries`: how often the program itself repeats a failed request. `prices`: US dollars per million tokens
-    for models that the built-in list lacks.
+    for models that the built-in list lacks. `settings`: of its config.toml.
     """
 
     binary: str | None = None
     max_retries: int = Field(default=10, ge=0, le=100)
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     prices: dict[str, Price] = Field(default_factory=dict)
     provider: str | None = None  # read by the runner, which holds the key
 
@@ -97,7 +98,7 @@ class Codex:
                 "model_catalog_json": inside(home / _MODELS, mounts),
                 "mcp_servers": described(setup.mcp, startup_timeout_sec=STARTS_S),
             }
-        (home / "config.toml").write_text(toml(settings))
+        (home / "config.toml").write_text(toml(with_settings(options.settings, settings)))
         (home / "hooks.json").write_text(json.dumps({"hooks": _hooks(setup, scripts)}))
         env = {"CODEX_HOME": inside(home, mounts), _TOKEN: setup.gateway_token}
         argv = (inside(program, mounts), "exec", "--json", "--ephemeral", *_FLAGS, "-")
@@ -168,24 +169,6 @@ def direct_tools(models: str) -> str:
     """
     known = objects(json_object(models.encode()).get("models"))
     return json.dumps({"models": [{**model, "supports_search_tool": False} for model in known]})
-
-
-def toml(settings: dict[str, Any], name: str = "") -> str:
-    """Nested dicts as TOML: plain values first, then a table for each dict.
-
-    >>> print(toml({"a": True, "b": {"c.d": {"e": ["f\\n"]}}}))
-    a = true
-    [b]
-    [b."c.d"]
-    e = ["f\\n"]
-    """
-    settings = {key if _BARE.fullmatch(key) else json.dumps(key): value for key, value in settings.items()}
-    rows = [f"{key} = {json.dumps(value)}" for key, value in settings.items() if not isinstance(value, dict)]
-    for key, value in settings.items():
-        if isinstance(value, dict):
-            place = f"{name}{key}"
-            rows += [f"[{place}]", *([inner] if (inner := toml(mapping(settings[key]), f"{place}.")) else [])]
-    return "\n".join(rows)
 
 
 def _hooks(setup: Setup, scripts: HookScripts) -> dict[str, list[object]]:

@@ -11,6 +11,7 @@ from pydantic import Field
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_runner.agents.chosen_settings import with_settings
 from trialfleet_runner.agents.mcp import configuration
 from trialfleet_runner.agents.model_agents import model_identity, require_model
 from trialfleet_runner.agents.program import checked_version, find_program, version_of
@@ -65,7 +66,7 @@ class CopilotOptions(Frozen):
 
     `wire`: the API of an OpenAI-compatible provider. `model_id`: the model whose limits and prompts it assumes,
     where its own catalogue does not know the name in `agent.model`. `prices`: US dollars per million tokens for
-    models that the built-in list lacks.
+    models that the built-in list lacks. `settings`: of its settings.json.
     """
 
     binary: str | None = None
@@ -73,6 +74,7 @@ class CopilotOptions(Frozen):
     wire: Literal["responses", "completions"] = "responses"
     model_id: str | None = None
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     prices: dict[str, Price] = Field(default_factory=dict)
 
 
@@ -104,6 +106,7 @@ class Copilot:
         home = setup.home / ".copilot"
         (home / "hooks").mkdir(parents=True, exist_ok=True)
         (home / "hooks/trialfleet.json").write_text(json.dumps({"version": 1, "hooks": _hooks(setup, hooks)}))
+        (home / "settings.json").write_text(json.dumps(with_settings(options.settings, {})))
         if setup.mcp:
             (home / "mcp-config.json").write_text(configuration(setup.mcp, tools=["*"]))
         if setup.system:

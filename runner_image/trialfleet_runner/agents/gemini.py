@@ -14,6 +14,8 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_ledger.treatments import merged
+from trialfleet_runner.agents.chosen_settings import with_settings
 from trialfleet_runner.agents.hook_scripts import TIMEOUT_S
 from trialfleet_runner.agents.mcp import described
 from trialfleet_runner.agents.model_agents import model_identity
@@ -59,12 +61,15 @@ class GeminiOptions(Frozen):
     """`agent.options` of kind gemini.
 
     `max_retries`: how often the program itself repeats a failed request. `prices`: US dollars per million tokens
-    for models that the built-in list lacks.
+    for models that the built-in list lacks. `settings`: of its settings.json. `effort`: the level of thinking of
+    Gemini 3 models.
     """
 
     binary: str | None = None
     provider: Literal["google"] = "google"  # read by the runner, which holds the key
     max_retries: int = Field(default=9, ge=0, le=9)
+    effort: Literal["minimal", "low", "medium", "high"] | None = None
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     prices: dict[str, Price] = Field(default_factory=dict)
 
 
@@ -99,7 +104,9 @@ class GeminiCli:
         hooks = TranslatedHooks(setup, with_mount(mounts, shown(program)), "gemini")
         folder = setup.home / ".gemini"
         folder.mkdir(exist_ok=True)
-        (folder / "settings.json").write_text(json.dumps(_settings(setup, options, hooks)))
+        (folder / "settings.json").write_text(
+            json.dumps(with_settings(_thinking(options), _settings(setup, options, hooks)))
+        )
         if setup.system:
             (folder / "GEMINI.md").write_text(setup.system)  # becomes part of the system instruction
         env = {
@@ -145,6 +152,17 @@ def _settings(setup: Setup, options: GeminiOptions, scripts: TranslatedHooks) ->
         "hooks": _hooks(setup, scripts),
         "mcpServers": described(setup.mcp),
     }
+
+
+def _thinking(options: GeminiOptions) -> dict[str, Any]:
+    """The campaign's settings, with the effort as a rule for the requests of the agent's loop. A rule for a model
+    would miss those that Gemini CLI asks for by another name. The settings' own rules come after it."""
+    if options.effort is None:
+        return options.settings
+    config = {"generateContentConfig": {"thinkingConfig": {"thinkingLevel": options.effort.upper()}}}
+    rule = {"match": {"overrideScope": "core"}, "modelConfig": config}
+    rules = mapping(options.settings.get("modelConfigs")).get("customOverrides", [])
+    return merged(options.settings, {"modelConfigs": {"customOverrides": [rule, *rules]}})
 
 
 def _hooks(setup: Setup, scripts: TranslatedHooks) -> dict[str, list[object]]:

@@ -16,6 +16,7 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents import model_calls
+from trialfleet_runner.agents.chosen_settings import with_settings
 from trialfleet_runner.agents.model_agents import model_identity, require_model
 from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.program import checked_version, find_program, version_of
@@ -49,13 +50,15 @@ class MiniSweAgentOptions(Frozen):
 
     `provider`: whose API it speaks; the runner holds the key. `max_retries`: of a failed request.
     `command_timeout_s`: of one shell command. `prices`: US dollars per million tokens for models that the built-in
-    list lacks.
+    list lacks. `settings`: of its configuration file. `effort`: the `reasoning_effort` of the model.
     """
 
     binary: str | None = None
     provider: Literal["openai", "anthropic"] = "openai"
     max_retries: int = Field(default=9, ge=0, le=100)
     command_timeout_s: int = Field(default=120, ge=1)
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     prices: dict[str, Price] = Field(default_factory=dict)
 
 
@@ -88,7 +91,9 @@ class MiniSweAgent:
         folder.mkdir(parents=True, exist_ok=True)
         trajectory = inside(folder / "trajectory.json", mounts)
         config = folder / "config.yaml"
-        config.write_text(json.dumps(_config(setup, options, trajectory)))  # JSON is YAML
+        config.write_text(
+            json.dumps(with_settings(options.settings, _config(setup, options, trajectory)))
+        )  # JSON is YAML
         # -I: the task's PYTHONPATH must not replace modules of the agent.
         program = (f"{inside(home, mounts)}/bin/python", "-I", "-m", _MODULE)
         argv = (*program, "-c", _DEFAULTS, "-c", inside(config, mounts), "--exit-immediately", "--yolo")
@@ -139,13 +144,14 @@ def _require_python(home: Path) -> None:
 def _config(setup: Setup, options: MiniSweAgentOptions, trajectory: str) -> dict[str, Any]:
     """What differs from its own `mini.yaml`."""
     base = setup.gateway_url if options.provider == "anthropic" else f"{setup.gateway_url}/v1"
+    effort = {"reasoning_effort": options.effort} if options.effort else {}
     return {
         "run": {"task": setup.prompt},
         "agent": {"step_limit": setup.spec.max_turns, "cost_limit": 0, "output_path": trajectory},
         "environment": {"timeout": options.command_timeout_s},
         "model": {
             "model_name": f"{options.provider}/{setup.spec.model}",
-            "model_kwargs": {"api_base": base, "max_retries": 0},
+            "model_kwargs": {"api_base": base, "max_retries": 0, **effort},
         },
     }
 

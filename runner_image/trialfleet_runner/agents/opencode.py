@@ -13,6 +13,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_runner.agents.chosen_settings import with_settings
 from trialfleet_runner.agents.hook_scripts import FOLDER, HookScripts
 from trialfleet_runner.agents.mcp import STARTS_S
 from trialfleet_runner.agents.model_agents import model_identity, require_model
@@ -60,12 +61,14 @@ class OpenCodeOptions(Frozen):
 
     `wire`: the API of an OpenAI-compatible provider. `effort`: of the model, by OpenCode's name of it.
     `prices`: US dollars per million tokens for models that the built-in list lacks.
+    `settings`: of its opencode.json.
     """
 
     binary: str | None = None
     provider: Literal["anthropic", "openai", "google"] = "anthropic"  # read by the runner, which holds the key
     wire: Literal["responses", "completions"] = "responses"
     effort: str | None = Field(default=None, pattern=r"^[a-z]+$")
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     prices: dict[str, Price] = Field(default_factory=dict)
 
 
@@ -100,7 +103,8 @@ class OpenCode:
         scripts = HookScripts(setup, with_mount(mounts, shown(program)))
         folder = setup.home / ".config/opencode"
         _install(folder, setup, scripts, version_of(self.kind, program, _VERSION, _QUIET))
-        (folder / "opencode.json").write_text(json.dumps(_settings(setup, options, scripts.mounts)))
+        settings = with_settings(options.settings, _settings(setup, options, scripts.mounts))
+        (folder / "opencode.json").write_text(json.dumps(settings))
         env = {**_QUIET, _TOKEN: setup.gateway_token}
         effort = ("--variant", options.effort) if options.effort else ()
         model = f"{_provider(options)}/{setup.spec.model}"

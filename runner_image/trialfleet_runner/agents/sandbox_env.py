@@ -12,10 +12,12 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_runner.agents.chosen_settings import refuse_reserved
 from trialfleet_runner.agents.protocol import Setup
 from trialfleet_runner.sandbox.interpreter import base_variables, is_python
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
 from trialfleet_runner.tool_environment import filled, variables_of
+from trialfleet_runner.untrusted import mapping
 
 
 def with_mount(mounts: tuple[Mount, ...], path: Path, *, writable: bool = False) -> tuple[Mount, ...]:
@@ -79,9 +81,11 @@ OptionsModel = TypeVar("OptionsModel", bound=Frozen)
 
 
 def checked_options(model: type[OptionsModel], spec: AgentSpec, *, hint: str | None = None) -> OptionsModel:
-    """`agent.options` as this kind of agent has them. Raises `OperatorError` naming the field.
+    """`agent.options` as this kind of agent has them. Raises `OperatorError` naming the field, or
+    the setting that no campaign may choose.
 
     `hint`: of that error; by default it lists all options."""
+    refuse_reserved(spec.kind, mapping(spec.options.get("settings")))
     try:
         return model.model_validate(spec.options)
     except ValidationError as error:

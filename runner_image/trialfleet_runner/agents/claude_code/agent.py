@@ -12,6 +12,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.treatments import merged
+from trialfleet_runner.agents.chosen_settings import with_settings
 from trialfleet_runner.agents.claude_code.parse import parse_stream
 from trialfleet_runner.agents.hook_scripts import HookScripts
 from trialfleet_runner.agents.mcp import configuration
@@ -90,7 +91,6 @@ class ClaudeCode:
     def identify(self, spec: AgentSpec) -> Identity:
         """Runs `claude --version`. `OperatorError`: no program, another version, no model or only an alias."""
         options = options_of(spec)
-        _own_settings(options)
         _require_full_name(spec.model)
         program = find_program(self.kind, options.binary)
         quiet = {"CLAUDE_CONFIG_DIR": "{home}", "DISABLE_AUTOUPDATER": "1"}
@@ -107,7 +107,7 @@ class ClaudeCode:
         folder.mkdir(parents=True, exist_ok=True)
         (setup.home / ".claude").mkdir(exist_ok=True)
         settings = folder / "settings.json"
-        chosen = merged(merged(_DEFAULT_SETTINGS, options.settings), _settings(setup, scripts))
+        chosen = with_settings(merged(_DEFAULT_SETTINGS, options.settings), _settings(setup, scripts))
         settings.write_text(json.dumps(chosen, indent=1))
         argv = (inside(program, mounts), *_flags(setup, options, inside(settings, mounts)))
         if setup.system:
@@ -123,15 +123,6 @@ class ClaudeCode:
 
     def parse(self, record: Path, exit: Exit | None, workspace: Path) -> Parsed:
         return parse_stream(record, exit, workspace)
-
-
-def _own_settings(options: ClaudeCodeOptions) -> None:
-    if "hooks" in options.settings:
-        raise OperatorError(
-            "settings.hooks would mix with the hooks of a condition",
-            where="agent: options.settings.hooks",
-            hint="use hook: on_read, fail_fast: true or channel: rules, or put .claude/settings.json in a context",
-        )
 
 
 def _require_full_name(model: str | None) -> None:
