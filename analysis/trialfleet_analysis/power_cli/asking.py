@@ -6,7 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
-from trialfleet_analysis.power_cli.known_tasks import KnownTasksPlan, known_design, known_rates, seen
+from trialfleet_analysis.power_cli.known_tasks import (
+    KnownTasksPlan,
+    known_design,
+    known_rates,
+    seen,
+    with_frontier,
+)
 from trialfleet_analysis.power_cli.looks import BetsPlan, LooksPlan, Stopping, bets_plan, control_rates, looks_plan
 from trialfleet_analysis.power_cli.plans import (
     Assumption,
@@ -239,6 +245,7 @@ def _known(asked: PowerOptions) -> KnownTasksPlan:
     designs = tuple(known_design(rates.rates, n, effect, effort, price) for n in reps)
     known = seen(earlier, rates, max(reps))
     plan = KnownTasksPlan(subject.declared if subject else None, known, effort, effect, designs, price)
+    plan = with_frontier(plan, earlier.sigma_int)
     shown = effect or designs[0].detects.effect
     if not shown or subject is None or subject.primary is None or subject.primary.stop is None:
         return plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from trialfleet_analysis.power_cli.sources import EarlierCampaign
 from trialfleet_analysis.statistics.difficulty import TaskDifficulty, task_difficulty
 from trialfleet_analysis.statistics.estimates import Floats
 from trialfleet_analysis.statistics.power import CampaignEffect, SimulatedPower, stratified_power
-from trialfleet_analysis.statistics.power.allocation import least_effect
+from trialfleet_analysis.statistics.power.allocation import Design, balance_reps, frontier, least_effect
 from trialfleet_analysis.statistics.power.campaigns import EDGE, FACTORS, settled
 
 
@@ -62,7 +62,10 @@ class TasksSeen:
 
 @dataclass(frozen=True)
 class KnownTasksPlan:
-    """`effect`: the one whose power is shown; `cost_rep`: of a task's rep in both arms, None where not known."""
+    """`effect`: the one whose power is shown; `cost_rep`: of a task's rep in both arms, None where not known.
+    `sigma_int`: SD of the true effect between tasks, from the earlier campaign's primary contrast; None where it
+    tells nothing, 0 when no more than chance was seen. `frontier` and `balance_reps`: with it, as in
+    `CampaignPlan`."""
 
     declared: DeclaredDesign | None
     seen: TasksSeen
@@ -72,6 +75,9 @@ class KnownTasksPlan:
     cost_rep: float | None
     looks: LooksPlan | None = None
     bets: BetsPlan | None = None
+    sigma_int: float | None = None
+    frontier: tuple[Design, ...] = ()
+    balance_reps: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +112,20 @@ def seen(earlier: EarlierCampaign, rates: KnownRates, reps: int) -> TasksSeen:
     tasks.sort(key=lambda one: -one.information)
     of = (earlier.campaign, earlier.condition, earlier.blocks, earlier.interim)
     return TasksSeen(*of, found.mean, found.icc, reps, tuple(tasks))
+
+
+def with_frontier(plan: KnownTasksPlan, sigma_int: float | None) -> KnownTasksPlan:
+    """The plan with what as many trials detect as more or fewer tasks; of several designs, with R* alone."""
+    found = replace(plan, sigma_int=sigma_int)
+    seen, effort = plan.seen, plan.effort
+    if not sigma_int:
+        return found
+    drawn = {"mean": seen.mean, "icc": seen.icc, "sigma_int": sigma_int}
+    designs: tuple[Design, ...] = ()
+    if len(plan.designs) == 1:
+        reps = plan.designs[0].reps
+        designs = frontier(len(seen.tasks), reps, **drawn, alpha=effort.alpha, power=effort.power)
+    return replace(found, frontier=designs, balance_reps=balance_reps(**drawn))
 
 
 def known_design(

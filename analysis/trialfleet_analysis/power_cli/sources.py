@@ -246,7 +246,8 @@ class EarlierTask:
 @dataclass(frozen=True)
 class EarlierCampaign:
     """`cost_rep`: US dollars of a task's rep in both arms, at the price of a trial of this condition, or of the
-    two of its primary contrast; None where not all costs are known."""
+    two of its primary contrast; None where not all costs are known. `sigma_int`: of that contrast, as in `Pilot`;
+    None where the condition is not its control."""
 
     campaign: str
     condition: str
@@ -254,6 +255,7 @@ class EarlierCampaign:
     interim: bool
     tasks: tuple[EarlierTask, ...]
     cost_rep: float | None
+    sigma_int: float | None
 
 
 def read_earlier(campaign: str, store: str | None, condition: str | None) -> EarlierCampaign:
@@ -277,7 +279,17 @@ def read_earlier(campaign: str, store: str | None, condition: str | None) -> Ear
         interim=found.interim,
         tasks=_passes(found, name),
         cost_rep=_cost_rep(found, pair),
+        sigma_int=_sigma_int(found, pair),
     )
+
+
+def _sigma_int(found: CampaignTables, pair: tuple[str, str]) -> float | None:
+    """Over the tasks that are measured under both."""
+    tasks = [task for task in _counted(found, pair) if task.trials_a and task.trials_b]
+    if pair[0] == pair[1] or not tasks:
+        return None
+    passes, trials = [t.passes_a for t in tasks], [t.trials_a for t in tasks]
+    return heterogeneity(passes, trials, [t.passes_b for t in tasks], [t.trials_b for t in tasks]).sigma_int
 
 
 def _passes(found: CampaignTables, condition: str) -> tuple[EarlierTask, ...]:

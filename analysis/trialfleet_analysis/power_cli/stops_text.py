@@ -125,6 +125,9 @@ def known(found: KnownTasksPlan) -> Iterator[RenderableType]:
         f"simulated: {found.effort.simulations:,} campaigns per figure, seed {found.effort.seed}; exact mid-p\n"
         "for tasks like these, plan with --pilot: it takes how far rates and effects differ"
     )
+    if not found.sigma_int:
+        seen = "do not show how effects" if found.sigma_int is None else "show no effects that"
+        yield Text(f"its results {seen} differ between tasks, so R*, beyond which reps add little, is not known")
 
 
 def _tasks(found: KnownTasksPlan) -> Iterator[RenderableType]:

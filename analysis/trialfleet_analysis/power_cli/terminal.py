@@ -51,6 +51,7 @@ def show(answer: Answer, pilot: Pilot | None, console: Console) -> None:
             _print(_equal_cost(answer), console)
         case KnownTasksPlan():
             _print(known(answer), console)
+            _print(_frontier(answer), console)
         case TrendPlan():
             _print(trend(answer), console)
 
@@ -138,7 +139,7 @@ def _campaign(found: CampaignPlan) -> Iterator[RenderableType]:
     yield Text(_simulated(found))
 
 
-def _frontier(found: CampaignPlan) -> Iterator[RenderableType]:
+def _frontier(found: CampaignPlan | KnownTasksPlan) -> Iterator[RenderableType]:
     if found.frontier:
         yield Text("")
         yield _head("the same trials as tasks × reps: the least gain, by a normal approximation")

@@ -294,6 +294,41 @@ def test_the_power_at_an_effect_of_these_tasks(finished: Path) -> None:
     assert "for tasks like these, plan with --pilot" in text
 
 
+def test_an_earlier_campaign_says_where_reps_add_little(tmp_path: Path, finished: Path) -> None:
+    """Context adds six passes in 24 to half of its tasks, and takes six from the others."""
+
+    def fate(trial: Trial) -> Fate:
+        helped = trial.task in ("alpha", "beta")
+        good = helped == (trial.condition == "intent_layer")
+        return Fate(Verdict.PASSED if trial.rep < (15 if good else 9) else Verdict.FAILED)
+
+    write(tmp_path, plan(tuple(HARD), reps=24, primary=PRIMARY), fate)
+    earlier = str(tmp_path / "demo")
+    found = told("--from-campaign", earlier, "--reps", "8", *QUICK)
+    pilot = told("--pilot", earlier, "--reps", "8", *QUICK)["pilot"]
+    assert found["sigma_int"] == pilot["sigma_int"] > 0.15
+    mean, icc, sigma = found["seen"]["mean"], found["seen"]["icc"], found["sigma_int"]
+    assert found["balance_reps"] == pytest.approx(2 * mean * (1 - mean) * (1 - icc) / sigma**2)
+    assert [(one["tasks"], one["reps"]) for one in found["frontier"]] == [
+        (1, 32),
+        (2, 16),
+        (4, 8),
+        (8, 4),
+        (16, 2),
+    ]
+    text = said("--from-campaign", earlier, "--reps", "8", *QUICK)
+    assert f"at R* = {found['balance_reps']:.1f} reps" in text
+    assert "the same trials as tasks × reps" in text
+    assert told("--from-campaign", earlier, "--reps", "8,16", *QUICK)["frontier"] == []
+
+    alike = told("--from-campaign", str(finished), "--reps", "8", *QUICK)
+    assert (alike["sigma_int"], alike["balance_reps"], alike["frontier"]) == (0, None, [])
+    text = said("--from-campaign", str(finished), "--reps", "8", *QUICK)
+    assert "its results show no effects that differ between tasks, so R*" in text
+    other = told("--from-campaign", str(finished), "--control", "intent_layer", "--reps", "8", *QUICK)
+    assert (other["sigma_int"], other["balance_reps"]) == (None, None)
+
+
 def test_what_has_no_part_in_a_plan_with_known_rates_is_refused(finished: Path) -> None:
     assert refused("--from-campaign", str(finished), "--icc", "0.3").where == "--icc"
     assert refused("--from-campaign", str(finished), "--control", "nobody").where == "--control"
