@@ -13,6 +13,9 @@ _ANY_TEST = r"""cd "$(mktemp -d)" && printf 'module warm\n' > go.mod &&
 printf 'package warm\n\nimport "testing"\n\nfunc TestNothing(t *testing.T) {}\n' > warm_test.go &&
 go test -count=1 ."""
 
+# Of a go.mod without a version, `go mod download` leaves out modules that only tests of its packages need.
+_TESTS_TOO = "go list -e -deps -test ./... >/dev/null 2>&1 || true"
+
 
 _VARIABLES = {
     "GOMODCACHE": "{environment}/modules",
@@ -37,7 +40,7 @@ def go(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
         tools={"go": ""},
         inputs=("go.mod", "go.sum", "go.work", "go.work.sum"),
         directory=environment.directory or ROOT,
-        fetch=() if vendored else (("go", "mod", "download"),),
+        fetch=() if vendored else (("go", "mod", "download"), ("sh", "-c", _TESTS_TOO)),
         warm=(("sh", "-c", _ANY_TEST), ("go", "test", "-count=1", "-run=^$", "./...")),
         variables=_VARIABLES,
         links={"build": "{home}/.cache/go-build"},

@@ -114,7 +114,7 @@ def test_the_task_file_replaces_what_a_kind_means() -> None:
     given = ToolEnvironment(kind="go", test_command=command, results="junit", tools={"go": "1.22"})
     found = preset(given, tree(go_mod="module x"))
     assert (found.test_command, found.results, found.tools) == (command, "junit", {"go": "1.22"})
-    assert found.fetch == (("go", "mod", "download"),)
+    assert found.fetch[0] == ("go", "mod", "download")
 
 
 def test_what_is_fetched_depends_on_manifests_alone() -> None:
