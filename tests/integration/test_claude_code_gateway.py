@@ -169,7 +169,7 @@ def test_the_trajectory_has_turns_paths_and_times(rig: Rig) -> None:
         (1, "message", None),
         (1, "read", "src/a.py"),
         (2, "edit", "src/a.py"),
-        (2, "run", None),
+        (2, "read", "src/a.py"),  # by a shell command
         (3, "message", None),
     ]
     times = [step.at_s for step in ran.parsed.steps]
