@@ -23,10 +23,12 @@ def _nothing(_: Path) -> bool:
     return False
 
 
-# By kind: which folders are not copied, since the tool unpacks them again from the archives that it downloaded.
-_UNPACKED: dict[str, Callable[[Path], bool]] = {
+# By kind: which folders are not copied. What the tool unpacks again from the archives that it downloaded; and
+# cargo's `target`, whose records name the folder of the sources: another environment builds all of it again, and
+# an attempt would try to rewrite the records that this build did not renew.
+_LEFT_OUT: dict[str, Callable[[Path], bool]] = {
     "go": lambda path: path.parts[0] == "modules" and path.parts[1:2] not in ((), ("cache",)),
-    "rust": lambda path: path.parts[:3] == ("cargo", "registry", "src"),
+    "rust": lambda path: path.parts in (("target",), ("cargo", "registry", "src")),
 }
 # By kind: the cache whose files' times say what was used. The tool renews them if they are older than an hour.
 _MARKED = {"go": "build"}
@@ -71,14 +73,14 @@ def _caches_in(environment: Path) -> Sha256 | None:
 def take_over(seed: Path, folder: Path, kind: str) -> None:
     """Copy the seed's caches into `folder`. What a tool can tell was not used there since is marked as old:
     `drop_unused` removes it after the build, or every environment would hold what all before it needed."""
-    unpacked = _UNPACKED.get(kind, _nothing)
+    excluded = _LEFT_OUT.get(kind, _nothing)
 
     def left_out(place: str, names: list[str]) -> set[str]:
         inner = Path(place).relative_to(seed)
-        return {name for name in names if unpacked(inner / name)}
+        return {name for name in names if excluded(inner / name)}
 
     for child in seed.iterdir():
-        if child.is_dir() and child.name not in ("bin", KEPT):
+        if child.is_dir() and child.name not in ("bin", KEPT) and not excluded(Path(child.name)):
             shutil.copytree(child, folder / child.name, symlinks=True, ignore=left_out)  # with the times of files
             _make_writable(folder / child.name)
     old = time.time() - 2 * _OLD_S
