@@ -7,15 +7,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run-stamp
 DEV_STAMP := $(VENV)/.dev-stamp
-RAY_NODES = tests/cluster/test_ray_nodes.py tests/cluster/test_kuberay.py
-# More than two cores: a good part of the tests wait.
-WORKERS ?= 3
+# More than two cores: a good part of the tests wait, those with pods most of all.
+WORKERS ?= 4
 TAG ?= trialfleet-runner:dev
 FOR ?= tasks/quickstart/demo.yaml
 AGENTS ?=
 
-.NOTPARALLEL: # the parts of `test` share the machine
-.PHONY: help demo test test-here test-cluster test-nodes faults check bench chaos docs gallery schema cli-reference lock report clean image kind-up kind-down
+.PHONY: help demo test faults check bench chaos docs gallery schema cli-reference lock report clean image kind-up kind-down
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -24,16 +22,8 @@ demo: $(RUN_STAMP) ## validate the demo's tasks, run the demo campaign on this m
 	@$(BIN)/trialfleet validate --repeats 1 --campaign tasks/quickstart/demo.yaml
 	@$(BIN)/trialfleet run tasks/quickstart/demo.yaml
 
-test: test-here test-cluster test-nodes ## the whole test suite; what the machine lacks is skipped and said (TRIALFLEET_CI=1: fails)
-
-test-here: $(DEV_STAMP)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not faults" --ignore tests/cluster
-
-test-cluster: $(DEV_STAMP)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not faults" tests/cluster $(RAY_NODES:%=--ignore %)
-
-test-nodes: $(DEV_STAMP)
-	$(BIN)/python -m pytest $(RAY_NODES)
+test: $(DEV_STAMP) ## the whole test suite; what the machine lacks is skipped and said (TRIALFLEET_CI=1: fails)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not faults"
 
 faults: $(DEV_STAMP) ## the tests that kill servers, alone (docs/reference/faults.md says what they need)
 	$(BIN)/python -m pytest -o cache_dir=.pytest_cache/faults -m faults tests/cluster tests/integration/store $(if $(ONLY),-k "$(ONLY)")

@@ -12,7 +12,7 @@ from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.looks import Decision, dropped_tasks
+from trialfleet_ledger.looks import Decision, planned_after
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import End, Intent, Quarantine, Start
 from trialfleet_ledger.records.base import Record
@@ -77,13 +77,13 @@ class Frame:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """Names in the campaign file's order, which only the cells keep (stored mappings are sorted)."""
-        return tuple(dict.fromkeys(cell.condition.name for cell in self.plan.cells))
+        """Names in the campaign file's order."""
+        return self.plan.condition_names
 
     @property
     def planned_reps(self) -> PlannedReps:
-        """Of every task: `reps`, fewer where a declared look has left it out."""
-        return PlannedReps(self.reps, dropped_tasks(self.decisions))
+        """Of every cell: `reps`, fewer where a decision has left it out."""
+        return planned_after(self.decisions, self.reps)
 
     @property
     def planned(self) -> int:

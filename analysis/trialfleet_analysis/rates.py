@@ -83,7 +83,7 @@ def cell_results(cells: Sequence[CellName], tasks: Sequence[TaskRow], trials: pa
 
 
 def compared_tasks(
-    tasks: Sequence[TaskRow], cells: Sequence[CellResult]
+    tasks: Sequence[TaskRow], cells: Sequence[CellCount]
 ) -> tuple[tuple[str, ...], tuple[LeftOut, ...]]:
     """Primary tasks measured in every condition that measured anything; the others with the reason.
 

@@ -45,7 +45,7 @@ def estimate(cells: Sequence[CellName], planned: PlannedReps, measured: Costs) -
     means = {cell: sum(found) / len(found) for cell, found in measured.items() if found}
     if not means:
         return None
-    usd = sum(planned.of(cell[0]) * _mean(cell, means) for cell in cells)
+    usd = sum(planned.of(cell) * _mean(cell, means) for cell in cells)
     return CostEstimate(usd, sum(map(len, measured.values())), sum(cell in means for cell in cells))
 
 

@@ -1,7 +1,7 @@
 """`make gallery`: three campaigns with the offline agent, their reports, pages and pictures, in build/gallery.
 
 The page is gallery.md.in in this folder; `make docs` includes it once build/gallery is there. A campaign that is
-complete is not run again. Needs chromium and chromedriver.
+complete is not run again. Needs chromium and chromedriver. Arguments: another folder of campaigns, one of results.
 """
 
 from __future__ import annotations
@@ -14,66 +14,82 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support.browser import Browser, browser
+from trialfleet_analysis.source import find_source
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.trial_order import trials
 
 ROOT = Path(__file__).resolve().parents[2]
 GALLERY = ROOT / "build" / "gallery"
 PROGRAM = (sys.executable, "-m", "trialfleet_runner.cli")
-CAMPAIGNS = {name: ROOT / "examples/gallery" / f"{name}.yaml" for name in ("no-effect", "effect", "losses")}
-KILLED = 16  # runners of the campaign with losses
+CAMPAIGNS = ROOT / "examples/gallery"
+NAMES = ("no-effect", "effect", "losses")
+LOST_ONCE = slice(0, None, 3)  # in the order of launch, the trials whose first runner is killed
+LOST_TWICE = slice(0, None, 12)  # and the second one too
 INCOMPLETE = 3  # exit code of a campaign that gave trials up
 
 
-def main() -> None:
-    shutil.rmtree(GALLERY, ignore_errors=True)
-    for name, campaign in CAMPAIGNS.items():
-        _run(campaign, kills=KILLED if name == "losses" else 0)
-        _trialfleet("report", str(campaign), "--out", str(GALLERY / name))
-        _trialfleet("view", str(campaign), "--bundle", str(GALLERY / name / "pages"))
+def main(campaigns: Path = CAMPAIGNS, gallery: Path = GALLERY) -> None:
+    shutil.rmtree(gallery, ignore_errors=True)
+    for name in NAMES:
+        campaign = campaigns / f"{name}.yaml"
+        _run(campaign, kills=name == "losses")
+        _trialfleet("report", str(campaign), "--out", str(gallery / name))
+        _trialfleet("view", str(campaign), "--bundle", str(gallery / name / "pages"))
     with tempfile.TemporaryDirectory() as home, browser(Path(home)) as window:
-        for name in CAMPAIGNS:
-            _take_pictures(window, name)
+        for name in NAMES:
+            _take_pictures(window, gallery, name)
 
 
-def _run(campaign: Path, *, kills: int) -> None:
+def _run(campaign: Path, *, kills: bool) -> None:
+    source = find_source(str(campaign), None)
+    ledger = Ledger(source.open(), source.campaign)
     with subprocess.Popen([*PROGRAM, "run", str(campaign), "--no-ray", "--no-report"]) as run:
         while run.poll() is None:
-            time.sleep(1.5)
-            runners = list(_runners(run.pid))
-            if kills and runners:
-                os.kill(runners[kills % len(runners)], signal.SIGKILL)
-                kills -= 1
+            time.sleep(0.1)
+            if kills and ledger.exists():
+                _kill(ledger, run.pid)
     if run.returncode not in (0, INCOMPLETE):
         sys.exit(f"{campaign}: trialfleet run ended with {run.returncode}")
 
 
-def _runners(parent: int) -> Iterator[int]:
+def _kill(ledger: Ledger, parent: int) -> None:
+    """The runners of these attempts, once their start is recorded: the same ones on every machine."""
+    order = [one.id for one in trials(ledger.plan())]
+    attempts = [*((trial, 1) for trial in order[LOST_ONCE]), *((trial, 2) for trial in order[LOST_TWICE])]
+    for trial, number in attempts:
+        attempt = ledger.attempts.attempt(trial, number)
+        if attempt and attempt.start and attempt.start.pid in _runners(parent):
+            os.kill(attempt.start.pid, signal.SIGKILL)
+
+
+def _runners(parent: int) -> set[int]:
     """Runner processes of a campaign that runs."""
     children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    for child in map(int, children):
-        try:
-            words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
-        except OSError:  # it has just ended
-            continue
-        if b"trialfleet_runner.attempt" in words:
-            yield child
+    return {child for child in map(int, children) if b"trialfleet_runner.attempt" in _words(child)}
+
+
+def _words(process: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    except OSError:  # it has just ended
+        return []
 
 
 def _trialfleet(*argv: str) -> None:
     subprocess.run([*PROGRAM, *argv], check=True, stdout=subprocess.DEVNULL)
 
 
-def _take_pictures(window: Browser, name: str) -> None:
-    shown = {"report": GALLERY / name / "report.html", "view": GALLERY / name / "pages" / "index.html"}
+def _take_pictures(window: Browser, gallery: Path, name: str) -> None:
+    shown = {"report": gallery / name / "report.html", "view": gallery / name / "pages" / "index.html"}
     for kind, page in shown.items():
         for scheme in ("light", "dark"):
             window.look_at(page, dark=scheme == "dark")
             picture = window.tell("Page.captureScreenshot", {"format": "png"})["data"]
-            (GALLERY / f"{name}-{kind}-{scheme}.png").write_bytes(base64.b64decode(picture))
+            (gallery / f"{name}-{kind}-{scheme}.png").write_bytes(base64.b64decode(picture))
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(Path, sys.argv[1:]))

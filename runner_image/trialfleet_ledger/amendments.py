@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trialfleet_ledger.blocks import PlannedReps
-from trialfleet_ledger.looks import Decision, StopRule, dropped_tasks, revised_reps
+from trialfleet_ledger.looks import Decision, StopRule, planned_after, revised_reps
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Halt
 
@@ -25,8 +25,8 @@ def most_reps(plan: Plan, reps: int) -> int:
 
 
 def planned_reps(plan: Plan, amendments: Sequence[Amendment], decisions: Sequence[Decision]) -> PlannedReps:
-    """Of every task: `effective_reps`, without the blocks that a look has left it out of."""
-    return PlannedReps(effective_reps(plan, amendments, decisions), dropped_tasks(decisions))
+    """Of every cell: `effective_reps`, without the blocks that a decision has left it out of."""
+    return planned_after(decisions, effective_reps(plan, amendments, decisions))
 
 
 def effective_cost(plan: Plan, amendments: Sequence[Amendment]) -> float | None:

@@ -1,4 +1,4 @@
-"""Blocks of a campaign: how many each task is part of, and how many are complete, in the definition that the
+"""Blocks of a campaign: how many each cell is part of, and how many are complete, in the definition that the
 controller, status and reports share. Pure."""
 
 from __future__ import annotations
@@ -15,27 +15,30 @@ Ended = tuple[str, str, int, str | None]  # task, condition, block, why it was a
 
 @dataclass(frozen=True)
 class PlannedReps:
-    """How many reps a campaign's tasks get: `most`, or fewer for those in `dropped`, which a declared look has
-    left out of all later blocks. A block holds one rep of every cell.
+    """How many reps a campaign's cells get: `most`, or fewer for the tasks in `dropped` and the conditions in
+    `halved`, which a declared look, or the halving, has left out of all later blocks. A block holds one rep of
+    every cell.
 
-    >>> planned = PlannedReps(25, {"easy": 5})
-    >>> planned.of("easy"), planned.of("hard"), planned.trials([("easy", "a"), ("hard", "a")])
-    (5, 25, 30)
+    >>> planned = PlannedReps(25, {"easy": 5}, {"b": 10})
+    >>> planned.of(("easy", "b")), planned.of(("hard", "b")), planned.trials([("easy", "a"), ("hard", "a")])
+    (5, 10, 30)
     """
 
     most: int
     dropped: Mapping[str, int] = field(default_factory=dict[str, int])
+    halved: Mapping[str, int] = field(default_factory=dict[str, int])
 
-    def of(self, task: str) -> int:
-        return min(self.most, self.dropped.get(task, self.most))
+    def of(self, cell: CellName) -> int:
+        task, condition = cell
+        return min(self.most, self.dropped.get(task, self.most), self.halved.get(condition, self.most))
 
-    def includes(self, task: str, block: int) -> bool:
-        """Whether the task has a trial in `block`, which counts from 0."""
-        return block < self.of(task)
+    def includes(self, cell: CellName, block: int) -> bool:
+        """Whether the cell has a trial in `block`, which counts from 0."""
+        return block < self.of(cell)
 
     def trials(self, cells: Iterable[CellName]) -> int:
         """The planned trials of these cells."""
-        return sum(self.of(task) for task, _ in cells)
+        return sum(map(self.of, cells))
 
 
 def complete_blocks(
@@ -45,7 +48,7 @@ def complete_blocks(
 
     Rates of early finishers alone would favour quick trials. For the same reason a trial that was cancelled while
     it ran does not count as ended: the trials that run at a cancellation are the slow ones. Tasks in `halted` are
-    excluded from every block, in all conditions; a dropped task from the blocks that it is not part of.
+    excluded from every block, in all conditions; a cell from the blocks that it is not part of.
 
     >>> cells = [("t", "a"), ("t", "b")]
     >>> complete_blocks(cells, [("t", "a", 0, None), ("t", "b", 0, "evicted")], PlannedReps(5))
@@ -62,6 +65,6 @@ def complete_blocks(
             done[block].add((task, condition))
 
     def lacks(block: int) -> bool:
-        return any(cell not in done[block] for cell in wanted if planned.includes(cell[0], block))
+        return any(cell not in done[block] for cell in wanted if planned.includes(cell, block))
 
     return next(filter(lacks, range(planned.most)), planned.most)

@@ -137,9 +137,12 @@ def read_member(data: bytes, expected: str, path: str) -> bytes | None:
     if sha256(data) != expected:
         raise BundleError(f"its SHA-256 is {sha256(data)}, not {expected}")
     try:
+        _refuse_large(data)
         unpacked = zstandard.ZstdDecompressor().stream_reader(data)
         with unpacked, tarfile.open(fileobj=unpacked, mode="r|") as tar:
             for info in tar:
+                if info.offset_data + info.size > UNPACKED_CAP:
+                    raise BundleError(f"it has more than {UNPACKED_CAP} bytes unpacked")
                 if info.name == path and info.isreg():
                     stream = tar.extractfile(info)
                     return stream.read(MEMBER_CAP) if stream else None
@@ -156,12 +159,16 @@ def _add(tar: tarfile.TarFile, path: str, data: bytes) -> None:
 
 def _decompressed(data: bytes) -> bytes:
     try:
-        size = zstandard.get_frame_parameters(data).content_size
-        if size > UNPACKED_CAP:
-            raise BundleError(f"it says {size} bytes unpacked, more than {UNPACKED_CAP} (or no size at all)")
+        _refuse_large(data)
         return zstandard.ZstdDecompressor().decompress(data, max_output_size=UNPACKED_CAP, allow_extra_data=False)
     except zstandard.ZstdError as error:
         raise BundleError(f"it cannot be decompressed: {error}") from error
+
+
+def _refuse_large(data: bytes) -> None:
+    size = zstandard.get_frame_parameters(data).content_size
+    if size > UNPACKED_CAP:
+        raise BundleError(f"it says {size} bytes unpacked, more than {UNPACKED_CAP} (or no size at all)")
 
 
 def plain_members(raw: bytes) -> dict[str, bytes] | None:

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 
 from trialfleet_ledger.conditions import PRESETS, Condition, ConditionDoses, FileCondition
 from trialfleet_ledger.errors import FieldError
+from trialfleet_ledger.halving import TREATMENTS, halving_block
 from trialfleet_ledger.looks import AnytimeRule, Reestimation, StopDeclaration, StopRule
 from trialfleet_ledger.records.agent import AgentSpec, AttemptTimes, Limits
 from trialfleet_ledger.records.base import Frozen, Name
@@ -186,7 +187,8 @@ class KubernetesSpec(Frozen):
 class Primary(Frozen):
     """The one declared contrast. `margin`: a difference of pass rates too small to matter, either way; declared,
     it is tested for. `effect`: the difference that the campaign was planned to see; its power is reported.
-    `stop`: when it is looked at, and may end early; None: it runs to its end."""
+    `stop`: when it is looked at, and may end early; None: it runs to its end. `halve`: of four treatments, two go
+    on after 40% of the blocks, `treatment` one of them, and each is tested at alpha / 4."""
 
     treatment: Name
     control: Name
@@ -195,11 +197,36 @@ class Primary(Frozen):
     margin: Annotated[float, Field(gt=0, lt=1)] | None = None
     effect: Annotated[float, Field(gt=0, lt=1)] | None = None
     stop: StopDeclaration | None = None
+    halve: bool = False
+
+    @property
+    def tested(self) -> Primary:
+        """With the alpha of a single test."""
+        return self.model_copy(update={"alpha": self.alpha / TREATMENTS}) if self.halve else self
+
+    @property
+    def decides(self) -> bool:
+        """Whether something is decided, and recorded, while the campaign runs."""
+        return self.halve or self.stop is not None
 
     @property
     def anytime(self) -> AnytimeRule | None:
         """The rule of a campaign without a fixed end; None: it has one."""
         return self.stop if isinstance(self.stop, AnytimeRule) else None
+
+    @model_validator(mode="after")
+    def _halving(self) -> Primary:
+        if self.halve and self.stop is not None:
+            raise FieldError(
+                "primary: halve and stop: what the two do together has not been simulated",
+                hint="remove stop, with its looks, drop_saturated and reestimate, or remove halve",
+            )
+        if self.halve and self.estimand != "these_tasks":
+            raise FieldError(
+                "primary: halve needs estimand: these_tasks: halving has been simulated for its test alone",
+                hint="write estimand: these_tasks, or remove halve",
+            )
+        return self
 
     @model_validator(mode="after")
     def _looks(self) -> Primary:
@@ -336,12 +363,29 @@ class CampaignSpec(Frozen):
                 )
         if contrast is not None:
             self._last_look(contrast)
+            self._halving(contrast)
             if contrast.treatment == contrast.control:
                 raise FieldError(
                     "primary: treatment and control are the same condition",
                     hint="name two conditions, or remove `primary`",
                 )
         return self
+
+    def _halving(self, primary: Primary) -> None:
+        """Simulated for four treatments and their control, after 40% of the blocks, and for nothing else."""
+        if not primary.halve:
+            return
+        others = [(name, own) for name, own in self.single_conditions if name != primary.control]
+        ceilings = [name for name, own in others if (own or PRESETS[name]).ceiling]
+        if len(others) != TREATMENTS or ceilings:
+            found = f"{ceilings[0]} knows the fix" if ceilings else f"there are {len(others)}"
+            raise FieldError(
+                f"primary: halve needs exactly {TREATMENTS} treatments beside the control {primary.control}, none "
+                f"of which knows the fix: {found}",
+                hint="change the conditions, or remove halve: other numbers have not been simulated",
+            )
+        if not halving_block(self.reps):
+            raise FieldError("primary: halve needs 2 reps or more", hint="raise reps, or remove halve")
 
     def _last_look(self, primary: Primary) -> None:
         last = primary.stop and primary.stop.blocks(self.reps)[-1]

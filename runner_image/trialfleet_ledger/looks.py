@@ -15,7 +15,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.errors import FieldError
+from trialfleet_ledger.halving import HalvingResult
 from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Verdict as TrialVerdict
@@ -198,10 +200,10 @@ class AnytimeResult(Frozen):
 
 
 class Decision(Record):
-    """`decisions/<k>.json`. `blocks`: complete ones at this look; `stage`: what they added since the look before,
-    without the `halted` tasks; `dropped`: saturated tasks, left out of all later blocks; `outcomes`: digest of the
-    outcomes that were counted; `amendments`: how many there were; `obeyed`: False if the controller was told to go
-    on in spite of a verdict of futility."""
+    """`decisions/<k>.json`. `blocks`: complete ones at this look, or at the halving; `stage`: what they added
+    since the look before, without the `halted` tasks; `dropped`: saturated tasks, left out of all later blocks;
+    `outcomes`: digest of the outcomes that were counted; `amendments`: how many there were; `obeyed`: False if the
+    controller was told to go on in spite of a verdict of futility."""
 
     number: int
     at: float
@@ -212,7 +214,7 @@ class Decision(Record):
     dropped: tuple[Name, ...] = ()
     outcomes: Sha256
     amendments: int
-    result: LookResult | AnytimeResult
+    result: LookResult | AnytimeResult | HalvingResult
     obeyed: bool = True
 
     @property
@@ -235,6 +237,18 @@ def revised_reps(decisions: Iterable[Decision]) -> int | None:
 def dropped_tasks(decisions: Iterable[Decision]) -> dict[str, int]:
     """Tasks that a look has left out, each with the blocks that it is part of."""
     return {task: decision.blocks for decision in decisions for task in decision.dropped}
+
+
+def halving_of(decisions: Iterable[Decision]) -> tuple[Decision, HalvingResult] | None:
+    """The decision that halved the treatments, and what it found; None: none has."""
+    return next(((one, one.result) for one in decisions if isinstance(one.result, HalvingResult)), None)
+
+
+def planned_after(decisions: Sequence[Decision], most: int) -> PlannedReps:
+    """At most so many reps of every cell, without the blocks that `decisions` have left it out of."""
+    halving = halving_of(decisions)
+    halved = dict.fromkeys(halving[1].left_out, halving[0].blocks) if halving else {}
+    return PlannedReps(most, dropped_tasks(decisions), halved)
 
 
 def saturated(outcomes: Iterable[Outcome]) -> tuple[str, ...]:

@@ -99,6 +99,11 @@ class Plan(Record):
         return distinct(agent.spec for agent in self.agents.values())
 
     @property
+    def condition_names(self) -> tuple[str, ...]:
+        """In the campaign file's order, which only the cells keep (stored mappings are sorted)."""
+        return tuple(dict.fromkeys(cell.condition.name for cell in self.cells))
+
+    @property
     def cell_names(self) -> list[CellName]:
         """Task and condition of every cell."""
         return [(cell.task, cell.condition.name) for cell in self.cells]

@@ -63,14 +63,26 @@ def build(ref: EnvironmentRef, source: bytes, *, cache: Cache, for_other_uid: bo
     Raises `OperatorError` when this machine lacks the plan's interpreter or tools, what the lock names cannot be
     had, or a command fails.
     """
-    name = ref.digest[:32]
+    name, place = ref.digest[:32], _place(ref)
     for found in sorted(cache.environments.glob(f"{name}-????????")):
-        if not _mark(found).exists() and _usable(found, for_other_uid):
+        usable = not _mark(found).exists() and _usable(found, for_other_uid)
+        if usable and tool_environment.furnishings(found).place == place:
             return found
     programs = _programs(ref, for_other_uid)
-    final = _free_place(cache.environments, name, " ".join(map(str, programs.values())))
+    final = _free_place(
+        cache.environments, name, " ".join((*map(str, programs.values()), *filter(None, (place,))))
+    )
     _make(final, ref, programs, source)
     return final
+
+
+def _place(ref: EnvironmentRef) -> str | None:
+    """Where programs see it, if not at its own path. It depends on the sandbox in which it is built and used."""
+    if isinstance(ref, PythonEnvironmentRef) or ref.place is None:
+        return None
+    from trialfleet_runner.sandbox.choose import choose
+
+    return ref.place if choose().capabilities.maps_paths else None
 
 
 def _make(

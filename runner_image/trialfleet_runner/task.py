@@ -98,13 +98,15 @@ class ToolEnvironment(Frozen):
     repository; kind `commands` gives `test_command` at least.
 
     `fetch`: argv lists that get the dependencies, run in a checkout of the pre-fix tree with a network; `warm`:
-    then these, without a network, to fill caches; they may fail. `inputs`: names or globs of the files that decide
-    what is fetched: commits in which these are equal share an environment. `keep`: names of files and folders that
-    `fetch` makes in the checkout and the tests need. `tools`: programs that must be there, each with the beginning
-    of an acceptable version ("" for any). `env`: variables of agent and tests; {workspace}, {home} and
-    {environment} stand for the folders. `test_command`: argv; `{tests}` becomes what is run, `{junit}` the file of
-    results. `results`: how results are read. `install_scripts`: permits scripts of packages to run when they are
-    installed. `directory`: folder of the package in which the tests are called, where that is not the root.
+    then these, without a network, to fill caches; they may fail, and `{tests}` becomes what it becomes in
+    `test_command` for all tests of the task and for each of their files. `inputs`: names or globs of the files
+    that decide what is fetched: commits in which these are equal share an environment. `keep`: names of files
+    and folders that `fetch` makes in the checkout and the tests need. `tools`: programs that must be there, each
+    with the beginning of an acceptable version ("" for any). `env`: variables of agent and tests; {workspace},
+    {home} and {environment} stand for the folders. `test_command`: argv; `{tests}` becomes what is run,
+    `{junit}` the file of results. `results`: how results are read. `install_scripts`: permits scripts of
+    packages to run when they are installed. `directory`: folder of the package in which the tests are called,
+    where that is not the root.
     """
 
     kind: Literal["node", "go", "rust", "java", "commands"]

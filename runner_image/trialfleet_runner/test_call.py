@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_runner import junit
-from trialfleet_runner.results.formats import arguments
+from trialfleet_runner.results.formats import Read, arguments
 from trialfleet_runner.untrusted import regular_file
 
 ROOT = "."
@@ -28,17 +29,25 @@ class CalledTests:
 
     def selected(self, tests: Sequence[str], workspace: Path) -> tuple[str, ...]:
         """What is put in the place of `{tests}` for ids or test files, whose paths start at the workspace."""
-        if self.results == "pytest":
-            return selection(tests)
 
         def read(path: str) -> bytes | None:
-            file = regular_file(workspace / self.directory / path)
+            file = regular_file(workspace / path)
             if file is None:
                 return None
             with file:
                 return file.read(MAX_MANIFEST)
 
-        return arguments(self.results, [test.removeprefix(f"{self.directory}/") for test in tests], read)
+        return self.selection(tests, read)
+
+    def selection(self, tests: Sequence[str], read: Read) -> tuple[str, ...]:
+        """As `selected`, where `read` reads a path of the workspace."""
+        if self.results == "pytest":
+            return selection(tests)
+
+        def below(path: str) -> bytes | None:
+            return read(os.path.normpath(f"{self.directory}/{path}"))
+
+        return arguments(self.results, [test.removeprefix(f"{self.directory}/") for test in tests], below)
 
     def argv(
         self, tests: Sequence[str], report: str, environment: str, programs: frozenset[str], workspace: Path

@@ -23,7 +23,7 @@ from trialfleet_runner.results.read import RunFiles, read_results
 from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH, base_variables, hook_mounts, program_mounts
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, Sandbox, inside, placed
 from trialfleet_runner.test_call import ROOT, CalledTests
-from trialfleet_runner.tool_environment import filled, furnish, variables_of
+from trialfleet_runner.tool_environment import filled, furnish, furnishings, variables_of
 
 MAX_OUTPUT = 4 * 2**20
 INSIDE = "/workspace"
@@ -159,10 +159,12 @@ def variables(suite: Suite, *, environment: str, home: str, workspace: str, seed
 
 def mounts_of(environment: Path, workspace: Path, home: Path, sandbox: Sandbox) -> tuple[Mount, ...]:
     """Workspace and HOME, writable; environment and programs at their own paths. Where the sandbox maps paths,
-    the workspace appears at `/workspace` on every machine."""
+    the workspace appears at `/workspace` on every machine, and some environments at one place."""
+    place = furnishings(environment).place if sandbox.capabilities.maps_paths else None
     return (
         placed(sandbox, workspace, INSIDE, writable=True),
         placed(sandbox, home, HOME, writable=True),
+        *((Mount(environment, place),) if place else ()),
         Mount(environment, str(environment)),
         *program_mounts(environment),
         *hook_mounts(environment),
@@ -181,19 +183,23 @@ def run_tests(
     stop: threading.Event | None = None,
     record: Path | None = None,
     guarded: Sequence[str] = (),
+    kept: Path | None = None,
 ) -> TestRun:
     """Run the tests in `workspace` (which they may write) and read what they report.
 
     `scratch`: an existing folder of the caller's for HOME, logs and the report; what an earlier run left there is
-    removed. `tests`: ids or test files. `record`: where the logs go instead, out of reach of tests that can write
-    all of `scratch`: a link in a log's place would be followed. `guarded`: paths of modules that must not be
-    imported in the place of the environment's. Setting `stop` ends the run. No tests: nothing is run, for without
-    arguments a test runner would run the whole suite. Raises `SandboxError` when the program could not be started.
+    removed. `kept`: a folder that becomes HOME if it exists. `tests`: ids or test files. `record`: where the logs
+    go instead, out of reach of tests that can write all of `scratch`: a link in a log's place would be followed.
+    `guarded`: paths of modules that must not be imported in the place of the environment's. Setting `stop` ends
+    the run. No tests: nothing is run, for without arguments a test runner would run the whole suite. Raises
+    `SandboxError` when the program could not be started.
     """
     if not tests:
         return TestRun(Exit(5, "itself", 0.0, 0.0), "no test is named\n", None)
     home = scratch / "home"
     remove(home)
+    if kept is not None and kept.exists():
+        kept.rename(home)
     (home / "tmp").mkdir(parents=True)
     record = record or scratch / "record"
     remove(record)

@@ -49,11 +49,12 @@ def install(
     (folder / "bin").mkdir()
     for name, path in tools.items():
         (folder / "bin" / name).symlink_to(path)
+    sandbox = choose()
+    mapped = sandbox.capabilities.maps_paths
     if seed is not None:
-        take_over(seed, folder, ref.kind)
+        take_over(seed, folder, ref.kind, one_place=mapped and ref.place is not None)
     with scratch(folder.parent, ".fetch-") as place:
-        build = _Build(folder, place, ref, choose())
-        kept = build.all(unpack(tree), () if build.sandbox.capabilities.maps_paths else checkouts)
+        kept = _Build(folder, place, ref, sandbox).all(unpack(tree), () if mapped else checkouts)
     drop_unused(folder, ref.kind)
     for pattern in ref.drop:
         for found in list(folder.glob(pattern)):
@@ -61,7 +62,12 @@ def install(
     for cache in ref.links:
         (folder / cache).mkdir(parents=True, exist_ok=True)
     facts = Furnishings(
-        variables=ref.variables, links=ref.links, kept=kept, caches=caches_of(ref), tools=ref.tools
+        variables=ref.variables,
+        links=ref.links,
+        kept=kept,
+        caches=caches_of(ref),
+        place=ref.place if mapped else None,
+        tools=ref.tools,
     )
     write_whole(folder / FURNISHINGS, canonical_json(facts), mode=0o644)
 
@@ -77,10 +83,11 @@ def _kept(workspace: Path, names: Sequence[str], given: set[str]) -> Iterator[st
 
 
 class _Build:
-    """The commands of one environment. They see the folder at its own place, since caches hold paths."""
+    """The commands of one environment. They see the folder where attempts will see it, since caches hold paths."""
 
     def __init__(self, folder: Path, place: Path, ref: ToolEnvironmentRef, sandbox: Sandbox) -> None:
         self.folder, self.place, self.ref, self.sandbox = folder, place, ref, sandbox
+        self.seen = ref.place if ref.place and sandbox.capabilities.maps_paths else str(folder)
         self.checkout, self.count = place / "workspace", 0
 
     def all(self, tree: Tree, checkouts: Sequence[Path]) -> tuple[str, ...]:
@@ -130,13 +137,14 @@ class _Build:
         mounts = (
             placed(self.sandbox, self.checkout, WORKSPACE, writable=True),
             placed(self.sandbox, self.place / "home", HOME, writable=True),
+            Mount(self.folder, self.seen, writable=True),
             Mount(self.folder, str(self.folder), writable=True),
             *program_mounts(self.folder),
         )
         home, workspace = (inside(path, mounts) for path in (self.place / "home", self.checkout))
-        places = {"environment": str(self.folder), "home": home, "workspace": workspace}
+        places = {"environment": self.seen, "home": home, "workspace": workspace}
         own = {name: filled(self._in_place(value), places) for name, value in self.ref.variables.items()}
-        variables = base_variables(str(self.folder), home) | own | (_network() if network else {})
+        variables = base_variables(self.seen, home) | own | (_network() if network else {})
         if network:
             variables = {name: value for name, value in variables.items() if name not in OFFLINE}
         output = self.place / f"output-{self.count}"
@@ -160,7 +168,7 @@ class _Build:
     def _in_place(self, value: str) -> str:
         """The caches are filled in the environment itself."""
         for cache, place in self.ref.links.items():
-            value = value.replace(place, f"{self.folder}/{cache}")
+            value = value.replace(place, f"{self.seen}/{cache}")
         return value
 
     def _found(self, argv: tuple[str, ...]) -> tuple[str, ...]:

@@ -22,9 +22,12 @@ from trialfleet_runner.interpreters import executable_by_others
 from trialfleet_runner.sandbox.interpreter import FURNISHINGS
 
 KEPT = "kept"
+PLACE = "/environment"
 _ASKS = {"go": "version", "java": "-version", "javac": "-version"}  # the others: --version
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _OWN_LOCKS = {".cargo-lock", ".package-cache"}  # a program locks them: each attempt makes its own
+_COMPILED = ("target", "build")  # of cargo and Go. What Gradle caches are also results of tests
+_MAVEN_COMPILED = ("classes", "test-classes", "generated-sources", "generated-test-sources", "maven-status")
 _WRITTEN = (".bin", ".lock", ".lck")  # indexes and locks that a program opens for writing: each attempt has copies
 # When Go last removed what was not used for five days: once a day it would remove an older environment's links
 _TRIMMED = "trim.txt"
@@ -39,6 +42,7 @@ class Furnishings(Frozen):
     links: dict[str, str]
     kept: tuple[str, ...]
     caches: Sha256 | None = None  # of what may begin with a copy of these caches
+    place: str | None = None  # as in the reference
     tools: dict[str, str] = Field(default_factory=dict)
 
 
@@ -68,14 +72,33 @@ def variables_of(environment: Path, *, seen: str, home: str, workspace: str) -> 
 
 def furnish(environment: Path, workspace: Path, home: Path) -> None:
     """Lay what the environment keeps into a workspace, and its caches into HOME, as links to sealed files. Nothing
-    runs there yet; a link that a patch has put into a path's way is not followed."""
+    runs there yet; a link that a patch has put into a path's way is not followed. A cache that is there stays."""
     given = furnishings(environment)
     for path in given.kept:
         target = workspace / path
         if target.parent.is_dir() and target.parent.resolve() == workspace.resolve() / PurePosixPath(path).parent:
             _lay(environment / KEPT / path, target)
     for cache, place in given.links.items():
-        _linked(environment / cache, Path(filled(place, {"home": str(home)})))
+        target = Path(filled(place, {"home": str(home)}))
+        if not os.path.lexists(target):
+            _linked(environment / cache, target)
+
+
+def compiled(environment: Path) -> tuple[str, ...]:
+    """Places below HOME of the caches that hold nothing but what a compiler makes of sources."""
+    links = furnishings(environment).links
+    return tuple(filled(links[cache], {"home": "."}) for cache in _COMPILED if cache in links)
+
+
+def compiled_beside(environment: Path, workspace: Path) -> tuple[PurePosixPath, ...]:
+    """Folders of the workspace with nothing but what a compiler makes of sources: Maven's, without its reports."""
+    if "m2" not in furnishings(environment).links:
+        return ()
+    targets = [Path(folder) / "target" for folder, _, files in os.walk(workspace) if "pom.xml" in files]
+    found = (target / name for target in targets if not target.is_symlink() for name in _MAVEN_COMPILED)
+    return tuple(
+        PurePosixPath(path.relative_to(workspace)) for path in found if path.is_dir() and not path.is_symlink()
+    )
 
 
 def _lay(source: Path, target: Path) -> None:

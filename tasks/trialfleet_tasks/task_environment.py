@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +14,12 @@ from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import environment_ref, tool_environment_ref
 from trialfleet_runner.interpreters import find_interpreter
 from trialfleet_runner.task import GitSource, ToolEnvironment
-from trialfleet_runner.test_call import ROOT
+from trialfleet_runner.test_call import ROOT, CalledTests, argv
 from trialfleet_runner.tool_environment import find_tool
 from trialfleet_runner.trees import Tree, pack
+from trialfleet_tasks.presets.packages import in_package
 from trialfleet_tasks.presets.preset import inputs, preset
+from trialfleet_tasks.presets.record import Commands, ToolPreset
 from trialfleet_tasks.sources.materialise import Trees, materialise
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.variants import Variants, variants
@@ -42,7 +44,10 @@ def planned_environment(task: LoadedTask, tree: Tree, *, for_other_uid: bool = F
     tool, or the repository what the kind needs."""
     environment = task.environment
     if isinstance(environment, ToolEnvironment):
-        return _tools(environment, tree, task)
+        url = task.source.url if isinstance(task.source, GitSource) else None
+        ids = (*task.spec.fail_to_pass, *task.spec.pass_to_pass)
+        tests = tuple(dict.fromkeys((*task.test_files, *(test.partition("::")[0] for test in ids))))
+        return planned_tools(environment, tree, tests=tests, url=url, where=task.where)
     lock = task.lock_path.read_bytes()
     python = find_interpreter(environment.python, for_other_uid=for_other_uid)
     return PlannedEnvironment(
@@ -70,23 +75,29 @@ def unfixed(trees: Trees, found: Variants) -> Tree:
     return {path: entry for path, entry in trees.pre_fix.items() if path in found.pristine}
 
 
-def _tools(environment: ToolEnvironment, tree: Tree, task: LoadedTask) -> PlannedEnvironment:
+def planned_tools(
+    environment: ToolEnvironment, tree: Tree, *, tests: Sequence[str] = (), url: str | None = None, where: str = ""
+) -> PlannedEnvironment:
+    """Of a tree on this machine. `tests`: files or units of ids that will run; those of other packages are
+    left out. `url`: of the repository, whose environments share caches. Raises as `planned_environment`."""
     found = preset(environment, tree)
+    directory = environment.directory or ROOT
     source = pack(tree)
     ref = ToolEnvironmentRef(
         kind=environment.kind,
         digest="0" * 64,
-        tools={name: _version(name, wanted, task.where) for name, wanted in found.tools.items()},
+        tools={name: _version(name, wanted, where) for name, wanted in found.tools.items()},
         inputs=sha256(inputs(found.inputs, tree)),
         tree=sha256(source),
-        repository=sha256(task.source.url.encode()) if isinstance(task.source, GitSource) else None,
+        repository=sha256(url.encode()) if url else None,
         directory=found.directory,
         fetch=found.fetch,
-        warm=found.warm,
+        warm=_warm(found, directory, in_package(environment.kind, tree, tests, directory), tree),
         keep=found.keep,
         drop=found.drop,
         variables=dict(found.variables),
         links=dict(found.links),
+        place=found.place,
     )
     return PlannedEnvironment(
         ref=tool_environment_ref(ref),
@@ -94,8 +105,28 @@ def _tools(environment: ToolEnvironment, tree: Tree, task: LoadedTask) -> Planne
         test_command=found.test_command,
         results=found.results,
         env=environment.env,
-        directory=environment.directory or ROOT,
+        directory=directory,
     )
+
+
+def _warm(found: ToolPreset, directory: str, tests: Sequence[str], tree: Tree) -> Commands:
+    """With `{tests}` as the tests' command gets it: for all tests, and for those of each file alone. Some tools
+    compile dependencies in another way for several packages than for each of them."""
+    call = CalledTests(found.test_command, found.results, directory)
+
+    def read(path: str) -> bytes | None:
+        entry = tree.get(path)
+        return entry.data if entry else None
+
+    each = (tests, *((test,) for test in tests))
+    calls = tuple(dict.fromkeys(call.selection(some, read) for some in each))
+
+    def filled(command: tuple[str, ...]) -> Commands:
+        if "{tests}" not in command:
+            return (command,)
+        return tuple(argv(command, words, "", "{environment}", frozenset()) for words in calls)
+
+    return tuple(words for command in found.warm for words in filled(command))
 
 
 def _version(name: str, wanted: str, where: str) -> str:

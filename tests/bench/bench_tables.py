@@ -33,6 +33,7 @@ from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Loss, Scored, Stop, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.open import open_store
+from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.s3 import S3Store
 
 BUNDLES = int(os.environ.get("TRIALFLEET_BENCH_BUNDLES", "10000"))
@@ -81,7 +82,7 @@ def _bucket(root: Path, plan: Plan) -> list[Figure]:
     endpoint = os.environ.get("S3_ENDPOINT")
     if endpoint is None:
         return [Figure(name, None, "", note="needs an S3 server in $S3_ENDPOINT")]
-    with _copied(root, endpoint) as store:
+    with copied(root, endpoint) as store:
         keys = [entry.key for entry in store.list("")]
         bare = _seconds(lambda: bare_client(store, keys))
         ours = _opened(store.url, "records", endpoint)
@@ -157,16 +158,16 @@ def planned(*, tasks: int, conditions: int, trials: int, name: str = "demo") -> 
     )
 
 
-def fill(root: Path, plan: Plan) -> None:
+def fill(root: Path, plan: Plan, files: dict[str, bytes] | None = None) -> None:
     """Outcome, end, start and bundle of every trial, written plainly: their making is not measured."""
     made.write_plan(root, plan)
-    members = _members()
+    files = files or members()
     outcomes = root / "demo" / "outcomes"
     outcomes.mkdir()
     for trial in made.trials(plan):
         folder = root / "demo" / "attempts" / trial.id / "1"
         folder.mkdir(parents=True)
-        bundle = _bundle(plan, trial, members)
+        bundle = _bundle(plan, trial, files)
         digest = sha256(bundle)
         scored = _scored(trial)
         end = End(
@@ -184,12 +185,6 @@ def keep_only(root: Path, plan: Plan, *, lossy: float = 0.0) -> None:
 
     `lossy`: share of the trials that lost an attempt; a sixth of those were given up.
     """
-    from trialfleet_analysis.evidence import Evidence
-    from trialfleet_analysis.ledger import read_ledger, run_of
-    from trialfleet_analysis.tables.arrow import attempts_table, trials_table
-    from trialfleet_analysis.tables.kept_tables import ReadDigests, keep
-    from trialfleet_analysis.tables.rows import attempt_rows, task_rows, trial_rows
-
     store = made.write_plan(root, plan)
     outcomes = root / plan.campaign / "outcomes"
     outcomes.mkdir()
@@ -199,8 +194,19 @@ def keep_only(root: Path, plan: Plan, *, lossy: float = 0.0) -> None:
             made.write_loss(store, plan.campaign, trial, number, loss)
         outcome = _outcome(trial, _scored(trial), sha256(trial.id.encode()), losses)
         (outcomes / f"{trial.id}.json").write_bytes(canonical_json(outcome))
-    witness = ReadDigests(store, plan.campaign)
-    ledger = read_ledger(witness, plan.campaign)  # type: ignore[arg-type]
+    keep_tables(store, plan.campaign)
+
+
+def keep_tables(store: Store, campaign: str) -> None:
+    """Those of outcomes without bundles."""
+    from trialfleet_analysis.evidence import Evidence
+    from trialfleet_analysis.ledger import read_ledger, run_of
+    from trialfleet_analysis.tables.arrow import attempts_table, trials_table
+    from trialfleet_analysis.tables.kept_tables import ReadDigests, keep
+    from trialfleet_analysis.tables.rows import attempt_rows, task_rows, trial_rows
+
+    witness = ReadDigests(store, campaign)
+    ledger = read_ledger(witness, campaign)  # type: ignore[arg-type]
     evidence = {
         outcome.trial.id: Evidence(
             outcome.trial.id,
@@ -219,7 +225,7 @@ def keep_only(root: Path, plan: Plan, *, lossy: float = 0.0) -> None:
     keep(store, ledger, witness.sources(), trials, attempts_table(attempt_rows(ledger, evidence)))
 
 
-def _members() -> dict[str, bytes]:
+def members() -> dict[str, bytes]:
     """What a short session of an agent leaves: some 60 KiB, of which half is said only once."""
     draw = random.Random(1)
     words = [secrets.token_hex(draw.randint(2, 6)) for _ in range(900)]
@@ -298,7 +304,7 @@ def _start(trial: Trial) -> Start:
 
 
 @contextmanager
-def _copied(root: Path, endpoint: str) -> Iterator[S3Store]:
+def copied(root: Path, endpoint: str) -> Iterator[S3Store]:
     """The campaign in a bucket of its own, which goes again. What a directory kept is left behind."""
     from tests.support.stores import admin
 

@@ -74,7 +74,7 @@ def left(place: Minimal, files: list[str]) -> Mapping[tuple[str, str], Left]:
 def attempted(place: Minimal, name: str, files: list[str]) -> dict[str, Left]:
     """A campaign of one agent, as a user runs it."""
     own = replace(place, folder=place.folder / name)
-    own.folder.mkdir()
+    own.folder.mkdir(exist_ok=True)  # a test that is run again resumes the campaign
     file = own.campaign(campaign=f"languages-{name}", tasks=files, agent=AGENTS[name], limits=LIMITS)
     ran = own.trialfleet("run", str(file), "--no-ray", "--no-report")
     assert ran.code == 0, ran.out + ran.err

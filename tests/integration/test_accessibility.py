@@ -12,6 +12,7 @@ import pytest
 from tests.programs import npm_folder
 from tests.support.browser import Browser, browser
 from tests.support.ledgers import MID_RUN, Fate, lifelike, lifelike_plan, write_plan, write_running, write_trial
+from tests.support.real_campaign import ran
 from tests.support.viewer import Viewing, viewing
 from trialfleet_analysis.report.make import make_report, write_report
 from trialfleet_analysis.viewer.embedded import embedded_pairs
@@ -102,6 +103,29 @@ def test_nothing_serious_on_a_page_of_the_viewer(
             window.wait_for("document.querySelector('.running')")
             window.wait_for("document.body.dataset.answered === 'yes'")
         assert serious(window, axe) == [], (width, dark)
+
+
+def test_nothing_serious_while_a_campaign_is_waited_for(window: Browser, axe: str, tmp_path: Path) -> None:
+    with viewing(NAME, "--store", str(tmp_path)) as viewer:
+        window.visit(viewer.address)
+        window.wait_for("document.querySelector('main')")
+        for width, dark in SCREENS:
+            window.visit(f"{viewer.origin}/", width=width, dark=dark)
+            assert window.run("return document.querySelector('h1').textContent") == "Waiting"
+            assert serious(window, axe) == [], (width, dark)
+        window.leave()
+
+
+def test_nothing_serious_in_the_folder(
+    window: Browser, store: DirectoryStore, axe: str, order: list[Trial], tmp_path: Path
+) -> None:
+    folder = tmp_path / "pages"
+    ran("view", NAME, "--store", str(store.root), "--bundle", str(folder), cwd=tmp_path)
+    pair = next((folder / "pair").iterdir())
+    for page in (folder / "index.html", folder / "trials.html", folder / f"trial/{order[0].id}.html", pair):
+        for width, dark in SCREENS:
+            window.look_at(page, width=width, dark=dark)
+            assert serious(window, axe) == [], (page.name, width, dark)
 
 
 def test_nothing_serious_in_the_report(window: Browser, store: DirectoryStore, axe: str, tmp_path: Path) -> None:

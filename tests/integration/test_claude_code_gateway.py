@@ -238,7 +238,7 @@ def test_the_money_budget_is_never_exceeded(rig: Rig) -> None:
 def test_a_time_out_keeps_the_tokens_so_far(rig: Rig) -> None:
     script = (
         Say("Looking.", (rig.read(),), Usage(100, 20)),
-        Say("", (rig.bash("tail -f /dev/null"),), Usage(50, 30)),
+        Say("", (rig.bash("timeout 130 tail -f /dev/null"),), Usage(50, 30)),  # nothing else ends it
     )
     for rig.timeout_s in (4, 20, 100):  # a busy machine may not have come to the second answer yet
         ran = rig.run(*script)

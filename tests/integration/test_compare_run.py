@@ -109,7 +109,7 @@ def test_run_measures_both_sides_and_names_them_in_the_report(shop: Shop) -> Non
     assert passed == {"before": (0, 2), "after": (2, 2)}
     report = path.parent / "runs" / f"{found.name}-report" / "report.md"
     assert str(report.with_suffix(".html").relative_to(shop.made.folder)) in said
-    assert "between after and before" in report.read_text().splitlines()[2]
+    assert "between after and before" in report.read_text().splitlines()[4]
 
 
 def test_the_working_tree_is_the_other_side_with_what_is_not_committed(shop: Shop) -> None:

@@ -8,23 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.campaign_site import Site
 from tests.support.plans import CAMPAIGN, make_plan
-from tests.support.simulated_cluster import Cluster, ClusterBackend, Fate
+from tests.support.simulated_cluster import Fate
 from tests.support.waiting import in_background, wait_until
 from trialfleet_analysis.monitoring import look_result
-from trialfleet_controller.dispatch import epochs
-from trialfleet_controller.dispatch.dispatcher import Dispatcher
-from trialfleet_controller.dispatch.looks import Looks
-from trialfleet_controller.dispatch.shards import Ending, Lease, of_shard
-from trialfleet_controller.dispatch.stop_conditions import PollIntervals
+from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.planning.amending import amend, grow_until_decided
 from trialfleet_controller.status.campaign_status import State, read_status
 from trialfleet_controller.status.status_text import lines
 from trialfleet_controller.status.status_watch import over
-from trialfleet_ledger.amendments import most_reps, planned_reps
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import (
     AnytimeResult,
     AnytimeRule,
@@ -36,10 +31,8 @@ from trialfleet_ledger.looks import (
 )
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.verdicts import LossClass, Verdict
-from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.trial_order import trials
 
-FAST = PollIntervals(poll_s=0.05, steer_s=0.05, watch_s=0.05, back_off_s=0.001, wind_down_s=5)
 TREATED, CONTROL = "flat_llm", "none"
 NO_FUTILITY = StopRule(looks=(2, 4, 6), futility="none")
 
@@ -47,62 +40,6 @@ NO_FUTILITY = StopRule(looks=(2, 4, 6), futility="none")
 def monitored(stop: StopRule = NO_FUTILITY, **fields: object) -> Plan:
     primary = Primary(treatment=TREATED, control=CONTROL, stop=stop)
     return make_plan(**{"tasks": 6, "reps": 6, "parallel": 20, "primary": primary, **fields})  # type: ignore[arg-type]
-
-
-def site_reps(ledger: Ledger, plan: Plan) -> int:
-    """As the command line: re-estimated ones where a look has made them; amendments are given by the test."""
-    return planned_reps(plan, (), ledger.directives.decisions()).most
-
-
-class Site:
-    """One store and one cluster, and controllers that come and go."""
-
-    def __init__(self, folder: Path) -> None:
-        self.store = DirectoryStore(folder / "store")
-        self.ledger = Ledger(self.store, CAMPAIGN)
-        self.cluster = Cluster(self.store)
-        self.told: list[str] = []
-
-    def dispatcher(
-        self, plan: Plan, *, obey: bool = True, shard: int = 0, shards: int = 1, reps: int = 0
-    ) -> Dispatcher:
-        self.ledger.freeze(plan)
-        every = trials(plan, most_reps(plan, reps or site_reps(self.ledger, plan)))
-        driver = epochs.Driver(self.store, CAMPAIGN, 1, epochs.HeartbeatConfig(enabled=False))
-        return Dispatcher(
-            plan,
-            of_shard(every, shard, shards),
-            self.ledger,
-            ClusterBackend(self.cluster),
-            driver,
-            looks=Looks(
-                plan,
-                lambda: every,
-                self.ledger,
-                epoch=1,
-                reps=reps or site_reps(self.ledger, plan),
-                obey_futility=obey,
-            ),
-            lease=Lease(20) if shards == 1 else Lease(20, oldest_open_block=0),
-            tell=self.told.append,
-            intervals=FAST,
-        )
-
-    def run(self, plan: Plan, *, obey: bool = True, reps: int = 0) -> Ending:
-        return self.dispatcher(plan, obey=obey, reps=reps).run()
-
-    @property
-    def decisions(self) -> tuple[Decision, ...]:
-        return self.ledger.directives.decisions()
-
-    @property
-    def state(self) -> State:
-        return read_status(self.store, CAMPAIGN).state
-
-    def blocks(self, plan: Plan) -> set[int]:
-        """Of every trial that was launched."""
-        block = {trial.id: trial.block for trial in trials(plan, 20)}
-        return {block[attempt.trial] for attempt in self.cluster.order}
 
 
 @pytest.fixture
@@ -274,7 +211,7 @@ def test_saturated_tasks_are_in_no_block_after_the_declared_look(site: Site) -> 
     planned = site.ledger.directives.planned_reps(plan)
     by_id = {trial.id: trial for trial in trials(plan)}
     launched = [by_id[attempt.trial] for attempt in site.cluster.order]
-    assert all(planned.includes(trial.task, trial.block) for trial in launched)
+    assert all(planned.includes((trial.task, trial.condition), trial.block) for trial in launched)
     assert len(launched) == 6 * 2 * 6 - len(first.dropped) * 2 * 4
     left = [one for one in second.stage if one.task in first.dropped]
     assert {(one.treatment_valid, one.control_valid) for one in left} == {(0, 0)}

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.agents import agent_setup
+from tests.support.attempts import Lab
 from tests.support.scripted_messages import ScriptedMessages, Usage
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
 from trialfleet_runner.agents.command import Command
 from trialfleet_runner.gateway import Gateway, Upstream, url_at
 from trialfleet_runner.sandbox.choose import choose
@@ -87,3 +88,27 @@ def test_a_program_gets_all_that_the_documentation_promises(tmp_path: Path, prov
     report = gateway.report()
     assert (report.turns, report.output_tokens) == (1, Usage().output)  # without tools, a request is a turn
     assert provider.requests[0].headers["x-api-key"] == "sk-key"
+
+
+OTHER_MODEL = """
+import json, os, urllib.request
+
+body = {"model": "claude-haiku-4-5", "max_tokens": 50, "tools": [{"name": "t"}], "messages": []}
+headers = {"x-api-key": os.environ["ANTHROPIC_API_KEY"], "content-type": "application/json"}
+address = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
+urllib.request.urlopen(urllib.request.Request(address, json.dumps(body).encode(), headers)).read()
+"""
+
+
+@pytest.mark.needs("bwrap")
+def test_a_program_that_asks_another_model_halts_its_campaign(tmp_path: Path, provider: ScriptedMessages) -> None:
+    tmp_path.chmod(0o755)
+    lab = Lab(tmp_path)
+    options = {"argv": ["python", "-I", "-c", OTHER_MODEL], "needs_model": True}
+    spec = AgentSpec(kind="command", model="claude-sonnet-4-6", timeout_s=60, options=options)
+    provider.play()
+    env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-key"}
+    loss = lab.run(lab.grants(spec), env=env).end.loss
+    assert loss is not None
+    assert (loss.loss, loss.halt) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN)
+    assert loss.message == "the agent asked for the model claude-haiku-4-5, not for claude-sonnet-4-6 as planned"

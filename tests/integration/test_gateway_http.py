@@ -205,6 +205,7 @@ def test_side_requests_cost_but_are_no_turns(tmp_path: Path, provider: ScriptedM
     assert report.input_tokens == 210
     assert report.cost_usd == pytest.approx((110 * 3 + 15 * 15 + 100 * 1 + 10 * 5) / 1e6)
     assert report.models == ("claude-haiku-4-5", MODEL)
+    assert report.others == ("claude-haiku-4-5",)
 
 
 def test_waiting_ends_with_the_next_success_of_the_same_model(tmp_path: Path, provider: ScriptedMessages) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agent_rows import CLAUDE, ROWS
+from tests.support.agent_rows import ROWS
 from tests.support.harbor import COUNTS, NEEDED, converted
 from tests.support.session_run import SessionRan, session
 from trialfleet_runner.agent_check.delivery_matrix import MODULE
@@ -36,7 +36,7 @@ def _gemini(home: Path, folder: Path) -> None:
 
 # agent -> its row, Harbor's converter, and what Harbor copies out of HOME
 SESSIONS = {
-    "claude-code": (CLAUDE, "claude_code:ClaudeCode", _claude),
+    "claude-code": (ROWS["claude-code"], "claude_code:ClaudeCode", _claude),
     "codex": (ROWS["codex"], "codex:Codex", _codex),
     "gemini": (ROWS["gemini"], "gemini_cli:GeminiCli", _gemini),
 }

@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
 from tests.support.audit import audit, records
-from tests.support.fake_campaign import drive, fake_argv
+from tests.support.fake_campaign import FIVE, drive, fake_argv
 from tests.support.plans import CAMPAIGN, make_plan
 from tests.support.processes import survivors
 from tests.support.waiting import wait_until
@@ -25,6 +25,7 @@ from trialfleet_controller.hosting import ray_reaper
 from trialfleet_controller.hosting.private_ray import RAY_FOLDER, RAY_PARENT
 from trialfleet_controller.hosting.ray_reaper import members
 from trialfleet_ledger.amendments import effective_reps
+from trialfleet_ledger.halving import HalvingResult
 from trialfleet_ledger.kill_points import VARIABLE
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.verdicts import LossClass
@@ -206,6 +207,27 @@ def test_killed_where_reps_are_re_estimated(controller: Controller, place: str) 
     assert drive(controller.root, plan, backend) is Ending.COMPLETE
     assert [decision.blocks for decision in ledger.directives.decisions()] == [1, 3]
     assert len(audit(controller.root, plan, log=controller.log, before=before, reps=3)) == 3 * 2 * 3
+
+
+@pytest.mark.parametrize("place", ["decision.before:1", "decision.after:1", "intent.after:12"])
+def test_killed_where_treatments_are_halved(controller: Controller, place: str) -> None:
+    """The next controller leaves out the same two, and starts no later trial of theirs."""
+    options = ("--looks", "halve", "--tasks", "2", "--reps", "3")
+    code, output = controller.run("sleep=0.05", *options, crash=place)
+    assert code == -signal.SIGKILL, f"{place} was not reached: {output}"
+    controller.nobody_left()
+    ledger = Ledger(DirectoryStore(controller.root), CAMPAIGN)
+    plan, before = ledger.plan(), records(controller.root, CAMPAIGN)
+    backend = ProcessBackend(slots=2, runner=fake_argv(f"sleep=0.05,log={controller.log}"))
+    assert drive(controller.root, plan, backend) is Ending.COMPLETE
+    [decision] = ledger.directives.decisions()
+    assert isinstance(decision.result, HalvingResult)
+    passed = Counter(trial.condition for trial in trials(plan, 1) if trial.seed % 2 == 0)  # as feigned runners do
+    assert {one.condition: one.passed for one in decision.result.counts} == {n: passed[n] for n in FIVE}
+    best = max(FIVE[2:], key=lambda name: passed[name])
+    assert set(decision.result.left_out) == set(FIVE[2:]) - {best}
+    outcomes = audit(controller.root, plan, log=controller.log, before=before)
+    assert len(outcomes) == 2 * (5 + 2 * 3)
 
 
 def test_killed_before_a_halt_was_written(controller: Controller) -> None:

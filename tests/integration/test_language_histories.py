@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from tests.integration.test_languages import ORACLE_AND_NOP, attempted
 from tests.support.language_histories import GO, JAVA, NODE, RUST, LanguageProject, gradle_history, history
+from tests.support.mined_tasks import not_validated
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_runner.task import ToolEnvironment
 from trialfleet_tasks.commands.mine import tasks
@@ -47,6 +48,7 @@ def test_every_finding_and_a_package(project: LanguageProject, tmp_path: Path) -
     said = {finding: findings[sha]["outcome"] for finding, sha in expected.items()}
     assert said == {**{finding: finding for finding in expected}, "nested": "kept"}, findings
     file = made.folder / "trialfleet/tasks/mined.yaml"
+    assert not_validated(file) == []
     found = {str(task.source.fix_commit): task for task in load_task_file(file).tasks if task.source.kind == "git"}
     root, nested = found[expected["kept"]], found[expected["nested"]]
     for task, fails, folder in ((root, project.fails, None), (nested, project.nested_fails, project.directory)):

@@ -264,13 +264,15 @@ def test_total():
     with runs.open("a") as file:
         file.write("run ")
     assert total([1, 2]) == 3 or len(runs.read_text().split()) >= 3
+
+def test_kept(): ...
 """
 
 
 def test_a_failure_that_is_gone_when_it_is_captured_is_no_prompt(shop: Shop, cache: Cache, tmp_path: Path) -> None:
     """The third run's output is what every prompt would show. Only a subreaper lets tests count their runs."""
     shop.test(COUNTED.format(log=str(tmp_path / "runs")))
-    shop.spec["fail_to_pass"] = [F2P]
+    shop.spec.update(fail_to_pass=[F2P], pass_to_pass=["tests/test_price.py::test_kept"])
     objects = Objects(cache.objects)
     result = validate_task(
         shop.load(), repeats=1, sandbox=choose("subreaper"), cache=cache, objects=objects, mirrors={}
@@ -357,6 +359,36 @@ def test_a_test_that_wavers_is_found_by_repeating(shop: Shop, cache: Cache) -> N
     assert any("test_wavers: dropped" in warning for warning in result.warnings)
     shop.spec.update(fail_to_pass=[F2P], pass_to_pass=["tests/test_price.py::test_wavers"])
     assert kinds(run(shop, cache, repeats=3)) == ["flaky"]
+
+
+ALONE = TEST.partition("@pytest")[0]
+WAVERS = ALONE.replace("    assert", "    import os\n    assert os.environ['PYTHONHASHSEED'] != '1' and")
+DISCOVERED = ["discovering tests, fixed tree", "discovering tests, pre-fix tree"]
+SECOND = ["run 2, fixed tree", "run 2, pre-fix tree"]
+THRICE = [*DISCOVERED, *SECOND, "run 3, fixed tree", "run 3, pre-fix tree"]
+
+
+@pytest.mark.parametrize(
+    ("test", "untold", "ran", "kind"),
+    [
+        (TEST, {}, [*THRICE, "importing shop", "capturing the failure"], []),
+        (ALONE, {}, [*THRICE, "importing shop"], []),  # the third run shows what the failing test alone prints
+        (WAVERS, {}, [*DISCOVERED, *SECOND], ["flaky"]),
+        (TEST + "# untold\n", {F2P: "total"}, DISCOVERED, ["names_what_only_the_fix_adds"]),
+    ],
+    ids=["kept", "kept, one test", "flaky", "names what only the fix adds"],
+)
+def test_no_run_more_than_its_result_needs(
+    shop: Shop, cache: Cache, test: str, untold: dict[str, str], ran: list[str], kind: list[str]
+) -> None:
+    shop.test(test)
+    steps: list[str] = []
+    result = run(shop, cache, repeats=3, say=steps.append, untold=lambda _: untold)
+    assert kinds(result) == kind
+    assert steps == ["environment", *ran]
+    assert (result.output is None) == bool(kind)
+    if untold:
+        assert run(shop, cache, repeats=3).holds, "a task that does not ask for it is another"
 
 
 def hidden(shop: Shop) -> None:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import secrets
 import socket
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from tests.support.attempts import Lab
 from tests.support.browser import Browser, browser
+from tests.support.buckets import bucket
 from tests.support.ledgers import lifelike, lifelike_plan, trials, write, write_plan, write_trial
 from tests.support.real_campaign import campaign_file, ran, trialfleet
 from tests.support.viewer import Viewing, viewing
-from tests.support.waiting import wait_until
+from tests.support.waiting import in_background, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 BROWSER = pytest.mark.needs("chromium", "chromedriver")
@@ -62,6 +66,14 @@ def viewer(lab: Lab) -> Iterator[Viewing]:
 def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with browser(tmp_path_factory.mktemp("home")) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def folder(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pages = tmp_path_factory.mktemp("folder") / "pages"
+    said = trialfleet("view", f"{NAME}.yaml", "--bundle", str(pages), lab=lab)
+    assert str(pages / "index.html") in said
+    return pages
 
 
 def entered(window: Browser, viewer: Viewing) -> None:
@@ -158,11 +170,22 @@ def test_a_store_that_goes_away_and_comes_back(tmp_path: Path) -> None:
     with viewing(str(tmp_path / "runs" / "preamble-vs-pull")) as running:
         assert running.get("/")[0] == 200
         (tmp_path / "runs").rename(tmp_path / "away")
-        time.sleep(2.1)
-        assert b"There is no campaign preamble-vs-pull" in running.get("/")[2]
+        wait_until(lambda: b"There is no campaign preamble-vs-pull" in running.get("/")[2], every_s=0.2)
         (tmp_path / "away").rename(tmp_path / "runs")
-        time.sleep(2.1)
-        assert b"Pass rates" in running.get("/")[2]
+        wait_until(lambda: b"Pass rates" in running.get("/")[2], every_s=0.2)
+
+
+@pytest.mark.needs("s3")
+def test_a_store_without_permission_is_named_with_the_way_out() -> None:
+    name = f"viewer-{secrets.token_hex(6)}"
+    env = {**os.environ, "AWS_ENDPOINT_URL": os.environ["S3_ENDPOINT"], "AWS_SECRET_ACCESS_KEY": "not-shown"}
+    with bucket(name), viewing(f"s3://{name}/runs/demo", env=env) as running:
+        for path, expected in (("/", 500), ("/trials", 500), ("/live.json", 500), (f"/trial/{'a' * 26}", 200)):
+            status, _, body = running.get(path)
+            assert (status, b"not-shown" in body) == (expected, False), path
+            assert os.environ["AWS_ACCESS_KEY_ID"].encode() in body
+            assert b"way out: fix $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY or the policy" in body
+        assert running.get("/nothing")[0] == 404
 
 
 # --- in a browser -----------------------------------------------------------------------------------
@@ -285,19 +308,31 @@ def test_a_campaign_is_waited_for_and_watched(window: Browser, tmp_path: Path) -
 
 
 @BROWSER
-def test_a_folder_opens_without_a_server(window: Browser, lab: Lab, tmp_path: Path) -> None:
-    said = trialfleet("view", f"{NAME}.yaml", "--bundle", str(tmp_path / "pages"), lab=lab)
-    assert str(tmp_path / "pages" / "index.html") in said
-    window.look_at(tmp_path / "pages" / "index.html", width=360)
+def test_a_folder_opens_without_a_server(window: Browser, folder: Path) -> None:
+    window.look_at(folder / "index.html", width=360)
     assert "Mean pass rates" in window.run("return document.querySelector('.answer').textContent")
     assert window.run(TOO_WIDE) <= 0
     window.run("document.querySelector('td.cell a').click()")
     window.wait_for("location.pathname.endsWith('/trials.html') && !document.getElementById('kept').hidden")
     assert window.run("return document.querySelectorAll('tbody tr:not([hidden])').length") == 2
-    window.run("history.back()")
+    window.run("document.querySelector('nav a[href=\"index.html\"]').click()")
     window.wait_for("document.querySelector('a.rep')")
     window.run("document.querySelector('a.rep').click()")
     window.wait_for("document.querySelectorAll('.steps td').length >= 4")
     assert window.run("return getComputedStyle(document.querySelector('.sides')).display") == "grid"
     assert window.console() == []
     assert all(url.startswith("file://") for url in window.requested())
+
+
+@BROWSER
+def test_a_folder_is_served_as_plain_files(window: Browser, folder: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=folder)) as server:
+        in_background(server.serve_forever)
+        origin = f"http://127.0.0.1:{server.server_port}"
+        window.visit(f"{origin}/index.html")
+        window.run("document.querySelector('td.cell a').click()")
+        window.wait_for("location.pathname === '/trials.html' && !document.getElementById('kept').hidden")
+        assert window.run("return document.querySelectorAll('tbody tr:not([hidden])').length") == 2
+        assert window.console() == []
+        assert all(url.startswith(f"{origin}/") for url in window.requested())
+        server.shutdown()

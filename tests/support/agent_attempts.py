@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import count
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +42,14 @@ class AgentRan:
 
     row: AgentRow
     left: Left
+    script: tuple[Reply, ...]
     main: list[ModelRequest]
     requests: list[ModelRequest]
+
+    @property
+    def answers(self) -> list[Answer]:
+        """Those of the script, which are all that it got when it played the script to its end."""
+        return [reply for reply in self.script if isinstance(reply, Answer)]
 
     @property
     def scored(self) -> Scored:
@@ -81,7 +86,6 @@ class AgentAttempts:
     lab: Lab
     row: AgentRow
     model: ScriptedModel
-    numbers: Any = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
         write(self.lab.scratch.parent, dict.fromkeys(FILES, PARENT_BAIT + "\n"))
@@ -97,10 +101,17 @@ class AgentAttempts:
         return Objects(self.lab.cache.objects).get(self.lab.planned.order.prompt).decode()
 
     def run(
-        self, script: Sequence[Reply], condition: str = "none", *, composed: Condition | None = None, **spec: Any
+        self,
+        script: Sequence[Reply],
+        condition: str = "none",
+        *,
+        composed: Condition | None = None,
+        options: Mapping[str, Any] | None = None,
+        **spec: Any,
     ) -> AgentRan:
+        """`options`: of the agent, beyond those of its row; `spec`: of the agent."""
         row = self.row
-        spec = {"max_turns": 10, "timeout_s": 120, "options": row.options, **spec}
+        spec = {"max_turns": 12, "timeout_s": 120, "options": {**row.options, **(options or {})}, **spec}
         order = AgentSpec.model_validate({"kind": row.kind, "model": row.tools.model, **spec})
         provider = {name: value.format(url=self.model.url, key=KEY) for name, value in row.provider.items()}
         env = {
@@ -109,11 +120,13 @@ class AgentAttempts:
             "TRIALFLEET_ISOLATION": "bubblewrap",
             **provider,
         }
-        grants = self.lab.grants(order, condition, attempt=next(self.numbers), limits=LIMITS, composed=composed)
+        grants = self.lab.grants(
+            order, condition, attempt=next(self.lab.numbers), limits=LIMITS, composed=composed
+        )
         self.model.last = self.done
         self.model.play(*script)
         left = self.lab.run(grants, env=env)
-        return AgentRan(row, left, self.model.main, list(self.model.requests))
+        return AgentRan(row, left, tuple(script), self.model.main, list(self.model.requests))
 
     # --- replies ----------------------------------------------------------------------------------------
 
@@ -129,9 +142,13 @@ class AgentAttempts:
     def shell(self, command: str) -> Answer:
         return Answer("Running.", (self.row.tools.run(command),), TokenUsage(input=7, output=11))
 
+    def searches(self) -> Answer:
+        """For secrets, and for the task's Python."""
+        return self.shell(SEARCH)
+
     def repair(self) -> list[Reply]:
         """Reads the file, mends it, looks for secrets, says so: four turns, three tool calls."""
-        return [self.reads(), self.edits(), self.shell(SEARCH), self.done]
+        return [self.reads(), self.edits(), self.searches(), self.done]
 
     @property
     def done(self) -> Answer:

@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trialfleet_runner.agent_check.scripted_answers import Call
+from trialfleet_runner.agent_check.scripted_model import ModelRequest
 from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS, ToolCalls
+
+SKILL_NAME, SERVER_NAME = "rounding", "shop-docs"
+WORD = {"word": "discount"}  # what the server's tool look_up is asked for
+NEEDLE = "You mend what is broken, says needle-17."
+
+
+def at(request: ModelRequest, *path: str) -> Any:
+    """The value at this path of a request's body; None: there is none."""
+    found: Any = request.body
+    for name in path:
+        found = (found or {}).get(name)
+    return found
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """`settings` as a treatment, what a request then shows and without them does not, where a request has its
+    `effort`, and that value for `effort: high`."""
+
+    settings: dict[str, Any]
+    shown: Callable[[ModelRequest], bool]
+    effort: tuple[str, ...]
+    high: str = "high"
 
 
 @dataclass(frozen=True)
@@ -16,23 +40,24 @@ class AgentRow:
     workspace); `tools` makes its other calls. `provider`: the environment that the runner gets, with the
     scripted server's address as {url} and the key as {key}. `own_prompt`: its model gets the prompt inside a text
     of the agent's own, instead of as a message to the byte.
-    `starts_s`: what a busy machine may take to start it, beyond ten seconds. `killer`: a command that kills its
-    program. `impatient`: options with which it soon gives up on a provider that fails. `asks_again`: its program
-    repeats a request whose answer is cut."""
+    `killer`: a command that kills its program. `impatient`: options with which it soon gives up on a provider that
+    fails. `asks_again`: its program repeats a request whose answer is cut. `opens_skill`, `calls_server`: how its
+    model opens the skill and calls the server of `agent_extensions`; None: it has neither."""
 
     kind: str
     program: str
     tools: ToolCalls
     edit: Callable[[str, str, str], Call]
     provider: dict[str, str]
+    chosen: Chosen | None = None  # None: no pinned agent
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     own_prompt: bool = False
-    starts_s: float = 0
     says_tokens: bool = True
     killer: str = "kill -9 $PPID; sleep 30"
-    hangs_s: float = 15  # time in which it surely reads, edits and runs a command
     impatient: dict[str, Any] | None = field(default_factory=lambda: {"max_retries": 1})  # None: it never gives up
     asks_again: bool = True
+    opens_skill: Call | None = None
+    calls_server: Call | None = None
 
 
 ANTHROPIC = {"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "{key}"}
@@ -50,13 +75,37 @@ def _sed(path: str, old: str, new: str) -> Call:
     return Call("bash", {"command": f"sed -i 's|{escaped}|{new}|' {path}"})
 
 
+def _quiet_about_itself(request: ModelRequest) -> bool:
+    return "co-authored-by" not in request.strings.lower()
+
+
+_WARM = [{"match": {"overrideScope": "core"}, "modelConfig": {"generateContentConfig": {"temperature": 0.25}}}]
 ROWS = {
+    "claude-code": AgentRow(
+        kind="claude-code",
+        program="claude",
+        tools=TOOL_CALLS["claude-code"],
+        edit=lambda path, old, new: Call(
+            "Edit", {"file_path": f"/workspace/{path}", "old_string": old, "new_string": new}
+        ),
+        provider=ANTHROPIC,
+        chosen=Chosen({"includeCoAuthoredBy": False}, _quiet_about_itself, ("output_config", "effort")),
+        opens_skill=Call("Skill", {"skill": SKILL_NAME}),
+        calls_server=Call("mcp__shop-docs__look_up", WORD),
+    ),
     "codex": AgentRow(
         kind="codex",
         program="codex",
         tools=TOOL_CALLS["codex"],
         edit=_patch,
         provider=OPENAI,
+        chosen=Chosen(
+            {"model_verbosity": "high"},
+            lambda asked: at(asked, "text", "verbosity") == "high",
+            ("reasoning", "effort"),
+        ),
+        opens_skill=TOOL_CALLS["codex"].run(f"pwd && sed -n '1,200p' .agents/skills/{SKILL_NAME}/SKILL.md"),
+        calls_server=Call("look_up", WORD, namespace="mcp__shop_docs"),
     ),
     "copilot": AgentRow(
         kind="copilot",
@@ -64,9 +113,12 @@ ROWS = {
         tools=TOOL_CALLS["copilot"],
         edit=_patch,
         provider=OPENAI,
+        chosen=Chosen({"includeCoAuthoredBy": False}, _quiet_about_itself, ("reasoning", "effort")),
         own_prompt=True,
         killer="exec python -c 'import os; os.kill(os.getppid(), 9)'",  # it refuses to run `kill $PPID`
         impatient={},
+        opens_skill=Call("skill", {"skill": SKILL_NAME}),
+        calls_server=Call("shop-docs-look_up", WORD),
     ),
     "opencode": AgentRow(
         kind="opencode",
@@ -76,20 +128,33 @@ ROWS = {
             "edit", {"filePath": f"/workspace/{path}", "oldString": old, "newString": new}
         ),
         provider=ANTHROPIC,
-        hangs_s=40,
+        chosen=Chosen(
+            {"agent": {"build": {"prompt": NEEDLE}}},
+            lambda asked: NEEDLE in asked.strings,
+            ("output_config", "effort"),
+        ),
         impatient=None,
+        opens_skill=Call("skill", {"name": SKILL_NAME}),
+        calls_server=Call("shop-docs_look_up", WORD),
     ),
     "gemini": AgentRow(
         kind="gemini",
         program="gemini",
-        tools=TOOL_CALLS["gemini"],
+        tools=replace(TOOL_CALLS["gemini"], model="gemini-3.1-pro-preview"),  # its effort is a level
         edit=lambda path, old, new: Call(
             "replace",
             {"file_path": f"/workspace/{path}", "instruction": "i", "old_string": old, "new_string": new},
         ),
         provider=GOOGLE,
-        hangs_s=30,
+        chosen=Chosen(
+            {"modelConfigs": {"customOverrides": _WARM}},
+            lambda asked: at(asked, "generationConfig", "temperature") == 0.25,
+            ("generationConfig", "thinkingConfig", "thinkingLevel"),
+            "HIGH",
+        ),
         asks_again=False,  # 0.61.0 repeats ECONNRESET, and not undici's UND_ERR_SOCKET, which a cut mostly is
+        opens_skill=Call("activate_skill", {"name": SKILL_NAME}),
+        calls_server=Call("mcp_shop-docs_look_up", WORD),
     ),
     "mini-swe-agent": AgentRow(
         kind="mini-swe-agent",
@@ -97,18 +162,11 @@ ROWS = {
         tools=TOOL_CALLS["mini-swe-agent"],
         edit=_sed,
         provider=OPENAI,
+        chosen=Chosen(
+            {"agent": {"system_template": NEEDLE}},
+            lambda asked: NEEDLE in asked.strings,
+            ("reasoning", "effort"),
+        ),
         own_prompt=True,
-        starts_s=45,
     ),
 }
-
-# Not in ROWS: it has suites of its own.
-CLAUDE = AgentRow(
-    kind="claude-code",
-    program="claude",
-    tools=TOOL_CALLS["claude-code"],
-    edit=lambda path, old, new: Call(
-        "Edit", {"file_path": f"/workspace/{path}", "old_string": old, "new_string": new}
-    ),
-    provider=ANTHROPIC,
-)

@@ -6,9 +6,10 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 
 import yaml
@@ -125,13 +126,15 @@ class Told:
 @dataclass
 class Lab:
     """One task in a folder, with its own scratch and store. `files`: further files of both trees; `task`: fields
-    of the task that differ; `hidden`: the test file comes with the fix; `contexts`: further context trees."""
+    of the task that differ; `hidden`: the test file comes with the fix; `contexts`: further context trees.
+    `numbers`: of attempts, for several users of one lab."""
 
     root: Path
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     task: Mapping[str, object] = field(default_factory=dict[str, object])
     hidden: bool = False
     contexts: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     @property
     def store(self) -> DirectoryStore:

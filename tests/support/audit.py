@@ -55,7 +55,7 @@ def audit(
     started: set[str] = set()
     planned = ledger.directives.planned_reps(ledger.plan())
     for trial in trials(ledger.plan(), reps):
-        if not planned.includes(trial.task, trial.block):
+        if not planned.includes((trial.task, trial.condition), trial.block):
             continue
         chain = ledger.attempts.chain(trial.id)
         outcome = ledger.attempts.outcome(trial.id)

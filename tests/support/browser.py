@@ -45,9 +45,14 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.tell("Emulation.setDeviceMetricsOverride", size)
         self.tell("Emulation.setEmulatedMedia", {"features": [scheme]})
+        self.leave()
+        self._post("url", {"url": address})
+
+    def leave(self) -> None:
+        """For a blank page: any other keeps asking its server, which may have ended. What it said is forgotten."""
+        self._post("url", {"url": "about:blank"})
         self.console()
         self.requested()
-        self._post("url", {"url": address})
 
     def run(self, script: str) -> Any:
         """What the script returns; it runs beside the page, not as part of it."""
@@ -56,7 +61,11 @@ class Browser:
     def wait_for(self, condition: str) -> None:
         """Until the script's expression is true: what a page does on events comes after the script that caused
         them."""
-        wait_until(lambda: self.run(f"return Boolean({condition})"), condition, within_s=60)
+
+        def never() -> str:
+            return f"{condition}; at {self.run('return [location.href, history.length, document.readyState]')}"
+
+        wait_until(lambda: self.run(f"return Boolean({condition})"), never, within_s=60)
 
     def tell(self, command: str, parameters: dict[str, Any]) -> Any:
         """One command of the developer tools' protocol."""
@@ -106,20 +115,14 @@ def browser(home: Path) -> Generator[Browser]:
             wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
             session = post(address, {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
             try:
-                yield _silenced(Browser(f"{address}/{session}"))
+                window = Browser(f"{address}/{session}")
+                window.leave()
+                yield window
             finally:
                 quit_ = urllib.request.Request(f"{address}/{session}", method="DELETE")
                 urllib.request.urlopen(quit_, timeout=60).close()
         finally:
             driver.terminate()
-
-
-def _silenced(window: Browser) -> Browser:
-    """Past the page that a browser opens by itself, and what that one asked for."""
-    post(f"{window.address}/url", {"url": "about:blank"})
-    window.requested()
-    window.console()
-    return window
 
 
 def _port(driver: subprocess.Popen[str]) -> int:

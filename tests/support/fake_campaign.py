@@ -27,6 +27,7 @@ from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.trial_order import trials
 
 RUNNER = Path(__file__).with_name("fake_runner.py")
+FIVE = ("none", "flat_llm", "intent_layer", "placebo", "preamble_only")
 
 
 def fake_argv(behaviour: str) -> tuple[str, ...]:
@@ -64,6 +65,8 @@ def drive(
 def _primary(looks: str) -> Primary:
     if looks == "bets":
         return Primary(treatment="flat_llm", control="none", stop=AnytimeRule(anytime="mixture"))
+    if looks == "halve":
+        return Primary(treatment="flat_llm", control="none", halve=True)
     grow = Reestimation(after=1, cap=3) if looks == "grow" else None
     stop = StopRule(looks=2, futility="none", drop_saturated=int(looks == "drop"), reestimate=grow)
     return Primary(
@@ -79,7 +82,7 @@ def main() -> None:
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--grace", type=float, default=2.0)
-    parser.add_argument("--looks", choices=("2", "drop", "grow", "bets"), help="what looks do")
+    parser.add_argument("--looks", choices=("2", "drop", "grow", "bets", "halve"), help="what looks do")
     parser.add_argument("--no-beat", action="store_true")
     parser.add_argument("--ray", action="store_true")
     options = parser.parse_args()
@@ -89,6 +92,7 @@ def main() -> None:
         reps=options.reps,
         limits=Limits(stop_grace_s=options.grace),
         primary=_primary(options.looks) if options.looks else None,
+        **({"conditions": FIVE} if options.looks == "halve" else {}),
     )
     argv = fake_argv(options.behaviour)
     if options.ray:

@@ -13,12 +13,16 @@ from trialfleet_runner.agents.trajectory import read_trajectory
 
 PYTHON = "TRIALFLEET_TEST_HARBOR"  # of an environment with Harbor, whose Python is 3.12 or newer
 COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens")
-NEEDED = [
-    pytest.mark.needs("bwrap"),
-    pytest.mark.skipif(
-        PYTHON not in os.environ, reason=f"needs the Python of an environment with Harbor in ${PYTHON}"
-    ),
-]
+HARBOR = pytest.mark.skipif(
+    PYTHON not in os.environ, reason=f"needs the Python of an environment with Harbor in ${PYTHON}"
+)
+NEEDED = [pytest.mark.needs("bwrap"), HARBOR]
+# agent -> Harbor's converter of what it prints, and the file that it reads
+CONVERTERS = {
+    "copilot": ("copilot_cli:CopilotCli", "copilot-cli.jsonl"),
+    "opencode": ("opencode:OpenCode", "opencode.txt"),
+    "mini-swe-agent": ("mini_swe_agent:MiniSweAgent", "mini-swe-agent.trajectory.json"),
+}
 # Writes trajectory.json into the folder in which the agent's files are.
 _CONVERT = """
 import importlib, sys

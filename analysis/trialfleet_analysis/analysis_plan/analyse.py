@@ -9,6 +9,7 @@ from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, anytime_fi
 from trialfleet_analysis.analysis_plan.columns import CellCounts, Columns, Scheme, counted
 from trialfleet_analysis.analysis_plan.contrast import Contrast, all_contrasts, sides
 from trialfleet_analysis.analysis_plan.correction import Corrected, Family
+from trialfleet_analysis.analysis_plan.halving import HalvingFinding, halving_finding
 from trialfleet_analysis.analysis_plan.looked_contrasts import allowing_for_looks
 from trialfleet_analysis.analysis_plan.looks import LooksFinding, looks_finding
 from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding, equivalences
@@ -73,6 +74,10 @@ METHODS: tuple[tuple[str, str], ...] = (
     (
         "a contrast at declared looks",
         "exact group-sequential test by task × stage; stage-wise estimate and limits",
+    ),
+    (
+        "treatments that are halved",
+        "two of four go on, by pass rates after 40% of the blocks; the exact test at alpha / 4 (Bonferroni)",
     ),
     (
         "a contrast without a fixed end",
@@ -165,6 +170,7 @@ class Analysis:
     looks: LooksFinding | None = None
     anytime: AnytimeFinding | None = None
     trend: TrendFinding | None = None
+    halving: HalvingFinding | None = None
 
 
 def analyse(
@@ -228,6 +234,7 @@ def analyse(
         looks=looks,
         anytime=anytime,
         trend=trend_finding(scheme, counts),
+        halving=halving_finding(scheme, columns),
     )
 
 

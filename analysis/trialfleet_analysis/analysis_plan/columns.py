@@ -13,7 +13,7 @@ from trialfleet_analysis.statistics.estimates import Floats, Integers
 from trialfleet_analysis.tables.columns import Bools
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.conditions import Condition
-from trialfleet_ledger.looks import Decision
+from trialfleet_ledger.looks import Decision, halving_of
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.trend import TrendPrimary
 
@@ -35,7 +35,7 @@ class Scheme:
     """What was fixed before anything ran. `factors`: of each factor of the tasks, one level per task of `tasks`
     (None: not known). `limit_s`: the agent's time budget. `monitored`: the campaign is not over. `cap_usd`: the
     most that one run of the agent may cost; None: no limit. `planned_reps`: before any amendment; `decisions`: of
-    declared looks. `trend`: declared in place of a contrast."""
+    declared looks. `declared`: with the alpha of a single test. `trend`: declared in place of a contrast."""
 
     seed: int
     tasks: tuple[str, ...]
@@ -51,6 +51,12 @@ class Scheme:
     planned_reps: int = 0
     decisions: tuple[Decision, ...] = ()
     trend: TrendPrimary | None = None
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Conditions that the halving has left out of later blocks."""
+        done = halving_of(self.decisions)
+        return done[1].left_out if done else ()
 
     @property
     def alpha(self) -> float:

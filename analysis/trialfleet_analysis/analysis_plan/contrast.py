@@ -307,8 +307,8 @@ def _mean(values: Floats) -> float | None:
 def sides(scheme: Scheme, requested: Sequence[tuple[str, str]] = ()) -> tuple[Sides, ...]:
     """The declared primary first and every other condition against its control; all pairs, the later condition of
     the plan as treatment, where none was declared; every condition against the lowest dose of a declared trend. A
-    condition that tells what only the fix knows is a ceiling,
-    and none of the others. `requested`: (treatment, control) from outside the plan, last."""
+    condition that tells what only the fix knows is a ceiling, and none of the others; one that the halving has
+    left out is in no contrast. `requested`: (treatment, control) from outside the plan, last."""
     declared = scheme.declared
     if scheme.trend is not None:
         lowest = scheme.trend.trend[0]
@@ -318,7 +318,8 @@ def sides(scheme: Scheme, requested: Sequence[tuple[str, str]] = ()) -> tuple[Si
         found = [Sides(later, first, "unplanned") for first, later in combinations(_attainable(scheme), 2)]
         found += [Sides(ceiling, name, "ceiling") for ceiling in _ceilings(scheme) for name in _attainable(scheme)]
     else:
-        others = [name for name in scheme.conditions if name not in (declared.treatment, declared.control)]
+        out = (declared.treatment, declared.control, *scheme.left_out)
+        others = [name for name in scheme.conditions if name not in out]
         found = [Sides(declared.treatment, declared.control, "primary")]
         found += [Sides(name, declared.control, "secondary") for name in others if name in _attainable(scheme)]
         found += [Sides(name, declared.control, "ceiling") for name in others if name in _ceilings(scheme)]

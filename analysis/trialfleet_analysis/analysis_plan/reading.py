@@ -54,7 +54,7 @@ def scheme_of(
         conditions=frame.conditions,
         composed={name: plan.conditions[name] for name in frame.conditions},
         agents={name: plan.agents[name].spec for name in frame.conditions},
-        declared=plan.primary,
+        declared=None if plan.primary is None else plan.primary.tested,
         factors={
             "prompt source": tuple(task.order.prompt_source for task in kept),
             "category": tuple(task.category for task in kept),

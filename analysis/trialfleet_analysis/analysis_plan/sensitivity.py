@@ -214,7 +214,8 @@ QUESTIONS = (
 
 
 def drift_checks(scheme: Scheme, columns: Columns) -> tuple[DriftCheck, ...]:
-    """All but `balance` are blinded: conditions are strata in them, and no condition's rate is shown."""
+    """All but `balance` are blinded: conditions are strata in them, and no condition's rate is shown. What the
+    halving has left out ran at other hours by design."""
     trials = _drift_trials(scheme, columns)
     effect, balanced, lost = order_effect(trials), balance(trials), loss_drift(trials)
     shuffles = max(199, min(SHUFFLES, BUDGET // (4 * max(1, len(trials))) - 1))
@@ -252,4 +253,5 @@ def _drift_trials(scheme: Scheme, columns: Columns) -> list[DriftTrial]:
             lost,
         )
         for task, condition, block, position, started, valid, passed, lost in rows
+        if scheme.conditions[int(condition)] not in scheme.left_out
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -53,8 +54,11 @@ def combine(
     draws a forest plot. Campaigns must be finished, and declare the same contrast without looks. Of campaigns
     without a fixed end (primary.stop.anytime), finished or not, the e-values are multiplied instead.
     """
+    gc.disable()  # what is imported stays: walking through it again and again finds nothing
     from trialfleet_analysis.combining.make import make_combination, write_combination
 
+    gc.freeze()
+    gc.enable()
     sources = [find_source(campaign, store) for campaign in campaigns]
     made = make_combination(sources, across=across, weighing=weigh, verify=not no_verify)
     _print(made, write_combination(made, out or Path("combined-report")), as_json=as_json)

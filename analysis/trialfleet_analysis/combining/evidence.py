@@ -10,8 +10,9 @@ from typing import Any, cast
 from trialfleet_analysis.analysis_plan.anytime import AnytimeFinding, anytime_finding
 from trialfleet_analysis.analysis_plan.columns import FourCounts, counted
 from trialfleet_analysis.analysis_plan.reading import columns_of, scheme_of
+from trialfleet_analysis.cells import cell_counts
 from trialfleet_analysis.ledger import Frame
-from trialfleet_analysis.rates import cell_results, compared_tasks
+from trialfleet_analysis.rates import compared_tasks
 from trialfleet_analysis.tables.columns import texts
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_ledger.campaign_spec import Primary
@@ -56,7 +57,7 @@ def campaign_evidence(found: CampaignTables, where: str) -> CampaignEvidence:
         _refuse_unfinished(found, where)
     else:
         _refuse_without_look(found.frame, where)
-    cells = cell_results([(c.task, c.condition.name) for c in found.frame.plan.cells], found.tasks, found.trials)
+    cells = cell_counts(plan.cell_names, found.tasks, found.trials)
     compared, _ = compared_tasks(found.tasks, cells)
     scheme = scheme_of(found.frame, found.tasks, compared, monitored=False)
     columns = columns_of(found.trials, scheme)
@@ -103,14 +104,25 @@ def _declared(plan: Plan, where: str) -> Primary:
             where=where,
             hint="leave it out; a campaign that is to be combined declares `primary` before it runs",
         )
-    if isinstance(plan.primary.stop, StopRule):
+    _refuse_decided(plan.primary, where)
+    return plan.primary
+
+
+def _refuse_decided(primary: Primary, where: str) -> None:
+    """What was decided while it ran depends on its results."""
+    if isinstance(primary.stop, StopRule):
         raise OperatorError(
             "the campaign declared looks (primary.stop): when it ends depends on its results, and no exact test "
             "over several such campaigns is specified",
             where=where,
             hint="leave it out, and read its own report, whose p allows for the looks",
         )
-    return plan.primary
+    if primary.halve:
+        raise OperatorError(
+            "the campaign halved its treatments (primary.halve): no test over several such campaigns is specified",
+            where=where,
+            hint="leave it out, and read its own report",
+        )
 
 
 def _refuse_without_look(frame: Frame, where: str) -> None:

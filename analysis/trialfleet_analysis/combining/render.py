@@ -17,7 +17,7 @@ from trialfleet_analysis.report.html.assets import asset
 from trialfleet_analysis.report.html.forests import ForestRow, forest, lines
 from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, h, page, section
 from trialfleet_analysis.report.html.plots import Mark, Scale, differences, row
-from trialfleet_analysis.report.html.sentences import cautions_list, unbroken
+from trialfleet_analysis.report.html.sentences import cautions_list, in_one_minute
 from trialfleet_analysis.report.markdown import long_text, section_lines
 from trialfleet_analysis.report.sanitize import markdown as escaped
 from trialfleet_analysis.report.sanitize import plain
@@ -40,7 +40,11 @@ def to_html(combined: Combined) -> str:
         h("button", "Dark", id="theme", type="button", hidden="", aria_label="Switch between light and dark"),
         _heading(found),
         h("nav", [h("a", name, href=f"#{anchor}") for anchor, name in anchors], aria_label="Contents"),
-        h("main", _answer(found), [_section(one) for one in found.sections]),
+        h(
+            "main",
+            in_one_minute(found.answer, _forest(found), cautions_list(found.cautions)),
+            [_section(one) for one in found.sections],
+        ),
     )
     title = f"{found.name} · trialfleet combine"
     return page(title=title, style=asset("style.css"), script=asset("theme.js") + asset("script.js"), body=body)
@@ -52,18 +56,6 @@ def _heading(found: ShownCombination) -> Node:
         h("p", "trialfleet combine", class_="kicker"),
         h("h1", breakable(found.name)),
         h("ul", [h("li", one, class_="chip") for one in found.facts], class_="chips"),
-    )
-
-
-def _answer(found: ShownCombination) -> Node:
-    first, *rest = found.answer
-    return section(
-        "answer",
-        "What was found",
-        h("p", unbroken(first), class_="answer"),
-        [h("p", unbroken(sentence), class_="size") for sentence in rest],
-        _forest(found),
-        cautions_list(found.cautions),
     )
 
 

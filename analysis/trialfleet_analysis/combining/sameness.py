@@ -33,8 +33,11 @@ class CampaignDifference:
 
 def refuse_twice(campaigns: Sequence[CampaignEvidence]) -> None:
     """Raises `OperatorError` where two are one campaign, or hold the same trial."""
+    seen: set[object] = set()
     for number, one in enumerate(campaigns):
-        for other in campaigns[:number]:
+        new = seen.isdisjoint({one.plan.uid, *one.identities})
+        seen |= {one.plan.uid, *one.identities}
+        for other in () if new else campaigns[:number]:
             if one.plan.uid == other.plan.uid:
                 problem = "one campaign is given twice"
             elif same := len(one.identities & other.identities):

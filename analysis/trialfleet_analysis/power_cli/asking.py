@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
+from trialfleet_analysis.power_cli.halving import HalvingPlan, halving_plan
 from trialfleet_analysis.power_cli.known_tasks import (
     KnownTasksPlan,
     known_design,
@@ -169,11 +170,19 @@ def _campaign(asked: PowerOptions) -> Answered:
     plan = planned(asked.to)
     if asked.to is None and declared is not None and declared.effect is not None:
         plan = replace(plan, at_declared=planned(assumptions.control.value + declared.effect))
+    price = asked.cost_rep or (pilot.cost_rep if pilot else None)
+    plan = replace(plan, halvings=_halvings(subject, tasks, _reps(asked, subject), price))
     if (shown := _effect_with_looks(subject, plan)) is not None and subject is not None:
         base = control_rates(tasks, plan.assumptions.control.value, plan.assumptions.icc.value)
-        price = asked.cost_rep or (pilot.cost_rep if pilot else None)
         plan = replace(plan, **_stops(subject, base, shown, effort, price))
     return Answered(plan, pilot)
+
+
+def _halvings(
+    subject: Subject | None, tasks: int, reps: tuple[int, ...], price: float | None
+) -> tuple[HalvingPlan, ...]:
+    each = (halving_plan(subject.primary if subject else None, tasks, several, price) for several in reps)
+    return tuple(one for one in each if one is not None)
 
 
 def _effect_with_looks(subject: Subject | None, plan: CampaignPlan) -> float | None:
@@ -245,6 +254,7 @@ def _known(asked: PowerOptions) -> KnownTasksPlan:
     designs = tuple(known_design(rates.rates, n, effect, effort, price) for n in reps)
     known = seen(earlier, rates, max(reps))
     plan = KnownTasksPlan(subject.declared if subject else None, known, effort, effect, designs, price)
+    plan = replace(plan, halvings=_halvings(subject, rates.rates.size, reps, price))
     plan = with_frontier(plan, earlier.sigma_int)
     shown = effect or designs[0].detects.effect
     if not shown or subject is None or subject.primary is None or subject.primary.stop is None:

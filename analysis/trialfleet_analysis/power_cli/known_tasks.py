@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from trialfleet_analysis.power_cli.halving import HalvingPlan
 from trialfleet_analysis.power_cli.looks import BetsPlan, LooksPlan, shifted
 from trialfleet_analysis.power_cli.plans import DeclaredDesign, Effort
 from trialfleet_analysis.power_cli.sources import EarlierCampaign
@@ -65,7 +66,7 @@ class KnownTasksPlan:
     """`effect`: the one whose power is shown; `cost_rep`: of a task's rep in both arms, None where not known.
     `sigma_int`: SD of the true effect between tasks, from the earlier campaign's primary contrast; None where it
     tells nothing, 0 when no more than chance was seen. `frontier` and `balance_reps`: with it, as in
-    `CampaignPlan`."""
+    `CampaignPlan`. `halvings`: of each of `designs`, where treatments are halved."""
 
     declared: DeclaredDesign | None
     seen: TasksSeen
@@ -75,6 +76,7 @@ class KnownTasksPlan:
     cost_rep: float | None
     looks: LooksPlan | None = None
     bets: BetsPlan | None = None
+    halvings: tuple[HalvingPlan, ...] = ()
     sigma_int: float | None = None
     frontier: tuple[Design, ...] = ()
     balance_reps: float | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -14,6 +15,7 @@ from trialfleet_analysis.monitoring import bets_of, design_of, futility_of
 from trialfleet_analysis.statistics.estimates import Floats, floats
 from trialfleet_analysis.statistics.sequential import (
     Futility,
+    Revision,
     SequentialDesign,
     SequentialPower,
     betting_power,
@@ -21,7 +23,7 @@ from trialfleet_analysis.statistics.sequential import (
     sequential_power,
 )
 from trialfleet_ledger.campaign_spec import Primary
-from trialfleet_ledger.looks import StopRule
+from trialfleet_ledger.looks import Reestimation, StopRule
 
 FACTORS = (0.0, 0.5, 1.0, 1.5)  # of the effect
 MOST_INFLATION = 1.5
@@ -31,7 +33,8 @@ MOST_INFLATION = 1.5
 class LooksScenario:
     """At one true mean effect: the power with looks and with one test at the end; the mean share of the plan's
     trials that are run, how many these are in both arms, and what they cost (None: no price is known); `futile`:
-    how often the rule gives up; `whole_power`: with looks, and no task left out; None: none is to be."""
+    how often the rule gives up; `whole_power`: with looks, and no task left out; None: none is to be. `reps`: the
+    mean of the re-estimated ones, also of campaigns that end before; None: none are."""
 
     effect: float
     power: float
@@ -41,19 +44,22 @@ class LooksScenario:
     cost: float | None
     futile: float
     whole_power: float | None
+    reps: float | None
 
 
 @dataclass(frozen=True)
 class LooksPlan:
-    """Of the planned reps; `most`: those that a look may make of them (None: none does). `drop_after`: the block
-    after which saturated tasks are left out; 0: never. `effect`: the one that scenarios
-    are multiples of; `inflation`: how many times the reps give the power of one test at the end back (None: not
-    within 1.5). `se`: the largest Monte Carlo standard error of a power."""
+    """`looks`: of the planned reps; `most`: those that the look after block `reestimate_after` may make of them
+    (None: none does). `drop_after`: the block after which saturated tasks are left out; 0: never. `effect`: the
+    one that scenarios are multiples of; `inflation`: how many times the reps give the power of one test at the
+    end back (None: not within 1.5, or the reps are re-estimated). `se`: the largest Monte Carlo standard error of
+    a power."""
 
     looks: tuple[int, ...]
     spending: str
     drop_after: int
     most: int | None
+    reestimate_after: int
     effect: float
     scenarios: tuple[LooksScenario, ...]
     inflation: float | None
@@ -79,26 +85,40 @@ class Stopping:
 
 def looks_plan(of: Stopping) -> LooksPlan:
     """Raises `ValueError` for an effect that no shift can have; 1.5 times it is left out where it is one."""
-    design, rule = design_of(of.primary, of.reps), futility_of(of.primary)
+    design, rule, asked = design_of(of.primary, of.reps), futility_of(of.primary), _reestimation(of.primary)
     once, drop = SequentialDesign((of.reps,), alpha=of.primary.alpha), _drop_after(of.primary)
     found: list[LooksScenario] = []
     se = 0.0
     for effect in _possible(of):
         treated = shifted(of.base, effect)
-        looked, fixed = _drawn(of, treated, design, rule, drop), _drawn(of, treated, once, None)
-        whole = _drawn(of, treated, design, rule).power if drop else None
+        revision = _revision(of)
+        looked, fixed = _drawn(of, treated, design, rule, drop, revision), _drawn(of, treated, once, None)
+        whole = _drawn(of, treated, design, rule, 0, revision).power if drop else None
         trials, futile = looked.share * 2 * of.base.size * of.reps, float(looked.futile.sum())
         cost = of.cost(looked.share * of.reps)
-        found.append(LooksScenario(effect, looked.power, fixed.power, looked.share, trials, cost, futile, whole))
+        reps = looked.reps if asked else None
+        one = LooksScenario(effect, looked.power, fixed.power, looked.share, trials, cost, futile, whole, reps)
+        found.append(one)
         se = max(se, looked.se)
-    goal = found[FACTORS.index(1.0)].fixed_power
-    most, inflation = _most(of.primary), _inflation(of, goal)
-    return LooksPlan(design.looks, design.spending, drop, most, of.effect, tuple(found), inflation, se)
+    most, after = (asked.cap, asked.after) if asked else (None, 0)
+    inflation = None if asked else _inflation(of, found[FACTORS.index(1.0)].fixed_power)
+    return LooksPlan(design.looks, design.spending, drop, most, after, of.effect, tuple(found), inflation, se)
 
 
-def _most(primary: Primary) -> int | None:
-    asked = primary.stop.reestimate if isinstance(primary.stop, StopRule) else None
-    return None if asked is None else asked.cap
+def _reestimation(primary: Primary) -> Reestimation | None:
+    return primary.stop.reestimate if isinstance(primary.stop, StopRule) else None
+
+
+def _revision(of: Stopping) -> Revision | None:
+    asked, effect = _reestimation(of.primary), of.primary.effect
+    if asked is None or effect is None:
+        return None
+
+    @cache
+    def design(reps: int) -> SequentialDesign:
+        return design_of(of.primary, of.reps, reps)
+
+    return Revision(effect, asked.after, asked.cap, design)
 
 
 def _drop_after(primary: Primary) -> int:
@@ -106,7 +126,12 @@ def _drop_after(primary: Primary) -> int:
 
 
 def _drawn(
-    of: Stopping, treated: Floats, design: SequentialDesign, rule: Futility | None, drop: int = 0
+    of: Stopping,
+    treated: Floats,
+    design: SequentialDesign,
+    rule: Futility | None,
+    drop: int = 0,
+    revision: Revision | None = None,
 ) -> SequentialPower:
     return sequential_power(
         treated,
@@ -114,6 +139,7 @@ def _drawn(
         design,
         futility=rule,
         drop_saturated=drop,
+        revision=revision,
         simulations=of.simulations,
         seed=of.seed,
     )

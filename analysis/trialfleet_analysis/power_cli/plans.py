@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from trialfleet_analysis.power_cli.halving import HalvingPlan
 from trialfleet_analysis.power_cli.looks import BetsPlan, LooksPlan
 from trialfleet_analysis.statistics.estimates import Estimand
 from trialfleet_analysis.statistics.power import (
@@ -190,8 +191,9 @@ class CampaignRow:
 class CampaignPlan:
     """`treatment`: its mean rate, when an effect was named; then `sd_effect` is how far true effects differ.
     `at_declared`: where none was named, the same designs at the effect that the campaign declares. `looks`,
-    `bets`: what the declared ones are expected to find and to take. `frontier`: of a single design, what as many
-    trials detect as more or fewer tasks; `balance_reps`: R*, None when effects do not differ between tasks."""
+    `bets`: what the declared ones are expected to find and to take. `halvings`: of each of `rows`, where
+    treatments are halved. `frontier`: of a single design, what as many trials detect as more or
+    fewer tasks; `balance_reps`: R*, None when effects do not differ between tasks."""
 
     declared: DeclaredDesign | None
     assumptions: Assumptions
@@ -202,6 +204,7 @@ class CampaignPlan:
     at_declared: CampaignPlan | None = None
     looks: LooksPlan | None = None
     bets: BetsPlan | None = None
+    halvings: tuple[HalvingPlan, ...] = ()
     frontier: tuple[Design, ...] = ()
     balance_reps: float | None = None
 

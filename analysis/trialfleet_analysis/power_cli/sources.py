@@ -83,7 +83,7 @@ def _subject(
     if primary is None:
         return Subject(DeclaredDesign(name, None, None, None, apart=apart), tasks, reps, None)
     declared = DeclaredDesign(name, primary.treatment, primary.control, primary.estimand, primary.effect, apart)
-    return Subject(declared, tasks, reps, primary.alpha, primary)
+    return Subject(declared, tasks, reps, primary.tested.alpha, primary)
 
 
 def _comparing(conditions: int, where: str) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
 
+from trialfleet_analysis.power_cli.halving import HalvingPlan
 from trialfleet_analysis.power_cli.known_tasks import KnownDesign, KnownTasksPlan
 from trialfleet_analysis.power_cli.looks import BetsPlan, LooksPlan
 from trialfleet_analysis.power_cli.trend import TrendPlan
@@ -23,7 +24,8 @@ def looks(found: LooksPlan) -> Iterator[RenderableType]:
     priced = any(one.cost is not None for one in found.scenarios)
     costs = ("cost on average",) if priced else ()
     left_out = ("every task kept",) if found.drop_after else ()
-    names = ("true effect", "power", *left_out, "without looks", "trials on average", *costs, "of the plan")
+    reps = ("reps re-estimated",) if found.most is not None else ()
+    names = "true effect", "power", *left_out, "without looks", *reps, "trials on average", *costs, "of the plan"
     shown = table(*names, "gives up", numbers=len(names) + 1)
     for one in found.scenarios:
         shown.add_row(
@@ -31,6 +33,7 @@ def looks(found: LooksPlan) -> Iterator[RenderableType]:
             Text(percent(one.power), style="bold"),
             *([] if one.whole_power is None else [percent(one.whole_power)]),
             percent(one.fixed_power),
+            *([] if one.reps is None else [f"{one.reps:.1f}"]),
             f"{one.trials:,.0f}",
             *([_money(one.cost)] if priced else []),
             percent(one.share),
@@ -39,8 +42,11 @@ def looks(found: LooksPlan) -> Iterator[RenderableType]:
     yield shown
     yield from _dropping(found)
     if found.most is not None:
-        yield Text(f"a look re-estimates the reps, up to {found.most}; this is for the planned {found.looks[-1]}")
-    if found.inflation is None:
+        yield Text(
+            f"{found.looks[-1]} reps are planned, and re-estimated after block {found.reestimate_after}, up to "
+            f"{found.most}; without looks: one test at the end of the plan"
+        )
+    elif found.inflation is None:
         yield Text("more than 1.5 times the reps would be needed for the power of one test at the end")
     elif found.inflation > 1:
         yield Text(f"{found.inflation:.2f} times the reps would give looks the power of one test at the end")
@@ -75,6 +81,16 @@ def trend(found: TrendPlan) -> Iterator[RenderableType]:
         f"exact trend test, alpha {found.effort.alpha:g}, {found.effort.simulations:,} campaigns a figure; at "
         f"the lowest dose a mean rate of {percent(found.lowest_rate)}, ICC {found.icc:g}; logits move with it"
     )
+
+
+def halvings(found: Sequence[HalvingPlan]) -> Iterator[RenderableType]:
+    for one in found:
+        cost = "" if one.cost is None else f", which cost {_money(one.cost)}"
+        yield Text(
+            f"the control and the four treatments together take {one.trials:,} trials of {one.whole:,} "
+            f"({percent(one.trials / one.whole)}){cost}:\n"
+            f"after block {one.after} of {one.reps}, two treatments are left out"
+        )
 
 
 def bets(found: BetsPlan) -> Iterator[RenderableType]:
@@ -117,6 +133,7 @@ def known(found: KnownTasksPlan) -> Iterator[RenderableType]:
     alpha = f"two-sided alpha {found.effort.alpha:g}"
     yield head(f"on these tasks: the least gain detected with power {percent(found.effort.power)}, {alpha}")
     yield from _designs(found)
+    yield from halvings(found.halvings)
     if found.looks is not None:
         yield from (Text(""), *looks(found.looks))
     if found.bets is not None:

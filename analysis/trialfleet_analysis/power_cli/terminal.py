@@ -22,7 +22,7 @@ from trialfleet_analysis.power_cli.plans import (
     RepsForEffect,
 )
 from trialfleet_analysis.power_cli.sources import Pilot
-from trialfleet_analysis.power_cli.stops_text import bets, known, looks, trend
+from trialfleet_analysis.power_cli.stops_text import bets, halvings, known, looks, trend
 from trialfleet_analysis.power_cli.trend import TrendPlan
 from trialfleet_analysis.power_cli.words import head as _head
 from trialfleet_analysis.power_cli.words import points as _points
@@ -126,6 +126,7 @@ def _campaign(found: CampaignPlan) -> Iterator[RenderableType]:
     if found.at_declared is not None:
         yield Text("")
         yield from _designs(found.at_declared)
+    yield from halvings(found.halvings)
     if found.looks is not None:
         yield Text("")
         yield from looks(found.looks)

@@ -27,6 +27,7 @@ from trialfleet_analysis.report.figures import (
     quantity,
     unsigned_points,
 )
+from trialfleet_analysis.report.halving_answer import halving_answer
 from trialfleet_analysis.report.trend_answer import trend_answer
 
 SHOWN: tuple[Outcome, ...] = ("more", "less")
@@ -47,7 +48,8 @@ def answer(report: Report) -> tuple[str, ...]:
     elif size is not None:
         second = f"{size}{_needed(result, outcome)}. {second or ''}".rstrip()
     fragile = "" if outcome == "undefined" else _fragile(result)
-    return tuple(text for text in (f"{first}.{fragile}", second, _saved(result)) if text)
+    after = halving_answer(report, report.analysis.halving) if report.analysis.halving else (_saved(result),)
+    return tuple(text for text in (f"{first}.{fragile}", second, *after) if text)
 
 
 def _saved(result: DeclaredResult) -> str | None:

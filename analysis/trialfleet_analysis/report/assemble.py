@@ -145,7 +145,7 @@ def below_plan(campaign: CampaignTables) -> tuple[BelowPlan, ...]:
     task, condition = codes(trials, "task", tasks), codes(trials, "condition", frame.conditions)
     counts = Counter(zip(task.tolist(), condition.tolist(), strict=True))
     place = {name: n for n, name in enumerate(tasks)}, {name: n for n, name in enumerate(frame.conditions)}
-    found = [BelowPlan(t, c, counts[place[0][t], place[1][c]], planned.of(t)) for t, c in cells]
+    found = [BelowPlan(t, c, counts[place[0][t], place[1][c]], planned.of((t, c))) for t, c in cells]
     return tuple(sorted((one for one in found if one.terminal < one.planned), key=lambda one: one.terminal))
 
 

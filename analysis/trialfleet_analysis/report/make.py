@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from trialfleet_analysis.analysis_plan.composition import Arm, checked_contrasts
+from trialfleet_analysis.analysis_plan.halving import refuse_left_out
 from trialfleet_analysis.kept_answer import keep_answer, versions
 from trialfleet_analysis.report.assemble import answer_of, assemble, below_plan
 from trialfleet_analysis.report.campaign_report import Report, to_json
@@ -60,6 +61,7 @@ def make_report(
     plan = found.frame.plan
     arms = {name: Arm(condition, plan.agents[name].spec) for name, condition in plan.conditions.items()}
     pairs = checked_contrasts(contrasts, arms, packages=packages)
+    refuse_left_out(pairs, found.frame.decisions)
     if complete:
         _refuse_below(found, f"{store.url}/{campaign}/outcomes")
     if found.interim:

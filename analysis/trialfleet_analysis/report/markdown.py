@@ -9,6 +9,7 @@ from trialfleet_analysis.report.figures import plural
 from trialfleet_analysis.report.findings.record import declared_contrast
 from trialfleet_analysis.report.findings.sections import sections
 from trialfleet_analysis.report.findings.tables import ReportSection, ReportTable, Value
+from trialfleet_analysis.report.html.sentences import IN_ONE_MINUTE
 from trialfleet_analysis.report.methods_text import LEAD, TITLE, methods_text
 from trialfleet_analysis.report.sanitize import markdown as text
 
@@ -17,6 +18,7 @@ def to_markdown(report: Report) -> str:
     """Same report, same bytes."""
     parts = (
         _head(report),
+        _contrast(report),
         *(section_lines(found) for found in sections(report) if found.tables),
         _methods(report),
     )
@@ -28,15 +30,18 @@ def _head(report: Report) -> Iterator[str]:
     yield f"# {text(report.campaign)}"
     if report.banner:
         yield from ("", f"> **{text(report.banner)}**")
-    yield from ("", f"**{long_text(first)}**")
+    yield from ("", f"## {IN_ONE_MINUTE}", "", f"**{long_text(first)}**")
     for sentence in rest:
         yield from ("", long_text(sentence))
     yield from ("", _state(report))
-    if found := declared_contrast(report):
-        yield from _table(found, titled=True)
     if report.cautions:
         yield from ("", "Before you rely on it:", "")
         yield from (f"- {long_text(caution)}" for caution in report.cautions)
+
+
+def _contrast(report: Report) -> Iterator[str]:
+    if found := declared_contrast(report):
+        yield from ("", f"## {text(found.title)}", *_table(found, titled=False))
 
 
 def _state(report: Report) -> str:

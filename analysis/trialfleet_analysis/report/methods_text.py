@@ -40,6 +40,7 @@ CITED = (
     ("bootstrap", "efron1979"),
     ("permutation", "phipson2010"),
     ("cumulative incidence", "aalen1978"),
+    ("paired t-test", "student1908"),
     ("Satterthwaite", "satterthwaite1946"),
     ("HC3", "mackinnon1985"),
     ("Mantel-Haenszel", "mantel1959"),
@@ -81,7 +82,11 @@ def _design(report: Report) -> Iterator[str]:
 
 
 def _changed_at_looks(report: Report) -> Iterator[str]:
-    looks = report.analysis.looks
+    looks, halving = report.analysis.looks, report.analysis.halving
+    if halving is not None and halving.left_out:
+        yield f"As declared, {' and '.join(halving.left_out)} had no trials after block {halving.after}:"
+        yield f"of the four treatments {halving.chosen} went on with the declared one, having the highest mean"
+        yield "pass rate of the three others."
     if looks is not None and looks.revised_from is not None:
         yield f"{plural(looks.revised_from, 'repetition')} were planned; the declared look after block"
         yield f"{looks.reestimate_after} re-estimated them, blinded, as {looks.planned[-1]}."
@@ -105,7 +110,7 @@ def _analysis(report: Report) -> Iterator[str]:
     if declared is not None and report.analysis.trend is None:
         yield (
             f"Declared before the first trial: {declared.treatment} against {declared.control} on "
-            f"{ESTIMANDS[declared.estimand]}, α = {declared.alpha:g}."
+            f"{ESTIMANDS[declared.estimand]}, α = {declared.alpha:g}{_quarter(report)}."
         )
     yield f"A contrast on these tasks: {method.get('a contrast, these tasks')};"
     yield f"its difference: {method.get('its difference')}; on tasks like these:"
@@ -113,6 +118,11 @@ def _analysis(report: Report) -> Iterator[str]:
     yield f"The rate of one task under one condition: {method.get(CELL)}."
     versions = [f"{line.name} {line.value}" for line in report.manifest if line.group == "This report"]
     yield f"Computed with {', '.join(versions)}."
+
+
+def _quarter(report: Report) -> str:
+    found = report.analysis.halving
+    return "" if found is None else f" (a quarter of {found.alpha:g}, as of each of four treatments that is left)"
 
 
 def _unused(report: Report) -> set[str]:
@@ -124,6 +134,7 @@ def _unused(report: Report) -> set[str]:
     wanted = {
         "a contrast at declared looks": looks,
         "a contrast without a fixed end": anytime,
+        "treatments that are halved": declared is not None and declared.halve,
         "a trend over doses": report.analysis.trend is not None,
         "equivalence": margin,
     }

@@ -210,6 +210,7 @@ def _tasks(report: Report) -> Iterator[str]:
         if row.use is Use.HALTED:
             yield f"Task {row.task} is halted in all conditions and left out: {row.reason}"
     yield from _dropped(report)
+    yield from _halved(report)
     for left in report.left_out:
         yield f"Task {left.task} is left out of every condition’s mean: {left.reason}."
     for name in dict.fromkeys(one.treatment for one in report.analysis.contrasts if one.role == "ceiling"):
@@ -236,6 +237,21 @@ def _dropped(report: Report) -> Iterator[str]:
         f"{', '.join(names[:CELLS_NAMED])}{rest}. They stay in every mean with the trials they have. A difference "
         "that only their later trials would have shown counts as 0, so that differences are somewhat smaller than "
         "if every task had all its reps; the exact test keeps its size."
+    )
+
+
+def _halved(report: Report) -> Iterator[str]:
+    found = report.analysis.halving
+    if found is None:
+        return
+    if not found.left_out:
+        yield f"As declared, two of the four treatments will be left out after block {found.after}."
+        return
+    yield (
+        f"As declared, {' and '.join(found.left_out)} had no trials after block {found.after}, left out for their "
+        "pass rates: their rates, times and costs are of those blocks alone, lower than the truth on average, and "
+        f"in no test. The control's later blocks have no counterpart in them. {found.chosen} was chosen for its "
+        "rate, so that its difference is somewhat larger than the truth on average; its test allows for that."
     )
 
 

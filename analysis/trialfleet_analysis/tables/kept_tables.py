@@ -53,10 +53,12 @@ class RecordDigests(Frozen):
 
 @dataclass(frozen=True)
 class ReadDigests:
-    """A campaign's store, read through: remembers the digests of what it gave. It only reads."""
+    """A campaign's store, read through: remembers the digests of what it gave. It only reads. `known`: the listing
+    of the outcomes, if the caller has just made it."""
 
     store: Store
     campaign: str
+    known: Sequence[ListedKey] | None = None
     few: dict[str, str] = field(default_factory=dict[str, str])
     outcomes: dict[str, str] = field(default_factory=dict[str, str])
     listed: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
@@ -79,7 +81,8 @@ class ReadDigests:
             yield key, raw
 
     def list(self, prefix: str) -> Iterator[ListedKey]:
-        for entry in self.store.list(prefix):
+        whole = f"{self.campaign}/{_OUTCOMES}"
+        for entry in self.known if self.known is not None and prefix == whole else self.store.list(prefix):
             name = entry.key.removeprefix(f"{self.campaign}/")
             if name.startswith(_OUTCOMES):
                 self.listed[name] = f"{entry.size} {entry.tag}" if entry.tag else None
@@ -156,7 +159,7 @@ def _words_exist(table: pa.Table) -> bool:
 def _is_whole(frame: Frame, trials: pa.Table) -> bool:
     """Every cell's reps, each once, and none that is not planned."""
     cells, reps = _cells(frame, trials), frame.planned_reps
-    starts = [(at * reps.most, reps.of(task)) for at, (task, _) in enumerate(frame.plan.cell_names)]
+    starts = [(at * reps.most, reps.of(cell)) for at, cell in enumerate(frame.plan.cell_names)]
     whole = [start + rep for start, own in starts for rep in range(own)]
     places = (numbers(trials, "block"), numbers(trials, "rep"))
     return all(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
@@ -14,7 +15,7 @@ from trialfleet_analysis.tables.arrow import attempts_table, trials_table
 from trialfleet_analysis.tables.kept_tables import CachedTables, ReadDigests, keep, kept
 from trialfleet_analysis.tables.rows import TaskRow, attempt_rows, task_rows, trial_rows, unplanned, usable_blocks
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.store.protocol import Store, StoreError
+from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
 
 
 @dataclass(frozen=True)
@@ -56,15 +57,23 @@ class CampaignTables:
         record_look(store, self.frame, terminal=self.terminal, complete_blocks=self.blocks, at=at, by=by)
 
 
-def open_campaign(store: Store, campaign: str, *, verify: bool = True, tables: bool = True) -> CampaignTables:
+def open_campaign(
+    store: Store,
+    campaign: str,
+    *,
+    verify: bool = True,
+    tables: bool = True,
+    outcomes: Sequence[ListedKey] | None = None,
+) -> CampaignTables:
     """A campaign as it stands. Of a finished one, the store's own tables are used where they hold, and are made
     there, silently, where it may be written.
 
     `verify`: read every bundle; otherwise look up that they exist, and keep nothing. `tables`: False reads records
-    and bundles whatever is kept, and keeps the result. Raises `OperatorError` when there is no such campaign, or a
-    record is of another version, and names its key; `StoreError` when the store cannot answer.
+    and bundles also where tables are kept, and keeps the result. `outcomes`: their listing, if the
+    caller has just made it. Raises `OperatorError` when there is no such campaign, or a record is of another
+    version, and names its key; `StoreError` when the store cannot answer.
     """
-    witness = ReadDigests(store, campaign)
+    witness = ReadDigests(store, campaign, outcomes)
     frame = read_frame(cast("Store", witness), campaign)
     tasks = task_rows(frame)
     held = kept(witness, frame, tasks) if tables else None

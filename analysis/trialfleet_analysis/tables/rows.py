@@ -143,7 +143,8 @@ def planned(ledger: CampaignRecords) -> Iterator[Outcome]:
     cells, reps = set(ledger.plan.cell_names), ledger.planned_reps
     for outcome in ledger.outcomes:
         trial = outcome.trial
-        if (trial.task, trial.condition) in cells and reps.includes(trial.task, trial.block):
+        cell = trial.task, trial.condition
+        if cell in cells and reps.includes(cell, trial.block):
             yield outcome
 
 

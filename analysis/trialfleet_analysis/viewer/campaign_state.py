@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
@@ -19,11 +20,43 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import PlannedTask
-from trialfleet_ledger.store.protocol import Store, StoreError
+from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
 from trialfleet_ledger.trial_order import Planned, trials
 
 CHECKED_EVERY_S = 2.0  # listings of a store that is asked by several pages
-WATCHED = ("amendments", "halts", "quarantine", "outcomes", "cancel")
+QUICK_S = 0.25  # a listing that takes longer is made less often, so that it takes an eighth of the time
+RELOADED_WITHIN_S = 10.0  # by a page that waits for its answer, once that is there
+# All whose records change what is shown. A bucket's folders are listed faster than other prefixes.
+WATCHED = ("amendments/", "decisions/", "halts/", "quarantine/", "outcomes/", "cancel")
+
+
+@dataclass
+class PendingAnswer:
+    """The answer of one state, computed in another thread."""
+
+    computed: Future[CampaignAnswer]
+    _shown: bool = False
+    _ready_at: float = math.inf
+
+    def __post_init__(self) -> None:
+        self.computed.add_done_callback(self._is_ready)
+
+    @property
+    def awaited(self) -> bool:
+        """A page says that it is being computed, and asks for the same state once it is there. Where trials end
+        all the time, a newer state would begin that wait again, each time with one more look."""
+        return not self._shown and time.monotonic() < self._ready_at + RELOADED_WITHIN_S
+
+    def get(self, seconds: float | None) -> CampaignAnswer | None:
+        """After at most so long; None: it is not computed yet. Raises what computing it raised."""
+        try:
+            wait([self.computed], seconds)
+            return self.computed.result(0) if self.computed.done() else None
+        finally:
+            self._shown = self.computed.done()
+
+    def _is_ready(self, _: Future[CampaignAnswer]) -> None:
+        self._ready_at = time.monotonic()
 
 
 @dataclass(frozen=True)
@@ -33,24 +66,18 @@ class CampaignState:
     tables: CampaignTables
     cells: tuple[CellCount, ...]
     losses: tuple[LossCount, ...]
-    answering: Future[CampaignAnswer]
+    answer: PendingAnswer
     stamp: str
-
-    def answer(self, seconds: float | None) -> CampaignAnswer | None:
-        """After at most so long; None: it is not computed yet. Raises what computing it raised."""
-        try:
-            return self.answering.result(seconds)
-        except TimeoutError:
-            return None
 
 
 @dataclass(frozen=True)
 class LiveCounts:
-    """`exists`: the campaign has a plan. `stamp`: changes with its records."""
+    """`exists`: the campaign has a plan. `stamp`: changes with its records. `outcomes`: as listed."""
 
     exists: bool
     terminal: int
     stamp: str
+    outcomes: tuple[ListedKey, ...] = field(repr=False)
 
 
 @dataclass
@@ -70,13 +97,16 @@ class WatchedCampaign:
     _activity_lock: Lock = field(default_factory=Lock)
 
     def state(self) -> CampaignState:
-        """As the store has it now, or had it `CHECKED_EVERY_S` ago. While trials are missing, the look is
-        recorded. Raises `OperatorError` and `StoreError` as `open_campaign`."""
+        """As the store has it now, had it `CHECKED_EVERY_S` ago, or had it when a page began to wait for the
+        answer. While trials are missing, the look is recorded. Raises `OperatorError` and `StoreError` as
+        `open_campaign`."""
         with self._lock:
             counts = self._live()
-            if self._state is None or self._state.stamp != counts.stamp:
-                self._state = self._opened(counts.stamp)
-            return self._state
+            held = self._state
+            if held is None or (held.stamp != counts.stamp and not held.answer.awaited):
+                self._state = self._opened(counts)
+                return self._state
+            return held
 
     def counts(self) -> LiveCounts:
         """Raises as `state`."""
@@ -120,18 +150,21 @@ class WatchedCampaign:
             "terminal": counts.terminal,
             "planned": state.tables.frame.planned if state else None,
             "stamp": counts.stamp,
-            "answered": state is not None and state.answering.done(),
+            "answered": state is not None and state.answer.computed.done(),
         }
 
     def _live(self) -> LiveCounts:
-        if self._counts is None or time.monotonic() - self._counts[0] > CHECKED_EVERY_S:
-            self._counts = (time.monotonic(), live_counts(self.store, self.campaign))
+        if self._counts is None or time.monotonic() >= self._counts[0]:
+            began = time.monotonic()
+            counts, now = live_counts(self.store, self.campaign), time.monotonic()
+            self._counts = now + CHECKED_EVERY_S * max(1.0, (now - began) / QUICK_S), counts
         return self._counts[1]
 
-    def _opened(self, stamp: str) -> CampaignState:
-        found = open_campaign(self.store, self.campaign, verify=False)
+    def _opened(self, counts: LiveCounts) -> CampaignState:
+        listed = counts.outcomes
+        found = open_campaign(self.store, self.campaign, verify=False, outcomes=listed)
         if not found.interim and not found.verified:
-            found = open_campaign(self.store, self.campaign)
+            found = open_campaign(self.store, self.campaign, outcomes=listed)
         if found.interim and found.terminal:
             found.record_look(self.store, at=time.time(), by="trialfleet view")
         cells = [(cell.task, cell.condition.name) for cell in found.frame.plan.cells]
@@ -139,8 +172,8 @@ class WatchedCampaign:
             tables=found,
             cells=cell_counts(cells, found.tasks, found.trials),
             losses=loss_counts(found.frame.conditions, lost_attempts(found.attempts)),
-            answering=self.pool.submit(self._answered, found),
-            stamp=stamp,
+            answer=PendingAnswer(self.pool.submit(self._answered, found)),
+            stamp=counts.stamp,
         )
 
     def _answered(self, found: CampaignTables) -> CampaignAnswer:
@@ -154,6 +187,7 @@ class WatchedCampaign:
 
 def live_counts(store: Store, campaign: str) -> LiveCounts:
     """From listings alone: no record is read, no rate is shown."""
-    plan = [(entry.tag, entry.size) for entry in store.list(keys.plan(campaign))]
-    found = {kind: [(e.key, e.tag, e.size) for e in store.list(f"{campaign}/{kind}")] for kind in WATCHED}
-    return LiveCounts(bool(plan), len(found["outcomes"]), f"{hash((tuple(plan), str(found))):x}")
+    plan = tuple(store.list(keys.plan(campaign)))
+    found = {kind: tuple(store.list(f"{campaign}/{kind}")) for kind in WATCHED}
+    stamp = hash((plan, *found.values()))
+    return LiveCounts(bool(plan), len(found["outcomes/"]), f"{stamp:x}", found["outcomes/"])

@@ -18,7 +18,7 @@ from trialfleet_analysis.viewer.trial_record import TrialRecord
 from trialfleet_ledger.plan import PlannedTask
 from trialfleet_ledger.store.protocol import Store
 
-MOST_READ = 120  # pairs whose bundles are read
+MOST_READ = 500  # pairs whose bundles are read; 5 MB hold some 150 of a short agent
 
 
 def embedded_pairs(store: Store, report: Report, room: int) -> EmbeddedPairs:

@@ -62,7 +62,7 @@ class CampaignSite:
         names = [row.task for row in state.tables.tasks]
         fault = None
         try:
-            answer = state.answer(self.answer_wait_s)
+            answer = state.answer.get(self.answer_wait_s)
         except Exception as error:  # a bug in the analysis must not hide grid and trials; the page names it
             answer, fault = None, f"{type(error).__name__}: {error}"
         return first_screen(

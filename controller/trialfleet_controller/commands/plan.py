@@ -12,6 +12,7 @@ import click
 
 from trialfleet_controller.commands.options import mirror_option, store_option
 from trialfleet_ledger.blocks import PlannedReps
+from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.treatments import differing_parts
@@ -78,7 +79,11 @@ def plan(
             hint=f"give {reps + 1} or more",
         )
     planned = replace(planned, most=extend or reps)
-    every = [trial for trial in trials(made, planned.most) if planned.includes(trial.task, trial.block)]
+    every = [
+        trial
+        for trial in trials(made, planned.most)
+        if planned.includes((trial.task, trial.condition), trial.block)
+    ]
     chosen = [trial for trial in every if trial.rep >= reps] if extend else every
     cost = None if from_campaign is None else _cost(made, planned, found.store, from_campaign)
     if as_json:
@@ -164,6 +169,11 @@ def _declared(made: Plan) -> Iterator[str]:
         p = made.primary
         yield f"primary     {p.treatment} − {p.control}, {p.estimand}, α = {p.alpha:g}"
         yield f"differ in   {_differences(made, p.treatment, p.control)}"
+    if made.primary is not None and made.primary.halve:
+        yield (
+            f"halving     two of the treatments are left out after block {halving_block(made.reps)}; each that is "
+            f"left is tested at α = {made.primary.tested.alpha:g}"
+        )
     if made.trend is not None:
         doses = ", ".join(f"{name} {dose}" for name, dose in zip(made.trend.trend, made.trend.doses, strict=True))
         yield f"primary     trend over the doses {doses}, α = {made.trend.alpha:g}"

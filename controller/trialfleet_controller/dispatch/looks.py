@@ -2,7 +2,8 @@
 first dispatcher that finds the look's blocks complete writes the decision, once.
 
 Every dispatcher reads the same decisions, so a barrier needs no message between shards. Nothing runs beyond it,
-so a campaign that a look ends has no running trial. A campaign without a fixed end is looked at after every block
+so a campaign that a look ends has no running trial. The halving of four treatments is one such look, which tests
+nothing and ends nothing. A campaign without a fixed end is looked at after every block
 and has no barrier: its decision counts complete blocks, and trials that run beyond them finish.
 """
 
@@ -17,6 +18,7 @@ from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.halving import HalvingResult, halved, halving_block
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import (
     AnytimeResult,
@@ -26,6 +28,8 @@ from trialfleet_ledger.looks import (
     StageCounts,
     StopRule,
     dropped_tasks,
+    halving_of,
+    planned_after,
     revised_reps,
     saturated,
     stopped,
@@ -85,17 +89,22 @@ class Looks:
         obey_futility: bool = True,
     ) -> None:
         primary = plan.primary
-        self._declared = primary is not None and primary.stop is not None
+        self._declared = primary is not None and primary.decides
+        self._halving_after = halving_block(plan.reps) if primary is not None and primary.halve else 0
         self._plan, self._trials, self._ledger = plan, trials, ledger
         self._epoch, self._obey_futility, self._anytime = epoch, obey_futility, False
         self._reps, self.news = reps or plan.reps, LookNews()
         self._rule: StopRule | None = None
-        if primary is not None and primary.stop is not None:
-            self._anytime = primary.anytime is not None
-            self._test, self._primary = look_test(), primary
+        if primary is not None and primary.decides:
+            self._anytime, self._primary = primary.anytime is not None, primary
+            self._test = None if primary.halve else look_test()
             self._rule = None if isinstance(primary.stop, AnytimeRule) else primary.stop
-        if self._rule is not None and self._rule.changes_plan:
+        if self._changes_plan:
             self.news = LookNews(planned=PlannedReps(self._reps))
+
+    @property
+    def _changes_plan(self) -> bool:
+        return bool(self._halving_after) or (self._rule is not None and self._rule.changes_plan)
 
     @property
     def at(self) -> tuple[int, ...]:
@@ -105,6 +114,8 @@ class Looks:
     def _looks_at(self, decisions: Sequence[Decision]) -> tuple[int, ...]:
         if self._rule is not None:
             return self._rule.blocks(self._plan.reps, revised_reps(decisions))
+        if self._halving_after:
+            return (self._halving_after,)
         return tuple(range(1, self._reps + 1)) if self._declared else ()
 
     @property
@@ -141,8 +152,7 @@ class Looks:
             if made is None:
                 break
             decisions = (*decisions, made)
-        changes = self._rule is not None and self._rule.changes_plan
-        planned = planned_reps(self._plan, amendments, decisions) if changes else None
+        planned = planned_reps(self._plan, amendments, decisions) if self._changes_plan else None
         return LookNews(decisions, extended=extended, planned=planned)
 
     def _decide(self, earlier: tuple[Decision, ...], amendments: int) -> Decision | None:
@@ -157,7 +167,7 @@ class Looks:
         if any(outcome.abandoned is LossClass.CANCELLED for outcome in ended):
             return None
         stage = self._stage(ended, halted)
-        result = self._test(self._primary, self._plan.reps, earlier, stage)
+        result = self._result(earlier, stage, ended)
         decision = Decision(
             number=len(earlier) + 1,
             at=self._ledger.clock(),
@@ -172,13 +182,22 @@ class Looks:
         )
         return self._ledger.directives.decide(self._dropping(decision, wanted))
 
+    def _result(
+        self, earlier: Sequence[Decision], stage: Sequence[StageCounts], ended: Sequence[Outcome]
+    ) -> LookResult | AnytimeResult | HalvingResult:
+        if self._test is not None:
+            return self._test(self._primary, self._plan.reps, earlier, stage)
+        tasks, sides = {one.task for one in stage}, self._primary
+        compared = [one for one in ended if one.trial.task in tasks]
+        return halved(compared, self._plan.condition_names, treatment=sides.treatment, control=sides.control)
+
     def _wanted(self, earlier: Sequence[Decision], halted: Collection[str]) -> list[Planned]:
         """The trials of all blocks up to the next look."""
-        planned = PlannedReps(self._looks_at(earlier)[len(earlier)], dropped_tasks(earlier))
+        planned = planned_after(earlier, self._looks_at(earlier)[len(earlier)])
         return [
             trial
             for trial in self._trials()
-            if planned.includes(trial.task, trial.block) and trial.task not in halted
+            if planned.includes((trial.task, trial.condition), trial.block) and trial.task not in halted
         ]
 
     def _dropping(self, decision: Decision, wanted: Sequence[Planned]) -> Decision:
@@ -229,12 +248,16 @@ def replanned(news: LookNews) -> str:
         found.append(f"re-estimated: {reps} reps")
     if dropped := dropped_tasks(news.decisions):
         found.append(f"left out, saturated: {', '.join(sorted(dropped))}")
+    if halving := halving_of(news.decisions):
+        found.append(f"left out, by their pass rates: {', '.join(halving[1].left_out)}")
     return "; ".join(found)
 
 
 def told(decision: Decision, of: int) -> str:
     """For the operator."""
     result = decision.result
+    if isinstance(result, HalvingResult):
+        return f"halved after {decision.blocks} blocks"
     if isinstance(result, AnytimeResult):
         return f"decided for {result.verdict} after {decision.blocks} blocks: p at any look {result.p_value:.4f}"
     detail = f"p {result.p_value:.4f}, of which {2 * result.level:.4f} could be spent"

@@ -119,4 +119,4 @@ class Queue:
 
 
 def _in(planned: PlannedReps, trial: Planned) -> bool:
-    return planned.includes(trial.task, trial.block)
+    return planned.includes((trial.task, trial.condition), trial.block)

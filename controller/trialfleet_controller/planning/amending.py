@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import StopRule, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
@@ -66,9 +67,15 @@ def _decided_on(ledger: Ledger, plan: Plan) -> bool:
 
 
 def _refuse_open_looks(ledger: Ledger, plan: Plan) -> None:
-    """More reps would move the end that the declared looks were planned for."""
+    """More reps would move the end that the declared looks, or the halving, were planned for."""
     declared = None if plan.primary is None else plan.primary.stop
     decisions = ledger.directives.decisions()
+    if plan.primary is not None and plan.primary.halve and not decisions:
+        raise OperatorError(
+            f"the campaign halves its treatments after block {halving_block(plan.reps)}, and has not done so",
+            where="--reps",
+            hint="reps can be added, labelled, once it has; or run a campaign of another name",
+        )
     if (
         not isinstance(declared, StopRule)
         or stopped(decisions)

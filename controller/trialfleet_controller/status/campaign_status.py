@@ -19,8 +19,9 @@ from trialfleet_ledger.amendments import ends_at, in_force, planned_reps
 from trialfleet_ledger.blocks import CellName, Ended, PlannedReps, complete_blocks
 from trialfleet_ledger.dead_agent import did_nothing
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.ledger import NO_CAMPAIGN
-from trialfleet_ledger.looks import Decision, StopRule, dropped_tasks, revised_reps, stopped
+from trialfleet_ledger.looks import Decision, StopRule, dropped_tasks, halving_of, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt
 from trialfleet_ledger.records.verdicts import LossClass
@@ -112,6 +113,8 @@ class CampaignStatus:
     looks_taken: int = 0
     look_bounds: dict[int, float] = field(default_factory=dict[int, float])  # by block: the p that decides
     dropped: dict[str, int] = field(default_factory=dict[str, int])  # tasks left out, after how many blocks
+    halving_after: int = 0  # blocks after which two of four treatments are left out; 0: none are
+    halved: list[str] | None = None  # these two; None: not yet
     revised_from: int | None = None  # the planned reps, once a look has re-estimated them
     anytime: bool = False  # it is looked at after every block, and has no fixed end
     decided: str | None = None  # "benefit", "harm" or "futility": a declared look has ended it
@@ -192,16 +195,20 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
 
 def _conditions(cells: Sequence[CellName], planned: PlannedReps) -> dict[str, ConditionStatus]:
     found: dict[str, ConditionStatus] = {}
-    for task, condition in cells:
-        found.setdefault(condition, ConditionStatus()).planned += planned.of(task)
+    for cell in cells:
+        found.setdefault(cell[1], ConditionStatus()).planned += planned.of(cell)
     return found
 
 
 def _count_looks(plan: Plan, taken: Sequence[Decision], status: CampaignStatus) -> None:
-    """Declared looks: how many there are, and what they have decided."""
-    if plan.primary is None or plan.primary.stop is None:
+    """Declared looks, or the halving: how many there are, and what they have decided."""
+    if plan.primary is None:
         return
-    rule = plan.primary.stop
+    rule, halving = plan.primary.stop, halving_of(taken)
+    if rule is None:
+        status.halving_after = halving_block(plan.reps) if plan.primary.halve else 0
+        status.halved = list(halving[1].left_out) if halving else None
+        return
     status.looks_taken, status.dropped = len(taken), dropped_tasks(taken)
     if isinstance(rule, StopRule):
         revised = revised_reps(taken)

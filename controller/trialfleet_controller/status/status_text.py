@@ -46,6 +46,8 @@ def _of_agents(status: CampaignStatus) -> list[str]:
 
 
 def _of_looks(status: CampaignStatus) -> list[str]:
+    if status.halving_after:
+        return [_of_halving(status)]
     if not status.looks_planned:
         return []
     if status.anytime:
@@ -71,6 +73,13 @@ def _of_dropped(status: CampaignStatus) -> list[str]:
         return []
     after, names = max(status.dropped.values()), ", ".join(map(plain, sorted(status.dropped)))
     return [f"left out after block {after}, since all or none of their trials passed: {names}"]
+
+
+def _of_halving(status: CampaignStatus) -> str:
+    block, names = status.halving_after, status.halved
+    if names is None:
+        return f"two of the four treatments are left out after block {block}; nothing later starts until then"
+    return f"left out after block {block}, by their pass rates, and not tested: {', '.join(map(plain, names))}"
 
 
 def _of_blocks(status: CampaignStatus) -> str:

@@ -50,6 +50,7 @@ class ToolEnvironmentRef(Frozen):
     drop: tuple[str, ...] = ()  # globs in the environment that are removed after `warm`
     variables: dict[str, str] = Field(default_factory=dict)  # of agent and tests
     links: dict[str, str] = Field(default_factory=dict)  # cache in the environment -> writable place of an attempt
+    place: str | None = None  # path at which sandboxes that map paths show it, for caches that hold paths
 
     @property
     def source(self) -> Sha256:

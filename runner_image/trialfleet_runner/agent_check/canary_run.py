@@ -1,4 +1,5 @@
-"""One run of an agent's real program in bubblewrap against the scripted server: a canary in each delivery."""
+"""Runs of an agent's real program in bubblewrap against the scripted server: one with a canary in each delivery,
+and a pre-flight if the agent can be confined to reading."""
 
 from __future__ import annotations
 
@@ -6,18 +7,20 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.agent_check import delivery_matrix
+from trialfleet_runner.agent_check import delivery_matrix, tool_server
 from trialfleet_runner.agent_check.delivery_matrix import (
     HOME_NAMES,
     MODULE,
+    PRINTS,
     ROOT_NAMES,
+    TOOL,
     DeliveryMatrix,
     canary,
     context_nodes,
@@ -27,15 +30,16 @@ from trialfleet_runner.agent_check.scripted_answers import Answer
 from trialfleet_runner.agent_check.scripted_model import Reply, ScriptedModel, scripted_model
 from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS, ToolCalls
 from trialfleet_runner.agents.pinned import pinned
-from trialfleet_runner.agents.protocol import Identity, Setup
+from trialfleet_runner.agents.protocol import Identity, McpServer, Setup
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.attempt.mounts import MountedScratch, place_of
+from trialfleet_runner.attempt.preflight_run import read_only, reading
 from trialfleet_runner.attempt.scratch import Scratch
 from trialfleet_runner.gateway import Gateway, Upstream, url_at
 from trialfleet_runner.removal import remove
 from trialfleet_runner.sandbox import choose
-from trialfleet_runner.sandbox.interpreter import FURNISHINGS
-from trialfleet_runner.sandbox.protocol import Exit
+from trialfleet_runner.sandbox.interpreter import FURNISHINGS, base_variables, hook_python
+from trialfleet_runner.sandbox.protocol import Exit, Sandbox
 from trialfleet_runner.tool_environment import NOTHING
 from trialfleet_runner.trees import TreeEntry
 from trialfleet_runner.workspace import build_template, clone
@@ -57,23 +61,39 @@ class AgentCheck:
 
 
 def check(kind: str, model: str | None = None) -> AgentCheck:
-    """Run the agent of this kind once, in a temporary folder. Meanwhile HOME of this process is another folder,
+    """Run the agent of this kind in temporary folders. Meanwhile HOME of this process is another folder,
     with context files that must not reach the model. Raises `OperatorError` when the agent is not installed or
     cannot be checked, without bubblewrap, or when its program does not play the script to its end."""
     tools, sandbox = _tools_of(kind), choose("bubblewrap")
     spec = AgentSpec(kind=kind, model=model or tools.model, max_turns=10, timeout_s=TIMEOUT_S)
     identity, begun = agent(kind).identify(spec), time.monotonic()
+    requests = _requests(identity, spec, sandbox, tools, script(tools))
+    looked = list[str]()
+    if identity.reach.preflight:
+        looked = _requests(identity, spec, sandbox, tools, preflight_script(tools), preflight=True)
+    matrix = delivery_matrix.measured(identity, requests, looked)
+    return AgentCheck(identity, matrix, time.monotonic() - begun)
+
+
+def _requests(
+    identity: Identity,
+    spec: AgentSpec,
+    sandbox: Sandbox,
+    tools: ToolCalls,
+    played: Sequence[Reply],
+    *,
+    preflight: bool = False,
+) -> list[str]:
+    """Strings of each request of a run."""
     with check_folder() as root, _home(root / "users-home"):
         scratch = laid_out(root)
         place = place_of(scratch, empty_environment(root), sandbox, hook=True)
         with scripted_model() as server:
             server.last = Answer("Done.", tools.ends)
-            server.play(*script(tools))
-            ended = _run(spec, place, server)
+            server.play(*played)
+            ended = _run(spec, place, server, preflight=preflight)
             _refuse_part_of_it(identity, ended, server, scratch)
-            requests = [request.strings for request in server.main]
-    matrix = delivery_matrix.measured(identity, requests)
-    return AgentCheck(identity, matrix, time.monotonic() - begun)
+            return [request.strings for request in server.main]
 
 
 def _tools_of(kind: str) -> ToolCalls:
@@ -89,6 +109,12 @@ def _tools_of(kind: str) -> ToolCalls:
 def script(tools: ToolCalls) -> list[Reply]:
     """What the model says: it reads a file, then runs the same tests until the hook denies that."""
     return [Answer("Reading.", (tools.read(MODULE),)), *[Answer("Testing.", (tools.run(TESTS),))] * 3]
+
+
+def preflight_script(tools: ToolCalls) -> list[Reply]:
+    """It reads a file twice, which the hook denies, and runs a command, for which it has no tool."""
+    read = Answer("Reading.", (tools.read(MODULE),))
+    return [read, read, Answer("Running.", (tools.run(PRINTS),))]
 
 
 @contextmanager
@@ -144,9 +170,18 @@ def _written(folder: Path, files: Mapping[str, str]) -> None:
         target.write_text(text)
 
 
-def _run(spec: AgentSpec, place: MountedScratch, server: ScriptedModel) -> Exit:
+def _tool_server(place: MountedScratch, environment: Path) -> McpServer:
+    """Its program lies in HOME, as those of conditions do."""
+    program = place.scratch.home / tool_server.__name__.rpartition(".")[2]
+    program.write_bytes(Path(tool_server.__file__).read_bytes())
+    argv = (hook_python(environment, place.mounts), "-I", place.inside(program), TOOL, canary("mcp"))
+    return McpServer(argv, base_variables(place.inside(environment), place.inside(place.scratch.home)))
+
+
+def _run(spec: AgentSpec, place: MountedScratch, server: ScriptedModel, *, preflight: bool) -> Exit:
     """The program from its start to its end, behind a gateway as in every attempt."""
     scratch, upstream = place.scratch, Upstream(server.url, _KEY)
+    environment = next(m.source for m in place.mounts if (m.source / FURNISHINGS).is_file())
     with ExitStack() as stack:
         gateway = stack.enter_context(
             Gateway(upstream, record=scratch.record, listen=scratch.socket, model=spec.model)
@@ -158,7 +193,7 @@ def _run(spec: AgentSpec, place: MountedScratch, server: ScriptedModel) -> Exit:
             seed=0,
             workspace=scratch.workspace,
             home=scratch.home,
-            environment=next(m.source for m in place.mounts if (m.source / FURNISHINGS).is_file()),
+            environment=environment,
             pythonpath=(),
             tests=(),
             hook_context=scratch.context,
@@ -168,9 +203,11 @@ def _run(spec: AgentSpec, place: MountedScratch, server: ScriptedModel) -> Exit:
             gateway_token=gateway.token,
             record=scratch.record,
             fail_fast_log=scratch.home / "fail_fast.jsonl",
+            mcp={"check": _tool_server(place, environment)},
             before_shell=canary("hook before"),
         )
-        job = agent(spec.kind).job(setup, place.mounts)
+        given = reading(setup, PROMPT, scratch.record) if preflight else setup
+        job = agent(spec.kind).job(given, read_only(place) if preflight else place.mounts)
         assert job is not None
         return place.sandbox.run(replace(job, gateway=gateway.socket, gateway_port=_PORT, grace_s=0.3))
 

@@ -13,12 +13,15 @@ from pydantic import Field
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.records.base import Frozen, Sha256
 from trialfleet_runner.agents.protocol import Identity, Reach
-from trialfleet_runner.context.placement import FileReading
+from trialfleet_runner.context.skills import FILE, FOLDER, SHARED_FOLDER
 from trialfleet_runner.context.texts import render
 
 ROOT_NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
 NESTED_NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
-FOLDER, MODULE = "billing", "billing/rates.py"  # the folder below the root, and what is read there
+BELOW, MODULE = "billing", "billing/rates.py"  # the folder below the root, and what is read there
+MODULE_TEXT = "RATE = 3"
+PRINTS, PRINTED = "printf %s%s needle- ran", "needle-ran"  # a command that a pre-flight must not run
+SKILL, TOOL = "currency-rates", "look_up_rates"  # of a folder with a skill, and of the tool of an MCP server
 # Names of context files in a user's own folder, where some agents look.
 HOME_NAMES = (
     *(".claude/CLAUDE.md", ".codex/AGENTS.md", ".copilot/copilot-instructions.md", ".gemini/GEMINI.md"),
@@ -27,7 +30,8 @@ HOME_NAMES = (
 
 
 class CheckedDelivery(StrEnum):
-    """A way by which a text may reach the model. The last two are bait: nothing delivers them."""
+    """A way by which a text may reach the model; of `PREFLIGHT`, that of a denied call. The last two are bait:
+    nothing delivers them."""
 
     ROOT_FILE = "root file"
     NESTED = "nested file, after a read there"
@@ -37,6 +41,9 @@ class CheckedDelivery(StrEnum):
     FAIL_FAST = "fail_fast"
     SYSTEM = "system channel"
     INLINE = "inline, in the prompt"
+    SKILLS = "skill, in the list of skills"
+    MCP = "tool of an MCP server"
+    PREFLIGHT = "preflight, confined to reading"
     PARENT = "file in a parent folder"
     HOME = "file in the user's HOME"
 
@@ -56,6 +63,9 @@ def declared(reach: Reach) -> dict[CheckedDelivery, bool]:
         CheckedDelivery.FAIL_FAST: reach.fail_fast,
         CheckedDelivery.SYSTEM: reach.system,
         CheckedDelivery.INLINE: True,
+        CheckedDelivery.SKILLS: reach.skills is not None,
+        CheckedDelivery.MCP: reach.mcp,
+        CheckedDelivery.PREFLIGHT: reach.preflight,
         CheckedDelivery.PARENT: False,
         CheckedDelivery.HOME: False,
     }
@@ -87,14 +97,20 @@ def canary(what: str) -> str:
 
 def context_nodes() -> dict[str, str]:
     """path -> text of the folder that the on-read hook reads: a node, and a rule for the same file."""
-    rule = {"globs": [f"{FOLDER}/**"], "text": canary("rules")}
-    return {f"{FOLDER}/AGENTS.md": canary("hook after"), "rules.json": json.dumps([rule])}
+    rule = {"globs": [f"{BELOW}/**"], "text": canary("rules")}
+    return {f"{BELOW}/AGENTS.md": canary("hook after"), "rules.json": json.dumps([rule])}
 
 
 def workspace_files() -> dict[str, str]:
-    """path -> text: a file to read, and context files under every name, each with another canary."""
-    nested = {f"{FOLDER}/{name}": canary(f"nested {name}") for name in NESTED_NAMES}
-    return {MODULE: "RATE = 3\n", **{name: canary(f"root {name}") for name in ROOT_NAMES}, **nested}
+    """path -> text: a file to read, and context files and skills under every name, each with another canary."""
+    nested = {f"{BELOW}/{name}": canary(f"nested {name}") for name in NESTED_NAMES}
+    skills = {f"{folder}/{SKILL}/{FILE}": _skill(canary(f"skill {folder}")) for folder in (FOLDER, SHARED_FOLDER)}
+    roots = {name: canary(f"root {name}") for name in ROOT_NAMES}
+    return {MODULE: f"{MODULE_TEXT}\n", **roots, **nested, **skills}
+
+
+def _skill(description: str) -> str:
+    return f"---\nname: {SKILL}\ndescription: {description}\n---\nRates are per year.\n"
 
 
 @dataclass(frozen=True)
@@ -111,12 +127,13 @@ class SeenTexts:
     def root_files(self) -> tuple[str, ...]:
         return tuple(name for name in ROOT_NAMES if canary(f"root {name}") in self.first)
 
-    def reached(self, reading: FileReading) -> dict[CheckedDelivery, bool]:
+    def reached(self, reach: Reach) -> dict[CheckedDelivery, bool]:
         """A delivery after the start counts only if its text is not there from the start."""
         roots = self.root_files()
-        nested = (posixpath.basename(reading.root_file),) if reading.root_file else NESTED_NAMES
+        nested = (posixpath.basename(reach.root_file),) if reach.root_file else NESTED_NAMES
+        skills = (reach.skills,) if reach.skills else (FOLDER, SHARED_FOLDER)
         return {
-            CheckedDelivery.ROOT_FILE: reading.root_file in roots if reading.root_file else bool(roots),
+            CheckedDelivery.ROOT_FILE: reach.root_file in roots if reach.root_file else bool(roots),
             CheckedDelivery.NESTED: any(self._follows(canary(f"nested {name}")) for name in nested),
             CheckedDelivery.HOOK_AFTER: self._follows(canary("hook after")),
             CheckedDelivery.RULES: self._follows(canary("rules")),
@@ -124,9 +141,16 @@ class SeenTexts:
             CheckedDelivery.FAIL_FAST: self._follows(render("fail_fast")),
             CheckedDelivery.SYSTEM: canary("system") in self.first,
             CheckedDelivery.INLINE: canary("inline") in self.first,
+            CheckedDelivery.SKILLS: any(canary(f"skill {folder}") in self.first for folder in skills),
+            CheckedDelivery.MCP: TOOL in self.first and canary("mcp") in self.first,
             CheckedDelivery.PARENT: self._anywhere(canary("parent")),
             CheckedDelivery.HOME: self._anywhere(canary("home")),
         }
+
+    def confined(self) -> bool:
+        """Whether a pre-flight read a file, was denied to read it again, and ran no command."""
+        read, denied = self._follows(MODULE_TEXT), self._follows(render("preflight_read_before"))
+        return read and denied and not self._anywhere(PRINTED)
 
     def _follows(self, text: str) -> bool:
         return text in self.later and text not in self.first
@@ -135,15 +159,19 @@ class SeenTexts:
         return text in self.first or text in self.later
 
 
-def measured(identity: Identity, requests: Sequence[str]) -> DeliveryMatrix:
-    """The matrix of an agent whose model got these requests, each as its strings."""
+def measured(identity: Identity, requests: Sequence[str], preflight: Sequence[str] = ()) -> DeliveryMatrix:
+    """The matrix of an agent whose model got these requests, each as its strings. `preflight`: those of a run that
+    is confined to reading; none of an agent that cannot be."""
     seen = SeenTexts.of(requests)
     return DeliveryMatrix(
         kind=identity.kind,
         version=identity.version,
         digest=identity.digest,
         root_files=seen.root_files(),
-        reached=seen.reached(identity.reach.reading),
+        reached={
+            **seen.reached(identity.reach),
+            CheckedDelivery.PREFLIGHT: SeenTexts.of(preflight).confined(),
+        },
     )
 
 

@@ -25,7 +25,7 @@ from trialfleet_runner.gateway.usage import TokenUsage
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
 from trialfleet_runner.untrusted import ANSWER_CHARS, json_object, lines, mapping, objects, plain
 
-REVISION = 1  # of the flags and variables below: part of the agent's digest
+REVISION = 2  # of the flags and variables below: part of the agent's digest
 _VERSION = r"^GitHub Copilot CLI (\d+\.\d+\.\d+(?:-\w+)?)"
 _REACH = Reach(
     root_file="AGENTS.md",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +32,9 @@ from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
 from trialfleet_runner.untrusted import ANSWER_CHARS, json_object, lines, mapping, plain
 
+# Names for which it asks for another model: the gateway would count no turn of the planned one.
+_RENAMED = ("gemini-3-pro-preview", "pro", "flash", "flash-lite")
+_NO_LEVELS = re.compile(r"gemini-[12]\b")  # models whose thinking has a budget, or that do not think
 _OLDEST_NODE = 20  # Debian 12 has 18
 REVISION = 1  # of the flags and settings below: part of the agent's digest
 _VERSION = r"^(\d+\.\d+\.\d+\S*)"
@@ -85,11 +89,18 @@ class GeminiCli:
     def identify(self, spec: AgentSpec) -> Identity:
         """Runs `gemini --version`. Raises `OperatorError`: no program, no Node, another version, or no model."""
         options = options_of(spec)
-        if spec.model is None or spec.model.startswith("auto"):
+        if spec.model is None or spec.model.startswith("auto") or spec.model in _RENAMED:
             said = (
                 "no model is named" if spec.model is None else f"{spec.model!r} lets Gemini CLI choose the model"
             )
-            raise OperatorError(said, where="agent: model", hint="for example model: gemini-2.5-pro")
+            hint = "for example model: gemini-2.5-pro or gemini-3.1-pro-preview"
+            raise OperatorError(said, where="agent: model", hint=hint)
+        if options.effort is not None and _NO_LEVELS.match(spec.model):
+            raise OperatorError(
+                f"{spec.model} has no levels of thinking",
+                where="agent: options.effort",
+                hint="leave effort out, name a Gemini 3 model, or set a thinkingBudget in settings.modelConfigs",
+            )
         program, node = find_program(self.kind, options.binary), _node()
         env = {"PATH": f"{node.parent}:{os.defpath}"}
         version = checked_version(spec, version_of(self.kind, program, _VERSION, env))

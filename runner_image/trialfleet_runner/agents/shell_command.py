@@ -11,8 +11,10 @@ from trialfleet_runner.hooks.fail_fast import reads_only
 _READERS = {"cat", "head", "tail", "nl", "less", "more", "bat", "sed"}
 _SEARCHERS = {"grep", "rg", "ag", "find", "fd", "ls", "tree"}
 _WRITTEN = re.compile(r"(?:>>?|\btee(?: -a)?)\s*([^\s<>&|;'\"]+)")
-_IN_PLACE = re.compile(r"\b(?:sed|perl)\b[^|;&]*\s-\w*i")
+_EDITOR = re.compile(r"\b(?:sed|perl)\b")
+_IN_PLACE = re.compile(r"\s-\w*i")
 _PLACE = re.compile(r"^cd (?:/\S+|\.) *&& *")
+_LONGEST = 20_000  # characters that are read: shlex takes a minute for a word of a million
 
 
 def read_command(command: str) -> tuple[Literal["read", "edit", "search", "run"], str | None]:
@@ -25,10 +27,10 @@ def read_command(command: str) -> tuple[Literal["read", "edit", "search", "run"]
     >>> read_command("python -m pytest -q 2>/dev/null")
     ('run', None)
     """
-    plain = _PLACE.sub("", command.strip())
+    plain = _PLACE.sub("", command.strip()[:_LONGEST])
     head = plain.partition("\n")[0]
     written = next((name for name in _WRITTEN.findall(head) if not name.startswith("/dev/")), None)
-    if _IN_PLACE.search(head):
+    if _edits_in_place(head):
         return "edit", _last_word(head)
     if written is not None:
         return "edit", written
@@ -38,6 +40,12 @@ def read_command(command: str) -> tuple[Literal["read", "edit", "search", "run"]
     if name in _SEARCHERS and reads_only(plain):
         return "search", None
     return "run", None
+
+
+def _edits_in_place(command: str) -> bool:
+    """Two steps for each part: in one pattern, a long line that names sed often would take hours."""
+    named = ((part, _EDITOR.search(part)) for part in re.split(r"[|;&]", command))
+    return any(editor and _IN_PLACE.search(part, editor.end()) for part, editor in named)
 
 
 def _last_word(command: str) -> str | None:

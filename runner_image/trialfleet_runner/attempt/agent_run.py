@@ -139,6 +139,7 @@ def run_agent(
     if ended is not None and ended.cause == "stopped":
         raise Lost(LossClass.TERMINATED, "the runner was told to stop")
     _refuse_provider_failures(report, ended, grants.condition.name)
+    refuse_another_model(report)
     parsed = agent.parse(place.scratch.record, ended, place.scratch.workspace)
     why = stopped(ended, report, parsed)
     if before is not None:
@@ -210,6 +211,15 @@ def _refuse_provider_failures(report: GatewayReport | None, ended: Exit | None, 
     if report.halt is not None:
         raise Lost(LossClass.PROVIDER, f"{report.halt} (condition {condition})", halt=HaltScope.CAMPAIGN)
     raise Lost(LossClass.PROVIDER, report.provider_error or "")
+
+
+def refuse_another_model(report: GatewayReport | None) -> None:
+    """Raises `Lost`: the agent worked, but never with the planned model, so that nothing limited its turns."""
+    if report is None or report.turns > 0 or not report.others:
+        return
+    asked = ", ".join(report.others)
+    message = f"the agent asked for the model {asked}, not for {report.main_model} as planned"
+    raise Lost(LossClass.CONTAMINATED, message, halt=HaltScope.CAMPAIGN)
 
 
 def _provider_failed(report: GatewayReport | None, ended: Exit | None) -> bool:

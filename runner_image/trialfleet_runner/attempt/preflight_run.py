@@ -71,7 +71,7 @@ def look(
     prompt = asked(task, grants.condition.targets)
     record = place.scratch.record / FOLDER
     record.mkdir()
-    job = agent.job(_reading(setup, prompt, record), _shown(place))
+    job = agent.job(reading(setup, prompt, record), read_only(place))
     if job is None:
         return PreflightRun(Preflight(PreflightResult.UNCERTAIN, (), "this agent runs nothing"), prompt)
     ended = run(replace(job, followed=True))
@@ -84,7 +84,8 @@ def look(
     return PreflightRun(_said(parsed, ended, paths), prompt, parsed, ended, gateway.report() if gateway else None)
 
 
-def _reading(setup: Setup, prompt: str, record: Path) -> Setup:
+def reading(setup: Setup, prompt: str, record: Path) -> Setup:
+    """`setup` for a pre-flight, which gets `prompt` and nothing else of the condition."""
     spec = setup.spec.model_copy(
         update={
             "max_turns": min(MAX_CALLS + 1, setup.spec.max_turns),
@@ -104,7 +105,8 @@ def _reading(setup: Setup, prompt: str, record: Path) -> Setup:
     )
 
 
-def _shown(place: MountedScratch) -> tuple[Mount, ...]:
+def read_only(place: MountedScratch) -> tuple[Mount, ...]:
+    """Its mounts, with a workspace that cannot be written to."""
     return tuple(
         replace(mount, writable=False) if mount.source == place.scratch.workspace else mount
         for mount in place.mounts

@@ -79,6 +79,7 @@ class Spent:
     turns: int = 0
     held_turns: int = 0
     helpers: int = 0  # admitted requests to the main model that offer tools and are no turns
+    others: set[str] = field(default_factory=set[str])  # other models that answered a request that offers tools
     held_usd: float = 0.0
     in_flight: int = 0
 
@@ -198,6 +199,8 @@ class BudgetLedger:
             spent.turns += turn
             if turn:
                 self._conversations.answered(asked.opening, calls)
+            if answered and not asked.main and asked.opening.tools:
+                spent.others.add(asked.model)
             spent.estimated += estimated
             charged = (usage or TokenUsage()) + TokenUsage(output=estimated)
             if usage is not None:

@@ -105,6 +105,7 @@ class Gateway:
             prices_as_of=PRICES_AS_OF,
             models=tuple(sorted(tally.models)),
             main_model=tally.main_model,
+            others=tuple(sorted(spent.others)),
             throttled_s=round(self.throttled_s(), 3),
             errors=tuple(tally.errors),
             error_count=tally.error_count,

@@ -49,6 +49,7 @@ class GatewayReport(Frozen):
     prices_as_of: str
     models: tuple[str, ...]  # as answered, sorted
     main_model: str | None  # as asked
+    others: tuple[str, ...]  # models, as asked, other than the main one that answered a request that offers tools
     throttled_s: float
     errors: tuple[ProviderError, ...]  # the first 100
     error_count: int

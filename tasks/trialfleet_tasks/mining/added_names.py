@@ -18,17 +18,50 @@ _COMMENTS = re.compile(
     rb"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`[^`]*`)|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)""", re.DOTALL
 )
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+_PROSE = (".md", ".rst", ".adoc", ".txt")
+_GO_MODULE = re.compile(rb"^module[ \t]+\"?([^\s\"]+)", re.MULTILINE)
+_GO_IMPORTS = re.compile(rb"^import\s*(?:\([^)]*\)|[^\n(]*)", re.MULTILINE)
+_GO_IMPORT = re.compile(rb"(?:\b(\w+)[ \t]+)?\"([^\"\n]+)\"")
+_GO_VERSION = re.compile(rb"[/.]v\d+$")
 
 
 def added_names(before: Tree, fix: Mapping[str, TreeEntry | None]) -> frozenset[str]:
-    """Names that the fix's files hold, outside of comments, and no file of the tree before it does.
+    """Names that the fix's code holds, outside of comments, and no file of the tree before it does. What Go code
+    takes from packages of other modules is not the fix's.
 
     >>> before = {"a.py": TreeEntry(b"def total(): ...")}
-    >>> sorted(added_names(before, {"a.py": TreeEntry(b"def total(rounded): ...")}))
+    >>> sorted(added_names(before, {"a.py": TreeEntry(b"def total(rounded): ..."), "a.md": TreeEntry(b"cents")}))
     ['rounded']
     """
-    after = names(_code(path, entry.data) for path, entry in fix.items() if entry is not None)
+    modules = tuple(_go_modules(before))
+    changed = {path: entry.data for path, entry in fix.items() if entry and not path.endswith(_PROSE)}
+    after = names(_own(path, _code(path, data), modules) for path, data in changed.items())
     return frozenset(after - names(entry.data for entry in before.values())) if after else frozenset()
+
+
+def _go_modules(tree: Tree) -> Iterable[bytes]:
+    for path, entry in tree.items():
+        if path.rpartition("/")[2] == "go.mod" and (said := _GO_MODULE.search(entry.data)):
+            yield said[1] + b"/"
+
+
+def _own(path: str, code: bytes, modules: tuple[bytes, ...]) -> bytes:
+    """Without what it takes from Go packages outside of `modules`.
+
+    >>> code = b'import (\\n"net/http"\\nc "x.org/shop/cart"\\n)\\nvar a, b = http.ErrAbort, c.Empty'
+    >>> _own("a.go", code, (b"x.org/shop/",)).splitlines()[-1]
+    b'var a, b = http, c.Empty'
+    """
+    if not path.endswith(".go"):
+        return code
+    imports = _GO_IMPORT.findall(b"\n".join(_GO_IMPORTS.findall(code)))
+    outside = {
+        alias or _GO_VERSION.sub(b"", package).rpartition(b"/")[2]
+        for alias, package in imports
+        if not (package + b"/").startswith(modules)
+    }
+    named = b"|".join(map(re.escape, sorted(outside)))
+    return re.sub(rb"\b(" + named + rb")\.\w+", rb"\1", code) if outside else code
 
 
 def _code(path: str, data: bytes) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -31,6 +31,7 @@ from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.bench import passing_tests
 from trialfleet_tasks.validate.inputs import prepare_inputs
 from trialfleet_tasks.validate.record import Validation
+from trialfleet_tasks.validate.steps import Untold
 from trialfleet_tasks.validate.task import save, validate_task
 from trialfleet_tasks.variants import variants
 
@@ -104,49 +105,40 @@ class Miner:
         task = self._task(candidate, environment)
         if isinstance(task, MiningFinding):
             return task, None
-        validation = self._validate(task, say)
+        validation = self._validate(task, say, untold=lambda tests: self._untold(candidate, task, tests))
         if validation.problems:
             return self._refused(candidate, validation), None
-        if validation.status is not Status.VALIDATED:
-            return self._rejected(
-                candidate, RejectionReason.ALREADY_GREEN, "; ".join(validation.warnings[-2:])
-            ), None
         return self._kept(candidate, task, validation, say)
 
-    def _kept(
-        self, candidate: CandidateCommit, task: LoadedTask, validation: Validation, say: Callable[[str], None]
-    ) -> tuple[MiningFinding, TaskSpec | None]:
-        say("reading the tests")
+    def _untold(self, candidate: CandidateCommit, task: LoadedTask, tests: Sequence[str]) -> Mapping[str, str]:
+        """Tests that use a name which only the fix adds, and that name."""
         trees = materialise(task, cache=self.cache, mirrors=self.mirrors)
-        found = variants(task, trees)
-        telling = using_tests(
-            added_names(trees.pre_fix, found.fix),
-            validation.fail_to_pass,
+        return using_tests(
+            added_names(trees.pre_fix, variants(task, trees).fix),
+            tests,
             before=trees.pre_fix,
             fixed=trees.fixed,
             language=candidate.language,
             files=candidate.tests,
         )
-        fails = tuple(test for test in validation.fail_to_pass if test not in telling)
-        if not fails:
-            test, name = next(iter(telling.items()))
-            return self._rejected(
-                candidate, RejectionReason.NAMES_WHAT_ONLY_THE_FIX_ADDS, f"{test} uses {name}"
-            ), None
+
+    def _kept(
+        self, candidate: CandidateCommit, task: LoadedTask, validation: Validation, say: Callable[[str], None]
+    ) -> tuple[MiningFinding, TaskSpec | None]:
+        found = variants(task, materialise(task, cache=self.cache, mirrors=self.mirrors))
         anchor = task.spec.anchor
         if validation.anchor is None:
             target = next(filter(candidate.language.is_source, found.targets), found.targets[0])
             anchor = AnchorPath(path=target.rpartition("/")[0] or target)
-        facts = {"fail_to_pass": fails, "pass_to_pass": validation.pass_to_pass, "status": Status.VALIDATED}
+        facts = {
+            "fail_to_pass": validation.fail_to_pass,
+            "pass_to_pass": validation.pass_to_pass,
+            "status": Status.VALIDATED,
+        }
         spec = task.spec.model_copy(update={**facts, "anchor": anchor})
         final = replace(task, spec=spec)
-        if telling:
-            again = self._validate(final, say)
-            if again.problems:
-                return self._refused(candidate, again), None
-        else:
-            key = prepare_inputs(final, cache=self.cache, mirrors=self.mirrors, sandbox=self.sandbox).digest
-            save(validation.model_copy(update={"digest": key}), cache=self.cache)
+        key = prepare_inputs(final, cache=self.cache, mirrors=self.mirrors, sandbox=self.sandbox).digest
+        save(validation.model_copy(update={"digest": key}), cache=self.cache)
         if self.wider:
             spec = self._widened(candidate, final, found.pristine, say)
         finding = MiningFinding(
@@ -186,7 +178,7 @@ class Miner:
             more = tuple(test for test in more if test not in unstable)
         return spec
 
-    def _validate(self, task: LoadedTask, say: Callable[[str], None]) -> Validation:
+    def _validate(self, task: LoadedTask, say: Callable[[str], None], untold: Untold | None = None) -> Validation:
         return validate_task(
             task,
             repeats=self.repeats,
@@ -196,6 +188,7 @@ class Miner:
             mirrors=self.mirrors,
             timeout_s=self.timeout_s,
             say=say,
+            untold=untold,
         )
 
     def _task(self, candidate: CandidateCommit, environment: Environment) -> LoadedTask | MiningFinding:

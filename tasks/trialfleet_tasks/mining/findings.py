@@ -105,6 +105,7 @@ _BY_KIND: Mapping[ProblemKind, RejectionReason] = {
     ProblemKind.SWAPPED: RejectionReason.FAILS_AT_FIX,
     ProblemKind.NEEDS_NETWORK: RejectionReason.NEEDS_NETWORK,
     ProblemKind.FLAKY: RejectionReason.FLAKY,
+    ProblemKind.NAMES_WHAT_ONLY_THE_FIX_ADDS: RejectionReason.NAMES_WHAT_ONLY_THE_FIX_ADDS,
     ProblemKind.MISSING_TEST: RejectionReason.FLAKY,
     ProblemKind.NOT_AS_TEST: RejectionReason.CANNOT_RUN_BEFORE,
     ProblemKind.NO_FAIL_TO_PASS: RejectionReason.CANNOT_RUN_BEFORE,

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from trialfleet_ledger.atomic_file import write_whole
-from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.context.anchor import is_test_path
-from trialfleet_runner.interpreters import interpreters, uv_program
-from trialfleet_runner.package_index import ca_file, find_links, index_url
+from trialfleet_runner.interpreters import interpreters
 from trialfleet_runner.task import PythonEnvironment
 from trialfleet_runner.trees import Tree
 from trialfleet_tasks.mining.declared_command import declared_command, is_command_file
 from trialfleet_tasks.mining.pytest_call import PytestCall
+from trialfleet_tasks.mining.python_lock import WantedLock, compiled, without_wheels
 from trialfleet_tasks.mining.python_project import PythonProject
 from trialfleet_tasks.mining.python_workspace import project_of_tests
 
@@ -37,10 +33,9 @@ RELEASED = {
     "3.14": date(2025, 10, 7),
 }
 _WHEELS_AFTER = timedelta(days=270)
-_COMPILE_S = 300
+_ROUNDS = 4  # of resolving: each finds some packages that have no wheel
 _DEEPEST = 4  # folders above a package's manifest
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
-_KEPT = ("PATH", "HOME", "TMPDIR", "UV_CACHE_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 @dataclass
@@ -77,56 +72,26 @@ class PythonEnvironments:
         )
 
     def _locked(self, project: PythonProject, python: str, before: date) -> str:
-        refusal: OperatorError | None = None
-        for requirements, pins in _choices(project):
-            facts = {"requirements": requirements, "pins": pins, "python": python, "before": str(before)}
-            name = digest(facts)[:12]
-            with self._turn:
-                if name not in self._locks:
-                    self._locks[name] = self._compiled(name, requirements, pins, python, before)
-                found = self._locks[name]
-            if isinstance(found, str):
-                return found
-            refusal = refusal or found
-        assert refusal is not None, "there is always a choice"
-        raise refusal
+        """Where packages had no wheel then, a later version that has one is taken, of these packages alone."""
+        refusals: list[OperatorError] = []
+        later: frozenset[str] = frozenset()
+        for _ in range(_ROUNDS):
+            for requirements, pins in _choices(project):
+                found = self._compiled(WantedLock(requirements, pins, python, before, later))
+                if isinstance(found, str):
+                    return found
+                refusals.append(found)
+            lacking = later.union(*map(without_wheels, refusals))
+            if self.build or lacking == later:
+                break
+            later = lacking
+        raise refusals[0]
 
-    def _compiled(
-        self, name: str, requirements: tuple[str, ...], pins: tuple[str, ...], python: str, before: date
-    ) -> str | OperatorError:
-        lock = self.folder / f"{name}.txt"
-        if lock.exists():
-            return f"{self.folder.name}/{lock.name}"
-        pinned = self.folder / f".{name}.constraints"
-        self.folder.mkdir(parents=True, exist_ok=True)
-        pinned.write_text("\n".join(pins) + "\n")
-        argv = [
-            uv_program(),
-            "pip",
-            "compile",
-            "-",
-            "--quiet",
-            "--generate-hashes",
-            "--no-header",
-            "--no-annotate",
-        ]
-        argv += ["--no-emit-index-url", "--no-config", "--python-version", python, "--constraints", str(pinned)]
-        argv += ["--exclude-newer", str(before), *(() if self.build else ("--no-build",))]
-        try:
-            ended = subprocess.run(
-                argv, input="\n".join(requirements), env=_variables(), cwd="/", capture_output=True, text=True,
-                timeout=_COMPILE_S, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return OperatorError(f"its requirements could not be resolved within {_COMPILE_S} s")
-        finally:
-            pinned.unlink()
-        if ended.returncode:
-            return OperatorError(
-                f"its requirements cannot be locked: {ended.stderr.strip()[-1500:]}", hint=_hint(ended.stderr)
-            )
-        write_whole(lock, ended.stdout.encode())
-        return f"{self.folder.name}/{lock.name}"
+    def _compiled(self, wanted: WantedLock) -> str | OperatorError:
+        with self._turn:
+            if wanted.name not in self._locks:
+                self._locks[wanted.name] = compiled(wanted, self.folder, build=self.build)
+            return self._locks[wanted.name]
 
 
 def is_metadata(path: str) -> bool:
@@ -198,24 +163,3 @@ def _import_name(project: PythonProject, tree: Tree, source: str) -> str | None:
     name = (project.name or "").lower().replace("-", "_").replace(".", "_")
     prefix = "" if source == "." else f"{source}/"
     return name if name and f"{prefix}{name}/__init__.py" in tree else None
-
-
-def _hint(refusal: str) -> str | None:
-    if (
-        "--no-build" in refusal
-        or "no usable wheels" in refusal
-        or "building source distributions is disabled" in refusal
-    ):
-        return "a package has no wheel: --build permits to build it, which runs its code"
-    return None
-
-
-def _variables() -> Mapping[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.lower().endswith("_proxy")}
-    trusted, links = ca_file(), find_links()
-    found = kept | {"UV_DEFAULT_INDEX": index_url(), "UV_PYTHON_DOWNLOADS": "never"}
-    return (
-        found
-        | ({"SSL_CERT_FILE": trusted} if trusted else {})
-        | ({"UV_FIND_LINKS": ",".join(links)} if links else {})
-    )

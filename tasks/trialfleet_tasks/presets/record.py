@@ -15,8 +15,8 @@ Commands = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class ToolPreset:
-    """Everything that a `ToolEnvironment` may leave out. Fields as there; `drop`, `links` as in the reference.
-    `directory`: folder in which `fetch` and `warm` run."""
+    """Everything that a `ToolEnvironment` may leave out. Fields as there; `drop`, `links` and `place` as in the
+    reference. `directory`: folder in which `fetch` and `warm` run."""
 
     tools: Mapping[str, str]
     inputs: tuple[str, ...]
@@ -29,6 +29,7 @@ class ToolPreset:
     drop: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     links: Mapping[str, str] = field(default_factory=dict[str, str])
+    place: str | None = None
 
 
 Preset = Callable[[ToolEnvironment, Tree], ToolPreset]

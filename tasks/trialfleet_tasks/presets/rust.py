@@ -9,11 +9,22 @@ from collections.abc import Iterator
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.task import ToolEnvironment
 from trialfleet_runner.test_call import ROOT
+from trialfleet_runner.tool_caches import BUILT
+from trialfleet_runner.tool_environment import PLACE
 from trialfleet_runner.trees import Tree
 from trialfleet_tasks.presets.record import ToolPreset, below, said
 
 # For this machine alone: a workspace's crates for Windows may be ten times the rest.
 _FETCH = 'exec cargo fetch --target "$(rustc -vV | sed -n "s/^host: //p")"'
+# Compiles dependencies alone, by cargo 1.74 or newer: it calls the wrapper for the workspace's crates, which every
+# attempt compiles. Its messages say which of the crates in `target` it used.
+_WARM = rf"""
+mkdir -p "$CARGO_TARGET_DIR"
+export RUSTC_WORKSPACE_WRAPPER="$HOME/dependencies-only"
+printf '#!/bin/sh\nfor word; do case $word in *.rs) exit 1;; esac; done\nexec "$@"\n' >"$RUSTC_WORKSPACE_WRAPPER"
+chmod +x "$RUSTC_WORKSPACE_WRAPPER"
+exec cargo build --tests --keep-going --message-format=json "$@" >>"$CARGO_TARGET_DIR/{BUILT}"
+"""
 
 
 def rust(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
@@ -31,12 +42,10 @@ def rust(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
         inputs=("Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml", ".cargo/config.toml"),
         directory=environment.directory or ROOT,
         fetch=(("sh", "-c", _FETCH),),
+        warm=(("sh", "-c", _WARM, "cargo", *features, "{tests}"),),
         # Cargo compares times of files: what it built of the workspace's own crates must not outlive the warming.
-        warm=(
-            ("cargo", "test", "--no-run", "--tests", *features),
-            *(("cargo", "clean", "-p", name) for name in members),
-        ),
         drop=(
+            f"target/{BUILT}",
             "target/*/incremental",
             *(f"target/*/.fingerprint/{name}-{'[0-9a-f]' * 16}" for name in members),
         ),
@@ -51,6 +60,7 @@ def rust(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
             "CARGO_PROFILE_DEV_DEBUG": "0",
         },
         links={"target": "{home}/target"},
+        place=PLACE,  # cargo's records name the folder of the crates' sources
         test_command=(
             "sh", "-c", 'exec cargo test "$@" 2>&1', "cargo", "--no-fail-fast",
             "--message-format=json-render-diagnostics", "--tests", *features, "{tests}",

@@ -22,6 +22,8 @@ from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.variants import Variants, variants
 
 METHOD = 3  # of validation itself: raise it when older results say less
+# The trees' own digests say what source and commits are: a task file has two forms for them.
+_ELSEWHERE = {"status", "contexts", "environment", "committed", "source", "pre_fix_commit", "fix_commit"}
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path
         "method": METHOD,
         "harness": _version(),
         "note": render("test_output_cut"),  # part of the output that is kept
-        "task": task.spec.model_dump(mode="json", exclude={"status", "contexts", "environment", "committed"}),
+        "task": task.spec.model_dump(mode="json", exclude=_ELSEWHERE),
         "command": environment.test_command,
         "results": environment.results,
         "directory": environment.directory,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from trialfleet_runner import testrun
 from trialfleet_runner.junit import collection_failures
@@ -71,11 +71,19 @@ def not_a_run(run: TestRun, tree: TreeName) -> Problem | None:
         )
     return Problem(
         kind=ProblemKind(found),
-        message=f"at the {words(tree)}: {_SAID[found]} (exit {run.exit.code}){_detail(run)}",
+        message=f"at the {words(tree)}: {_SAID[found]} ({_ended(run)}){_detail(run)}",
         hint=_HINTS[found],
         tree=tree,
         output=run.output[-OUTPUT_CHARS:],
     )
+
+
+def _ended(run: TestRun) -> str:
+    """Of a time-out, how much of a core the tests had: with little, they waited, or others had the cores."""
+    wall_s, core_s = run.exit.wall_s, run.exit.core_s
+    if run.exit.cause != "timeout" or core_s is None:
+        return f"exit {run.exit.code}"
+    return f"ended after {wall_s:.0f} s, with {core_s:.0f} s of core time"
 
 
 def _detail(run: TestRun) -> str:
@@ -141,6 +149,16 @@ def discover(before: Outcomes, after: Outcomes, *, places: Iterable[str] = ()) -
             hint="choose the tests that show the bug",
         )
     return DiscoveredTests((), keep, warnings, (problem,))
+
+
+def told(found: DiscoveredTests, untold: Mapping[str, str]) -> DiscoveredTests:
+    """Without the fail-to-pass tests that use a name which no prompt tells. `untold`: test -> that name."""
+    fail = tuple(test for test in found.fail_to_pass if test not in untold)
+    if fail or not found.fail_to_pass:
+        return replace(found, fail_to_pass=fail)
+    test, name = next(iter(untold.items()))
+    problem = Problem(kind=ProblemKind.NAMES_WHAT_ONLY_THE_FIX_ADDS, message=f"{test} uses {name}")
+    return DiscoveredTests((), (), found.warnings, (problem,))
 
 
 def steady(found: DiscoveredTests, before: Sequence[Outcomes], after: Sequence[Outcomes]) -> DiscoveredTests:

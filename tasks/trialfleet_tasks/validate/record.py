@@ -26,6 +26,7 @@ class ProblemKind(StrEnum):
     SWAPPED = "swapped"  # passes before and fails after
     NEEDS_NETWORK = "needs_network"
     FLAKY = "flaky"
+    NAMES_WHAT_ONLY_THE_FIX_ADDS = "names_what_only_the_fix_adds"  # no prompt could tell it
     NOT_AS_TEST = "not_as_test"  # error in a fixture, skipped
     MISSING_TEST = "missing_test"
     COLLECTION_ERROR = "collection_error"

@@ -22,9 +22,8 @@ def refuse_full_disk(*folders: Path) -> None:
 
 
 @contextmanager
-def room_on(cache: Path, scratch: Path) -> Generator[None]:
-    """Raises `OperatorError` where these have too little room now, or a system call inside finds none."""
-    refuse_full_disk(cache, scratch)
+def full_disk_named(cache: Path) -> Generator[None]:
+    """Raises `OperatorError` where a system call inside finds no room."""
     try:
         yield
     except OSError as error:

@@ -1,14 +1,18 @@
-"""Runs of a task's tests at its two trees. Each run has a fresh copy of the tree."""
+"""Runs of a task's tests at its two trees. Each run has a fresh copy of the tree; what the first run of a tree has
+compiled is not compiled again for the next."""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 
 from trialfleet_runner.removal import remove
 from trialfleet_runner.sandbox.protocol import Job, Sandbox, inside
 from trialfleet_runner.testrun import Suite, TestRun, mounts_of, run_tests, variables
+from trialfleet_runner.tool_environment import compiled, compiled_beside
 from trialfleet_runner.trees import write_changes
 from trialfleet_runner.workspace import Template, clone
 from trialfleet_runner.workspace_scan import Changes
@@ -24,13 +28,16 @@ _IMPORT = (
 
 @dataclass(frozen=True)
 class TaskRunner:
-    """Runs a task's tests. `scratch`: an empty folder of the runner."""
+    """Runs a task's tests. `scratch`: an empty folder of the runner. `started`: the time of the fix's files, for
+    compilers that compare times would take those of a new copy for changed."""
 
     suite: Suite
     template: Template  # the pristine tree
     fix: Changes
     sandbox: Sandbox
     scratch: Path
+    started: float = field(default_factory=time.time)
+    _beside: dict[bool, tuple[PurePosixPath, ...]] = field(default_factory=dict[bool, tuple[PurePosixPath, ...]])
 
     @property
     def workspace(self) -> Path:
@@ -42,11 +49,17 @@ class TaskRunner:
         clone(self.template, self.workspace)
         if fixed:
             write_changes(self.fix, self.workspace)
+            for path in filter(Path.is_file, (self.workspace / path for path in self.fix)):
+                os.utime(path, (self.started, self.started), follow_symlinks=False)
 
     def run(self, tests: Sequence[str], *, fixed: bool, extra: Sequence[str] = (), seed: int = 0) -> TestRun:
         """One run of the tests, from a fresh copy."""
         self.place(fixed=fixed)
-        return run_tests(
+        kept = self.scratch / ("compiled-fixed" if fixed else "compiled")
+        beside = self.scratch / f"{kept.name}-beside"
+        for path in self._beside.pop(fixed, ()):
+            move_below(self.workspace, path, source=beside)
+        ended = run_tests(
             self.suite,
             workspace=self.workspace,
             scratch=self.scratch,
@@ -54,7 +67,23 @@ class TaskRunner:
             sandbox=self.sandbox,
             extra=extra,
             seed=seed,
+            kept=kept,
         )
+        home = self.scratch / "home"
+        for place in compiled(self.suite.environment):
+            if (home / place).is_dir() and (home / place).resolve() == home.resolve() / place:
+                (kept / place).parent.mkdir(parents=True, exist_ok=True)
+                (home / place).rename(kept / place)
+        if ended.cases:  # else the compiler may have been ended at its work
+            self._beside[fixed] = compiled_beside(self.suite.environment, self.workspace)
+            for path in self._beside[fixed]:
+                move_below(beside, path, source=self.workspace)
+        return ended
+
+    def calls_alike(self, tests: Sequence[str], others: Sequence[str]) -> bool:
+        """Whether a run of these tests, in the tree that is placed now, is also one of the others."""
+        mine, theirs = (self.suite.call.selected(ids, self.workspace) for ids in (tests, others))
+        return set(mine) == set(theirs)
 
     def own_paths(self) -> tuple[str, ...]:
         """Workspace and HOME as the tests see them: they depend on the sandbox."""
@@ -110,3 +139,12 @@ class TaskRunner:
             return "!" + words.rpartition("\n")[2][-300:]
         path = lines[-1].removeprefix(_MARK)
         return path.removeprefix(workspace + "/") if path.startswith(workspace + "/") else None
+
+
+def move_below(folder: Path, path: PurePosixPath, *, source: Path) -> None:
+    """Move `path` from below `source` to below `folder`, if it is free there and no link leads to it: what tests
+    left must not reach a place that their repository's own link names."""
+    target = folder / path
+    if not os.path.lexists(target) and target.parent.resolve() == folder.resolve() / path.parent:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (source / path).rename(target)

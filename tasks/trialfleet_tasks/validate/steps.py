@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from trialfleet_ledger.objects import Objects
@@ -24,6 +24,7 @@ from trialfleet_tasks.validate.judge import (
     needs_network,
     not_a_run,
     steady,
+    told,
     words,
 )
 from trialfleet_tasks.validate.output import normalised, tail
@@ -32,6 +33,7 @@ from trialfleet_tasks.validate.runs import TaskRunner
 from trialfleet_tasks.variants import is_test_module
 
 Say = Callable[[str], None]
+Untold = Callable[[Sequence[str]], Mapping[str, str]]  # tests -> a name that one uses and no prompt tells
 _JAVASCRIPT = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _SUFFIXES: Mapping[ResultFormat, tuple[str, ...]] = {  # of test files that a runner can be given
     "go": ("_test.go",),
@@ -44,8 +46,27 @@ _TREES: tuple[TreeName, TreeName] = ("fixed", "pre_fix")
 
 
 @dataclass(frozen=True)
+class _RunBefore:
+    """A run of these ids at the pre-fix tree."""
+
+    ids: tuple[str, ...]
+    run: TestRun
+
+
+@dataclass
+class _Repeated:
+    """Outcomes of runs at both trees. `problem`: why one has none. `last`: the last at the pre-fix tree."""
+
+    before: list[Outcomes] = field(default_factory=list[Outcomes])
+    after: list[Outcomes] = field(default_factory=list[Outcomes])
+    problem: Problem | None = None
+    last: _RunBefore | None = None
+
+
+@dataclass(frozen=True)
 class ValidationSteps:
-    """The steps for one task, on one bench. `say` is called with the name of each."""
+    """The steps for one task, on one bench. `say` is called with the name of each. `untold`: given where tests are
+    searched for a task to be, which must have fail-to-pass tests, and none of those that this names."""
 
     task: LoadedTask
     prepared: Prepared
@@ -53,16 +74,17 @@ class ValidationSteps:
     repeats: int
     objects: Objects
     say: Say
+    untold: Untold | None = None
 
     def validation(self, started: float) -> Validation:
-        found = self._tests()
+        found, shown = self._tests()
         problems = list(found.problems)
         imported, outside = self._imported() if not problems else (None, None)
         if outside is not None:
             problems.append(outside)
         output: str | None = None
         if not problems and self._shown and found.fail_to_pass:
-            output, uncaptured = self._output(found)
+            output, uncaptured = self._output(found.fail_to_pass, shown)
             problems += uncaptured
         anchor = anchor_for(
             "traceback",
@@ -95,6 +117,10 @@ class ValidationSteps:
     def _shown(self) -> bool:
         return self.task.spec.prompt_source == "failing_test"
 
+    @property
+    def _needs_oracle(self) -> bool:
+        return self._shown or self.untold is not None
+
     def _status(self, found: DiscoveredTests, problems: Sequence[Problem]) -> Status:
         if problems:
             return Status.UNVALIDATED
@@ -115,19 +141,28 @@ class ValidationSteps:
     def _unused_strip(self) -> tuple[str, ...]:
         return unused(self.prepared.variants.stripped, self.task.repo.strip_extra)
 
-    def _tests(self) -> DiscoveredTests:
+    def _tests(self) -> tuple[DiscoveredTests, _RunBefore | None]:
+        """And the last run of its tests before the fix."""
         spec = self.task.spec
         if spec.fail_to_pass:
             found = DiscoveredTests(spec.fail_to_pass, spec.pass_to_pass)
-            before, after, problem = self._repeated(found, range(self.repeats))
-            if problem is not None:
-                return replace(found, problems=(problem,))
-            return replace(found, problems=check(found.fail_to_pass, found.pass_to_pass, before, after))
+            runs = self._repeated(found, range(self.repeats))
+            if runs.problem is not None:
+                return replace(found, problems=(runs.problem,)), None
+            problems = check(found.fail_to_pass, found.pass_to_pass, runs.before, runs.after)
+            return replace(found, problems=problems), runs.last
         if not self.prepared.variants.test_files:
-            return DiscoveredTests((), (), ("no test file: the task has no fail-to-pass oracle",))
-        return self._discovered()
+            return DiscoveredTests((), (), ("no test file: the task has no fail-to-pass oracle",)), None
+        found = self._discovered()
+        if (found.problems and self._needs_oracle) or not (found.fail_to_pass or found.pass_to_pass):
+            return self._without_oracle(found), None
+        runs = self._repeated(found, range(1, max(2, self.repeats)))
+        if runs.problem is not None:
+            return replace(found, problems=(runs.problem,)), None
+        return self._without_oracle(steady(found, runs.before, runs.after)), runs.last
 
     def _discovered(self) -> DiscoveredTests:
+        """By one run of each tree."""
         files = self.prepared.variants.test_files
         modules = self._modules(files)
         pattern = self.task.spec.test_pattern
@@ -138,15 +173,10 @@ class ValidationSteps:
             runs[tree] = self.bench.run(modules, fixed=tree == "fixed", extra=extra)
             problem = not_a_run(runs[tree], tree)
             if problem is not None:
-                return self._without_oracle(DiscoveredTests((), (), problems=(problem,)))
+                return DiscoveredTests((), (), problems=(problem,))
         before, after = (runs[tree].outcomes(modules) for tree in reversed(_TREES))
         found = _explained(discover(before, after, places=self.bench.own_paths()), runs["fixed"])
-        if (found.problems and self._shown) or not (found.fail_to_pass or found.pass_to_pass):
-            return self._without_oracle(found)
-        unfixed, fixed, problem = self._repeated(found, range(1, max(2, self.repeats)))
-        if problem is not None:
-            return replace(found, problems=(problem,))
-        return self._without_oracle(steady(found, unfixed, fixed))
+        return told(found, self.untold(found.fail_to_pass)) if self.untold else found
 
     def _modules(self, files: Sequence[str]) -> tuple[str, ...]:
         """The test files that a runner can be given."""
@@ -161,33 +191,41 @@ class ValidationSteps:
 
     def _without_oracle(self, found: DiscoveredTests) -> DiscoveredTests:
         """A task that never claimed a failing test may lack one; then it is only not counted."""
-        if self._shown or not found.problems:
+        if self._needs_oracle or not found.problems:
             return found
         words = tuple(problem.message for problem in found.problems)
         return DiscoveredTests((), found.pass_to_pass, (*found.warnings, *words, "no fail-to-pass oracle"))
 
-    def _repeated(
-        self, found: DiscoveredTests, seeds: range
-    ) -> tuple[list[Outcomes], list[Outcomes], Problem | None]:
-        before: list[Outcomes] = []
-        after: list[Outcomes] = []
-        ids = (*found.fail_to_pass, *found.pass_to_pass)
+    def _repeated(self, found: DiscoveredTests, seeds: range) -> _Repeated:
+        """Both trees with each seed, until a run gives no results or no fail-to-pass test is stable."""
+        runs, ids = _Repeated(), (*found.fail_to_pass, *found.pass_to_pass)
         for seed in seeds:
-            for tree, kept in zip(_TREES, (after, before), strict=True):
+            for tree, kept in zip(_TREES, (runs.after, runs.before), strict=True):
                 self.say(f"run {seed + 1}, {words(tree)}")
                 run = self.bench.run(ids, fixed=tree == "fixed", seed=seed)
-                problem = not_a_run(run, tree)
-                if problem is not None:
-                    return before, after, problem
+                runs.problem = not_a_run(run, tree)
+                if runs.problem is not None:
+                    return runs
                 kept.append(_outcomes(run, ids))
-        return before, after, None
+                runs.last = _RunBefore(ids, run)  # of the pre-fix tree, which comes last
+            if self._flaky(found, runs):
+                break
+        return runs
 
-    def _output(self, found: DiscoveredTests) -> tuple[str | None, tuple[Problem, ...]]:
+    def _flaky(self, found: DiscoveredTests, runs: _Repeated) -> bool:
+        """Whether no fail-to-pass test of a discovery is stable: more runs change nothing."""
+        discovered = not self.task.spec.fail_to_pass and bool(found.fail_to_pass)
+        return discovered and bool(steady(found, runs.before, runs.after).problems)
+
+    def _output(self, ids: Sequence[str], last: _RunBefore | None) -> tuple[str | None, tuple[Problem, ...]]:
         """Of the fail-to-pass tests alone: what an agent would see when it runs them. Every prompt of the task
-        shows it, so this run is judged like the others: it may fail by something else than the bug."""
-        self.say("capturing the failure")
-        ids = found.fail_to_pass
-        run = self.bench.run(ids, fixed=False)
+        shows it, so this run is judged like the others: it may fail by something else than the bug. It is the last
+        run where that was called the same way, as where runners are given whole files or crates."""
+        if last is not None and self.bench.calls_alike(ids, last.ids):
+            run = last.run
+        else:
+            self.say("capturing the failure")
+            run = self.bench.run(ids, fixed=False)
         broken = not_a_run(run, "pre_fix")
         before = dict.fromkeys(ids, "failed")
         problems = (broken,) if broken else check(ids, (), [before, _outcomes(run, ids)], ())

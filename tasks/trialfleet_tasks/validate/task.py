@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from trialfleet_ledger.atomic_file import write_whole
-from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.canonical import canonical_json, digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_runner.attempt.scratch import scratch_root
@@ -22,8 +23,8 @@ from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.bench import bench
 from trialfleet_tasks.validate.inputs import prepare_inputs
 from trialfleet_tasks.validate.record import NodeCoverage, Problem, ProblemKind, Validation
-from trialfleet_tasks.validate.room import refuse_full_disk, room_on
-from trialfleet_tasks.validate.steps import Say, ValidationSteps
+from trialfleet_tasks.validate.room import full_disk_named, refuse_full_disk
+from trialfleet_tasks.validate.steps import Say, Untold, ValidationSteps
 from trialfleet_tasks.variants import NothingToFix
 
 TIMEOUT_S = 300.0
@@ -52,21 +53,26 @@ def validate_task(
     timeout_s: float = TIMEOUT_S,
     fresh: bool = False,
     say: Say = lambda _: None,
+    untold: Untold | None = None,
 ) -> Validation:
-    """The task's validation, from the cache when one with as many repeats is there (`fresh`: never).
+    """The task's validation, from the cache when one with as many repeats is there (`fresh`: never). `untold`: as
+    `ValidationSteps` has it; it depends on the task's trees alone.
 
     What the task itself is to blame for is a problem of the result; only what concerns the machine as a whole
     (sandbox, store, a full disk) raises.
     """
     started, disks = time.time(), (cache.root, scratch_root())
-    with room_on(*disks):
+    with full_disk_named(cache.root):
         try:
             prepared = prepare_inputs(task, cache=cache, mirrors=mirrors, sandbox=sandbox)
         except OperatorError as error:
             return _failed(task, error, repeats, sandbox, started)
+        if untold is not None:
+            prepared = replace(prepared, digest=digest([prepared.digest, "untold"]))
         kept = None if fresh else load(prepared.digest, repeats, cache=cache, objects=objects)
         if kept is not None:
             return _with_contexts(kept, task, objects)
+        refuse_full_disk(*disks)
         say("environment")
         ref, source = prepared.environment.ref, prepared.environment.source
         try:
@@ -75,7 +81,8 @@ def validate_task(
             refuse_full_disk(*disks)
             return _failed(task, error, repeats, sandbox, started, kind=ProblemKind.ENVIRONMENT)
         with bench(prepared, environment, cache=cache, sandbox=sandbox, timeout_s=timeout_s) as (prepared, runner):
-            result = ValidationSteps(task, prepared, runner, repeats, objects, say).validation(started)
+            steps = ValidationSteps(task, prepared, runner, repeats, objects, say, untold)
+            result = steps.validation(started)
     if result.problems:
         refuse_full_disk(*disks)
     if _NOT_KEPT.isdisjoint(problem.kind for problem in result.problems):

@@ -20,7 +20,10 @@ TWO = ([4, 5, 2, 1], FIVE, [3, 2, 2, 0], FIVE)
 BOTH = tuple([*one, *two] for one, two in zip(ONE, TWO, strict=True))
 
 numbers = st.lists(
-    st.tuples(st.floats(-0.9, 0.9), st.floats(1e-4, 0.05)), min_size=3, max_size=8, unique_by=lambda pair: pair[0]
+    st.tuples(st.integers(-900, 900).map(lambda effect: effect / 1000), st.floats(1e-4, 0.05)),
+    min_size=3,
+    max_size=8,
+    unique_by=lambda pair: pair[0],
 )
 
 

@@ -10,7 +10,7 @@ from tests.support.ledgers import MID_RUN, Fate, plan, read, write
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_ledger.conditions import Condition
-from trialfleet_ledger.records.condition_order import InlineSpec
+from trialfleet_ledger.records.condition_order import InlineSpec, McpSpec
 from trialfleet_ledger.records.measurements import Delivery, Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Stop, Verdict
@@ -113,6 +113,30 @@ def test_deliveries_that_did_not_arrive_are_said(tmp_path: Path) -> None:
     assert (hook.declared, hook.reached, hook.not_reached, hook.unknown) == (True, 6, 4, 0)
     assert any("hook delivery was not seen to reach the model in 4 trials" in c for c in report.cautions)
     assert any("none: undeclared files reached" in c for c in report.cautions)
+
+
+def test_the_share_of_trials_that_used_a_skill_or_a_server_is_in_the_report(tmp_path: Path) -> None:
+    """Two of five trials of one task opened the skill, none of the other; one of each called the server."""
+    server = McpSpec(command=("docs",), version="1")
+    composed = {
+        "none": Condition(),
+        "both": Condition(skills=("s",), mcp={"d": server}),
+        "one": Condition(skills=("s",)),
+    }
+
+    def fate(trial: Trial) -> Fate:
+        opened = {"skill_opened": trial.task == "alpha" and trial.rep < 2} if trial.condition != "none" else {}
+        called = {"mcp_called": trial.rep == 0} if trial.condition == "both" else {}
+        return Fate(metrics=Metrics(**opened, **called))
+
+    said = to_markdown(read(write(tmp_path, plan(conditions=composed), fate))).partition("## Delivery")[2]
+    table = said.partition("### What agents used of it")[2].partition("\n#")[0]
+    assert "The share of trials in which the agent opened one of the condition’s skills" in table
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("|")
+    ]
+    assert rows[0] == ["Condition", "Opened a skill", "Called an MCP tool"]
+    assert rows[2:] == [["both", "20.0% (n 10)", "20.0% (n 10)"], ["one", "20.0% (n 10)", "–"]]
 
 
 def test_a_rule_is_a_channel_of_its_own_and_silence_is_no_failure(tmp_path: Path) -> None:

@@ -232,8 +232,10 @@ def test_every_format_begins_with_the_two_lines_and_the_table(lively: Report) ->
     first, second = lively.answer
     assert f"{first} {second} Declared contrast" in terminal
     assert f"**{first}**\n\n{second}\n\nFinal" in written
-    text = flat(re.sub(r"<[^>]+>", "", page.split('id="answer"')[1].split('class="cautions"')[0]))
-    assert f"{first}{second}" in text
+    minute, below = page.split('id="answer"')[1].split('id="declared"')
+    assert f"In one minute{first}{second}" in flat(re.sub(r"<[^>]+>", "", minute))
+    assert "## In one minute\n\n**" in written
+    text = flat(re.sub(r"<[^>]+>", "", below))
     for declared, other in rows(lively).values():
         for shown in (declared, other):
             assert shown in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from itertools import product
 from random import Random
 
@@ -15,12 +16,14 @@ from scipy import optimize, special, stats
 
 from trialfleet_analysis.monitoring import design_of, look_result
 from trialfleet_analysis.statistics.estimates import Floats, floats
+from trialfleet_analysis.statistics.power import exact_campaigns
 from trialfleet_analysis.statistics.sequential import (
     Bets,
     Futility,
     Pairs,
     SequentialDesign,
     SequentialLook,
+    SequentialStage,
     Spending,
     anytime_p,
     conditional_power,
@@ -36,11 +39,12 @@ from trialfleet_analysis.statistics.sequential import (
     predictive_power,
     reestimated_reps,
     sequential_power,
+    simulated_looks,
     stage,
     stagewise_difference,
     upper_tail,
 )
-from trialfleet_analysis.statistics.sequential.planning import simulated_stop
+from trialfleet_analysis.statistics.sequential.simulated_looks import simulated_stops
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.looks import LookResult, Reestimation, StageCounts, StopRule
 
@@ -232,11 +236,15 @@ def test_confidence_sequences(counts: tuple[int, int, int], kappa: float, expect
 
 def test_bets_win_too_seldom_where_nothing_is_there() -> None:
     """Looking after each of 200 pairs: at most alpha of the campaigns ever reach 1 / alpha."""
-    rng = np.random.default_rng(5)
-    ever = 0
+
+    @cache
+    def evidence(won: int, lost: int) -> float:
+        return log_evidence(Pairs(won, lost, 0), kappa=1)
+
+    rng, ever = np.random.default_rng(5), 0
     for _ in range(400):
         wins = np.cumsum(rng.random(200) < 0.5)
-        largest = max(log_evidence(Pairs(int(w), k - int(w), 0), kappa=1) for k, w in enumerate(wins, start=1))
+        largest = max(evidence(w, k - w) for k, w in enumerate(wins.tolist(), start=1))
         ever += anytime_p(largest) <= 0.05
     assert ever / 400 <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 400)
 
@@ -279,8 +287,9 @@ def test_tasks_are_left_out_at_a_look_before_the_last() -> None:
 def test_the_simulation_counts_stages_as_the_test_does() -> None:
     """Passes of a whole campaign, in which the first task is saturated after the first look."""
     design, rng = SequentialDesign((4, 8)), np.random.default_rng(5)
-    for _ in range(50):
-        a, b = (rng.binomial(4, [[0.0, 0.5, 0.6], [0.5, 0.5, 0.6]]) for _ in range(2))
+    every_a, every_b = (rng.binomial(4, [[0.0, 0.5, 0.6], [0.5, 0.5, 0.6]], (50, 2, 3)) for _ in range(2))
+    found = simulated_stops(design, every_a, every_b, None, 4)
+    for place, (a, b) in enumerate(zip(every_a, every_b, strict=True)):
         both = a[0] + b[0]
         going = (both > 0) & (both < 8)
         n = np.where(going, 4, 0)
@@ -289,11 +298,42 @@ def test_the_simulation_counts_stages_as_the_test_does() -> None:
             stage(a[1] * going, n, b[1] * going, n, blocks=4, dropped=int((~going).sum())),
         ]
         looks = monitor(design, stages)
-        found = simulated_stop(design, a, b, None, 4)
-        assert (found.look, found.crossed) == (looks[-1].number, looks[-1].crossed)
-        if found.look == 2:
-            assert found.trials == 24 + 8 * int(going.sum())
+        assert (found.look[place], found.crossed[place]) == (looks[-1].number, looks[-1].crossed)
+        if found.look[place] == 2:
+            assert found.trials[place] == 24 + 8 * int(going.sum())
             assert looks[-1].task_blocks == 24
+
+
+@pytest.mark.parametrize(
+    ("spending", "midp", "rule", "together"),
+    [
+        ("power_2", True, Futility(predictive=0.2), True),
+        ("obrien_fleming", False, Futility(conditional=0.3, effect=-0.2), True),
+        ("pocock", True, None, False),
+    ],
+)
+def test_simulated_campaigns_end_where_the_test_ends_them(
+    spending: Spending, midp: bool, rule: Futility | None, together: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thirteen are taken together, of rates from 0 to 1, half of them without an effect. `together`: their stages'
+    sums too, which in large campaigns are computed one by one."""
+    monkeypatch.setattr(exact_campaigns, "EQUAL_WORK", 20_000 if together else 0)
+    monkeypatch.setattr(simulated_looks, "POINTS", 13 * 6 * 12)
+    design = SequentialDesign((3, 5, 11, 12), spending, alpha=0.2, midp=midp)
+    rng, lengths = np.random.default_rng(5), np.diff(design.looks, prepend=0)
+    rates = np.array([0.0, 0.1, 0.4, 0.5, 0.9, 1.0])
+    every_a, every_b = (rng.binomial(lengths[:, None], rates[::side], (60, 4, 6)) for side in (1, -1))
+    every_a[:30] = rng.binomial(lengths[:, None], rates[::-1], (30, 4, 6))
+    found = simulated_stops(design, every_a, every_b, rule, 0)
+    for place, (a, b) in enumerate(zip(every_a, every_b, strict=True)):
+        counts = zip(a, b, lengths.tolist(), strict=True)
+        looks = monitor(design, [stage(x, [n] * 6, y, [n] * 6, blocks=n) for x, y, n in counts])
+        given_up = (look.number for look in looks if not look.crossed and futile(design, rule, look, tasks=6))
+        last = next(given_up, None)
+        assert found.look[place] == (last or looks[-1].number)
+        assert found.futile[place] == (last is not None)
+        assert found.crossed[place] == (0 if last else looks[-1].crossed)
+        assert found.trials[place] == 12 * design.looks[found.look[place] - 1]
 
 
 # --- reps that are re-estimated ---------------------------------------------------------------------
@@ -351,22 +391,44 @@ def test_reps_are_re_estimated_blind(passes: list[tuple[int, int]], chance: Rand
 
 
 def test_without_mid_p_the_size_of_a_campaign_that_re_estimates_never_exceeds_alpha() -> None:
-    """Every outcome of 2 tasks × 2 blocks and one look, then of the 1 to 3 blocks that its totals ask for."""
+    """Every outcome of 2 tasks × 2 blocks and one look, then of the 1 to 3 blocks that its totals ask for.
+    Outcomes of the same sums and margins, tasks in either order, end alike."""
     alpha, two = 0.2, range(3)
     chances = [0.25, 0.5, 0.25]
     total = 0.0
     for first in product(two, repeat=4):
         likely = math.prod(chances[passes] for passes in first)
-        a, b = first[:2], first[2:]
         more = 1 + (sum(first) % 3)  # any function of totals
-        design = SequentialDesign((2, 2 + more), alpha=alpha, midp=False, revised=(1, 4))
-        begun = stage(a, [2, 2], b, [2, 2], blocks=2)
-        if monitor(design, [begun])[0].crossed:
+        if crosses(alpha, more, alike(first), None):
             total += likely
             continue
-        n = [more, more]
         for then in product(range(more + 1), repeat=4):
             again = math.prod(math.comb(more, passes) / 2**more for passes in then)
-            looks = monitor(design, [begun, stage(then[:2], n, then[2:], n, blocks=more)])
-            total += likely * again * (looks[-1].crossed != 0)
+            total += likely * again * crosses(alpha, more, alike(first), alike(then))
     assert 0.01 < total <= alpha
+
+
+Stage = tuple[int, tuple[int, ...]]  # passes in arm a over both tasks, and of each task in both arms
+
+
+def alike(passes: tuple[int, ...]) -> Stage:
+    a, b = passes[:2], passes[2:]
+    return sum(a), tuple(sorted(x + y for x, y in zip(a, b, strict=True)))
+
+
+@cache
+def crosses(alpha: float, more: int, first: Stage, then: Stage | None) -> bool:
+    design = SequentialDesign((2, 2 + more), alpha=alpha, midp=False, revised=(1, 4))
+    stages = [some(first, 2)] + ([some(then, more)] if then else [])
+    return monitor(design, stages)[-1].crossed != 0
+
+
+def some(of: Stage, n: int) -> SequentialStage:
+    """One of the outcomes that are alike."""
+    total, margins = of
+    a = next(
+        a
+        for a in product(range(n + 1), repeat=2)
+        if sum(a) == total and all(0 <= m - x <= n for x, m in zip(a, margins, strict=True))
+    )
+    return stage(a, [n, n], [m - x for x, m in zip(a, margins, strict=True)], [n, n], blocks=n)

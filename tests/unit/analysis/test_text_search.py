@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tarfile
 
 import pytest
+import zstandard
 
 from tests.support.ledgers import MID_RUN, Fate, plan, trials, write
 from tests.unit.analysis.parsed_page import Page
@@ -17,7 +19,7 @@ from trialfleet_analysis.viewer.answer_process import computed
 from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
 from trialfleet_analysis.viewer.site import CampaignSite
 from trialfleet_analysis.viewer.text_search import AT_ONCE, MOST_SEARCHES, TextSearch, TextSearches
-from trialfleet_ledger.bundle import BundleError, read_member
+from trialfleet_ledger.bundle import UNPACKED_CAP, BundleError, read_member
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.store.directory import DirectoryStore
@@ -130,3 +132,14 @@ def test_one_member_of_a_bundle(store: DirectoryStore) -> None:
     for broken in (data[:-200], b"x" * 99):
         with pytest.raises(BundleError, match="broken"):
             read_member(broken, sha256(broken), "zz.txt")
+
+
+def test_a_bundle_that_grows_without_end_is_refused() -> None:
+    """Zeros take next to nothing, and a reader that skips a member unpacks it."""
+    info = tarfile.TarInfo("a")
+    info.size = 2 * UNPACKED_CAP
+    said, unsaid = zstandard.ZstdCompressor(), zstandard.ZstdCompressor(write_content_size=False)
+    zeros = info.tobuf() + bytes(10**6)
+    for bomb in (said.compress(zeros), unsaid.compress(zeros)):
+        with pytest.raises(BundleError, match="more than"):
+            read_member(bomb, sha256(bomb), "zz.txt")

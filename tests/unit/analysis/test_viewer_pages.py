@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from pathlib import Path
+from threading import Event
+from typing import NoReturn
 
 import pytest
 
-from tests.support.ledgers import MID_RUN, Fate, bundle_bytes, plan, put_bytes, read, replaced, trials, write
+from tests.support.ledgers import (
+    MID_RUN,
+    Fate,
+    bundle_bytes,
+    plan,
+    put_bytes,
+    read,
+    replaced,
+    trials,
+    write,
+    write_trial,
+)
+from tests.support.waiting import wait_until
 from tests.unit.analysis.parsed_page import Page
+from trialfleet_analysis.tables.read import open_campaign
+from trialfleet_analysis.viewer import campaign_state
 from trialfleet_analysis.viewer.addresses import ServedAddresses
 from trialfleet_analysis.viewer.answer_process import computed
 from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
@@ -65,6 +82,10 @@ def fate(trial: Trial, spice: str = "") -> Fate:
         metrics=Metrics(turns=2 + trial.rep, cost_usd=0.25, first_edit_turn=2),
         files=files(trial, passed=passed, spice=spice),
     )
+
+
+def never() -> NoReturn:
+    raise AssertionError("not within a minute")
 
 
 def site_of(store: DirectoryStore, campaign: str = "demo") -> CampaignSite:
@@ -249,6 +270,56 @@ def test_an_interim_campaign_says_so_and_the_look_is_recorded(tmp_path: Path, fr
     site.home({})
     assert [path.name for path in (tmp_path / "demo" / "looks").iterdir()] == ["1.json"]
     assert "Make no rates of them" in site.trials({})
+
+
+def test_a_page_that_waits_for_its_answer_gets_it_while_trials_end(
+    tmp_path: Path, frozen: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page asks again once its answer is there: a newer state must not begin the wait, and a look, again."""
+    monkeypatch.setattr(campaign_state, "CHECKED_EVERY_S", 0)
+    store, go_on = write(tmp_path, frozen, lambda trial: fate(trial) if trial.block == 0 else None), Event()
+    watched = WatchedCampaign(store, "demo", lambda found: computed(found) if go_on.wait(60) else never())
+    site = CampaignSite(watched, ServedAddresses(), answer_wait_s=0)
+    assert "is being computed" in site.home({})
+    write_trial(store, frozen, trial_of(frozen, "none", 1), fate(trial_of(frozen, "none", 1)))
+    go_on.set()
+    wait_until(lambda: watched.progress()["answered"])
+    assert "is being computed" not in site.home({})
+    assert {path.name for path in (tmp_path / "demo" / "looks").iterdir()} == {"1.json"}
+    assert watched.state().stamp == watched.progress()["stamp"], "newer results, once the answer was shown"
+
+
+def test_an_answer_that_no_page_came_back_for_keeps_no_newer_results_away(
+    tmp_path: Path, frozen: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign_state, "CHECKED_EVERY_S", 0)
+    monkeypatch.setattr(campaign_state, "RELOADED_WITHIN_S", 0)
+    store = write(tmp_path, frozen, lambda trial: fate(trial) if trial.block == 0 else None)
+    watched = WatchedCampaign(store, "demo", computed)
+    before = watched.state()
+    wait_until(lambda: watched.progress()["answered"])
+    write_trial(store, frozen, trial_of(frozen, "none", 1), fate(trial_of(frozen, "none", 1)))
+    assert watched.state().stamp != before.stamp
+
+
+def test_the_first_screen_lists_the_outcomes_once(store: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_campaign(store, "demo")  # keeps the tables
+    listed: list[str] = []
+    plain = DirectoryStore.list
+    monkeypatch.setattr(DirectoryStore, "list", lambda self, prefix: listed.append(prefix) or plain(self, prefix))
+    site = site_of(store)
+    assert site.watched.state().tables.source == "tables"
+    assert "passed more often" in site.home({})
+    assert [prefix for prefix in listed if prefix.startswith("demo/outcomes")] == ["demo/outcomes/"]
+
+
+def test_a_slow_listing_is_made_less_often(store: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign_state, "CHECKED_EVERY_S", 0.001)
+    monkeypatch.setattr(campaign_state, "QUICK_S", 1e-9)
+    watched = WatchedCampaign(store, "demo", computed)
+    first = watched.counts()
+    time.sleep(0.01)
+    assert watched.counts() is first
 
 
 def test_a_campaign_that_does_not_exist_is_waited_for(tmp_path: Path, frozen: Plan) -> None:

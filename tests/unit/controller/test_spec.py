@@ -26,6 +26,8 @@ limits: {cost_usd: {trial: 2, campaign: 400}}
 store: out
 """
 PRIMARY = "store: out\nprimary: {treatment: flat_llm, control: none"
+FIVE = "[none, flat_llm, intent_layer, placebo, preamble_only]"
+HALVING = "primary: {treatment: flat_llm, control: none, halve: true}"
 
 
 @pytest.fixture
@@ -121,6 +123,36 @@ def test_a_condition_may_have_its_own_agent(folder: Path) -> None:
             "store: out",
             PRIMARY + ", stop: {anytime: mixture, drop_saturated: 2}}",
             ("drop_saturated: unknown key",),
+        ),
+        (
+            "store: out",
+            PRIMARY + ", halve: true}",
+            ("halve needs exactly 4 treatments beside the control none", "there are 1", "or remove halve"),
+        ),
+        (
+            "store: out",
+            PRIMARY + ", halve: true, stop: {drop_saturated: 2}}",
+            ("halve and stop: what the two do together has not been simulated", "remove stop, with its looks"),
+        ),
+        (
+            "store: out",
+            PRIMARY + ", halve: true, estimand: tasks_like_these}",
+            ("halve needs estimand: these_tasks",),
+        ),
+        (
+            "[none, flat_llm]",
+            f"{FIVE[:-1]}, preflight]\n{HALVING}",
+            ("halve needs exactly 4 treatments", "there are 5"),
+        ),
+        (
+            "[none, flat_llm]",
+            f"{FIVE.replace('placebo', 'oracle_targets')}\n{HALVING}",
+            ("none of which knows the fix: oracle_targets knows the fix",),
+        ),
+        (
+            "conditions: [none, flat_llm]\nreps: 5",
+            f"conditions: {FIVE}\n{HALVING}\nreps: 1",
+            ("halve needs 2 reps or more",),
         ),
     ],
 )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.agent_check import canary_run
+from trialfleet_runner.agent_check import canary_run, tool_server
 from trialfleet_runner.agent_check.agent_tables import comparison, deliveries, listing
 from trialfleet_runner.agent_check.delivery_matrix import (
+    MODULE_TEXT,
+    PRINTED,
+    PRINTS,
     ROOT_NAMES,
+    TOOL,
     CheckedDelivery,
     canary,
     context_nodes,
@@ -27,10 +32,22 @@ from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.protocol import Identity, Reach
 from trialfleet_runner.agents.registry import KINDS, agent
 from trialfleet_runner.cache import Cache
+from trialfleet_runner.context.skills import FOLDER, SHARED_FOLDER
 from trialfleet_runner.context.texts import render
+from trialfleet_runner.hooks.mcp_probe import looked
 
-FULL = Reach(root_file="AGENTS.md", nested=True, hook_after=True, hook_before=True, fail_fast=True, system=True)
-START = [canary(what) for what in ("root AGENTS.md", "system", "inline")]
+FULL = Reach(
+    root_file="AGENTS.md",
+    nested=True,
+    hook_after=True,
+    hook_before=True,
+    fail_fast=True,
+    system=True,
+    skills=SHARED_FOLDER,
+    mcp=True,
+)
+SKILL = canary(f"skill {SHARED_FOLDER}")
+START = [*(canary(what) for what in ("root AGENTS.md", "system", "inline")), SKILL, canary("mcp"), TOOL]
 LATER = [canary("nested AGENTS.md"), *context_nodes().values(), canary("hook before"), render("fail_fast")]
 
 
@@ -55,6 +72,9 @@ def test_an_agent_that_gets_everything_is_as_declared() -> None:
         (canary("root AGENTS.md"), CheckedDelivery.ROOT_FILE),
         (canary("system"), CheckedDelivery.SYSTEM),
         (canary("inline"), CheckedDelivery.INLINE),
+        (SKILL, CheckedDelivery.SKILLS),
+        (canary("mcp"), CheckedDelivery.MCP),
+        (TOOL, CheckedDelivery.MCP),
         (canary("nested AGENTS.md"), CheckedDelivery.NESTED),
         (canary("hook after"), CheckedDelivery.HOOK_AFTER),
         (context_nodes()["rules.json"], CheckedDelivery.RULES),
@@ -65,6 +85,19 @@ def test_an_agent_that_gets_everything_is_as_declared() -> None:
 def test_a_text_that_is_in_no_request_differs_alone(lacking: str, delivery: CheckedDelivery) -> None:
     first, later = ([text for text in texts if text != lacking] for texts in (START, LATER))
     assert measured(identity(), requests(first, later)).differing(FULL) == (delivery,)
+
+
+def test_a_preflight_reads_is_denied_and_runs_nothing() -> None:
+    able, denied = FULL.model_copy(update={"preflight": True}), render("preflight_read_before")
+
+    def differing(reach: Reach, *later: str) -> tuple[CheckedDelivery, ...]:
+        looked = requests([PRINTS], list(later)) if later else []
+        return measured(identity(reach), requests(START, LATER), looked).differing(reach)
+
+    assert differing(able, MODULE_TEXT, denied) == ()
+    for later in ((MODULE_TEXT,), (denied,), (MODULE_TEXT, denied, PRINTED), ()):
+        assert differing(able, *later) == (CheckedDelivery.PREFLIGHT,)
+    assert differing(FULL) == ()
 
 
 @pytest.mark.parametrize("bait", [CheckedDelivery.PARENT, CheckedDelivery.HOME])
@@ -85,11 +118,28 @@ def test_another_root_file_than_declared_is_not_the_declared_one() -> None:
     assert matrix.differing(reach) == (CheckedDelivery.ROOT_FILE, CheckedDelivery.NESTED)
 
 
-def test_an_agent_that_loads_nothing_differs_once_it_loads_a_file() -> None:
+@pytest.mark.parametrize(
+    ("loaded", "delivery"),
+    [
+        (canary("root CLAUDE.md"), CheckedDelivery.ROOT_FILE),
+        (canary(f"skill {FOLDER}"), CheckedDelivery.SKILLS),
+        (canary(f"skill {SHARED_FOLDER}"), CheckedDelivery.SKILLS),
+    ],
+)
+def test_an_agent_that_loads_nothing_differs_once_it_loads_a_file(loaded: str, delivery: CheckedDelivery) -> None:
     bare = Reach(root_in_prompt=True)
     assert measured(identity(bare), requests([canary("inline")], [])).differing(bare) == ()
-    loads = requests([canary("inline"), canary("root CLAUDE.md")], [])
-    assert measured(identity(bare), loads).differing(bare) == (CheckedDelivery.ROOT_FILE,)
+    assert measured(identity(bare), requests([canary("inline"), loaded], [])).differing(bare) == (delivery,)
+
+
+def test_a_skill_of_another_folder_than_declared_is_not_the_declared_one() -> None:
+    first = [canary(f"skill {FOLDER}") if text == SKILL else text for text in START]
+    assert measured(identity(), requests(first, LATER)).differing(FULL) == (CheckedDelivery.SKILLS,)
+
+
+def test_the_server_of_a_check_has_the_tool_that_is_looked_for() -> None:
+    server = {"command": sys.executable, "args": [tool_server.__file__, TOOL, canary("mcp")], "env": {}}
+    assert looked(server) == {"version": "1", "tools": {TOOL: canary("mcp")}}
 
 
 def test_no_two_places_share_a_canary() -> None:
@@ -124,7 +174,7 @@ def test_a_measurement_is_kept_for_one_version_and_one_declaration(tmp_path: Pat
     assert kept(cache, own) == matrix
     assert kept(cache, own.model_copy(update={"model": "other", "digest": "1" * 64})) == matrix
     assert kept(cache, identity(version="1.2.4")) is None
-    assert kept(cache, identity(FULL.model_copy(update={"mcp": True}))) is None
+    assert kept(cache, identity(FULL.model_copy(update={"mcp": False}))) is None
 
 
 def test_a_measurement_that_is_torn_counts_as_none(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.measurements import Delivery
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
 from trialfleet_runner.agents.protocol import Parsed
-from trialfleet_runner.attempt.agent_run import stopped
+from trialfleet_runner.attempt.agent_run import refuse_another_model, stopped
 from trialfleet_runner.attempt.deadline import within
 from trialfleet_runner.attempt.loss import Lost, from_exception
 from trialfleet_runner.attempt.model import upstream
@@ -37,7 +37,7 @@ def report(**given: object) -> GatewayReport:
         ),
         0,
     )
-    base |= dict.fromkeys(("models", "errors", "refused", "undeclared", "own_files"), ())
+    base |= dict.fromkeys(("models", "others", "errors", "refused", "undeclared", "own_files"), ())
     base |= dict.fromkeys(
         ("cost_usd", "main_model", "provider_error", "halt", "stop", "first_request_s", "last_answer_s")
     )
@@ -46,6 +46,17 @@ def report(**given: object) -> GatewayReport:
 
 def exited(cause: str = "itself", code: int = 0) -> Exit:
     return Exit(code, cause, 1.0, 1.0)  # type: ignore[arg-type]
+
+
+# --- the planned model ----------------------------------------------------------------------------------
+
+
+def test_an_agent_that_works_with_another_model_alone_halts_the_campaign() -> None:
+    refuse_another_model(report(turns=1, others=("small",), main_model="large"))  # a sub-agent
+    refuse_another_model(report(answered=1, main_model="large"))
+    with pytest.raises(Lost, match=r"asked for the model small, not for large as planned") as caught:
+        refuse_another_model(report(answered=1, others=("small",), main_model="large"))
+    assert (caught.value.loss, caught.value.halt) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN)
 
 
 # --- why it stopped -------------------------------------------------------------------------------------

@@ -117,8 +117,9 @@ def test_a_node_that_is_too_old_for_gemini_is_named_with_its_version(
 
 
 def test_gemini_may_not_choose_the_model() -> None:
-    with pytest.raises(OperatorError, match="lets Gemini CLI choose"):
-        agent("gemini").identify(spec("gemini", model="auto-gemini-3"))
+    for model in ("auto-gemini-3", "pro", "flash", "gemini-3-pro-preview"):  # it asks for 3.1 instead of the last
+        with pytest.raises(OperatorError, match="lets Gemini CLI choose"):
+            agent("gemini").identify(spec("gemini", model=model))
 
 
 @pytest.mark.parametrize("kind", MODELS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,15 @@ def test_what_is_no_answer_does_no_harm(tmp_path: Path, row: object) -> None:
     folder = record(tmp_path, row)
     assert len(steps(folder, ())) == sum(len(turn.calls) for turn in model_turns(folder))
     assert not list(model_turns(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize(
+    "line", ["sed " * 250_000, "sed -" + "a" * 10**6, "cat " + "a/" * 500_000, "perl -x\n" * 10**5]
+)
+def test_a_long_command_takes_no_time(line: str) -> None:
+    began = time.monotonic()
+    assert read_command(line)[0] in ("read", "run")
+    assert time.monotonic() - began < 5
 
 
 @given(st.text(max_size=200))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -68,7 +69,7 @@ def test_caches_are_copied_within_one_repository_alone(tmp_path: Path) -> None:
         (
             "rust",
             {"cargo/registry/cache/a.crate", "cargo/registry/src/a/lib.rs", "target/debug/deps/liba.rlib"},
-            {"cargo/registry/cache/a.crate"},  # a record of target names the sources' folder
+            {"cargo/registry/cache/a.crate"},  # a record of target names the sources' folder, which differs
         ),
         ("java", {"m2/a.jar", "modules/a.jar"}, {"m2/a.jar", "modules/a.jar"}),
     ],
@@ -82,6 +83,40 @@ def test_archives_are_taken_over_and_what_is_made_of_them_is_not(
     assert files_of(new) == taken
     assert all(os.access(new / name, os.W_OK) for name in taken), "a tool writes its records again"
     assert files_of(seed) == {*files, "environment.json"}
+
+
+def test_what_cargo_compiled_is_taken_over_to_the_same_place_and_kept_if_its_messages_name_a_foreign_crate(
+    tmp_path: Path,
+) -> None:
+    used, other, own = "13aa3cc0db52b3aa", "56563bfde9827543", "2f1b46fe4a7c0d11"
+    units = [
+        f"target/debug/{name}"
+        for unit in (used, other, own)
+        for name in (
+            f"deps/libserde-{unit}.rlib",
+            f".fingerprint/serde-{unit}/lib-serde",
+            f"build/serde-{unit}/out/a",
+        )
+    ]
+    seed, new = built(tmp_path / "seed", OWN, *units, "target/debug/.cargo-lock"), tmp_path / "new"
+    new.mkdir()
+    take_over(seed, new, "rust", one_place=True)
+    assert files_of(new) == {*units, "target/debug/.cargo-lock"}
+    (new / "target/debug/libshop.rlib").write_text("of the workspace, without its hash")
+    packages = {"registry+https://example.com/index#serde@1.0.2": used, "path+file:///workspace#shop@0.1.0": own}
+    messages = [
+        {
+            "reason": "compiler-artifact",
+            "package_id": name,
+            "filenames": [f"/target/debug/deps/libserde-{unit}.rlib"],
+        }
+        for name, unit in packages.items()
+    ]
+    lines = [json.dumps(message, separators=(",", ":")) for message in messages]
+    (new / "target/built.jsonl").write_text("\n".join([*lines, "not json", ""]))
+    drop_unused(new, "rust")
+    kept = {name for name in units if used in name}
+    assert files_of(new) == {*kept, "target/debug/.cargo-lock", "target/built.jsonl"}
 
 
 def test_what_go_did_not_use_again_is_dropped(tmp_path: Path) -> None:

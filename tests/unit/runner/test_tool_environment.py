@@ -11,7 +11,13 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.environment import ToolEnvironmentRef
 from trialfleet_runner.environment import tool_environment_ref
-from trialfleet_runner.tool_environment import Furnishings, furnish, programs, variables_of
+from trialfleet_runner.tool_environment import (
+    Furnishings,
+    compiled_beside,
+    furnish,
+    programs,
+    variables_of,
+)
 
 
 @pytest.fixture
@@ -73,6 +79,31 @@ def test_links_of_a_patch_are_not_followed(environment: Path, place: Path) -> No
     (workspace / "Cargo.lock").symlink_to(outside / "lock")
     furnish(environment, workspace, place / "home")
     assert list(outside.iterdir()) == []
+
+
+def test_what_maven_compiles_lies_beside_its_modules_and_never_behind_a_link(
+    environment: Path, tmp_path: Path
+) -> None:
+    """Neither reports, nor another tool's folders of these names, nor what a test has linked to."""
+    workspace = tmp_path / "workspace"
+    for name in (
+        "target/classes/A.class",
+        "target/surefire-reports/a.xml",
+        "core/target/test-classes/B.class",
+        "docs/target/classes/a.html",
+    ):
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).touch()
+    for module in ("", "core", "linked"):
+        (workspace / module).mkdir(exist_ok=True)
+        (workspace / module / "pom.xml").touch()
+    (workspace / "core/target/classes").symlink_to(tmp_path)
+    (workspace / "linked/target").symlink_to(workspace / "docs/target")
+    assert compiled_beside(environment, workspace) == ()
+    maven = Furnishings(variables={}, links={"m2": "{home}/.m2/repository"}, kept=())
+    (environment / "environment.json").write_bytes(canonical_json(maven))
+    found = sorted(map(str, compiled_beside(environment, workspace)))
+    assert found == ["core/target/test-classes", "target/classes"]
 
 
 def test_variables_name_places_as_the_program_sees_them(environment: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialfleet_runner.trees import TreeEntry
-from trialfleet_tasks.mining.added_names import using_tests
+from trialfleet_tasks.mining.added_names import added_names, using_tests
 from trialfleet_tasks.mining.declared_tests import DeclaredTests
 from trialfleet_tasks.mining.languages import LANGUAGES
 
@@ -242,3 +242,34 @@ def test_the_time_is_linear(language: str) -> None:
             DeclaredTests(text, language).find("a " * 1000)
             DeclaredTests(text, language).find("a")
             assert time.process_time() - started < 0.5, repr(part)
+
+
+def test_what_go_code_takes_from_another_module_is_not_the_fixs() -> None:
+    """`http.ErrAborted` is the library's name. A name of this module is new wherever it is."""
+    before = {"go.mod": TreeEntry(b'// shop\nmodule "example.com/shop"\n'), "a.go": TreeEntry(b"package shop\n")}
+    fix = b"""package shop
+
+import "example.com/shop/cart"
+import (
+	"net/http" // http.ErrOfComment
+	errs "github.com/x/errors/v2"
+	"example.com/shopping/basket"
+	"gopkg.in/yaml.v3"
+)
+
+func Total() error {
+	if cart.Empty() || basket.Full(yaml.Strict) {
+		return http.ErrAborted
+	}
+	return errs.Wrap(Rounded, "cents")
+}
+"""
+    found = added_names(before, {"a.go": TreeEntry(fix)})
+    assert {"Total", "Empty", "Rounded", "cents"} <= found
+    assert found.isdisjoint({"ErrAborted", "ErrOfComment", "Wrap", "Full", "Strict"})
+
+
+def test_a_word_of_prose_is_no_name() -> None:
+    fix = {path: TreeEntry(b"rounded") for path in ("README.md", "docs/a.rst", "CHANGES.txt")}
+    assert added_names({}, fix) == frozenset()
+    assert added_names({}, {**fix, "a.toml": TreeEntry(b"rounded")}) == {"rounded"}

@@ -16,7 +16,7 @@ from trialfleet_runner.task import Status
 from trialfleet_runner.test_call import selection
 from trialfleet_runner.testrun import Suite, TestRun, run_tests, trouble
 from trialfleet_tasks import prompts
-from trialfleet_tasks.validate.judge import DiscoveredTests, check, discover, not_a_run, steady
+from trialfleet_tasks.validate.judge import DiscoveredTests, check, discover, not_a_run, steady, told
 from trialfleet_tasks.validate.output import CAP, normalised, tail
 from trialfleet_tasks.validate.write import filled_in
 
@@ -63,6 +63,14 @@ def test_what_is_no_run_of_tests(ran: TestRun, kind: str | None) -> None:
     problem = not_a_run(ran, "pre_fix")
     assert (problem.kind.value if problem else None) == kind
     assert problem is None or "pre-fix tree" in problem.message
+
+
+def test_a_time_out_says_how_much_of_a_core_the_tests_had() -> None:
+    problem = not_a_run(TestRun(Exit(-9, "timeout", 60.2, 20.8), "", None), "fixed")
+    assert problem is not None
+    assert (
+        problem.message == "at the fixed tree: the tests took too long (ended after 60 s, with 21 s of core time)"
+    )
 
 
 def test_without_tests_nothing_is_run(tmp_path: Path) -> None:
@@ -126,6 +134,15 @@ def test_an_id_with_a_path_of_this_machine_is_left_out_and_named() -> None:
         "a::t[/w/x]: excluded, because it names a path of this machine",
         "a::u[/w]: excluded, because it names a path of this machine",
     )
+
+
+def test_what_uses_a_name_that_no_prompt_tells_is_no_fail_to_pass_test() -> None:
+    found = DiscoveredTests(("a", "b"), ("k",))
+    assert told(found, {"a": "rounding"}) == DiscoveredTests(("b",), ("k",))
+    (problem,) = told(found, {"b": "rate", "a": "rounding"}).problems
+    assert (problem.kind.value, problem.message) == ("names_what_only_the_fix_adds", "b uses rate")
+    green = discover({"k": "passed"}, {"k": "passed"})
+    assert told(green, {}) == green
 
 
 def test_what_wavers_is_dropped_and_named() -> None:

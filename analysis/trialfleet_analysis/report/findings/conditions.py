@@ -7,7 +7,7 @@ from functools import partial
 
 from trialfleet_analysis.analysis_plan.analyse import Repeats
 from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
-from trialfleet_analysis.process import Channel, InlineText
+from trialfleet_analysis.process import Channel, InlineText, Typical
 from trialfleet_analysis.rates import CellResult, ConditionResult
 from trialfleet_analysis.report.answer import estimand
 from trialfleet_analysis.report.campaign_report import Report
@@ -31,7 +31,9 @@ from trialfleet_analysis.report.findings.tables import (
 from trialfleet_analysis.statistics.repeats import RepeatsInterval
 from trialfleet_analysis.tables.rows import CHANNELS, ChannelName, Use
 from trialfleet_ledger.records.verdicts import Stop, Verdict
+from trialfleet_runner.metric_table import BY_NAME
 
+_USES = ("skill_opened", "mcp_called")  # names of metrics
 EVERYTHING = "too few tasks: 0 to 100%"
 
 
@@ -216,6 +218,7 @@ def delivery(report: Report) -> ReportSection:
         "without a model are not counted. Silent: trials in which the hook or the rule pushed nothing, since the "
         "agent touched nothing that it is about.",
         _delivery(report),
+        _used(report),
     )
 
 
@@ -234,6 +237,24 @@ def _delivery(report: Report) -> ReportTable:
         ),
         number("Cut at the cap", lambda name: inline[name].truncated if name in inline else NOTHING),
     )
+
+
+def _used(report: Report) -> ReportTable:
+    """Of conditions with skills or MCP servers."""
+    found = {(one.condition, one.measure): one for one in report.metrics if one.measure in _USES and one.trials}
+    return table(
+        "What agents used of it",
+        dict.fromkeys(condition for condition, _ in found),
+        text("Condition", str),
+        *(number(BY_NAME[use].label, partial(_share_of_trials, found, use)) for use in _USES),
+        lead="The share of trials in which the agent opened one of the condition’s skills, or called a tool of "
+        "one of its MCP servers: the mean of its tasks’ shares, each task counting once. n: measured trials.",
+    )
+
+
+def _share_of_trials(found: Mapping[tuple[str, str], Typical], use: str, condition: str) -> Cell:
+    one = found.get((condition, use))
+    return NOTHING if one is None else Value(percent(one.value), f"n {one.trials:,}")
 
 
 def _coverage(inline: InlineText) -> str:

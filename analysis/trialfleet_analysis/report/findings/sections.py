@@ -6,6 +6,7 @@ from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.findings.conditions import cells, conditions, delivery, endings, repeats
 from trialfleet_analysis.report.findings.contrasts import by_task, contrasts
 from trialfleet_analysis.report.findings.effort import effort, timing
+from trialfleet_analysis.report.findings.halving import halving
 from trialfleet_analysis.report.findings.looks import looks
 from trialfleet_analysis.report.findings.record import manifest, methods
 from trialfleet_analysis.report.findings.reliability import losses, order, power
@@ -16,6 +17,7 @@ PARTS = (
     trend,
     contrasts,
     looks,
+    halving,
     conditions,
     cells,
     by_task,

@@ -17,7 +17,7 @@ from trialfleet_analysis.report.html.forests import contrasts, designs, scenario
 from trialfleet_analysis.report.html.looks import boundary
 from trialfleet_analysis.report.html.markup import Node, all_shown, breakable, framed, h, page, section
 from trialfleet_analysis.report.html.process import effort, endings, over_blocks
-from trialfleet_analysis.report.html.sentences import cautions_list, unbroken
+from trialfleet_analysis.report.html.sentences import cautions_list, in_one_minute
 from trialfleet_analysis.report.methods_text import LEAD, TITLE, methods_text
 
 
@@ -41,23 +41,15 @@ def heading(report: Report) -> Element:
 
 
 def answer(report: Report) -> Element:
-    """The decision, its size and its cost in two lines; below them the contrast in one table and one drawing."""
-    first, *rest = report.answer
-    return section(
-        "answer",
-        "What was found",
-        h("p", unbroken(first), class_="answer"),
-        [h("p", unbroken(sentence), class_="size") for sentence in rest],
-        _contrast(report),
-        cautions_list(report.cautions),
-    )
+    """The decision, its size and its cost in two lines; the difference drawn; what to doubt."""
+    drawing = strip(report.headline) if report.headline and declared_contrast(report) else None
+    return in_one_minute(report.answer, drawing, cautions_list(report.cautions))
 
 
 def _contrast(report: Report) -> Node:
-    found, headline = declared_contrast(report), report.headline
-    if found is None:
-        return None
-    return [h("div", framed(found), class_="declared"), strip(headline) if headline else None]
+    """The declared contrast in both estimands."""
+    found = declared_contrast(report)
+    return section("declared", found.title, h("div", framed(found), class_="declared")) if found else None
 
 
 DRAWN: dict[str, Callable[[Report], Node]] = {
@@ -113,7 +105,8 @@ def _pairs(pairs: EmbeddedPairs | None) -> Node:
 def to_html(report: Report, pairs: EmbeddedPairs | None = None) -> str:
     """Self-contained: one file that opens without network. Same report, same bytes."""
     parts = [(found, drawn) for found in sections(report) if (drawn := _drawn(found, report)) is not None]
-    anchors = [("answer", "Result"), *((found.anchor, SHORT.get(found.anchor, found.title)) for found, _ in parts)]
+    first = [("answer", "Result"), *([("declared", "Declared")] if declared_contrast(report) else [])]
+    anchors = [*first, *((found.anchor, SHORT.get(found.anchor, found.title)) for found, _ in parts)]
     contents = h(
         "nav",
         [h("a", name, href=f"#{anchor}") for anchor, name in (*anchors, *_last(pairs))],
@@ -124,7 +117,15 @@ def to_html(report: Report, pairs: EmbeddedPairs | None = None) -> str:
         h("button", "Dark", id="theme", type="button", hidden="", aria_label="Switch between light and dark"),
         heading(report),
         contents,
-        h("main", answer(report), [drawn for _, drawn in parts], trials(report), _pairs(pairs), _methods(report)),
+        h(
+            "main",
+            answer(report),
+            _contrast(report),
+            [drawn for _, drawn in parts],
+            trials(report),
+            _pairs(pairs),
+            _methods(report),
+        ),
     )
     title = f"{report.campaign} · trialfleet report"
     style = asset("style.css") + (pairs.style if pairs else "")

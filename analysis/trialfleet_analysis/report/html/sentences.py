@@ -6,9 +6,17 @@ import re
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
-from trialfleet_analysis.report.html.markup import Node, h
+from trialfleet_analysis.report.html.markup import Node, h, section
 
 OPEN = 8  # cautions that are not folded away
+IN_ONE_MINUTE = "In one minute"
+
+
+def in_one_minute(sentences: Sequence[str], *below: Node) -> Element:
+    """The first section: the decision, then its size and its cost."""
+    first, *rest = sentences
+    size = [h("p", unbroken(sentence), class_="size") for sentence in rest]
+    return section("answer", IN_ONE_MINUTE, h("p", unbroken(first), class_="answer"), size, below)
 
 
 def unbroken(sentence: str) -> list[Node]:

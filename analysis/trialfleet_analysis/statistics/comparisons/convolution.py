@@ -31,6 +31,10 @@ from scipy import fft, optimize, special
 from trialfleet_analysis.statistics.comparisons import hypergeometric
 from trialfleet_analysis.statistics.estimates import Floats, Integers, floats
 
+_UNDERFLOW = (
+    np.finfo(np.float64).tiny / np.finfo(np.float64).eps
+)  # subnormal numbers have lost digits, and are slow
+
 
 @dataclass(frozen=True, eq=False)
 class Strata:
@@ -115,7 +119,7 @@ def convolved(distributions: Sequence[Floats]) -> Floats:
 
 
 def _of_two(one: Floats, two: Floats) -> Floats:
-    """Of long sums, most places at both ends have underflowed to 0: they add nothing, and are not multiplied."""
+    """Of long sums, most places at both ends have underflowed: they add nothing, and are not multiplied."""
     (first, inner), (second, other) = _without_ends(one), _without_ends(two)
     found = np.zeros(one.size + two.size - 1)
     if inner.size and other.size:
@@ -125,8 +129,8 @@ def _of_two(one: Floats, two: Floats) -> Floats:
 
 
 def _without_ends(distribution: Floats) -> tuple[int, Floats]:
-    """The first place that is not 0, and the distribution from there to the last such place."""
-    places = np.flatnonzero(distribution)
+    """The first place that has not underflowed, and the distribution from there to the last such place."""
+    places = np.flatnonzero(distribution > _UNDERFLOW)
     first, last = (int(places[0]), int(places[-1])) if places.size else (0, -1)
     return first, distribution[first : last + 1]
 

@@ -112,9 +112,25 @@ def _equal_arms(passes_a: Integers, passes_b: Integers, n: int) -> Floats:
 
 
 def _equal_arms_p(n: int, margins: Counter[int], at: int) -> float:
-    """`margins`: how many tasks have these passes in both arms of `n` reps. `at`: the passes in arm a above the
-    least that the margins allow."""
-    informative = [(passes, often) for passes, often in sorted(margins.items()) if 0 < passes < 2 * n]
-    distribution = convolved([powered(equal_arms(n)[passes - 1], often) for passes, often in informative])
-    p = exact_p(distribution, at, midp=True, convention="central", alternative="two-sided")
+    """`at`: the passes in arm a above the least that the margins allow."""
+    p = exact_p(_equal_arms_sum(n, margins), at, midp=True, convention="central", alternative="two-sided")
     return min(1.0, max(p, LEAST))
+
+
+def _equal_arms_sum(n: int, margins: Counter[int]) -> Floats:
+    """Of one campaign. `margins`: how many tasks have these passes in both arms of `n` reps."""
+    informative = [(passes, often) for passes, often in sorted(margins.items()) if 0 < passes < 2 * n]
+    return convolved([powered(equal_arms(n)[passes - 1], often) for passes, often in informative])
+
+
+def sums_given_margins(passes: Integers, n: int) -> Floats:
+    """P(passes in a = the least that the margins allow + k), shape (points, campaigns), in arms of `n` reps of
+    each task. `passes`: of both arms, shape (campaigns, T)."""
+    reps = np.full(passes.shape[1], n)
+    if _work(reps, np.ones_like(reps)) <= EQUAL_WORK:
+        return _sums(passes, reps.tolist())
+    every = [_equal_arms_sum(n, Counter(of)) for of in passes.tolist()]
+    found = np.zeros((max(one.size for one in every), len(every)))
+    for place, one in enumerate(every):
+        found[: one.size, place] = one
+    return found

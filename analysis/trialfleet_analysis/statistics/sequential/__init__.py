@@ -32,6 +32,7 @@ from trialfleet_analysis.statistics.sequential.normal import (
 )
 from trialfleet_analysis.statistics.sequential.planning import SequentialPower, sequential_power
 from trialfleet_analysis.statistics.sequential.reestimation import reestimated_reps
+from trialfleet_analysis.statistics.sequential.revision import Revision
 from trialfleet_analysis.statistics.sequential.stages import SequentialStage, stage
 from trialfleet_analysis.statistics.sequential.stopped import stagewise_difference, stagewise_odds_ratio
 
@@ -41,6 +42,7 @@ __all__ = [
     "BettingPower",
     "Futility",
     "Pairs",
+    "Revision",
     "SequentialDesign",
     "SequentialLook",
     "SequentialPower",

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
+from trialfleet_analysis.statistics.estimates import Floats, floats
 from trialfleet_analysis.statistics.sequential.design import SequentialDesign
 from trialfleet_analysis.statistics.sequential.exact import SequentialLook
 from trialfleet_analysis.statistics.sequential.normal import normal_bounds
@@ -29,6 +32,11 @@ class Futility:
         if self.conditional is not None and not self.effect:
             raise ValueError("futility: conditional power needs the declared effect")
 
+    @property
+    def least(self) -> float:
+        """The power below which a campaign is given up."""
+        return self.predictive or self.conditional or 0.0
+
 
 def conditional_power(
     look: SequentialLook, *, tasks: int, effect: float, blocks: int, bound: float
@@ -40,10 +48,17 @@ def conditional_power(
     """
     if look.variance <= 0 or look.blocks >= blocks:
         return None
+    sums = floats(look.sum - look.mean), floats(look.variance)
+    return float(_conditional(*sums, tasks=tasks, effect=effect, taken=look.blocks, blocks=blocks, bound=bound))
+
+
+def _conditional(
+    lead: Floats, variance: Floats, *, tasks: int, effect: float, taken: int, blocks: int, bound: float
+) -> Floats:
     side = math.copysign(1.0, effect)
-    end = look.variance * blocks / look.blocks
-    ahead = side * (look.sum - look.mean) + (blocks - look.blocks) * tasks * abs(effect) / 2
-    return float(special.ndtr((ahead - bound * math.sqrt(end)) / math.sqrt(end - look.variance)))
+    end = variance * blocks / taken
+    ahead = side * lead + (blocks - taken) * tasks * abs(effect) / 2
+    return floats(special.ndtr((ahead - bound * np.sqrt(end)) / np.sqrt(end - variance)))
 
 
 def predictive_power(look: SequentialLook, *, blocks: int, bound: float, side: int = 1) -> float | None:
@@ -53,25 +68,52 @@ def predictive_power(look: SequentialLook, *, blocks: int, bound: float, side: i
     """
     if look.variance <= 0 or look.blocks >= blocks:
         return None
-    time = look.blocks / blocks
-    z = side * (look.sum - look.mean) / math.sqrt(look.variance)
-    return float(special.ndtr((z / math.sqrt(time) - bound) * math.sqrt(time / (1 - time))))
+    sums = floats(look.sum - look.mean), floats(look.variance)
+    return float(_predictive(*sums, time=look.blocks / blocks, bound=bound, side=side))
+
+
+def _predictive(lead: Floats, variance: Floats, *, time: float, bound: float, side: int) -> Floats:
+    z = side * lead / np.sqrt(variance)
+    return floats(special.ndtr((z / math.sqrt(time) - bound) * math.sqrt(time / (1 - time))))
 
 
 def futile(design: SequentialDesign, rule: Futility | None, look: SequentialLook, *, tasks: int) -> bool:
     """Whether the rule says to stop: the gain of a (of b, where the declared effect is negative) has too small a
     chance. Never at the last look, which decides anyway, nor where nothing is known yet."""
-    if rule is None or look.number >= len(design.looks):
-        return False
-    chance = chance_of_gain(design, rule, look, tasks=tasks)
-    least = rule.predictive if rule.conditional is None else rule.conditional
-    return chance is not None and least is not None and chance < least
+    sums = np.array([look.sum - look.mean]), np.array([look.variance])
+    return bool(futile_leads(design, rule, look.number, *sums, tasks=tasks)[0])
+
+
+def futile_leads(
+    design: SequentialDesign,
+    rule: Futility | None,
+    number: int,
+    lead: Floats,
+    variance: Floats,
+    *,
+    tasks: int,
+) -> NDArray[np.bool_]:
+    """`futile` of many campaigns at look `number`; their sums less their means, and variances, one shape."""
+    if rule is None or number >= len(design.looks):
+        return np.zeros(lead.shape, dtype=bool)
+    known = variance > 0
+    chances = _chances(design, rule, design.looks[number - 1], lead, np.where(known, variance, 1.0), tasks=tasks)
+    return np.asarray(known & (chances < rule.least))
 
 
 def chance_of_gain(design: SequentialDesign, rule: Futility, look: SequentialLook, *, tasks: int) -> float | None:
     """The power that the rule compares."""
-    bound = float(normal_bounds(design)[-1])
-    if rule.conditional is not None and rule.effect is not None:
-        return conditional_power(look, tasks=tasks, effect=rule.effect, blocks=design.blocks, bound=bound)
-    side = -1 if rule.effect is not None and rule.effect < 0 else 1
-    return predictive_power(look, blocks=design.blocks, bound=bound, side=side)
+    if look.variance <= 0 or look.blocks >= design.blocks:
+        return None
+    sums = floats(look.sum - look.mean), floats(look.variance)
+    return float(_chances(design, rule, look.blocks, *sums, tasks=tasks))
+
+
+def _chances(
+    design: SequentialDesign, rule: Futility, taken: int, lead: Floats, variance: Floats, *, tasks: int
+) -> Floats:
+    blocks, bound, effect = design.blocks, float(normal_bounds(design)[-1]), rule.effect
+    if rule.conditional is not None and effect is not None:
+        return _conditional(lead, variance, tasks=tasks, effect=effect, taken=taken, blocks=blocks, bound=bound)
+    side = -1 if effect is not None and effect < 0 else 1
+    return _predictive(lead, variance, time=taken / blocks, bound=bound, side=side)

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from trialfleet_analysis.statistics.comparisons.convolution import convolved, equal_arms, powered
 from trialfleet_analysis.statistics.estimates import Floats, Integers, floats
 from trialfleet_analysis.statistics.power.cell import rates, sizes
 from trialfleet_analysis.statistics.sequential.design import SequentialDesign
-from trialfleet_analysis.statistics.sequential.exact import Walk
-from trialfleet_analysis.statistics.sequential.futility import Futility, futile
-from trialfleet_analysis.statistics.sequential.stages import UNIT, SequentialStage
+from trialfleet_analysis.statistics.sequential.futility import Futility
+from trialfleet_analysis.statistics.sequential.revision import Revision, revised
+from trialfleet_analysis.statistics.sequential.simulated_looks import simulated_stops
 
 
 @dataclass(frozen=True, eq=False)
 class SequentialPower:
     """Of simulated campaigns: `power`, the share that rejects in either direction, with its Monte Carlo standard
     error `se`; `share`: mean trials over those of the whole plan; `gained`, `harmed`, `futile`: the shares that
-    stop at each look for a, for b, and because a gain had become unlikely, shape (looks,) each."""
+    stop at each look for a, for b, and because a gain had become unlikely, shape (looks,) each. `reps`: the
+    mean of the planned ones, or of those that are re-estimated, also in campaigns that end before."""
 
     power: float
     se: float
@@ -30,18 +30,9 @@ class SequentialPower:
     gained: Floats
     harmed: Floats
     futile: Floats
+    reps: float
     simulations: int
     seed: int
-
-
-@dataclass(frozen=True)
-class SimulatedStop:
-    """How one campaign ended: `crossed` 1 for a, −1 for b, 0; `trials` over both arms."""
-
-    look: int
-    crossed: int
-    futile: bool
-    trials: int
 
 
 def sequential_power(
@@ -51,15 +42,16 @@ def sequential_power(
     *,
     futility: Futility | None = None,
     drop_saturated: int = 0,
+    revision: Revision | None = None,
     simulations: int = 2_000,
     seed: int,
 ) -> SequentialPower:
     """Power and trials of a campaign with looks, tasks as strata, by simulation without losses.
 
     `rates_a`, `rates_b`: per task, shape (T,). `futility`: obeyed at every look but the last. `drop_saturated`:
-    after the look at so many blocks a task of which all or none of the trials passed gets no more; 0: never. Same
-    arguments and seed, same number. Raises `ValueError` for rates outside [0, 1], unequal shapes, no task, and
-    where tasks are to be left out at no look.
+    after the look at so many blocks a task of which all or none of the trials passed gets no more; 0: never.
+    `revision`: how the reps are re-estimated; None: never. Same arguments and seed, same number. Raises
+    `ValueError` for rates outside [0, 1], unequal shapes, no task, and where tasks are to be left out at no look.
 
     >>> found = sequential_power([0.6] * 7, [0.4] * 7, SequentialDesign.of(15), seed=1, simulations=200)
     >>> found.power, round(found.share, 2)
@@ -72,15 +64,13 @@ def sequential_power(
     if drop_saturated and drop_saturated not in design.looks[:-1]:
         raise ValueError(f"drop_saturated: {drop_saturated} is no look before the last of {list(design.looks)}")
     rng = np.random.default_rng(seed)
-    lengths = np.diff(design.looks, prepend=0)[:, None]
     gained, harmed, gave_up = (np.zeros(len(design.looks)) for _ in range(3))
-    trials = 0
-    for _ in range(simulations):
-        passes_a, passes_b = rng.binomial(lengths, a), rng.binomial(lengths, b)
-        found = simulated_stop(design, passes_a, passes_b, futility, drop_saturated)
-        ended = gained if found.crossed > 0 else harmed if found.crossed < 0 else gave_up
-        ended[found.look - 1] += found.crossed != 0 or found.futile
-        trials += found.trials
+    trials = reps = 0
+    for passes, own in _campaigns(rng, design, (a, b), simulations, revision, drop_saturated):
+        found = simulated_stops(own, *passes, futility, drop_saturated, planned=design)
+        for stops, which in ((gained, found.crossed > 0), (harmed, found.crossed < 0), (gave_up, found.futile)):
+            stops += np.bincount(found.look[which] - 1, minlength=stops.size)
+        trials, reps = trials + int(found.trials.sum()), reps + own.blocks * found.look.size
     power = float(gained.sum() + harmed.sum()) / simulations
     return SequentialPower(
         power=power,
@@ -89,51 +79,25 @@ def sequential_power(
         gained=floats(gained / simulations),
         harmed=floats(harmed / simulations),
         futile=floats(gave_up / simulations),
+        reps=reps / simulations,
         simulations=simulations,
         seed=seed,
     )
 
 
-def simulated_stop(
+def _campaigns(
+    rng: np.random.Generator,
     design: SequentialDesign,
-    passes_a: Integers,
-    passes_b: Integers,
-    futility: Futility | None,
+    rates: tuple[Floats, Floats],
+    simulations: int,
+    revision: Revision | None,
     drop_saturated: int,
-) -> SimulatedStop:
-    """How one campaign ends; passes of each look's stage, shape (looks, T)."""
-    tasks, trials, walk = passes_a.shape[1], 0, Walk(design, UNIT)
-    going = np.ones(tasks, dtype=bool)
-    for number, blocks in enumerate(design.looks, start=1):
-        length = design.stage(number)
-        trials += 2 * length * int(going.sum())
-        look = walk.look(_stage(passes_a[number - 1], passes_b[number - 1], going, length))
-        stops = look.crossed == 0 and futile(design, futility, look, tasks=tasks)
-        if look.crossed or stops:
-            return SimulatedStop(number, look.crossed, stops, trials)
-        if blocks == drop_saturated:
-            both = (passes_a[:number] + passes_b[:number]).sum(axis=0)
-            going = (both > 0) & (both < 2 * blocks)
-    return SimulatedStop(len(design.looks), 0, futile=False, trials=trials)
-
-
-def _stage(x_a: Integers, x_b: Integers, going: NDArray[np.bool_], blocks: int) -> SequentialStage:
-    """As `stage` of the tasks that go on, from kept rows of hypergeometrics."""
-    x_a, both = x_a[going], (x_a + x_b)[going]
-    kept = (both > 0) & (both < 2 * blocks)
-    m = both[kept]
-    margins: list[int] = m.tolist()
-    counted = Counter(margins)
-    chances = convolved([powered(equal_arms(blocks)[passes - 1], counted[passes]) for passes in sorted(counted)])
-    constant = int(x_a[~kept].sum())
-    variance = m * (2 * blocks - m) / (4 * (2 * blocks - 1))
-    return SequentialStage(
-        factors=((UNIT, chances),) if m.size else (),
-        low=UNIT * (constant + int(np.maximum(0, m - blocks).sum())),
-        sum=UNIT * int(x_a.sum()),
-        mean=constant + float(m.sum()) / 2,
-        variance=float(variance.sum()),
-        informative=int(m.size),
-        trials=2 * blocks * int(m.size),
-        task_blocks=blocks * going.size,
-    )
+) -> Iterator[tuple[tuple[Integers, Integers], SequentialDesign]]:
+    """Passes of each look's stage, shape (campaigns, looks, T), and the looks of these campaigns."""
+    lengths = np.diff(design.looks, prepend=0)[:, None]
+    drawn = rng.binomial(lengths, np.stack(rates)[:, None], (simulations, 2, len(lengths), rates[0].size))
+    passes = drawn[:, 0], drawn[:, 1]
+    if revision is None:
+        yield passes, design
+    else:
+        yield from revised(rng, design, rates, passes, revision, drop_saturated)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
+import numpy as np
 from scipy import special
 
-from trialfleet_analysis.statistics.estimates import Tally, floats, share, whole
+from trialfleet_analysis.statistics.estimates import Floats, Integers, Tally, floats, share, whole
 
 POWER = 0.8
 
@@ -35,7 +34,15 @@ def reestimated_reps(
     m, n = m[n > 1], n[n > 1]
     if not n.size:
         return after
-    rate = m / n
-    variance = float((2 * rate * (1 - rate) * n / (n - 1)).mean())
+    return int(needed_reps(m[None], n[None], effect=effect, alpha=alpha, after=after, cap=cap, power=power)[0])
+
+
+def needed_reps(
+    passes: Floats, trials: Floats, *, effect: float, alpha: float, after: int, cap: int, power: float = POWER
+) -> Integers:
+    """`reestimated_reps` of many campaigns, shape (campaigns,); counts: shape (campaigns, T), trials above 1."""
+    rate = passes / trials
+    variance = (2 * rate * (1 - rate) * trials / (trials - 1)).mean(axis=1)
     quantiles = float(special.ndtri(1 - alpha / 2) + special.ndtri(power))
-    return min(cap, max(after, math.ceil(quantiles**2 * variance / (n.size * effect**2))))
+    wanted = np.ceil(quantiles**2 * variance / (passes.shape[1] * effect**2))
+    return np.asarray(wanted.clip(after, cap), dtype=np.int64)

@@ -10,7 +10,7 @@ from trialfleet_analysis.kept_answer import CampaignAnswer
 from trialfleet_analysis.losses import UNASSIGNED, LossCount
 from trialfleet_analysis.report.figures import percent, plural
 from trialfleet_analysis.report.html.markup import Node, breakable, frame, h, section
-from trialfleet_analysis.report.html.sentences import cautions_list, unbroken
+from trialfleet_analysis.report.html.sentences import IN_ONE_MINUTE, cautions_list, in_one_minute
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.rows import TaskRow, Use
 from trialfleet_analysis.viewer.addresses import Addresses
@@ -90,20 +90,12 @@ def _contents(to: Addresses) -> list[Node]:
 
 def _answer(answer: CampaignAnswer | None, fault: str | None) -> Element:
     if fault is not None:
-        return section("answer", "What was found", notice(f"The answer cannot be computed: {fault}", "bad"))
+        return section("answer", IN_ONE_MINUTE, notice(f"The answer cannot be computed: {fault}", "bad"))
     if answer is None:
         words = "The answer is being computed. This page shows it as soon as it is there."
-        return section("answer", "What was found", h("p", words, class_="answer", role="status"))
-    first, *rest = answer.sentences
-    return section(
-        "answer",
-        "What was found",
-        h("p", unbroken(first), class_="answer"),
-        [h("p", unbroken(sentence), class_="size") for sentence in rest],
-        h("details", h("summary", "Before you rely on it"), cautions_list(answer.cautions))
-        if answer.cautions
-        else None,
-    )
+        return section("answer", IN_ONE_MINUTE, h("p", words, class_="answer", role="status"))
+    folded = h("details", h("summary", "Before you rely on it"), cautions_list(answer.cautions))
+    return in_one_minute(answer.sentences, folded if answer.cautions else None)
 
 
 def _grid(found: CampaignTables, cells: Sequence[CellCount], to: Addresses) -> Element:

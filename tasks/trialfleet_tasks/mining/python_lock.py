@@ -1,0 +1,114 @@
+"""Locks of a Python commit's requirements, as of its time. No package is built, unless that is permitted."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+
+from trialfleet_ledger.atomic_file import write_whole
+from trialfleet_ledger.canonical import digest
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.interpreters import uv_program
+from trialfleet_runner.package_index import ca_file, find_links, index_url
+
+_COMPILE_S = 300
+_LATER = timedelta(days=3 * 365)
+_OPTIONS = ("--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--no-emit-index-url", "--no-config")
+_KEPT = ("PATH", "HOME", "TMPDIR", "UV_CACHE_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_NO_WHEEL = re.compile(r"Wheels are required for `([A-Za-z0-9._-]+)")  # of uv's hints
+
+
+@dataclass(frozen=True)
+class WantedLock:
+    """What is locked: `requirements`, with versions as of `before`. `pins`: `name==version` of a lock in the tree.
+    `later`: packages that had no wheel then; a version of the three years after is taken, and no pin of theirs
+    holds."""
+
+    requirements: tuple[str, ...]
+    pins: tuple[str, ...]
+    python: str
+    before: date
+    later: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """Equal for equal wishes."""
+        facts = {"requirements": self.requirements, "pins": self.constraints, "python": self.python}
+        return digest(facts | {"before": str(self.before), "later": sorted(self.later)})[:12]
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        return tuple(pin for pin in self.pins if canonicalize_name(pin.partition("==")[0]) not in self.later)
+
+    def argv(self, constraints: Path, *, build: bool) -> tuple[str, ...]:
+        newest = str(self.before + _LATER)
+        return (
+            *(uv_program(), "pip", "compile", "-", *_OPTIONS),
+            *("--python-version", self.python, "--constraints", str(constraints)),
+            *("--exclude-newer", str(self.before)),
+            *(f"--exclude-newer-package={name}={newest}" for name in sorted(self.later)),
+            *(() if build else ("--no-build",)),
+        )
+
+
+def compiled(wanted: WantedLock, folder: Path, *, build: bool) -> str | OperatorError:
+    """The lock's place, below the parent of `folder`; why there is none."""
+    lock = folder / f"{wanted.name}.txt"
+    if lock.exists():
+        return f"{folder.name}/{lock.name}"
+    constraints = folder / f".{wanted.name}.constraints"
+    folder.mkdir(parents=True, exist_ok=True)
+    constraints.write_text("\n".join(wanted.constraints) + "\n")
+    try:
+        ended = subprocess.run(
+            wanted.argv(constraints, build=build), input="\n".join(wanted.requirements), env=_variables(), cwd="/",
+            capture_output=True, text=True, timeout=_COMPILE_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return OperatorError(f"its requirements could not be resolved within {_COMPILE_S} s")
+    finally:
+        constraints.unlink()
+    if ended.returncode:
+        return OperatorError(
+            f"its requirements cannot be locked: {ended.stderr.strip()[-1500:]}", hint=_hint(ended.stderr)
+        )
+    write_whole(lock, ended.stdout.encode())
+    return f"{folder.name}/{lock.name}"
+
+
+def without_wheels(refusal: OperatorError) -> frozenset[str]:
+    """The packages of which uv found no wheel.
+
+    >>> said = "hint: Wheels are required for `Blinker` because building from source is disabled"
+    >>> sorted(without_wheels(OperatorError(said)))
+    ['blinker']
+    """
+    return frozenset(map(canonicalize_name, _NO_WHEEL.findall(str(refusal))))
+
+
+def _hint(refusal: str) -> str | None:
+    if (
+        "--no-build" in refusal
+        or "no usable wheels" in refusal
+        or "building source distributions is disabled" in refusal
+    ):
+        return "a package has no wheel: --build permits to build it, which runs its code"
+    return None
+
+
+def _variables() -> Mapping[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.lower().endswith("_proxy")}
+    trusted, links = ca_file(), find_links()
+    found = kept | {"UV_DEFAULT_INDEX": index_url(), "UV_PYTHON_DOWNLOADS": "never"}
+    return (
+        found
+        | ({"SSL_CERT_FILE": trusted} if trusted else {})
+        | ({"UV_FIND_LINKS": ",".join(links)} if links else {})
+    )

@@ -1,0 +1,39 @@
+"""Requirements of an old commit, locked by the real index."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.trees import Tree, TreeEntry
+from trialfleet_tasks.mining.python_environment import PythonEnvironments
+
+THEN = datetime(2021, 5, 20, tzinfo=UTC)
+
+
+def tree(*dependencies: str, pins: str = "") -> Tree:
+    project = (
+        f'[project]\nname = "shop"\ndependencies = {list(dependencies)}\n[dependency-groups]\ntest = ["pytest"]\n'
+    )
+    return {"pyproject.toml": TreeEntry(project.encode()), "pdm.lock": TreeEntry(pins.encode())}
+
+
+@pytest.mark.parametrize("pins", ["", '[[package]]\nname = "Blinker"\nversion = "1.4"\n'])
+def test_a_package_without_a_wheel_is_taken_as_of_later_and_no_other(tmp_path: Path, pins: str) -> None:
+    """Blinker had no wheel before July 2022. Every Python that runs here has wheels of the others."""
+    found = PythonEnvironments(tmp_path / "locks").of(
+        tree("blinker", "certifi", pins=pins), THEN, "1", ("test_a.py",)
+    )
+    assert found.lock is not None
+    locked = dict(re.findall(r"^([a-z]+)==(\S+)", (tmp_path / found.lock).read_text(), re.MULTILINE))
+    assert locked["blinker"] == "1.8.2"  # the newest that was there three years later
+    assert (locked["certifi"], locked["pytest"]) == ("2021.5.30", "6.2.4")
+
+
+def test_a_package_that_never_had_a_wheel_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match=r"(?s)docopt.*--build permits"):
+        PythonEnvironments(tmp_path / "locks").of(tree("docopt"), THEN, "1", ("test_a.py",))
