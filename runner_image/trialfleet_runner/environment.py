@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from trialfleet_runner.interpreters import (
     interpreters,
 )
 from trialfleet_runner.removal import remove
+from trialfleet_runner.trees import pack
 
 if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
     from trialfleet_runner.task import PythonEnvironment
@@ -32,6 +33,7 @@ if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
 FORMAT = 1  # of an environment's content: raise it if older environments must not be used
 SEAL = ".trialfleet-seal"
 RECIPE_CHARS = 32
+_NO_TREE = pack({})
 RETIRED_S = 24 * 3600.0  # no attempt takes that long
 
 
@@ -72,8 +74,22 @@ def build(ref: EnvironmentRef, source: bytes, *, cache: Cache, for_other_uid: bo
     final = _free_place(
         cache.environments, name, " ".join((*map(str, programs.values()), *filter(None, (place,))))
     )
-    _make(final, ref, programs, source)
+    _make(final, ref, programs, source, alone=lambda: _alone(ref, cache, for_other_uid))
     return final
+
+
+def _alone(ref: EnvironmentRef, cache: Cache, for_other_uid: bool) -> Path | None:
+    """The environment of what the tools of `ref` cache without any repository, which is safe to share: no foreign
+    code runs there. None where that is nothing, or `ref` itself."""
+    if isinstance(ref, PythonEnvironmentRef) or not ref.alone:
+        return None
+    nothing = {"inputs": sha256(_NO_TREE), "tree": sha256(_NO_TREE), "repository": None, "directory": "."}
+    none = {"fetch": (), "warm": (), "keep": (), "drop": ()}
+    bare = tool_environment_ref(ref.model_copy(update=nothing | none))
+    if bare.digest == ref.digest:
+        return None
+    found = build(bare, _NO_TREE, cache=cache, for_other_uid=for_other_uid)
+    return found if unchanged(found) else None
 
 
 def _place(ref: EnvironmentRef) -> str | None:
@@ -91,7 +107,9 @@ def _make(
     programs: dict[str, Path],
     source: bytes,
     checkouts: Sequence[Path] = (),
+    alone: Callable[[], Path | None] = lambda: None,
 ) -> None:
+    """`alone`: what to begin with where there is no environment of its repository."""
     # Imported here: a pod's runner never builds an environment, and every attempt imports this module
     from trialfleet_runner import python_environment, tool_build, tool_caches
 
@@ -104,7 +122,7 @@ def _make(
     with built_in_place(final, SEAL) as fresh:
         if fresh is not None:
             with tool_caches.taking_turns(fresh, ref) as seed:
-                seed = seed if seed and unchanged(seed) else None
+                seed = seed if seed and unchanged(seed) else alone()
                 tool_build.install(fresh, ref, programs, source, seed=seed, checkouts=checkouts)
                 _finish(fresh)
 

@@ -98,6 +98,8 @@ class _Build:
         if self.ref.kind in _OWN_FILES:
             name = _OWN_FILES[self.ref.kind]
             shutil.copyfile(Path(__file__).parent / "results" / name, self.folder / name)
+        for argv in self.ref.alone:
+            self.run(argv, network=False)
         for argv in self.ref.fetch:
             self.fetch(argv)
         for checkout in (checkouts if self.ref.warm else ()) or (self.checkout,):

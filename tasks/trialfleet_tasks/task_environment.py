@@ -91,6 +91,7 @@ def planned_tools(
         tree=sha256(source),
         repository=sha256(url.encode()) if url else None,
         directory=found.directory,
+        alone=found.alone,
         fetch=found.fetch,
         warm=_warm(found, directory, in_package(environment.kind, tree, tests, directory), tree),
         keep=found.keep,

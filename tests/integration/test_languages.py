@@ -1,14 +1,10 @@
-"""Go, Node, Rust, Java and any commands: a small repository of each, validated, then attempted by agents.
-
-Dependencies are fetched from the languages' registries; locks are written by their own package managers.
-"""
+"""Any commands, and what tests of several languages call: a campaign whose agents attempt mined tasks."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +14,6 @@ from click.testing import CliRunner
 
 from tests.support.audit import audit
 from tests.support.git_repositories import Made
-from tests.support.language_projects import GO, JAVA, NODE, RUST, Project, task_file
-from tests.support.scripted_messages import Say, scripted_messages
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Verdict
@@ -46,10 +40,11 @@ def attempted(
     `only`: ids of tasks, where not all of the file are meant."""
     conditions = {name: {"agent": dict(agent)} for name, (agent, _) in agents.items()}
     verdicts = {name: verdict for name, (_, verdict) in agents.items()}
-    _ran(folder, file, verdicts, agent={"kind": "nop"}, conditions=conditions, only=list(only))
+    ran(folder, file, verdicts, agent={"kind": "nop"}, conditions=conditions, only=list(only))
 
 
-def _ran(folder: Path, file: Path, verdict: Verdict | Mapping[str, Verdict], **fields: Any) -> Sequence[Outcome]:
+def ran(folder: Path, file: Path, verdict: Verdict | Mapping[str, Verdict], **fields: Any) -> Sequence[Outcome]:
+    """The outcomes of a campaign on this machine, run as a user runs it. `fields`: of its file."""
     spec: dict[str, Any] = {
         "campaign": "attempted",
         "seed": 1,
@@ -60,76 +55,13 @@ def _ran(folder: Path, file: Path, verdict: Verdict | Mapping[str, Verdict], **f
         "backend": "local",
         **fields,
     }
-    path = folder / "attempted.yaml"
+    path = folder / f"{spec['campaign']}.yaml"
     path.write_text(yaml.safe_dump(spec))
     argv = [sys.executable, "-m", "trialfleet_runner.cli", "run", str(path), "--no-ray", "--no-report"]
     ended = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     store = DirectoryStore(folder / "runs")
-    return audit(store, Ledger(store, "attempted").plan(), verdict=verdict)
-
-
-@dataclass(frozen=True)
-class ClaudeRun:
-    """What Claude Code does in one repository: `test` in the shell, `edit`: file, old and new text. `failing`,
-    `passing`: words of the tests' output."""
-
-    project: Project
-    test: str
-    edit: tuple[str, str, str]
-    failing: str
-    passing: str
-
-
-CLAUDE_RUNS = (
-    ClaudeRun(NODE, "node --test test/total.test.js", ("src/total.js", "=> a;", "=> a + b;"), "fail 1", "pass 2"),
-    ClaudeRun(GO, "go test ./cart", ("cart/total.go", "return a ", "return a + b "), "not three", "ok  "),
-    ClaudeRun(RUST, "cargo test --test total", ("src/total.rs", "a - b + b", "a + b"), "1 failed", "2 passed"),
-    ClaudeRun(
-        JAVA,
-        "mvn -o -q -B test -Dtest=TotalTest && echo all of them passed",
-        ("src/main/java/org/example/Total.java", "return a;", "return a + b;"),
-        "expected: <3>",
-        "all of them passed",
-    ),
-)
-
-
-@pytest.mark.needs("claude")
-@pytest.mark.parametrize(
-    "run",
-    [
-        pytest.param(each, id=each.project.language, marks=pytest.mark.needs(*programs))
-        for each, programs in zip(CLAUDE_RUNS, (["node", "npm"], ["go"], ["cargo"], ["java", "mvn"]), strict=True)
-    ],
-)
-def test_claude_code_in_another_language(run: ClaudeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the hook of `fail_fast`, which no Python of the environment can run: it has none."""
-    file = task_file(run.project, tmp_path)
-    argv = [str(file), "--write", "--repeats", "1"]
-    ended = CliRunner().invoke(validate, argv, catch_exceptions=False)
-    assert ended.exit_code == 0, ended.output
-    path, old, new = run.edit
-    path = f"/workspace/{path}"
-    tested = "Bash", {"command": run.test, "description": "d"}
-    read = "Read", {"file_path": path}
-    edit = "Edit", {"file_path": path, "old_string": old, "new_string": new}
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789abcdef")
-    with scripted_messages() as provider:
-        provider.play(
-            *(Say("On.", (tool,)) for tool in (tested, tested, tested, read, edit, tested)), Say("Done.")
-        )
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
-        agent = {"kind": "claude-code", "model": "claude-sonnet-4-6", "max_turns": 12, "timeout_s": 180}
-        conditions = {"careful": {"fail_fast": True}}
-        (outcome,) = _ran(tmp_path, file, Verdict.PASSED, agent=agent, conditions=conditions)
-        told = [str(request.body["messages"][-1]) for request in provider.main[1:]]
-    assert [run.failing in each for each in told] == [True, True, False, False, False, False], told
-    assert run.passing in told[-1]
-    assert outcome.scored is not None
-    metrics = outcome.scored.metrics
-    assert (metrics.fail_fast_denials, metrics.turns, metrics.first_edit_turn) == (1, 7, 5)
-    assert metrics.files_changed == 1
+    return audit(store, Ledger(store, spec["campaign"]).plan(), verdict=verdict)
 
 
 def test_tests_of_no_crate_run_nothing(tmp_path: Path) -> None:

@@ -120,6 +120,25 @@ def test_caches_go_on_from_the_last_environment_of_the_repository(tmp_path: Path
     assert ((second / "found").read_text(), (other / "found").read_text()) == ("first\n", "")
 
 
+def test_what_tools_cache_without_a_repository_is_made_once_for_all(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    line = "cd {environment}; ls /workspace >> seen; mkdir -p cache; [ -e cache/own ] || echo made >> cache/own"
+    facts: dict[str, Any] = {"alone": [("/bin/sh", "-c", line)], "links": {"cache": "{home}/.cache"}}
+    foreign = "cd {environment}; cp seen first; echo foreign > cache/foreign"
+    one, other = (
+        build(reference(foreign, **facts, repository=name * 64, inputs=name * 64), TREE, cache=cache)
+        for name in ("4", "5")
+    )
+    assert len([path for path in cache.environments.iterdir() if path.is_dir()]) == 3
+    (bare,) = (path.parent for path in cache.environments.glob("*/seen") if not path.read_text())
+    assert (bare / "cache/own").stat().st_mtime == (one / "cache/own").stat().st_mtime, (
+        "taken over, not made again"
+    )
+    assert (bare / "cache/own").stat().st_mtime == (other / "cache/own").stat().st_mtime
+    assert not (bare / "cache/foreign").exists()
+    assert (other / "first").read_text() == "lock\npackages\n", "its own run sees its own checkout alone"
+
+
 def test_what_an_environment_began_with_can_be_written_again(tmp_path: Path) -> None:
     """Cargo's records of dependencies name the environment's folder, so that it writes them again."""
     cache = Cache(tmp_path)

@@ -44,6 +44,7 @@ class ToolEnvironmentRef(Frozen):
     tree: Sha256 = "0" * 64  # object: a tree with these files. Not part of `digest`: neighbouring commits share
     repository: Sha256 | None = None  # of its name; not part of `digest`. Caches of one repository are copied on
     directory: str = "."  # folder of the tree that these commands run in
+    alone: tuple[tuple[str, ...], ...] = ()  # argv lists that need no tree, run first, without a network
     fetch: tuple[tuple[str, ...], ...] = ()  # argv lists, run in the tree with a network
     warm: tuple[tuple[str, ...], ...] = ()  # then these, without one; they may fail
     keep: tuple[str, ...] = ()  # names of files and folders of the tree that attempts get: "node_modules"

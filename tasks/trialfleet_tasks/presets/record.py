@@ -15,14 +15,15 @@ Commands = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class ToolPreset:
-    """Everything that a `ToolEnvironment` may leave out. Fields as there; `drop`, `links` and `place` as in the
-    reference. `directory`: folder in which `fetch` and `warm` run."""
+    """Everything that a `ToolEnvironment` may leave out. Fields as there; `alone`, `drop`, `links` and `place` as
+    in the reference. `directory`: folder in which `fetch` and `warm` run."""
 
     tools: Mapping[str, str]
     inputs: tuple[str, ...]
     test_command: tuple[str, ...]
     results: ResultFormat
     directory: str = ROOT
+    alone: Commands = ()
     fetch: Commands = ()
     warm: Commands = ()
     keep: tuple[str, ...] = ()
