@@ -31,8 +31,7 @@ faults: $(DEV_STAMP) ## the tests that kill servers, alone (docs/reference/fault
 check: $(DEV_STAMP) ## formatting, lint, types, import rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/pyright
+	$(BIN)/mypy & mypy=$$!; $(BIN)/pyright; wait $$mypy
 	$(BIN)/lint-imports
 
 bench: $(DEV_STAMP) ## the figures of docs/reference/figures.md, measured here, as a table
