@@ -111,13 +111,10 @@ def _make(
 ) -> None:
     """`alone`: what to begin with where there is no environment of its repository."""
     # Imported here: a pod's runner never builds an environment, and every attempt imports this module
-    from trialfleet_runner import python_environment, tool_build, tool_caches
+    from trialfleet_runner import tool_build, tool_caches
 
     if isinstance(ref, PythonEnvironmentRef):
-        with built_once(final) as fresh:
-            if fresh is not None:
-                python_environment.install(fresh, ref, programs["python"], source)
-                _finish(fresh)
+        _make_python(final, ref, programs["python"], source)
         return
     with built_in_place(final, SEAL) as fresh:
         if fresh is not None:
@@ -125,6 +122,15 @@ def _make(
                 seed = seed if seed and unchanged(seed) else alone()
                 tool_build.install(fresh, ref, programs, source, seed=seed, checkouts=checkouts)
                 _finish(fresh)
+
+
+def _make_python(final: Path, ref: PythonEnvironmentRef, python: Path, lock: bytes) -> None:
+    from trialfleet_runner import python_environment
+
+    with built_once(final) as fresh:
+        if fresh is not None:
+            python_environment.install(fresh, ref, python, lock)
+            _finish(fresh)
 
 
 def _finish(fresh: Path) -> None:
