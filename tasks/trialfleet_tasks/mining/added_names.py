@@ -11,6 +11,7 @@ from itertools import takewhile
 from trialfleet_runner.junit import function_id
 from trialfleet_runner.trees import Tree, TreeEntry
 from trialfleet_tasks.mining.declared_tests import DeclaredTests
+from trialfleet_tasks.mining.imported_names import own_packages, without_imported
 from trialfleet_tasks.mining.languages import PYTHON, MinedLanguage
 
 _RUST_ROOT = re.compile(r"(?:/(?:lib|main|mod))?\.rs$")  # what follows the folder of its modules
@@ -19,49 +20,20 @@ _COMMENTS = re.compile(
 )
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _PROSE = (".md", ".rst", ".adoc", ".txt")
-_GO_MODULE = re.compile(rb"^module[ \t]+\"?([^\s\"]+)", re.MULTILINE)
-_GO_IMPORTS = re.compile(rb"^import\s*(?:\([^)]*\)|[^\n(]*)", re.MULTILINE)
-_GO_IMPORT = re.compile(rb"(?:\b(\w+)[ \t]+)?\"([^\"\n]+)\"")
-_GO_VERSION = re.compile(rb"[/.]v\d+$")
 
 
 def added_names(before: Tree, fix: Mapping[str, TreeEntry | None]) -> frozenset[str]:
-    """Names that the fix's code holds, outside of comments, and no file of the tree before it does. What Go code
-    takes from packages of other modules is not the fix's.
+    """Names that the fix's code holds, outside of comments, and no file of the tree before it does. What its code
+    imports from other packages is not the fix's.
 
     >>> before = {"a.py": TreeEntry(b"def total(): ...")}
     >>> sorted(added_names(before, {"a.py": TreeEntry(b"def total(rounded): ..."), "a.md": TreeEntry(b"cents")}))
     ['rounded']
     """
-    modules = tuple(_go_modules(before))
+    own = own_packages({**before, **{path: entry for path, entry in fix.items() if entry}})
     changed = {path: entry.data for path, entry in fix.items() if entry and not path.endswith(_PROSE)}
-    after = names(_own(path, _code(path, data), modules) for path, data in changed.items())
+    after = names(without_imported(path, _code(path, data), own) for path, data in changed.items())
     return frozenset(after - names(entry.data for entry in before.values())) if after else frozenset()
-
-
-def _go_modules(tree: Tree) -> Iterable[bytes]:
-    for path, entry in tree.items():
-        if path.rpartition("/")[2] == "go.mod" and (said := _GO_MODULE.search(entry.data)):
-            yield said[1] + b"/"
-
-
-def _own(path: str, code: bytes, modules: tuple[bytes, ...]) -> bytes:
-    """Without what it takes from Go packages outside of `modules`.
-
-    >>> code = b'import (\\n"net/http"\\nc "x.org/shop/cart"\\n)\\nvar a, b = http.ErrAbort, c.Empty'
-    >>> _own("a.go", code, (b"x.org/shop/",)).splitlines()[-1]
-    b'var a, b = http, c.Empty'
-    """
-    if not path.endswith(".go"):
-        return code
-    imports = _GO_IMPORT.findall(b"\n".join(_GO_IMPORTS.findall(code)))
-    outside = {
-        alias or _GO_VERSION.sub(b"", package).rpartition(b"/")[2]
-        for alias, package in imports
-        if not (package + b"/").startswith(modules)
-    }
-    named = b"|".join(map(re.escape, sorted(outside)))
-    return re.sub(rb"\b(" + named + rb")\.\w+", rb"\1", code) if outside else code
 
 
 def _code(path: str, data: bytes) -> bytes:
