@@ -150,6 +150,7 @@ def variables(suite: Suite, *, environment: str, home: str, workspace: str, seed
             "PYTHONPATH": ":".join(str(PurePosixPath(workspace) / entry) for entry in suite.pythonpath),
             "PYTHONHASHSEED": str(seed),
             "PYTHONUNBUFFERED": "1",
+            "PIP_RETRIES": "0",  # there is no network: pip would wait for one
             "PYTEST_ADDOPTS": "-o junit_family=xunit1 --color=no",
         }
     found |= variables_of(suite.environment, seen=environment, home=home, workspace=workspace)

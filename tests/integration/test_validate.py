@@ -371,8 +371,8 @@ THRICE = [*DISCOVERED, *SECOND, "run 3, fixed tree", "run 3, pre-fix tree"]
 @pytest.mark.parametrize(
     ("test", "untold", "ran", "kind"),
     [
-        (TEST, {}, [*THRICE, "importing shop", "capturing the failure"], []),
-        (ALONE, {}, [*THRICE, "importing shop"], []),  # the third run shows what the failing test alone prints
+        (TEST, {}, [*THRICE, "finding shop", "capturing the failure"], []),
+        (ALONE, {}, [*THRICE, "finding shop"], []),  # the third run shows what the failing test alone prints
         (WAVERS, {}, [*DISCOVERED, *SECOND], ["flaky"]),
         (TEST + "# untold\n", {F2P: "total"}, DISCOVERED, ["names_what_only_the_fix_adds"]),
     ],

@@ -94,6 +94,8 @@ def history(workspace: Workspace, folder: Path) -> tuple[Made, dict[str, str]]:
     _write(made, workspace, "packages/money/src/index.js", [], "add", "a + b")
     _test(made, workspace, "total")
     found = {"kept": made.commit("Add what is to be added")}
+    if workspace.name != "npm":  # for one of them: a second commit with the same lock
+        return made, found
     _write(made, workspace, "packages/cart/src/total.js", numbers, "total", "isNumber(a) ? money.add(a, b) : 0")
     _test(made, workspace, "again")
     found["already_green"] = made.commit("Look at the first number")

@@ -19,6 +19,7 @@ _NETWORK = re.compile(
     r"Connection ?refused|ECONNREFUSED|Cannot connect to the Docker daemon|find a valid Docker environment",
     re.IGNORECASE,
 )
+_HEADING = re.compile(r"^_{2,} (?:ERROR at (?:setup|teardown) of )?(\S.*?) _{2,}$", re.MULTILINE)  # pytest's
 NO_PYTEST = "the task's environment has no pytest"
 _NO_PYTEST = re.compile(r"No module named '?pytest'?\s*$", re.MULTILINE)
 Outcomes = Mapping[str, str]  # test id -> outcome of one run; absent: missing
@@ -37,6 +38,10 @@ _HINTS: Mapping[str, str] = {
     "signal": "the interpreter crashed: check the lock",
     "no_junit": "test_command must write its results, for pytest JUnit XML, to {junit}",
 }
+_WAITED = (
+    "the tests waited rather than computed: they run without a network, which some tools try again for long; "
+    "choose others, or raise the time limit of the tests"
+)
 _SAID = {
     "collection_error": "the tests cannot be collected",
     "no_tests_collected": "no test was collected",
@@ -72,7 +77,7 @@ def not_a_run(run: TestRun, tree: TreeName) -> Problem | None:
     return Problem(
         kind=ProblemKind(found),
         message=f"at the {words(tree)}: {_SAID[found]} ({_ended(run)}){_detail(run)}",
-        hint=_HINTS[found],
+        hint=_WAITED if _waited(run) else _HINTS[found],
         tree=tree,
         output=run.output[-OUTPUT_CHARS:],
     )
@@ -86,6 +91,12 @@ def _ended(run: TestRun) -> str:
     return f"ended after {wall_s:.0f} s, with {core_s:.0f} s of core time"
 
 
+def _waited(run: TestRun) -> bool:
+    """Whether it was ended while the tests had less than half of a core."""
+    wall_s, core_s = run.exit.wall_s, run.exit.core_s
+    return run.exit.cause == "timeout" and core_s is not None and core_s < wall_s / 2
+
+
 def _detail(run: TestRun) -> str:
     """The line that names an error, otherwise the last lines."""
     failures = collection_failures(run.cases or ())
@@ -96,12 +107,25 @@ def _detail(run: TestRun) -> str:
 
 
 def needs_network(run: TestRun) -> bool:
-    """Whether every test that failed says that it could not reach a network, or a service such as a database.
+    """Whether every test that failed says that it could not reach a network, or a service such as a database: in
+    its failure, or in what pytest captured of it. A test whose output was cut off is not asked.
 
     Tests run without any: what they print is the resolver's or the kernel's own message.
     """
     failed = [case for case in run.cases or () if case.outcome in ("failed", "error")]
-    return bool(failed) and all(_NETWORK.search(f"{case.message}\n{case.text}") for case in failed)
+    printed = _HEADING.split(run.output)[1:]  # a heading and what is below it, in turn
+    asked = 0
+    for case in failed:
+        below = [
+            text
+            for heading, text in zip(printed[::2], printed[1::2], strict=True)
+            if heading == case.name or heading.endswith(f".{case.name}")
+        ]
+        if _NETWORK.search("\n".join((case.message, case.text, *below))):
+            asked += 1
+        elif below or not run.left_out:
+            return False
+    return asked > 0
 
 
 @dataclass(frozen=True)

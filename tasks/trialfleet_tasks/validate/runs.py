@@ -18,10 +18,12 @@ from trialfleet_runner.workspace import Template, clone
 from trialfleet_runner.workspace_scan import Changes
 
 _MARK = "trialfleet-file:"
-_IMPORT = (
-    "import importlib, os, sys\n"
-    "module = importlib.import_module(sys.argv[1])\n"
-    "found = getattr(module, '__file__', None) or next(iter(getattr(module, '__path__', [])), '')\n"
+_FIND = (
+    "import importlib.util, os, sys\n"
+    "spec = importlib.util.find_spec(sys.argv[1])\n"
+    "if spec is None:\n"
+    "    raise ModuleNotFoundError(f'No module named {sys.argv[1]!r}')\n"
+    "found = spec.origin or next(iter(spec.submodule_search_locations or ()), '')\n"
     f"print('\\n{_MARK}' + os.path.realpath(found))\n"
 )
 
@@ -107,7 +109,7 @@ class TaskRunner:
 
     def import_path(self, module: str) -> str | None:
         """Where `module` is imported from, relative to the workspace; None when that is outside of it, and the
-        words of the failure after "!" when it cannot be imported."""
+        words of the failure after "!" when it cannot be found. It is not executed: that is what tests do."""
         self.place(fixed=False)
         home = self.scratch / "home"
         mounts = mounts_of(self.suite.environment, self.workspace, home, self.sandbox)
@@ -118,7 +120,7 @@ class TaskRunner:
         (home / "tmp").mkdir(parents=True, exist_ok=True)
         ended = self.sandbox.run(
             Job(
-                argv=(f"{inside(self.suite.environment, mounts)}/bin/python", "-c", _IMPORT, module),
+                argv=(f"{inside(self.suite.environment, mounts)}/bin/python", "-c", _FIND, module),
                 env=variables(
                     self.suite,
                     environment=inside(self.suite.environment, mounts),

@@ -236,11 +236,11 @@ class ValidationSteps:
         name = environment.import_name or _module_of(self.prepared.variants.targets, environment.pythonpath)
         if name is None:
             return None, None
-        self.say(f"importing {name}")
+        self.say(f"finding {name}")
         path = self.bench.import_path(name)
         if path is not None and not path.startswith("!"):
             return path, None
-        said = f"cannot be imported: {path[1:]}" if path else "is imported from outside of the workspace"
+        said = f"cannot be found: {path[1:]}" if path else "is imported from outside of the workspace"
         return None, Problem(
             kind=ProblemKind.OUTSIDE_WORKSPACE,
             message=f"module {name} {said}",

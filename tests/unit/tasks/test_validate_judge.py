@@ -16,7 +16,15 @@ from trialfleet_runner.task import Status
 from trialfleet_runner.test_call import selection
 from trialfleet_runner.testrun import Suite, TestRun, run_tests, trouble
 from trialfleet_tasks import prompts
-from trialfleet_tasks.validate.judge import DiscoveredTests, check, discover, not_a_run, steady, told
+from trialfleet_tasks.validate.judge import (
+    DiscoveredTests,
+    check,
+    discover,
+    needs_network,
+    not_a_run,
+    steady,
+    told,
+)
 from trialfleet_tasks.validate.output import CAP, normalised, tail
 from trialfleet_tasks.validate.write import filled_in
 
@@ -65,12 +73,44 @@ def test_what_is_no_run_of_tests(ran: TestRun, kind: str | None) -> None:
     assert problem is None or "pre-fix tree" in problem.message
 
 
-def test_a_time_out_says_how_much_of_a_core_the_tests_had() -> None:
-    problem = not_a_run(TestRun(Exit(-9, "timeout", 60.2, 20.8), "", None), "fixed")
+@pytest.mark.parametrize(("core_s", "hint"), [(20.8, "without a network"), (55.0, "raise the time limit")])
+def test_a_time_out_says_how_much_of_a_core_the_tests_had(core_s: float, hint: str) -> None:
+    problem = not_a_run(TestRun(Exit(-9, "timeout", 60.2, core_s), "", None), "fixed")
     assert problem is not None
-    assert (
-        problem.message == "at the fixed tree: the tests took too long (ended after 60 s, with 21 s of core time)"
-    )
+    said = f"at the fixed tree: the tests took too long (ended after 60 s, with {core_s:.0f} s of core time)"
+    assert (problem.message, hint in (problem.hint or "")) == (said, True)
+
+
+def _failed(*names: str, text: str = "assert 1 == 0") -> tuple[JunitCase, ...]:
+    return tuple(JunitCase("t.test_a", name, None, "failed", text, text) for name in names)
+
+
+REFUSED = "[Errno -3] Temporary failure in name resolution"
+CAPTURED = f"""____ {{}} ____
+E   assert 1 == 0
+---- Captured log call ----
+{REFUSED}
+"""
+SILENT = "____ {} ____\nE   assert 1 == 0\n"
+
+
+@pytest.mark.parametrize(
+    ("cases", "output", "left_out", "needs"),
+    [
+        (_failed("test_a", text=REFUSED), "", 0, True),
+        (_failed("test_a", "test_b"), CAPTURED.format("test_a") + CAPTURED.format("TestB.test_b"), 0, True),
+        (_failed("test_a", "test_b"), CAPTURED.format("test_a") + SILENT.format("test_b"), 0, False),
+        (_failed("test_a", "test_b"), SILENT.format("test_a") + CAPTURED.format("test_b"), 9, False),
+        (_failed("test_a", "test_b"), "cut off\n" + CAPTURED.format("test_b"), 9, True),
+        (_failed("test_a"), "cut off\n" + CAPTURED.format("test_b"), 9, False),
+        (_failed("test_a"), CAPTURED.format("ERROR at setup of test_a"), 0, True),
+        (PASSED, REFUSED, 0, False),
+    ],
+)
+def test_what_needs_a_network_says_so_or_has_logged_it(
+    cases: tuple[JunitCase, ...], output: str, left_out: int, needs: bool
+) -> None:
+    assert needs_network(TestRun(Exit(1, "itself", 1.0, 1.0), output, cases, left_out=left_out)) is needs
 
 
 def test_without_tests_nothing_is_run(tmp_path: Path) -> None:
