@@ -101,6 +101,7 @@ _BY_KIND: Mapping[ProblemKind, RejectionReason] = {
     ProblemKind.NOT_EXECUTABLE: RejectionReason.ENVIRONMENT_FAILED,
     ProblemKind.OUTSIDE_WORKSPACE: RejectionReason.ENVIRONMENT_FAILED,
     ProblemKind.ALREADY_PASSES: RejectionReason.ALREADY_GREEN,
+    ProblemKind.ALL_SKIPPED: RejectionReason.CANNOT_RUN_AT_FIX,
     ProblemKind.FAILS_AT_FIX: RejectionReason.FAILS_AT_FIX,
     ProblemKind.SWAPPED: RejectionReason.FAILS_AT_FIX,
     ProblemKind.NEEDS_NETWORK: RejectionReason.NEEDS_NETWORK,

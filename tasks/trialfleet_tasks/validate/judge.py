@@ -167,12 +167,24 @@ def discover(before: Outcomes, after: Outcomes, *, places: Iterable[str] = ()) -
             hint="check the two trees and the lock",
         )
     else:
-        problem = Problem(
-            kind=ProblemKind.ALREADY_PASSES,
-            message="every test passes at the pre-fix tree already",
-            hint="choose the tests that show the bug",
-        )
+        problem = _nothing_fails([i for i, outcome in after.items() if outcome == "skipped"], ran=bool(keep))
     return DiscoveredTests((), keep, warnings, (problem,))
+
+
+def _nothing_fails(skipped: Sequence[str], *, ran: bool) -> Problem:
+    """At the pre-fix tree. `ran`: whether any test did."""
+    if skipped and not ran:
+        return Problem(
+            kind=ProblemKind.ALL_SKIPPED,
+            message=f"every test is skipped, for example {skipped[0]}",
+            hint="`pytest -rs` says what they ask for, such as a program",
+        )
+    also = f"; {len(skipped)} more are skipped" if skipped else ""
+    return Problem(
+        kind=ProblemKind.ALREADY_PASSES,
+        message=f"every test passes at the pre-fix tree already{also}",
+        hint="choose the tests that show the bug",
+    )
 
 
 def told(found: DiscoveredTests, untold: Mapping[str, str]) -> DiscoveredTests:

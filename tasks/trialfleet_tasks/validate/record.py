@@ -22,6 +22,7 @@ class ProblemKind(StrEnum):
     TEST_FILE_IS_DIRECTORY = "test_file_is_directory"
     WRONG_PATH = "wrong_path"
     ALREADY_PASSES = "already_passes"
+    ALL_SKIPPED = "all_skipped"
     FAILS_AT_FIX = "fails_at_fix"
     SWAPPED = "swapped"  # passes before and fails after
     NEEDS_NETWORK = "needs_network"

@@ -148,6 +148,19 @@ def test_discovery_without_an_oracle(before: dict[str, str], after: dict[str, st
     assert [p.kind.value for p in discover(before, after).problems] == [kind]
 
 
+@pytest.mark.parametrize(
+    ("ran", "kind", "said"),
+    [
+        ({}, "all_skipped", "every test is skipped, for example b"),
+        ({"a": "passed"}, "already_passes", "every test passes at the pre-fix tree already; 2 more are skipped"),
+    ],
+)
+def test_what_is_skipped_is_not_said_to_pass(ran: dict[str, str], kind: str, said: str) -> None:
+    outcomes = {**ran, "b": "skipped", "c": "skipped"}
+    (problem,) = discover(outcomes, outcomes).problems
+    assert (problem.kind.value, problem.message) == (kind, said)
+
+
 def test_swapped_trees_are_called_that() -> None:
     before, after = {"a": "passed", "keep": "passed"}, {"a": "failed", "keep": "passed"}
     for problems in (discover(before, after).problems, check(["a"], ["keep"], [before], [after])):
