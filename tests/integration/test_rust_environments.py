@@ -103,3 +103,16 @@ def test_another_isolation_has_an_environment_of_its_own_place(
     assert "Compiling itoa" not in run.output
     monkeypatch.delenv("TRIALFLEET_ISOLATION")
     assert built(files, cache) == mapped
+
+
+def test_a_dependency_may_have_the_name_of_a_crate_of_the_workspace(tmp_path: Path) -> None:
+    """As where a crate is compared with an earlier release of itself."""
+    manifest = '[package]\nname = "itoa"\nversion = "9.0.0"\nedition = "2021"\n[dev-dependencies]\n'
+    manifest += 'itoa1 = {package = "itoa", version = "1"}\n'
+    test = '#[test]\nfn four() {\n    assert_eq!(itoa1::Buffer::new().format(itoa::FOUR), "4");\n}\n'
+    contents = {"Cargo.toml": manifest, "src/lib.rs": "pub const FOUR: i32 = 4;\n", TEST: test}
+    files = {path: TreeEntry(text.encode()) for path, text in contents.items()}
+    run = attempted(files, built(files, Cache(tmp_path)), tmp_path)
+    assert run.exit.code == 0, run.output
+    assert "Compiling itoa v9.0.0" in run.output
+    assert "Compiling itoa v1" not in run.output

@@ -16,6 +16,7 @@ _MAX_DEPTH = 50
 _SOURCE_ROOT = re.compile(r"(?:.*/)?(?:java|kotlin|groovy|scala)/(.+)")
 _JVM_SOURCE = re.compile(r"\.(?:java|kt|groovy|scala)$")
 _CRATE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+_VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]*")
 
 
 def arguments(format: ResultFormat, tests: Sequence[str], read: Read) -> tuple[str, ...]:
@@ -75,28 +76,40 @@ def _go_package(unit: str) -> str:
 
 
 def _cargo_package(unit: str, read: Read) -> str | None:
-    """The name in the nearest Cargo.toml above a source file that has a [package]."""
+    """Name and version in the nearest Cargo.toml above a source file that has a [package]: a dependency may have
+    the same name. The version may be the workspace's; without one that can be read, the name alone."""
     path = PurePosixPath(unit)
     if path.is_absolute() or ".." in path.parts:
         return None
-    for folder in list(path.parents)[:_MAX_DEPTH]:
-        name = _package_name(read(str(folder / "Cargo.toml")))
-        if name is not None:
-            return name
+    above = list(path.parents)[:_MAX_DEPTH]
+    for at, folder in enumerate(above):
+        package = as_object(_manifest(read, folder).get("package")) or {}
+        name, version = package.get("name"), package.get("version")
+        if not isinstance(name, str) or not _CRATE.fullmatch(name):
+            continue
+        if as_object(version):
+            version = next(
+                filter(None, (_workspace_version(_manifest(read, outer)) for outer in above[at:])), None
+            )
+        return f"{name}@{version}" if isinstance(version, str) and _VERSION.fullmatch(version) else name
     return None
 
 
-def _package_name(manifest: bytes | None) -> str | None:
-    if manifest is None or len(manifest) > _MAX_MANIFEST:
-        return None
+def _workspace_version(manifest: dict[str, object]) -> object:
+    workspace = as_object(manifest.get("workspace")) or {}
+    return (as_object(workspace.get("package")) or {}).get("version")
+
+
+def _manifest(read: Read, folder: PurePosixPath) -> dict[str, object]:
+    content = read(str(folder / "Cargo.toml"))
+    if content is None or len(content) > _MAX_MANIFEST:
+        return {}
     import tomllib
 
     try:
-        content: dict[str, object] = tomllib.loads(manifest.decode("utf-8", "replace"))
+        return tomllib.loads(content.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
-        return None
-    name = (as_object(content.get("package")) or {}).get("name")
-    return name if isinstance(name, str) and _CRATE.fullmatch(name) else None
+        return {}
 
 
 def _each_once(words: Iterable[str]) -> tuple[str, ...]:

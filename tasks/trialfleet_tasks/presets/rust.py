@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Iterator
-
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.task import ToolEnvironment
 from trialfleet_runner.test_call import ROOT
@@ -36,19 +32,13 @@ def rust(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
             where="environment",
             hint="name the folder of the crate or of its workspace as `directory`",
         )
-    members = sorted(set(_crates(tree)))
     return ToolPreset(
         tools={"cargo": "", "rustc": "", "rustdoc": ""},
         inputs=("Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml", ".cargo/config.toml"),
         directory=environment.directory or ROOT,
         fetch=(("sh", "-c", _FETCH),),
         warm=(("sh", "-c", _WARM, "cargo", *features, "{tests}"),),
-        # Cargo compares times of files: what it built of the workspace's own crates must not outlive the warming.
-        drop=(
-            f"target/{BUILT}",
-            "target/*/incremental",
-            *(f"target/*/.fingerprint/{name}-{'[0-9a-f]' * 16}" for name in members),
-        ),
+        drop=(f"target/{BUILT}", "target/*/incremental"),
         keep=("Cargo.lock",),
         variables={
             "CARGO_HOME": "{environment}/cargo",
@@ -67,17 +57,6 @@ def rust(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
         ),
         results="libtest",
     )  # fmt: skip
-
-
-def _crates(tree: Tree) -> Iterator[str]:
-    for path, entry in tree.items():
-        if path.rpartition("/")[2] == "Cargo.toml":
-            try:
-                name = tomllib.loads(entry.data.decode()).get("package", {}).get("name")
-            except (ValueError, AttributeError):
-                continue
-            if isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_-]+", name):
-                yield name
 
 
 def _ci_says(tree: Tree, words: str) -> bool:

@@ -11,12 +11,16 @@ from hypothesis import strategies as st
 from trialfleet_runner.results.formats import ResultFormat, arguments
 
 MANIFESTS = {
-    "Cargo.toml": b'[workspace]\nmembers = ["crates/*"]\n',
-    "crates/x/Cargo.toml": b'[package]\nname = "tiny-x"\n',
+    "Cargo.toml": b'[workspace]\nmembers = ["crates/*"]\n[workspace.package]\nversion = "3.0.0"\n',
+    "crates/x/Cargo.toml": b'[package]\nname = "tiny-x"\nversion = "0.2.0-rc.1+b"\n',
     "crates/y/Cargo.toml": b'[package]\nname = "tiny-y"\n[[test]]\nname = "other"\n',
+    "crates/z/Cargo.toml": b'[package]\nname = "tiny-z"\nversion.workspace = true\n',
+    "crates/odd/Cargo.toml": b'[package]\nname = "odd"\nversion = "--config"\n',
     "crates/bad/Cargo.toml": b"[package\xff",
     "crates/option/Cargo.toml": b'[package]\nname = "--config"\n',
 }
+
+X = "tiny-x@0.2.0-rc.1+b"
 
 
 def files(content: Mapping[str, bytes]) -> Callable[[str], bytes | None]:
@@ -34,8 +38,9 @@ def files(content: Mapping[str, bytes]) -> Callable[[str], bytes | None]:
         ("node", ["a.test.mjs::t"], ("a.test.mjs",)),
         ("bun", ["t/a.test.ts::total > adds", "t/a.test.ts"], ("./t/a.test.ts",)),
         ("junit", ["a/x.rb::t"], ("a/x.rb",)),
-        ("libtest", ["crates/x/src/lib.rs::tests::adds", "crates/x/tests/foo.rs"], ("-p", "tiny-x")),
-        ("libtest", ["crates/x/src/lib.rs", "crates/y/tests/it/main.rs"], ("-p", "tiny-x", "-p", "tiny-y")),
+        ("libtest", ["crates/x/src/lib.rs::tests::adds", "crates/x/tests/foo.rs"], ("-p", X)),
+        ("libtest", ["crates/x/src/lib.rs", "crates/y/tests/it/main.rs"], ("-p", X, "-p", "tiny-y")),
+        ("libtest", ["crates/z/src/lib.rs", "crates/odd/src/lib.rs"], ("-p", "tiny-z@3.0.0", "-p", "odd")),
         ("libtest", ["src/lib.rs", "crates/bad/src/lib.rs", "../crates/x/src/lib.rs", "/crates/x/a.rs"], ()),
         ("libtest", ["crates/option/src/lib.rs"], ()),
         (

@@ -101,14 +101,6 @@ def test_a_package_without_dependencies_needs_no_lock() -> None:
     assert preset(ToolEnvironment(kind="node"), package(name="shop")).fetch == ()
 
 
-def test_what_cargo_records_of_the_workspace_is_dropped() -> None:
-    files = tree(Cargo_toml='[package]\nname = "shop"', crates__tax__Cargo_toml='[package]\nname = "shop-tax"')
-    files |= {"bad/Cargo.toml": TreeEntry(b"[package\n"), "odd/Cargo.toml": TreeEntry(b'[package]\nname = "../x"')}
-    found = preset(ToolEnvironment(kind="rust"), files)
-    crates = [pattern for pattern in found.drop if ".fingerprint" in pattern]
-    assert [pattern.split("/")[-1].partition("-[")[0] for pattern in crates] == ["shop", "shop-tax"]
-
-
 def test_the_task_file_replaces_what_a_kind_means() -> None:
     command = ("gotestsum", "{tests}")
     given = ToolEnvironment(kind="go", test_command=command, results="junit", tools={"go": "1.22"})
