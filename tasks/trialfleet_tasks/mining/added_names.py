@@ -18,6 +18,10 @@ _RUST_ROOT = re.compile(r"(?:/(?:lib|main|mod))?\.rs$")  # what follows the fold
 _COMMENTS = re.compile(
     rb"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`[^`]*`)|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)""", re.DOTALL
 )
+_RUST_TESTS = re.compile(
+    rb"^([ \t]*)#\[cfg\(test\)\]\n(?:\1#\[[^\n]*\n)*\1(?:pub )?mod \w+ \{\n.*?(?:^\1\}|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _PROSE = (".md", ".rst", ".adoc", ".txt")
 
@@ -37,13 +41,17 @@ def added_names(before: Tree, fix: Mapping[str, TreeEntry | None]) -> frozenset[
 
 
 def _code(path: str, data: bytes) -> bytes:
-    r"""Without comments where they are C's: a word of a comment is no name.
+    r"""Without comments where they are C's: a word of a comment is no name. Without the tests beside Rust's code.
 
     >>> _code("a.go", b'url := "http://a" // whole /* a\n/* b\n*/ x')
     b'url := "http://a"  \n  x'
+    >>> _code("src/lib.rs", b'fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {\n    }\n}\nfn c() {}')
+    b'fn a() {}\n\nfn c() {}'
     """
     if path.endswith(".py"):
         return data
+    if path.endswith(".rs"):
+        data = _RUST_TESTS.sub(b"", data)
     return _COMMENTS.sub(lambda match: match[1] or b" ", data)
 
 

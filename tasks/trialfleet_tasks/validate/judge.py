@@ -12,6 +12,7 @@ from trialfleet_runner.testrun import TestRun
 from trialfleet_tasks.validate.record import OUTPUT_CHARS, Problem, ProblemKind, TreeName
 
 _ERROR = re.compile(r"(?:E\s+|ERROR:?\s+)?[\w.]*(?:Error|Exception|ERROR)\b")
+_COMPILER = re.compile(r"(?:\S+: )?error(?:\[\w+\]| TS\d+)?: (?!could not compile|aborting due to)")
 _NETWORK = re.compile(
     r"name resolution|Name or service not known|Network is unreachable|No address associated with hostname|"
     r"Failed to establish a new connection|All connection attempts failed|getaddrinfo|Could not resolve host|"
@@ -102,8 +103,9 @@ def _detail(run: TestRun) -> str:
     failures = collection_failures(run.cases or ())
     text = failures[0].text if failures else run.output
     lines = [line.strip() for line in text.split("\n") if line.strip()]
-    named = [line for line in lines if _ERROR.match(line)]
-    return ": " + " | ".join(named[-1:] or lines[-3:])[:400] if lines else ""
+    named = [line for line in lines if _ERROR.match(line)][-1:]
+    compiled = [line for line in lines if _COMPILER.match(line)][:1]  # the first: others follow from it
+    return ": " + " | ".join(named or compiled or lines[-3:])[:400] if lines else ""
 
 
 def needs_network(run: TestRun) -> bool:

@@ -127,6 +127,16 @@ def test_a_collection_error_says_why() -> None:
     assert "ImportError: no" in problem.message
 
 
+def test_what_does_not_compile_says_why() -> None:
+    text = (
+        "warning: unused\nerror[E0599]: no method `a`\n --> x.rs:3\nerror: could not compile `x`\nwarning: failed"
+    )
+    uncompiled = JunitCase("", "x", None, "error", "collection failure", text)
+    problem = not_a_run(run(101, (uncompiled,)), "fixed")
+    assert problem is not None
+    assert problem.message.endswith("error[E0599]: no method `a`")
+
+
 def test_discovery_takes_what_the_fix_mends_and_what_it_keeps() -> None:
     before = {"a": "failed", "b": "passed", "c": "passed", "d": "error", "e": "failed", "f": "skipped"}
     after = {"a": "passed", "b": "passed", "c": "failed", "d": "passed", "e": "failed", "g": "passed"}
