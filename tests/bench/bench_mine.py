@@ -60,7 +60,7 @@ REPOSITORIES = (
     MinedRepository("openai-agents-python", "Python", 100),
     MinedRepository("hono", "JavaScript", 20),
     MinedRepository("gin", "Go", 20),
-    MinedRepository("axum", "Rust", 20),
+    MinedRepository("ripgrep", "Rust", 20),
     MinedRepository("jsoup", "Java", 20),
 )
 
