@@ -38,17 +38,16 @@ RETIRED_S = 24 * 3600.0  # no attempt takes that long
 
 
 def environment_ref(environment: PythonEnvironment, lock: bytes, python: Interpreter) -> PythonEnvironmentRef:
-    """The environment as the plan freezes it. The digest covers the interpreter's full version and machine."""
+    """The environment as the plan freezes it. The digest covers the interpreter's full version and machine. Raises
+    `OperatorError` when the lock holds the project itself."""
     from trialfleet_runner import python_environment
 
-    metadata, dist_info = python_environment.project_metadata(environment)
     ref = PythonEnvironmentRef(
         digest="0" * 64,
         python=python.minor,
         lock=sha256(lock),
         setup=environment.setup,
-        metadata=metadata,
-        dist_info=dist_info,
+        metadata=python_environment.project_metadata(environment, lock),
     )
     return ref.model_copy(update={"digest": _digest(ref, python.version)})
 
@@ -264,7 +263,7 @@ def _out_of_reach(environment: Path) -> bool:
 
 
 def _facts(ref: EnvironmentRef) -> dict[str, Any]:
-    return ref.model_dump(mode="json", exclude={"digest", "tree", "repository"}) | {"format": FORMAT}
+    return ref.model_dump(mode="json", exclude={"digest", "tree", "repository", "metadata"}) | {"format": FORMAT}
 
 
 def _digest(ref: EnvironmentRef, python: str | None = None) -> str:

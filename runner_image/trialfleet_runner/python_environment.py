@@ -1,4 +1,5 @@
-"""Python environments: a virtual environment of locked packages, with the project's metadata, never its code."""
+"""Python environments: a virtual environment of locked packages, never the project's code. What
+`importlib.metadata` knows of the project lies in the HOME of each run."""
 
 from __future__ import annotations
 
@@ -6,33 +7,42 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.environment import PythonEnvironmentRef
 from trialfleet_runner.interpreters import uv_program
+from trialfleet_runner.trees import TreeEntry, write_folder
 
 if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
     from trialfleet_runner.task import PythonEnvironment
 
 SETUP_LOG = "trialfleet-setup.log"
+PROJECT = ".project"  # folder of HOME with the project's dist-info
+_PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.MULTILINE)
 _PROGRAM_S = 3600.0  # for a program that builds it
 
 
 def install(folder: Path, ref: PythonEnvironmentRef, python: Path, lock: bytes) -> None:
     """Into an existing, empty folder. Raises `OperatorError`."""
     _install(folder, python, lock)
-    _write_metadata(folder, ref)
     _set_up(folder, ref.setup)
 
 
-def project_metadata(environment: PythonEnvironment) -> tuple[dict[str, str], str | None]:
-    """(dist-info file -> text, name of the folder): the project's metadata for `importlib.metadata`."""
+def project_metadata(environment: PythonEnvironment, lock: bytes) -> dict[str, str]:
+    """Path -> text of the project's dist-info, by which `importlib.metadata` knows it. Raises `OperatorError` when
+    the lock holds the project as well."""
     if environment.distribution is None:
-        return {}, None
+        return {}
     version = environment.version or "0"
+    if (_normal(environment.distribution), version) in _locked(lock):
+        raise OperatorError(
+            f"the lock installs the project itself ({environment.distribution}=={version})",
+            where="environment.lock",
+            hint="remove the project from the lock: its code comes from the workspace",
+        )
     name = re.sub(r"[-_.]+", "_", environment.distribution)
     folder = f"{name}-{version.replace('-', '_')}.dist-info"
     files = {
@@ -42,7 +52,33 @@ def project_metadata(environment: PythonEnvironment) -> tuple[dict[str, str], st
     if environment.entry_points:
         files["entry_points.txt"] = environment.entry_points.strip() + "\n"
     record = [*sorted(files), "RECORD"]
-    return files | {"RECORD": "".join(f"{folder}/{file},,\n" for file in record)}, folder
+    files["RECORD"] = "".join(f"{folder}/{file},,\n" for file in record)
+    return {f"{folder}/{name}": text for name, text in files.items()}
+
+
+def lay_metadata(metadata: Mapping[str, str], home: Path) -> None:
+    """Into a new HOME, where `PROJECT` is put on PYTHONPATH."""
+    if metadata:
+        write_folder({path: TreeEntry(text.encode()) for path, text in metadata.items()}, home / PROJECT)
+
+
+def python_path(workspace: str, entries: Sequence[str], home: str | None) -> str:
+    """`PYTHONPATH`. `home`: with the project's metadata.
+
+    >>> python_path("/workspace", (".", "src"), "/home/agent")
+    '/workspace:/workspace/src:/home/agent/.project'
+    """
+    found = [str(PurePosixPath(workspace) / entry) for entry in entries]
+    return ":".join([*found, f"{home}/{PROJECT}"] if home is not None else found)
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _locked(lock: bytes) -> set[tuple[str, str]]:
+    """(Normal name, version) of what it pins."""
+    return {(_normal(name), version) for name, version in _PIN.findall(lock.decode(errors="replace"))}
 
 
 def _run(argv: tuple[str, ...], env: Mapping[str, str], *, cwd: Path) -> tuple[int, str]:
@@ -103,11 +139,20 @@ def _install(folder: Path, python: Path, lock: bytes) -> None:
     if lock.strip():
         sync = (uv, "pip", "install", "--quiet", "--require-hashes", "--no-deps", "--strict", "--link-mode=copy")
         _must(
-            (*sync, "--compile-bytecode", "--python", str(folder / "bin/python"), "-r", str(requirements)),
+            (*sync, "--python", str(folder / "bin/python"), "-r", str(requirements)),
             env,
             folder.parent,
             "cannot install what the lock names",
         )
+        _compile(folder, python)
+
+
+def _compile(folder: Path, python: Path) -> None:
+    """Bytecode of all packages, by the base interpreter: that of `folder` would run the packages' `.pth` files,
+    here, out of any sandbox. Files that are no Python of this version are left out."""
+    how = ("-I", "-S", "-m", "compileall", "-qq", "-j", "0", "--invalidation-mode", "timestamp")
+    env = {name: value for name, value in os.environ.items() if name in ("PATH", "TMPDIR")}
+    _run((str(python), *how, str(site_packages(folder))), env, cwd=folder)
 
 
 def _must(argv: tuple[str, ...], env: Mapping[str, str], cwd: Path, message: str) -> None:
@@ -123,21 +168,6 @@ def _must(argv: tuple[str, ...], env: Mapping[str, str], cwd: Path, message: str
 def site_packages(environment: Path) -> Path:
     """The one folder of installed packages."""
     return next((environment / "lib").glob("python3*/site-packages"))
-
-
-def _write_metadata(folder: Path, ref: PythonEnvironmentRef) -> None:
-    if ref.dist_info is None:
-        return
-    target = site_packages(folder) / ref.dist_info
-    if target.exists() or "/" in ref.dist_info:
-        raise OperatorError(
-            f"the lock installs the project itself ({ref.dist_info})",
-            where="environment.lock",
-            hint="remove the project from the lock: its code comes from the workspace",
-        )
-    target.mkdir()
-    for name, text in ref.metadata.items():
-        (target / Path(name).name).write_text(text)
 
 
 def _set_up(folder: Path, commands: tuple[tuple[str, ...], ...]) -> None:

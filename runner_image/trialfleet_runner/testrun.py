@@ -10,12 +10,13 @@ import shutil
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal
 
 from trialfleet_ledger.records.measurements import TestResult
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_runner import junit
+from trialfleet_runner.python_environment import lay_metadata, python_path
 from trialfleet_runner.removal import remove
 from trialfleet_runner.results.exact import exact_outcomes, exact_results
 from trialfleet_runner.results.limits import ResultError
@@ -35,7 +36,8 @@ _GUARD_INSIDE = "/run/trialfleet/guard"
 
 @dataclass(frozen=True)
 class Suite:
-    """What does not change from run to run. `environment`: built. `env`: the task's own variables."""
+    """What does not change from run to run. `environment`: built. `env`: the task's own variables. `metadata`: of
+    the Python project (`project_metadata`)."""
 
     environment: Path
     command: tuple[str, ...]  # {tests} and {junit} are replaced
@@ -46,6 +48,7 @@ class Suite:
     results: ResultFormat = "pytest"
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     directory: str = ROOT  # folder of the workspace that the command is called in
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def call(self) -> CalledTests:
@@ -147,7 +150,7 @@ def variables(suite: Suite, *, environment: str, home: str, workspace: str, seed
     if suite.results == "pytest":
         found |= {
             "VIRTUAL_ENV": environment,
-            "PYTHONPATH": ":".join(str(PurePosixPath(workspace) / entry) for entry in suite.pythonpath),
+            "PYTHONPATH": python_path(workspace, suite.pythonpath, home if suite.metadata else None),
             "PYTHONHASHSEED": str(seed),
             "PYTHONUNBUFFERED": "1",
             "PIP_RETRIES": "0",  # there is no network: pip would wait for one
@@ -206,6 +209,7 @@ def run_tests(
     remove(record)
     record.mkdir()
     furnish(suite.environment, workspace, home)
+    lay_metadata(suite.metadata, home)
     mounts = mounts_of(suite.environment, workspace, home, sandbox)
     seen = {path: inside(path, mounts) for path in (suite.environment, home, workspace)}
     guard = _guard(scratch / "guard", guarded, seen[workspace], sandbox) if guarded else None

@@ -76,6 +76,13 @@ def test_a_pass_names_every_test_and_its_cost(lab: Lab) -> None:
     assert b"test_discount" in left.bundle.files["prompt.txt"]
 
 
+@pytest.mark.parametrize("isolation", ISOLATION)
+def test_the_agent_finds_the_projects_metadata(lab: Lab, isolation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIALFLEET_ISOLATION", isolation)
+    left = lab.run(lab.grants(shell("python -c 'import importlib.metadata as m; print(m.version(\"shop\"))'")))
+    assert left.bundle.files["agent/stdout.log"] == b"1.7\n"
+
+
 def test_the_task_comes_first_and_no_condition_changes_its_words(lab: Lab) -> None:
     prompts: dict[str, bytes] = {}
     for attempt, name in enumerate(["none", "placebo", "flat_llm", "intent_layer", "preamble_only"], start=1):

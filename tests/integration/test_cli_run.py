@@ -244,7 +244,7 @@ def test_ctrl_c_exits_130_and_resume_goes_on(finished: Path, shop: Path) -> None
     os.killpg(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=150)
     assert process.returncode == 130, output
-    assert "`trialfleet resume` continues from here" in output
+    assert "`trialfleet resume` continues a campaign from here" in output
     assert "Traceback" not in output
     shown = trialfleet("status", "slow.yaml", cwd=shop)
     assert "slow: incomplete" in shown

@@ -20,7 +20,13 @@ from trialfleet_runner.environment import (
     unchanged,
 )
 from trialfleet_runner.interpreters import Interpreter, find_interpreter, interpreters
-from trialfleet_runner.python_environment import python_of, site_packages
+from trialfleet_runner.python_environment import (
+    lay_metadata,
+    project_metadata,
+    python_of,
+    python_path,
+    site_packages,
+)
 from trialfleet_runner.task import PythonEnvironment
 
 THIS = ".".join(map(str, __import__("sys").version_info[:2]))
@@ -58,15 +64,18 @@ def built(environment: PythonEnvironment, lock: str, tmp_path: Path) -> Path:
     return build(ref, lock.encode(), cache=Cache(tmp_path / "cache"))
 
 
-def ask(environment: Path, code: str) -> str:
+def ask(environment: Path, code: str, **variables: str) -> str:
     return subprocess.run(
-        [python_of(environment), "-c", code], capture_output=True, text=True, check=True, cwd="/"
+        [python_of(environment), "-c", code], capture_output=True, text=True, check=True, cwd="/", env=variables
     ).stdout
 
 
 def test_dependencies_and_metadata_but_not_the_project(tmp_path: Path, index: Index) -> None:
-    environment = built(task_environment(), index.lock("dep"), tmp_path)
-    assert json.loads(ask(environment, ASK)) == ["2.0", ["my_project:main"], False, True]
+    lock = index.lock("dep")
+    environment = built(task_environment(), lock, tmp_path)
+    lay_metadata(project_metadata(task_environment(), lock.encode()), tmp_path / "home")
+    known = python_path("/workspace", (), str(tmp_path / "home"))
+    assert json.loads(ask(environment, ASK, PYTHONPATH=known)) == ["2.0", ["my_project:main"], False, True]
     assert list(site_packages(environment).glob("*.pth")) in ([], [site_packages(environment) / "_virtualenv.pth"])
 
 
@@ -116,6 +125,19 @@ def test_two_builders_make_one(tmp_path: Path, index: Index) -> None:
     assert left == []
 
 
+def test_packages_are_compiled_and_nothing_of_them_runs(tmp_path: Path, index: Index) -> None:
+    ran = tmp_path / "ran"
+    index.add(*wheel("evil", "1.0", {"evil.pth": f"import os; open({str(ran)!r}, 'w')\n", "evil.py": ""}))
+    environment = built(task_environment(), index.lock("dep", "evil"), tmp_path)
+    assert (site_packages(environment) / "evil.pth").exists()
+    assert not ran.exists()
+    (compiled,) = (site_packages(environment) / "__pycache__").glob("dep.*.pyc")
+    module = site_packages(environment) / "dep.py"
+    assert int.from_bytes(compiled.read_bytes()[8:12], "little") == int(module.stat().st_mtime)  # it is used
+    ask(environment, "import dep")
+    assert ran.exists(), "the file would have run"
+
+
 def test_a_lock_whose_hash_is_wrong_is_refused_and_leaves_nothing(tmp_path: Path, index: Index) -> None:
     lock = index.lock("dep").replace("sha256:", "sha256:0")[:-2] + "\n"
     with pytest.raises(OperatorError, match="cannot install"):
@@ -144,12 +166,12 @@ def test_the_digest_covers_what_the_environment_depends_on() -> None:
         for environment, lock, interpreter in (
             (task_environment(), b"", python),
             (task_environment(), b"a==1", python),
-            (task_environment(version="2.1"), b"", python),
             (task_environment(setup=(("true",),)), b"", python),
             (task_environment(), b"", Interpreter(python.path, "3.11.8")),
         )
     }
-    assert len(refs) == 5
+    assert len(refs) == 4
+    assert environment_ref(task_environment(version="2.1"), b"", python).digest in refs
     moved = environment_ref(task_environment(), b"", Interpreter(Path("/opt/python"), "3.11.7"))
     assert moved.digest in refs
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,8 @@ from click.testing import CliRunner, Result
 
 from tests.support.git_repositories import Made
 from tests.support.mined_tasks import not_validated
+from tests.support.processes import processes_with, unique_seconds
+from tests.support.waiting import wait_until
 from trialfleet_runner.task import Status
 from trialfleet_tasks.commands.mine import tasks
 from trialfleet_tasks.commands.validate import validate
@@ -166,8 +170,6 @@ def test_bad_input_names_the_way_out(tmp_path: Path) -> None:
     made.commit("Start", a="x = 1\n")
 
     def said(*args: object) -> str:
-        import subprocess
-
         argv = [sys.executable, "-m", "trialfleet_runner.cli", "tasks", "mine", *map(str, args)]
         ended = subprocess.run(argv, capture_output=True, text=True, cwd=tmp_path, check=False)
         assert ended.returncode == 2, ended.stderr
@@ -181,6 +183,41 @@ def test_bad_input_names_the_way_out(tmp_path: Path) -> None:
     assert "not one of" in said(made.folder, "--language", "Cobol")
     (tmp_path / "issues.json").write_text("{}3")
     assert "gh issue list" in said(made.folder, "--prompt", "issue", "--issues", tmp_path / "issues.json")
+
+
+SIGNALS = {
+    "ctrl_c": ([signal.SIGINT], ["kept", "too_slow"]),
+    "terminated": ([signal.SIGTERM], ["kept", "too_slow"]),
+    "at_once": ([signal.SIGINT, signal.SIGINT], ["kept"]),
+}
+
+
+@pytest.mark.parametrize(("signals", "outcomes"), SIGNALS.values(), ids=SIGNALS)
+def test_it_can_be_interrupted(tmp_path: Path, signals: list[signal.Signals], outcomes: list[str]) -> None:
+    """By the second commit's test, which waits. The third is left."""
+    made, second = Made(tmp_path / "shop"), f"second{unique_seconds()}"
+    made.write("pyproject.toml", PROJECT.format(""))
+    made.commit("Start", shop____init__="", **{f"shop__{name}": BUG for name in ("third", second, "first")})
+    made.commit("Third", shop__third=RIGHT, tests__test_third=TEST.format("third"))
+    slow = "import time; print('waits', flush=True); time.sleep(300)\n" + TEST.format(second)
+    made.commit("Second", **{f"shop__{second}": RIGHT, f"tests__test_{second}": slow})
+    made.commit("First", shop__first=RIGHT, tests__test_first=TEST.format("first"))
+    argv = [sys.executable, "-m", "trialfleet_runner.cli", "tasks", "mine", str(made.folder), "--timeout", "8"]
+    findings = made.folder / "trialfleet/tasks/.mining/findings.jsonl"
+    with subprocess.Popen([*argv, "--jobs", "1"], stderr=subprocess.PIPE, text=True) as mining:
+        assert mining.stderr is not None
+        wait_until(lambda: findings.exists() and processes_with(f"tests/test_{second}.py"), by=mining)
+        for number, each in enumerate(signals):
+            if number:
+                assert any("Commits that are still examined: 1" in line for line in mining.stderr)
+            mining.send_signal(each)
+        said = mining.stderr.read()
+    assert mining.returncode == 130
+    assert "Traceback" not in said
+    assert "resume" not in said, "that is for campaigns"
+    (task,) = load_task_file(made.folder / "trialfleet/tasks/mined.yaml").tasks
+    assert task.spec.fail_to_pass == ("tests/test_first.py::test_total",)
+    assert [json.loads(line)["finding"]["outcome"] for line in findings.read_text().splitlines()] == outcomes
 
 
 def test_wider_keeps_tests_of_the_changed_packages(tmp_path: Path, run: Callable[..., Result]) -> None:

@@ -21,6 +21,7 @@ setenv =
 commands = coverage run -m pytest -p own_plugin -c tests/own.ini -n auto --strict-markers {posargs:tests}
 """
 TEST = """import os
+from importlib.metadata import version
 
 from shop.a import total
 
@@ -31,6 +32,7 @@ def test_total(by_plugin, request):
 
 def test_empty():
     assert total([]) == 0
+    assert version("shop") == "1.0.2", "of the newest tag"
 """
 
 
@@ -42,6 +44,7 @@ def test_tests_that_need_the_projects_own_command(tmp_path: Path) -> None:
     made.write("tests/own.ini", "[pytest]\nxfail_strict = true\n")
     plugin = "import pytest\n\n@pytest.fixture\ndef by_plugin():\n    return 3\n"
     made.commit("Start", shop____init__="", shop__a=BUG, lib__own_plugin=plugin)
+    made.git("tag", "v1.0.2")
     fix = made.commit("Fix", shop__a=RIGHT, tests__test_a=TEST)
     (finding,) = mined(made)["findings"]
     assert (finding["commit"], finding["outcome"]) == (fix, "kept"), finding

@@ -182,7 +182,13 @@ class Lab:
         }
         repo = {
             "contexts": {name: f"contexts/{name}" for name in ("tree", "flat", "placebo", *self.contexts)},
-            "environment": {"python": [version], "lock": str(LOCK), "import_name": "shop"},
+            "environment": {
+                "python": [version],
+                "lock": str(LOCK),
+                "import_name": "shop",
+                "distribution": "shop",
+                "version": "1.7",
+            },
         }
         path = self.root / "task" / "task.yaml"
         path.write_text(yaml.safe_dump({"repo": repo, "tasks": [task]}))

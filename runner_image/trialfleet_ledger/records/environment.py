@@ -17,8 +17,9 @@ class PythonEnvironmentRef(Frozen):
     python: str  # "3.11": major.minor of the interpreter
     lock: Sha256  # object: the requirements file with hashes
     setup: tuple[tuple[str, ...], ...] = ()  # argv lists, run in the environment after the install
-    metadata: dict[str, str] = Field(default_factory=dict)  # dist-info file name -> text, project's metadata
-    dist_info: str | None = None  # "pdm-2.26.1.dist-info"
+    # The project's, for `importlib.metadata`: "pdm-2.26.1.dist-info/METADATA" -> text. It lies in each HOME and is
+    # not part of `digest`: commits of all versions share their packages.
+    metadata: dict[str, str] = Field(default_factory=dict)
 
     @property
     def source(self) -> Sha256:
@@ -62,6 +63,11 @@ class ToolEnvironmentRef(Frozen):
     def versions(self) -> str:
         """As people read it."""
         return ", ".join(f"{name} {version}" for name, version in self.tools.items()) or self.kind
+
+
+def metadata_of(ref: PythonEnvironmentRef | ToolEnvironmentRef) -> dict[str, str]:
+    """The project's metadata; only Python has such."""
+    return ref.metadata if isinstance(ref, PythonEnvironmentRef) else {}
 
 
 EnvironmentRef = Annotated[PythonEnvironmentRef | ToolEnvironmentRef, Field(discriminator="kind")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
@@ -14,6 +14,7 @@ from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.chosen_settings import refuse_reserved
 from trialfleet_runner.agents.protocol import Setup
+from trialfleet_runner.python_environment import PROJECT, python_path
 from trialfleet_runner.sandbox.interpreter import base_variables, is_python
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
 from trialfleet_runner.tool_environment import filled, variables_of
@@ -40,8 +41,9 @@ def environment(setup: Setup, mounts: tuple[Mount, ...]) -> dict[str, str]:
     found = base_variables(prefix, home) | {"SHELL": "/bin/bash", "GIT_TERMINAL_PROMPT": "0"}
     if is_python(setup.environment):
         found["VIRTUAL_ENV"] = prefix
-    if setup.pythonpath:
-        found["PYTHONPATH"] = ":".join(str(PurePosixPath(workspace) / entry) for entry in setup.pythonpath)
+    described = (setup.home / PROJECT).is_dir()
+    if setup.pythonpath or described:
+        found["PYTHONPATH"] = python_path(workspace, setup.pythonpath, home if described else None)
     found |= variables_of(setup.environment, seen=prefix, home=home, workspace=workspace)
     places = {"environment": prefix, "home": home, "workspace": workspace}
     return found | {name: filled(value, places) for name, value in setup.env.items()}

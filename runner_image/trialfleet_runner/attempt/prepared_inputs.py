@@ -10,6 +10,7 @@ from pathlib import Path
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import ObjectError, Objects
+from trialfleet_ledger.records.environment import metadata_of
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass
 from trialfleet_ledger.store import grants as store
@@ -24,6 +25,7 @@ from trialfleet_runner.context.skills import placed
 from trialfleet_runner.excluded_paths import Exclusions
 from trialfleet_runner.hooks.push_on_read import RULES
 from trialfleet_runner.provided import provided
+from trialfleet_runner.python_environment import lay_metadata
 from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.tool_environment import furnish
 from trialfleet_runner.trees import Tree, TreeEntry
@@ -75,6 +77,7 @@ class Ready:
     pristine: Template
     exclusions: Exclusions
     servers: Mapping[str, Tree] = field(default_factory=dict[str, Tree])  # files of the MCP servers
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])  # of the Python project
 
     def declaring(self, needles: Mapping[str, str]) -> Ready:
         """With more deliveries, each with the text that proves it."""
@@ -110,7 +113,8 @@ def prepare(grants: Grants, inputs: Inputs, sandbox: Sandbox, reading: FileReadi
     exclusions = Exclusions(
         given.manifest, task.test_files, task.pythonpath, task.travelling_tests, lambda: provided(built)
     )
-    return Ready(words, composed, built, given, pristine, exclusions, servers)
+    metadata = metadata_of(task.environment)
+    return Ready(words, composed, built, given, pristine, exclusions, servers, metadata)
 
 
 def lay_out(ready: Ready, scratch: Scratch) -> None:
@@ -118,6 +122,7 @@ def lay_out(ready: Ready, scratch: Scratch) -> None:
     workspace.clone(ready.given, scratch.workspace)
     (scratch.home / "tmp").mkdir(parents=True)
     furnish(ready.environment, scratch.workspace, scratch.home)
+    lay_metadata(ready.metadata, scratch.home)
     for path, text in ready.composed.hook_nodes.items():
         target = scratch.context / path
         target.parent.mkdir(parents=True, exist_ok=True)

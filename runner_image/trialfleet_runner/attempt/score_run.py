@@ -64,6 +64,7 @@ def score(
         results=task.results,
         env=task.env,
         directory=task.directory,
+        metadata=ready.metadata,
     )
     ids = (*task.fail_to_pass, *task.pass_to_pass)
     if not sandbox.capabilities.protects_environment:  # what is changed now is found at the end, too

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +24,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_runner.attempt.exposure import refuse_folders
 from trialfleet_runner.cache import Cache
+from trialfleet_runner.exit_codes import CommandExit
 from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.untrusted import plain
 from trialfleet_tasks.commands.init import OWN
@@ -121,11 +124,9 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     (folder / STATE).mkdir(parents=True, exist_ok=True)
     (folder / STATE / ".gitignore").write_text("*\n")
     order = [candidate.commit.sha for candidate in found.chosen]
-    with _progress(state, order, given["want"]) as progress:
-        try:
-            run(miner, found.chosen, state, MiningLimits(given["want"], given["jobs"], given["minutes"]), progress)
-        finally:
-            _write(miner, state, order)
+    limits = MiningLimits(given["want"], given["jobs"], given["minutes"])
+    with _ending(lambda: _write(miner, state, order)) as ending, _progress(state, order, limits.want) as progress:
+        run(miner, found.chosen, state, limits, progress, ending.begin)
     examined = state.findings(order)
     minutes = (time.monotonic() - started) / 60
     if as_json:
@@ -134,8 +135,51 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
             rows["cutoff"] = yield_table.by_cutoff(state.tasks(order), cutoff)
         findings = [finding.model_dump(mode="json") for finding in examined]
         click.echo(canonical_json({**rows, "findings": findings}), nl=False)
-        return
-    _print(found, state, order, miner, minutes, cutoff)
+    else:
+        _print(found, state, order, miner, minutes, cutoff)
+    if ending.begun:
+        raise click.exceptions.Exit(CommandExit.INTERRUPTED)
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass
+class _Ending:
+    """`write` writes the tasks so far."""
+
+    write: Callable[[], None]
+    begun: bool = False
+
+    def begin(self, running: int) -> None:
+        """At the first signal."""
+        self.begun = True
+        self.write()
+        for each in _SIGNALS:
+            signal.signal(each, _end)
+        click.echo(
+            "trialfleet: interrupted; the same command goes on. "
+            f"Commits that are still examined: {running} (Ctrl-C again ends at once)",
+            err=True,
+        )
+
+
+def _end(*_: object) -> None:
+    os._exit(CommandExit.INTERRUPTED)
+
+
+@contextmanager
+def _ending(write: Callable[[], None]) -> Generator[_Ending]:
+    """At Ctrl-C and SIGTERM, what runs is finished; at a second one all ends at once. The tasks are written in any
+    case."""
+    before = {each: signal.getsignal(each) for each in _SIGNALS}
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield _Ending(write)
+    finally:
+        write()
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _environments(folder: Path, *, build: bool) -> dict[str, MinedEnvironments]:

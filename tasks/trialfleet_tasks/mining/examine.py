@@ -125,10 +125,9 @@ class Miner:
     def _kept(
         self, candidate: CandidateCommit, task: LoadedTask, validation: Validation, say: Callable[[str], None]
     ) -> tuple[MiningFinding, TaskSpec | None]:
-        found = variants(task, materialise(task, cache=self.cache, mirrors=self.mirrors))
-        anchor = task.spec.anchor
+        anchor, targets = task.spec.anchor, validation.targets
         if validation.anchor is None:
-            target = next(filter(candidate.language.is_source, found.targets), found.targets[0])
+            target = next(filter(candidate.language.is_source, targets), targets[0])
             anchor = AnchorPath(path=target.rpartition("/")[0] or target)
         facts = {
             "fail_to_pass": validation.fail_to_pass,
@@ -140,7 +139,7 @@ class Miner:
         key = prepare_inputs(final, cache=self.cache, mirrors=self.mirrors, sandbox=self.sandbox).digest
         save(validation.model_copy(update={"digest": key}), cache=self.cache)
         if self.wider:
-            spec = self._widened(candidate, final, found.pristine, say)
+            spec = self._widened(candidate, final, say)
         finding = MiningFinding(
             commit=candidate.commit.sha,
             language=candidate.language.name,
@@ -149,12 +148,11 @@ class Miner:
         )
         return finding, spec
 
-    def _widened(
-        self, candidate: CandidateCommit, task: LoadedTask, tree: Tree, say: Callable[[str], None]
-    ) -> TaskSpec:
+    def _widened(self, candidate: CandidateCommit, task: LoadedTask, say: Callable[[str], None]) -> TaskSpec:
         """With the tests of the changed packages that pass in every run; as it is where these give no stable
         results."""
         spec = task.spec
+        tree = variants(task, materialise(task, cache=self.cache, mirrors=self.mirrors)).pristine
         files = tests_of_packages(candidate.language, tree, source=candidate.source, tests=candidate.tests)
         known = {*spec.fail_to_pass, *spec.pass_to_pass}
         more = passing_tests(

@@ -87,9 +87,11 @@ def run(
     state: MiningState,
     limits: MiningLimits,
     progress: MiningProgress,
+    interrupted: Callable[[int], None],
 ) -> None:
-    """Examine candidates until `limits.want` of them are kept, the time is over or none is left; each finding is
-    in `state` as soon as it is known. Candidates that are being examined when that happens are finished."""
+    """Examine candidates until `limits.want` of them are kept, the time is over, none is left or the user
+    interrupts it: `interrupted` is called with the number that are being examined. Each finding is in `state` as
+    soon as it is known; candidates that are being examined at the end are finished."""
     until = None if limits.minutes is None else time.monotonic() + limits.minutes * 60
     todo = iter([candidate for candidate in chosen if not state.knows(candidate.commit.sha)])
     order = [candidate.commit.sha for candidate in chosen]
@@ -117,8 +119,9 @@ def run(
 
     with ThreadPoolExecutor(limits.jobs, thread_name_prefix="mine") as pool:
         running: set[Future[None]] = set()
+        late = False
         while True:
-            late = until is not None and time.monotonic() >= until
+            late = late or (until is not None and time.monotonic() >= until)
             while not late and len(running) < limits.jobs and not enough():
                 candidate = next(todo, None)
                 if candidate is None:
@@ -126,6 +129,11 @@ def run(
                 running.add(pool.submit(examine, candidate))
             if not running:
                 return
-            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            try:
+                ended, running = wait(running, return_when=FIRST_COMPLETED)
+            except KeyboardInterrupt:
+                late = True
+                interrupted(len(running))
+                continue
             for future in ended:
                 future.result()

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.records.environment import metadata_of
 from trialfleet_runner.attempt.scratch import locked, scratch_root
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import build
@@ -48,6 +49,7 @@ def bench(
         results=planned.results,
         env=planned.env,
         directory=planned.directory,
+        metadata=metadata_of(planned.ref),
     )
     name = f"validate-{os.getpid()}-{threading.get_ident()}-{prepared.digest[:12]}"
     with locked(scratch_root(), name) as scratch:

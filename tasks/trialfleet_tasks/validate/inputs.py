@@ -10,6 +10,7 @@ from pathlib import Path
 
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records.environment import metadata_of
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.nodes import inside
 from trialfleet_runner.context.texts import render
@@ -58,6 +59,7 @@ def prepare_inputs(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path
         "pythonpath": environment.pythonpath,
         "import_name": environment.import_name,
         "environment": environment.ref.digest,
+        "metadata": metadata_of(environment.ref),
         "pristine": sha256(pristine),
         "fix": [[path, sha256(entry.data) if entry else None] for path, entry in sorted(found.fix.items())],
         "isolation": sandbox.name,
