@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.environment import PythonEnvironmentRef
+from trialfleet_runner.cache import scratch
 from trialfleet_runner.interpreters import uv_program
 from trialfleet_runner.trees import TreeEntry, write_folder
 
@@ -127,23 +128,25 @@ def _uv_variables() -> dict[str, str]:
 
 
 def _install(folder: Path, python: Path, lock: bytes) -> None:
+    """Wheels run no code when they are installed. What has none is built."""
+    from trialfleet_runner import python_builds
+
     uv, env = uv_program(), _uv_variables()
     requirements = folder.parent / "requirements.txt"
     requirements.write_bytes(lock)
-    _must(
-        (uv, "venv", "--quiet", "--relocatable", "--allow-existing", "--python", str(python), str(folder)),
-        env,
-        folder.parent,
-        "cannot make an environment",
-    )
+    venv = ("venv", "--quiet", "--relocatable", "--allow-existing", "--python", str(python), str(folder))
+    _must(*_run((uv, *venv), env, cwd=folder.parent), "cannot make an environment")
     if lock.strip():
-        sync = (uv, "pip", "install", "--quiet", "--require-hashes", "--no-deps", "--strict", "--link-mode=copy")
-        _must(
-            (*sync, "--python", str(folder / "bin/python"), "-r", str(requirements)),
-            env,
-            folder.parent,
-            "cannot install what the lock names",
-        )
+        how = ("--quiet", "--require-hashes", "--no-deps", "--strict", "--link-mode=copy")
+        install = ("pip", "install", *how, "--python", str(folder / "bin/python"), "-r", str(requirements))
+        code, said = _run((uv, *install, "--no-build"), env, cwd=folder.parent)
+        if code and python_builds.needs_build(said):
+            with scratch(folder.parent, ".build-") as place:
+                built = python_builds.building_uv(
+                    install, place, python=python, reads=(requirements,), writes=(folder,)
+                )
+            code, said = built.code, built.errors
+        _must(code, said, "cannot install what the lock names")
         _compile(folder, python)
 
 
@@ -155,8 +158,7 @@ def _compile(folder: Path, python: Path) -> None:
     _run((str(python), *how, str(site_packages(folder))), env, cwd=folder)
 
 
-def _must(argv: tuple[str, ...], env: Mapping[str, str], cwd: Path, message: str) -> None:
-    code, output = _run(argv, env, cwd=cwd)
+def _must(code: int, output: str, message: str) -> None:
     if code != 0:
         raise OperatorError(
             f"{message}: {output.strip()[-2000:]}",

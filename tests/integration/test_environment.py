@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.package_index import Index, wheel
+from tests.support.package_index import Index, spying_sdist, wheel
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import (
@@ -136,6 +136,25 @@ def test_packages_are_compiled_and_nothing_of_them_runs(tmp_path: Path, index: I
     assert int.from_bytes(compiled.read_bytes()[8:12], "little") == int(module.stat().st_mtime)  # it is used
     ask(environment, "import dep")
     assert ran.exists(), "the file would have run"
+
+
+@pytest.mark.needs("bwrap")
+def test_a_package_without_a_wheel_is_built_in_the_sandbox(
+    tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("x")
+    monkeypatch.setenv("A_SECRET", "x")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    index.add(*spying_sdist("spy", secret))
+    environment = built(task_environment(), index.lock("dep", "spy"), tmp_path)
+    seen = json.loads(ask(environment, "import json, dep, spy; print(json.dumps(spy.SEEN))"))
+    assert set(seen["home"]) <= {"tmp", "cache"}
+    assert seen["reads"] == []
+    assert "UV_CACHE_DIR" in seen["variables"]
+    assert not {"A_SECRET", "NETRC", "UV_KEYRING_PROVIDER"} & set(seen["variables"])
+    assert not secret.with_name("secret.new").exists()
+    assert list(tmp_path.glob("cache/environments/.build-*")) == []
 
 
 def test_a_lock_whose_hash_is_wrong_is_refused_and_leaves_nothing(tmp_path: Path, index: Index) -> None:

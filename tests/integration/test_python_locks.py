@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.cache import Cache
+from trialfleet_runner.environment import build, environment_ref
+from trialfleet_runner.interpreters import find_interpreter
+from trialfleet_runner.python_environment import site_packages
 from trialfleet_runner.trees import Tree, TreeEntry
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
 
@@ -37,3 +41,15 @@ def test_a_package_without_a_wheel_is_taken_as_of_later_and_no_other(tmp_path: P
 def test_a_package_that_never_had_a_wheel_is_named(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match=r"(?s)docopt.*--build permits"):
         PythonEnvironments(tmp_path / "locks").of(tree("docopt"), THEN, "1", ("test_a.py",))
+
+
+@pytest.mark.needs("bwrap")
+def test_such_a_package_is_built_if_that_is_permitted(tmp_path: Path) -> None:
+    """In the sandbox, for its requirements stand in code."""
+    found = PythonEnvironments(tmp_path / "locks", build=True).of(tree("docopt"), THEN, "1", ("test_a.py",))
+    assert found.lock is not None
+    lock = (tmp_path / found.lock).read_bytes()
+    assert b"docopt==0.6.2" in lock
+    ref = environment_ref(found, lock, find_interpreter(found.python))
+    environment = build(ref, lock, cache=Cache(tmp_path / "cache"))
+    assert (site_packages(environment) / "docopt.py").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import tarfile
 import zipfile
 from dataclasses import dataclass
 from importlib.metadata import distribution
@@ -26,12 +27,53 @@ class Index:
     def lock(self, *names: str) -> str:
         """Requirements with hashes for distributions of this index."""
         lines: list[str] = []
-        for wheel in sorted(self.folder.glob("*.whl")):
-            project, version = wheel.name.split("-")[:2]
+        for file in sorted(self.folder.iterdir()):
+            project, version = file.name.removesuffix(".tar.gz").split("-")[:2]
             if project in names:
-                digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+                digest = hashlib.sha256(file.read_bytes()).hexdigest()
                 lines.append(f"{project}=={version} --hash=sha256:{digest}\n")
         return "".join(lines)
+
+
+_BACKEND = """
+import contextlib, json, os, pathlib, zipfile
+
+def build_wheel(directory, config_settings=None, metadata_directory=None):
+    seen = {"home": sorted(os.listdir(os.environ["HOME"])), "variables": sorted(os.environ)}
+    seen["reads"] = [path for path in OUTSIDE if os.path.exists(path)]
+    with contextlib.suppress(OSError):
+        pathlib.Path(OUTSIDE[0] + ".new").write_text("x")
+    info = "NAME-1.0.dist-info/"
+    files = {
+        "NAME.py": f"SEEN = {seen!r}\\n",
+        info + "METADATA": "Metadata-Version: 2.1\\nName: NAME\\nVersion: 1.0\\n",
+        info + "WHEEL": "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+    }
+    files[info + "RECORD"] = "".join(f"{path},,\\n" for path in [*files, info + "RECORD"])
+    with zipfile.ZipFile(os.path.join(directory, "NAME-1.0-py3-none-any.whl"), "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+    return "NAME-1.0-py3-none-any.whl"
+"""
+
+
+def spying_sdist(name: str, outside: Path) -> tuple[str, bytes]:
+    """A source archive whose build looks around: the module says in `SEEN` what it saw. `outside`: a file that it
+    tries to see, and to write beside."""
+    backend = _BACKEND.replace("NAME", name).replace("OUTSIDE", repr([str(outside)]))
+    project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    files = {
+        "pyproject.toml": f'{project}[project]\nname = "{name}"\nversion = "1.0"\n',
+        "PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+        "backend.py": backend,
+    }
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for path, text in files.items():
+            member = tarfile.TarInfo(f"{name}-1.0/{path}")
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return f"{name}-1.0.tar.gz", buffer.getvalue()
 
 
 def with_pytest(folder: Path) -> Index:

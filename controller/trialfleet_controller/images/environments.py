@@ -45,9 +45,11 @@ def image_environments(files: Iterable[Path], *, cache: Cache, mirrors: Mapping[
 
 def _recipe(planned: PlannedEnvironment) -> Recipe:
     """With the minor Python version, or the versions of tools, that planning on this machine selects, and nothing
-    else of this machine."""
+    else of this machine; of Python projects nothing that attempts bring themselves."""
     ref = planned.ref.model_copy(update={"digest": recipe(planned.ref)})
-    return Recipe(environment=ref, lock=planned.source.decode() if isinstance(ref, PythonEnvironmentRef) else None)
+    if not isinstance(ref, PythonEnvironmentRef):
+        return Recipe(environment=ref, lock=None)
+    return Recipe(environment=ref.model_copy(update={"metadata": {}}), lock=planned.source.decode())
 
 
 def _tasks(files: Iterable[Path]) -> tuple[LoadedTask, ...]:

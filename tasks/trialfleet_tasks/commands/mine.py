@@ -97,7 +97,9 @@ def tasks() -> None:
 @click.option("--wider", is_flag=True, help="Also keep tests of the changed packages as pass-to-pass.")
 @click.option("--repeats", default=3, show_default=True, type=click.IntRange(1), help="Test runs per tree.")
 @click.option("--timeout", "timeout_s", default=60.0, show_default=True, metavar="S", help="Limit of a test run.")
-@click.option("--build", is_flag=True, help="Permit building packages that have no wheel. This runs their code.")
+@click.option(
+    "--build", is_flag=True, help="Permit building packages that have no wheel: their code runs in the sandbox."
+)
 @click.option("--no-sandbox", is_flag=True, help="Run the repository's tests where no sandbox isolates them.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **given: Any) -> None:

@@ -15,8 +15,10 @@ from packaging.utils import canonicalize_name
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.interpreters import uv_program
+from trialfleet_runner.cache import scratch
+from trialfleet_runner.interpreters import find_interpreter, uv_program
 from trialfleet_runner.package_index import ca_file, find_links, index_url
+from trialfleet_runner.python_builds import UvAnswer, building_uv, needs_build
 
 _COMPILE_S = 300
 _LATER = timedelta(days=3 * 365)
@@ -44,17 +46,22 @@ class WantedLock:
         return digest(facts | {"before": str(self.before), "later": sorted(self.later)})[:12]
 
     @property
+    def text(self) -> bytes:
+        """As uv reads it from stdin."""
+        return "\n".join(self.requirements).encode()
+
+    @property
     def constraints(self) -> tuple[str, ...]:
         return tuple(pin for pin in self.pins if canonicalize_name(pin.partition("==")[0]) not in self.later)
 
-    def argv(self, constraints: Path, *, build: bool) -> tuple[str, ...]:
+    def arguments(self, constraints: Path) -> tuple[str, ...]:
+        """Of uv."""
         newest = str(self.before + _LATER)
         return (
-            *(uv_program(), "pip", "compile", "-", *_OPTIONS),
+            *("pip", "compile", "-", *_OPTIONS),
             *("--python-version", self.python, "--constraints", str(constraints)),
             *("--exclude-newer", str(self.before)),
             *(f"--exclude-newer-package={name}={newest}" for name in sorted(self.later)),
-            *(() if build else ("--no-build",)),
         )
 
 
@@ -67,20 +74,35 @@ def compiled(wanted: WantedLock, folder: Path, *, build: bool) -> str | Operator
     folder.mkdir(parents=True, exist_ok=True)
     constraints.write_text("\n".join(wanted.constraints) + "\n")
     try:
-        ended = subprocess.run(
-            wanted.argv(constraints, build=build), input="\n".join(wanted.requirements), env=_variables(), cwd="/",
-            capture_output=True, text=True, timeout=_COMPILE_S, check=False,
-        )  # fmt: skip
+        ended = _building(wanted, constraints) if build else _resolved(wanted, constraints)
     except subprocess.TimeoutExpired:
         return OperatorError(f"its requirements could not be resolved within {_COMPILE_S} s")
     finally:
         constraints.unlink()
-    if ended.returncode:
+    if ended.code:
         return OperatorError(
-            f"its requirements cannot be locked: {ended.stderr.strip()[-1500:]}", hint=_hint(ended.stderr)
+            f"its requirements cannot be locked: {ended.errors.strip()[-1500:]}", hint=_hint(ended.errors)
         )
-    write_whole(lock, ended.stdout.encode())
+    write_whole(lock, ended.output)
     return f"{folder.name}/{lock.name}"
+
+
+def _resolved(wanted: WantedLock, constraints: Path) -> UvAnswer:
+    """No code of a package runs."""
+    ended = subprocess.run(
+        (uv_program(), *wanted.arguments(constraints), "--no-build"), input=wanted.text, env=_variables(), cwd="/",
+        capture_output=True, timeout=_COMPILE_S, check=False,
+    )  # fmt: skip
+    return UvAnswer(ended.returncode, ended.stdout, ended.stderr.decode(errors="replace"))
+
+
+def _building(wanted: WantedLock, constraints: Path) -> UvAnswer:
+    """What a package without a wheel needs is known when it is built."""
+    python = find_interpreter((wanted.python,)).path
+    with scratch(constraints.parent, ".build-") as place:
+        return building_uv(
+            wanted.arguments(constraints), place, python=python, reads=(constraints,), stdin=wanted.text
+        )
 
 
 def without_wheels(refusal: OperatorError) -> frozenset[str]:
@@ -94,11 +116,7 @@ def without_wheels(refusal: OperatorError) -> frozenset[str]:
 
 
 def _hint(refusal: str) -> str | None:
-    if (
-        "--no-build" in refusal
-        or "no usable wheels" in refusal
-        or "building source distributions is disabled" in refusal
-    ):
+    if needs_build(refusal):
         return "a package has no wheel: --build permits to build it, which runs its code"
     return None
 
