@@ -13,7 +13,7 @@ from trialfleet_ledger.records.verdicts import Verdict
 
 TREATMENT, CONTROL = "placebo", "none"
 PRIMARY = Primary(treatment=TREATMENT, control=CONTROL)
-DEMO_LIKE = {"werkzeug": (0, 0), "markdown": (5, 5), "sqlparse": (3, 0), "mistune": (0, 0)}
+DEMO_LIKE = {"setext": (0, 0), "abbr": (5, 5), "sqlparse": (3, 0), "mistune": (0, 0)}
 FAILED = Fate(verdict=Verdict.FAILED)
 LOST = Fate(verdict=None, losses=(MID_RUN,) * 3)
 
