@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from trialfleet_ledger.records.measurements import TestResult
+from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_runner.agents.protocol import Step
 from trialfleet_runner.context.skills import FILE, FOLDER, SHARED_FOLDER, TOOLS
@@ -103,11 +104,27 @@ def all_passed(results: Sequence[TestResult]) -> bool:
 
 
 def agrees(run: TestRun) -> bool:
-    """Whether the exit code and the report tell one story: 0 and nothing failed, or 1 and something did (a test
-    that is not asked for: ids are selected without their parameters). A program that dies after its report was
-    written, or a report that another program wrote, is no pass. Code under test can forge both."""
-    failed = any(case.outcome in ("failed", "error") for case in run.cases or ())
-    return trouble(run) is None and failed == (run.exit.code == 1)
+    """Whether the exit code and the report tell one story: 0 and nothing failed, or the code of failed tests and
+    something did (a test that is not asked for: ids are selected without their parameters, and some runners are
+    given whole files or crates). A program that dies after its report was written, or a report that another
+    program wrote, is no pass. Code under test can forge both.
+
+    Failed tests end pytest, Go, Maven, Jest and most others with 1, cargo with 101, Mocha with their number, and
+    what a task calls by its own command with a code below those of shells."""
+    failed = sum(case.outcome in ("failed", "error") for case in run.cases or ())
+    if trouble(run) is not None:
+        return False
+    return run.exit.code in _codes(run.format, failed) if failed else run.exit.code == 0
+
+
+def _codes(results: ResultFormat, failed: int) -> Collection[int]:
+    """Exit codes of a runner when so many tests failed."""
+    known: dict[ResultFormat, Collection[int]] = {
+        "libtest": (101,),
+        "mocha": (min(failed, 255),),
+        "junit": range(1, 125),
+    }
+    return known.get(results, (1,))
 
 
 def verdict(stop: Stop, *, passed: bool, tests_timed_out: bool) -> Verdict:

@@ -35,6 +35,11 @@ HOSTILE = {
     "writes_outside": (f"open({OUTSIDE!r}, 'w').write('x')", "fails_at_fix", ""),
     "kills_its_parent": ("import os; os.kill(os.getppid(), 9)", "kept", ""),  # it cannot
     "kills_all": ("import os; os.kill(-1, 9)", "fails_at_fix", ""),  # there is nobody but itself
+    "has_its_own_exit_code": (
+        "import atexit, os; atexit.register(os._exit, 1)",
+        "fails_at_fix",
+        "exit 1, though no tests failed",
+    ),
     "ends_its_runner": ("import os; os._exit(0)", "cannot_run_at_fix", "no results were written"),
     "fills_the_disk": ("while True: open('big', 'ab').write(bytes(10**7))", "too_big", "memory or disk"),
     "prints_without_end": ("import time\n    while True: print('x' * 10**6); time.sleep(0.05)", "too_slow", ""),

@@ -12,6 +12,7 @@ from tests.support.git_repositories import Made
 from tests.support.language_projects import pom
 
 Files = Mapping[str, str]
+_BESIDE_BROKEN = "price"  # of the case with this name, another test of the file always fails
 CHOICES = 100  # tests of which each run passes one: the same one three times is a chance of 1 in 10,000
 
 # Finding -> the function's value before and after its fix, and what its tests do. "": there is no function.
@@ -138,7 +139,9 @@ def _go_test(case: str, kind: str) -> Files:
     imports, body = _GO_BODIES[kind]
     head = f'package {package}\n\nimport (\n{imports}"testing"\n)\n\n'
     zero = "" if kind in ("names", "network") else _GO_ZERO
-    return {f"{package}/{package}_test.go": f"{head}func TestTotal(t *testing.T) {{\n\t{body}\n}}\n{zero}"}
+    broken = 'func TestBroken(t *testing.T) {\n\tt.Error("it is")\n}\n\n' if case == _BESIDE_BROKEN else ""
+    text = f"{head}{broken}func TestTotal(t *testing.T) {{\n\t{body}\n}}\n{zero}"
+    return {f"{package}/{package}_test.go": text}
 
 
 def _go_rates(case: str, names: tuple[str, ...]) -> Files:
@@ -197,6 +200,8 @@ def _js_test(case: str, kind: str, source: str | None = None) -> Files:
         "names": 'it("rates", () => assert.equal(code.rate("luxury"), 2));',
     }[kind]
     zero = "" if kind in ("names", "network") else '  it("is zero", () => assert.equal(code.total(0, 0), 0));\n'
+    if case == _BESIDE_BROKEN:
+        zero = f'  it("is broken", () => assert.fail());\n{zero}'
     text = (
         'import assert from "node:assert";\nimport { lookup } from "node:dns/promises";\n'
         'import { describe, it } from "node:test";\n'
@@ -272,7 +277,8 @@ def _rust_test(case: str, kind: str) -> Files:
     zero = (
         "" if kind in ("names", "network") else "\n#[test]\nfn is_zero() {\n    assert_eq!(total(0, 0), 0);\n}\n"
     )
-    return {f"tests/{case}.rs": f"#![allow(unused)]\nuse shop::{case}::{used};\n\n{body}{zero}"}
+    broken = "\n#[test]\nfn is_broken() {\n    panic!();\n}\n" if case == _BESIDE_BROKEN else ""
+    return {f"tests/{case}.rs": f"#![allow(unused)]\nuse shop::{case}::{used};\n\n{body}{zero}{broken}"}
 
 
 def _crate(name: str, **dependencies: str) -> str:
@@ -339,6 +345,8 @@ def java_test(case: str, kind: str, annotation: str = "org.junit.jupiter.api") -
         "names": f'@Test public void rates() {{ check({name}.rate("luxury") == 2); }}',
     }[kind]
     zero = "" if kind in ("names", "network") else f"@Test public void isZero() {{ check({name}.of(0, 0) == 0); }}"
+    if case == _BESIDE_BROKEN:
+        zero += "\n    @Test public void isBroken() { check(false); }"
     head = f"package org.example;\n\nimport {annotation}.Test;\n\npublic class {name}Test {{\n"
     fails = 'if (!holds) throw new AssertionError("no");'
     check = f"    private static void check(boolean holds) {{\n        {fails}\n    }}\n}}\n"

@@ -104,6 +104,7 @@ _BY_KIND: Mapping[ProblemKind, RejectionReason] = {
     ProblemKind.ALL_SKIPPED: RejectionReason.CANNOT_RUN_AT_FIX,
     ProblemKind.FAILS_AT_FIX: RejectionReason.FAILS_AT_FIX,
     ProblemKind.SWAPPED: RejectionReason.FAILS_AT_FIX,
+    ProblemKind.EXIT_CODE: RejectionReason.FAILS_AT_FIX,
     ProblemKind.NEEDS_NETWORK: RejectionReason.NEEDS_NETWORK,
     ProblemKind.FLAKY: RejectionReason.FLAKY,
     ProblemKind.NAMES_WHAT_ONLY_THE_FIX_ADDS: RejectionReason.NAMES_WHAT_ONLY_THE_FIX_ADDS,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from trialfleet_runner import testrun
 from trialfleet_runner.junit import collection_failures
+from trialfleet_runner.metrics import agrees
 from trialfleet_runner.testrun import TestRun
 from trialfleet_tasks.validate.record import OUTPUT_CHARS, Problem, ProblemKind, TreeName
 
@@ -64,10 +65,10 @@ def words(tree: TreeName) -> str:
 
 
 def not_a_run(run: TestRun, tree: TreeName) -> Problem | None:
-    """The reason why this run has no test results."""
+    """The reason why this run has no test results, or why no attempt with the fix could pass."""
     found = testrun.trouble(run)
     if found is None:
-        return None
+        return None if tree == "pre_fix" or agrees(run) else _disagreement(run, tree)
     if found == "no_junit" and _NO_PYTEST.search(run.output):
         return Problem(
             kind=ProblemKind.NO_JUNIT,
@@ -79,6 +80,19 @@ def not_a_run(run: TestRun, tree: TreeName) -> Problem | None:
         kind=ProblemKind(found),
         message=f"at the {words(tree)}: {_SAID[found]} ({_ended(run)}){_detail(run)}",
         hint=_WAITED if _waited(run) else _HINTS[found],
+        tree=tree,
+        output=run.output[-OUTPUT_CHARS:],
+    )
+
+
+def _disagreement(run: TestRun, tree: TreeName) -> Problem:
+    failed = sum(case.outcome in ("failed", "error") for case in run.cases or ())
+    said = f"{failed or 'no'} test{'' if failed == 1 else 's'}"
+    return Problem(
+        kind=ProblemKind.EXIT_CODE,
+        message=f"at the {words(tree)}: exit {run.exit.code}, though {said} failed{_detail(run)}",
+        hint="a pass needs an exit code that agrees with the results: a setting or plugin of the project may end "
+        "the tests with one of its own, such as --cov-fail-under of pytest-cov; leave it out of the test command",
         tree=tree,
         output=run.output[-OUTPUT_CHARS:],
     )

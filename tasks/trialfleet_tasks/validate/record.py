@@ -41,6 +41,7 @@ class ProblemKind(StrEnum):
     NOT_EXECUTABLE = "not_executable"
     SIGNAL = "signal"
     NO_JUNIT = "no_junit"
+    EXIT_CODE = "exit_code"  # it says something else than the results: no attempt could pass
     OUTSIDE_WORKSPACE = "outside_workspace"  # the imported module is not the workspace's
     NO_FAIL_TO_PASS = "no_fail_to_pass"  # noqa: S105 - not a password
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialfleet_ledger.records.measurements import TestResult
+from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_runner.agents.protocol import Step
 from trialfleet_runner.junit import JunitCase
@@ -97,8 +98,8 @@ def test_target_hit_is_undefined_without_targets() -> None:
 PASSED, FAILED = JunitCase("t", "a", None, "passed"), JunitCase("t", "b", None, "failed")
 
 
-def run(code: int, *cases: JunitCase) -> TestRun:
-    return TestRun(Exit(code, "itself", 1.0, 1.0), "", cases)
+def run(code: int, *cases: JunitCase, by: ResultFormat = "pytest") -> TestRun:
+    return TestRun(Exit(code, "itself", 1.0, 1.0), "", cases, format=by)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +114,17 @@ def run(code: int, *cases: JunitCase) -> TestRun:
         (run(0), False),
         (TestRun(Exit(0, "itself", 1.0, 1.0), "", None), False),
         (TestRun(Exit(0, "timeout", 1.0, 1.0), "", (PASSED,)), False),
+        (run(101, PASSED, FAILED, by="libtest"), True),  # a test of the crate that is not the task's
+        (run(101, PASSED, by="libtest"), False),
+        (run(101, PASSED, FAILED), False),
+        (run(1, PASSED, FAILED, by="libtest"), False),
+        (run(8, PASSED, FAILED, by="junit"), True),
+        (run(139, PASSED, FAILED, by="junit"), False),
+        (run(1, PASSED, FAILED, FAILED, by="mocha"), False),
+        (run(0, PASSED, FAILED, by="libtest"), False),
+        (run(2, PASSED, FAILED, FAILED, by="mocha"), True),
+        (run(1, PASSED, FAILED, by="go"), True),
+        (run(139, PASSED, FAILED, by="go"), False),
     ],
 )
 def test_agreement(ran: TestRun, expected: bool) -> None:

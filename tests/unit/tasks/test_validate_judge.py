@@ -31,6 +31,7 @@ from trialfleet_tasks.validate.write import filled_in
 T = "t/test_a.py::test_a"
 U = "t/test_a.py::test_u"
 PASSED = (JunitCase("t.test_a", "test_a", None, "passed"),)
+FAILED = (JunitCase("t.test_a", "test_a", None, "failed"),)
 UNCOLLECTED = (JunitCase("", "t.test_a", None, "error", "collection failure", "E   ImportError: no"),)
 
 
@@ -71,6 +72,23 @@ def test_what_is_no_run_of_tests(ran: TestRun, kind: str | None) -> None:
     problem = not_a_run(ran, "pre_fix")
     assert (problem.kind.value if problem else None) == kind
     assert problem is None or "pre-fix tree" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("ran", "said"),
+    [
+        (run(0), None),
+        (run(1), "exit 1, though no tests failed"),
+        (run(0, FAILED), "exit 0, though 1 test failed"),
+        (run(1, FAILED), None),
+    ],
+)
+def test_a_fix_with_which_no_attempt_could_pass(ran: TestRun, said: str | None) -> None:
+    problem = not_a_run(ran, "fixed")
+    assert not_a_run(ran, "pre_fix") is None
+    assert (problem and (problem.kind.value, problem.message)) == (
+        said and ("exit_code", f"at the fixed tree: {said}")
+    )
 
 
 @pytest.mark.parametrize(("core_s", "hint"), [(20.8, "without a network"), (55.0, "raise the time limit")])
