@@ -44,7 +44,7 @@ def own_packages(tree: Tree) -> OwnPackages:
             modules.add(said[1] + b"/")
         elif name in _NAMED:
             named |= {found.replace(b"-", b"_") for found in _NAMED[name].findall(entry.data)}
-    stems = {part.partition(".")[0].encode() for path in tree for part in path.split("/")}
+    stems = {part.partition(".")[0].encode(errors="surrogateescape") for path in tree for part in path.split("/")}
     return OwnPackages(tuple(sorted(modules)), frozenset(stems), frozenset(named))
 
 
