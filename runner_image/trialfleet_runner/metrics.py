@@ -109,8 +109,8 @@ def agrees(run: TestRun) -> bool:
     given whole files or crates). A program that dies after its report was written, or a report that another
     program wrote, is no pass. Code under test can forge both.
 
-    Failed tests end pytest, Go, Maven, Jest and most others with 1, cargo with 101, Mocha with their number, and
-    what a task calls by its own command with a code below those of shells."""
+    Failed tests end pytest, Go, Maven, Jest and most others with 1, cargo with 101, Mocha with their number. Of
+    a task's own command (`junit`) the code is not known: one from 1 to 124, for shells have those above."""
     failed = sum(case.outcome in ("failed", "error") for case in run.cases or ())
     if trouble(run) is not None:
         return False

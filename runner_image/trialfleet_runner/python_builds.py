@@ -1,5 +1,5 @@
-"""Builds Python packages that have no wheel, which runs code of theirs: in the sandbox, with a network, an empty
-HOME, a cache of its own, and of the caller's variables only those of index, proxies and certificates."""
+"""Builds Python packages that have no wheel, which runs their code: in the sandbox, with a network, an empty HOME
+and an empty cache. Of the caller's variables it gets only those that name the index, proxies and certificates."""
 
 from __future__ import annotations
 

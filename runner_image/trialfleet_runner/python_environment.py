@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
 
 SETUP_LOG = "trialfleet-setup.log"
 PROJECT = ".project"  # folder of HOME with the project's dist-info
+_FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]{0,199}")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.MULTILINE)
 _PROGRAM_S = 3600.0  # for a program that builds it
 
@@ -46,6 +47,12 @@ def project_metadata(environment: PythonEnvironment, lock: bytes) -> dict[str, s
         )
     name = re.sub(r"[-_.]+", "_", environment.distribution)
     folder = f"{name}-{version.replace('-', '_')}.dist-info"
+    if not _FOLDER.fullmatch(folder):
+        raise OperatorError(
+            f"a project cannot be called {environment.distribution!r}, version {version!r}",
+            where="environment.distribution",
+            hint="names have letters, digits, '.', '-' and '_'; versions also '+' and '!'",
+        )
     files = {
         "METADATA": f"Metadata-Version: 2.1\nName: {environment.distribution}\nVersion: {version}\n",
         "INSTALLER": "trialfleet\n",
@@ -115,7 +122,8 @@ def _network_variables() -> dict[str, str]:
     return kept | ({"SSL_CERT_FILE": trusted} if trusted else {})
 
 
-def _uv_variables() -> dict[str, str]:
+def uv_variables() -> dict[str, str]:
+    """Of a uv that runs no package's code: it gets what logs in to the index."""
     from trialfleet_runner.package_index import find_links, index_url
 
     variables = _network_variables() | {
@@ -131,7 +139,7 @@ def _install(folder: Path, python: Path, lock: bytes) -> None:
     """Wheels run no code when they are installed. What has none is built."""
     from trialfleet_runner import python_builds
 
-    uv, env = uv_program(), _uv_variables()
+    uv, env = uv_program(), uv_variables()
     requirements = folder.parent / "requirements.txt"
     requirements.write_bytes(lock)
     venv = ("venv", "--quiet", "--relocatable", "--allow-existing", "--python", str(python), str(folder))

@@ -25,6 +25,7 @@ KEPT = "kept"
 PLACE = "/environment"
 _ASKS = {"go": "version", "java": "-version", "javac": "-version"}  # the others: --version
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
+_OWN_VERSION = re.compile(r"^Gradle (\d+(?:\.\d+)+)", re.MULTILINE)  # Debian's names its JVM's first
 _OWN_LOCKS = {".cargo-lock", ".package-cache"}  # a program locks them: each attempt makes its own
 _COMPILED = ("target", "build")  # of cargo and Go. What Gradle caches are also results of tests
 _MAVEN_COMPILED = ("classes", "test-classes", "generated-sources", "generated-test-sources", "maven-status")
@@ -172,8 +173,16 @@ def find_tool(name: str) -> tuple[Path, str]:
             where="environment.tools",
             hint=f"install {name} and put it on PATH",
         )
-    version = _VERSION.search(_asked((path, _ASKS.get(name, "--version"))))
-    return Path(path), version[0] if version else "unknown"
+    return Path(path), version_in(_asked((path, _ASKS.get(name, "--version"))))
+
+
+def version_in(said: str) -> str:
+    """
+    >>> version_in("go version go1.26.8 linux/amd64"), version_in('openjdk version "17.0.15"\\n\\nGradle 4.4.1\\n')
+    ('1.26.8', '4.4.1')
+    """
+    own, first = _OWN_VERSION.search(said), _VERSION.search(said)
+    return own[1] if own else first[0] if first else "unknown"
 
 
 def _asked(argv: Sequence[str]) -> str:

@@ -169,6 +169,16 @@ def test_a_lock_that_installs_the_project_is_refused(tmp_path: Path, index: Inde
         built(task_environment(distribution="dep", version="1.0"), index.lock("dep"), tmp_path)
 
 
+@pytest.mark.parametrize(
+    "facts",
+    [{"distribution": "../up"}, {"version": "1/../../up"}, {"distribution": "n" * 250}, {"version": "1\n"}],
+)
+def test_a_name_that_is_no_name_is_refused(facts: dict[str, str]) -> None:
+    """A repository that is mined says what it is called."""
+    with pytest.raises(OperatorError, match="cannot be called"):
+        environment_ref(task_environment(**facts), b"", find_interpreter((THIS,)))
+
+
 def test_set_up_commands_run_in_it_and_are_recorded(tmp_path: Path, index: Index) -> None:
     code = "import dep, pathlib, sys; pathlib.Path(sys.prefix, 'made').write_text(str(dep.VALUE))"
     environment = built(task_environment(setup=(("python", "-c", code),)), index.lock("dep"), tmp_path)

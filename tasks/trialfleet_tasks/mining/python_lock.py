@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -17,13 +15,12 @@ from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.cache import scratch
 from trialfleet_runner.interpreters import find_interpreter, uv_program
-from trialfleet_runner.package_index import ca_file, find_links, index_url
 from trialfleet_runner.python_builds import UvAnswer, building_uv, needs_build
+from trialfleet_runner.python_environment import uv_variables
 
 _COMPILE_S = 300
 _LATER = timedelta(days=3 * 365)
 _OPTIONS = ("--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--no-emit-index-url", "--no-config")
-_KEPT = ("PATH", "HOME", "TMPDIR", "UV_CACHE_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
 _NO_WHEEL = re.compile(r"Wheels are required for `([A-Za-z0-9._-]+)")  # of uv's hints
 
 
@@ -89,10 +86,10 @@ def compiled(wanted: WantedLock, folder: Path, *, build: bool) -> str | Operator
 
 def _resolved(wanted: WantedLock, constraints: Path) -> UvAnswer:
     """No code of a package runs."""
+    argv = (uv_program(), *wanted.arguments(constraints), "--no-build")
     ended = subprocess.run(
-        (uv_program(), *wanted.arguments(constraints), "--no-build"), input=wanted.text, env=_variables(), cwd="/",
-        capture_output=True, timeout=_COMPILE_S, check=False,
-    )  # fmt: skip
+        argv, input=wanted.text, env=uv_variables(), cwd="/", capture_output=True, timeout=_COMPILE_S, check=False
+    )
     return UvAnswer(ended.returncode, ended.stdout, ended.stderr.decode(errors="replace"))
 
 
@@ -117,16 +114,5 @@ def without_wheels(refusal: OperatorError) -> frozenset[str]:
 
 def _hint(refusal: str) -> str | None:
     if needs_build(refusal):
-        return "a package has no wheel: --build permits to build it, which runs its code"
+        return "a package has no wheel: --build permits to build it, which runs its code in the sandbox"
     return None
-
-
-def _variables() -> Mapping[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.lower().endswith("_proxy")}
-    trusted, links = ca_file(), find_links()
-    found = kept | {"UV_DEFAULT_INDEX": index_url(), "UV_PYTHON_DOWNLOADS": "never"}
-    return (
-        found
-        | ({"SSL_CERT_FILE": trusted} if trusted else {})
-        | ({"UV_FIND_LINKS": ",".join(links)} if links else {})
-    )

@@ -91,8 +91,8 @@ def _disagreement(run: TestRun, tree: TreeName) -> Problem:
     return Problem(
         kind=ProblemKind.EXIT_CODE,
         message=f"at the {words(tree)}: exit {run.exit.code}, though {said} failed{_detail(run)}",
-        hint="a pass needs an exit code that agrees with the results: a setting or plugin of the project may end "
-        "the tests with one of its own, such as --cov-fail-under of pytest-cov; leave it out of the test command",
+        hint="a pass needs an exit code that agrees with the results: a setting or plugin of the project may "
+        "change the exit code, as --cov-fail-under of pytest-cov does; leave it out of the test command",
         tree=tree,
         output=run.output[-OUTPUT_CHARS:],
     )
