@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.minimal import Minimal, kubectl, minimal
-from tests.support.attempts import Lab
+from tests.support.attempts import LOCK, Lab
 from tests.support.buckets import client
 from trialfleet_ledger.plan import Plan
 
@@ -98,9 +98,11 @@ def test_refusals(place: Minimal, changed: dict[str, Any], words: tuple[str, ...
 
 
 def test_environments_that_the_image_lacks_name_their_tasks(place: Minimal, tmp_path: Path) -> None:
-    lab = Lab(tmp_path)
-    file = lab.task_file
-    file.write_text(file.read_text().replace("id: shop-discount", "id: shop-discount\n  status: validated"))
+    """Environments are shared by lock, so this one is of no project in the image."""
+    file, lock = Lab(tmp_path).task_file, tmp_path / "lock.txt"
+    lock.write_text("\n".join(LOCK.read_text().splitlines()[3:]) + "\n")  # without its first package
+    validated = file.read_text().replace("id: shop-discount", "id: shop-discount\n  status: validated")
+    file.write_text(validated.replace(str(LOCK), str(lock)))
     ran = place.trialfleet("plan", str(place.campaign(tasks=[str(file)])), "--freeze")
     assert ran.code == 2
     assert "lacks the environments of shop-discount" in ran.err
