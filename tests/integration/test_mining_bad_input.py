@@ -112,6 +112,20 @@ def test_paths_that_are_no_utf_8(tmp_path: Path) -> None:
     assert (finding["commit"], finding["outcome"]) == (after, "kept")
 
 
+def test_a_fix_that_needs_another_package(tmp_path: Path) -> None:
+    """No agent could install it, so the environment stays that of the commit before."""
+    made = Made(tmp_path / "shop")
+    made.write("pyproject.toml", PROJECT)
+    made.commit("Start", shop____init__="", shop__a=BUG)
+    made.write("pyproject.toml", PROJECT.replace('"pytest"', '"pytest", "six"'))
+    fix = made.commit("Fix", shop__a=f"import six\n\n\n{RIGHT}", tests__test_a=TEST.format("a", "pass"))
+    (finding,) = mined(made)["findings"]
+    assert (finding["commit"], finding["outcome"]) == (fix, "cannot_run_at_fix"), finding
+    begins = "the commit changes pyproject.toml, and the environment is that of the commit before it; "
+    assert finding["detail"].startswith(begins)
+    assert "No module named 'six'" in finding["detail"]
+
+
 def test_nothing_is_left_to_change(tmp_path: Path) -> None:
     """Its test files are gone with the fix."""
     made = Made(tmp_path / "shop")

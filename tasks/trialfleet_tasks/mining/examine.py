@@ -273,16 +273,22 @@ class Miner:
     def _refused(self, candidate: CandidateCommit, validation: Validation) -> MiningFinding:
         first = validation.problems[0]
         reason = reason_of(validation.problems)
-        lacks = self._lacks(candidate) if reason in _MAY_LACK_FILES else ()
+        lacks = self._lacks(candidate, reason) if reason in _MAY_LACK_FILES else ()
         detail = "; ".join((*lacks, first.message))
         finding = self._rejected(candidate, reason, detail, hint=first.hint, output=first.output)
         return finding.model_copy(update={"environment": _environment(validation)})
 
-    def _lacks(self, candidate: CandidateCommit) -> tuple[str, ...]:
-        """What its tests may miss: files that git does not hold, and parts of the project's own test command."""
+    def _lacks(self, candidate: CandidateCommit, reason: RejectionReason) -> tuple[str, ...]:
+        """What its tests may miss: files that git does not hold, parts of the project's own test command, and
+        dependencies that come with the fix."""
         parent = candidate.commit.parent
         call = declared_command(self._metadata(parent, PYTHON)) if candidate.language is PYTHON else None
-        found = (not_in_the_tree(self.git_dir, parent), call.unused if call else None)
+        built = reason is not RejectionReason.ENVIRONMENT_FAILED
+        found = (
+            not_in_the_tree(self.git_dir, parent),
+            call.unused if call else None,
+            _changed_manifests(candidate) if built else None,
+        )
         return tuple(each for each in found if each)
 
     def _rejected(
@@ -309,6 +315,15 @@ def task_id(candidate: CandidateCommit) -> str:
     """A name that says where the bug was: the file's stem and the beginning of the fix's digest."""
     stem = re.sub(r"[^a-z0-9]+", "-", candidate.source[0].rpartition("/")[2].partition(".")[0].lower()).strip("-")
     return f"{stem or 'task'}-{candidate.commit.sha[:8]}"
+
+
+def _changed_manifests(candidate: CandidateCommit) -> str | None:
+    """In words, where the fix may need packages that its environment lacks."""
+    paths = [change.path for change in candidate.commit.changes if candidate.language.is_manifest(change.path)]
+    if not paths:
+        return None
+    shown = f"{', '.join(paths[:3])}{' and more' if len(paths) > 3 else ''}"
+    return f"the commit changes {shown}, and the environment is that of the commit before it"
 
 
 def _environment(validation: Validation) -> str | None:
