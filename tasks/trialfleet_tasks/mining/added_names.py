@@ -10,6 +10,7 @@ from itertools import takewhile
 
 from trialfleet_runner.junit import function_id
 from trialfleet_runner.trees import Tree, TreeEntry
+from trialfleet_tasks.mining.bound_names import without_bound, without_bound_in
 from trialfleet_tasks.mining.declared_tests import DeclaredTests
 from trialfleet_tasks.mining.imported_names import own_packages, without_imported
 from trialfleet_tasks.mining.languages import PYTHON, MinedLanguage
@@ -24,11 +25,12 @@ _RUST_TESTS = re.compile(
 )
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _PROSE = (".md", ".rst", ".adoc", ".txt")
+_SHOWS = re.compile(r"(?:^|/)(?:examples?|docs?|demos?|samples?|benchmarks?)/", re.IGNORECASE)  # how code is used
 
 
 def added_names(before: Tree, fix: Mapping[str, TreeEntry | None]) -> frozenset[str]:
     """Names that the fix's code holds, outside of comments, and no file of the tree before it does. What its code
-    imports from other packages is not the fix's.
+    imports from other packages is not the fix's, nor are the words of examples beside other code.
 
     >>> before = {"a.py": TreeEntry(b"def total(): ...")}
     >>> sorted(added_names(before, {"a.py": TreeEntry(b"def total(rounded): ..."), "a.md": TreeEntry(b"cents")}))
@@ -36,6 +38,7 @@ def added_names(before: Tree, fix: Mapping[str, TreeEntry | None]) -> frozenset[
     """
     own = own_packages({**before, **{path: entry for path, entry in fix.items() if entry}})
     changed = {path: entry.data for path, entry in fix.items() if entry and not path.endswith(_PROSE)}
+    changed = {path: data for path, data in changed.items() if not _SHOWS.search(path)} or changed
     after = names(without_imported(path, _code(path, data), own) for path, data in changed.items())
     return frozenset(after - names(entry.data for entry in before.values())) if after else frozenset()
 
@@ -69,8 +72,8 @@ def using_tests(
     language: MinedLanguage = PYTHON,
     files: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Test id -> the first name among `added` in the test's own text, strings included: a test may patch or get
-    something by its name. `files`: the test files that the fix changes.
+    """Test id -> the first name among `added` in the test's own text, without its variables. Strings are included:
+    a test may patch or get something by its name. `files`: the test files that the fix changes.
 
     Of a Python test whose function is not found nothing is known, and it is left out. For a test of another
     language that is not found, all lines count that the fix adds to its file.
@@ -113,8 +116,8 @@ class _TestTexts:
         return next((text for file in declared if (text := file.find(name)) is not None), added)
 
     def code_of(self, test: str) -> str:
-        """Without comments."""
-        return _code("", self.of(test).encode()).decode()
+        """Without comments and its own variables."""
+        return without_bound(_code("", self.of(test).encode()).decode())
 
     def _unit(self, unit: str) -> tuple[list[DeclaredTests], str]:
         """Its files, the changed ones first, and what the fix adds to the changed ones."""
@@ -168,7 +171,7 @@ def _text(tree: Tree, path: str) -> str:
 
 
 def _functions(source: bytes) -> dict[str, str]:
-    """`Class::function` -> its text."""
+    """`Class::function` -> its text, without its own variables."""
     try:
         module = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
@@ -182,7 +185,8 @@ def _functions(source: bytes) -> dict[str, str]:
                 collect(node.body, f"{prefix}{node.name}::")
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-                found[prefix + node.name] = "\n".join(lines[first - 1 : node.end_lineno])
+                text = "\n".join(lines[first - 1 : node.end_lineno])
+                found[prefix + node.name] = without_bound_in(node, text)
 
     collect(module.body, "")
     return found

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.context_files import is_context_file
 from trialfleet_runner.git import GitError, git
 from trialfleet_tasks.mining.findings import RejectionReason
 from trialfleet_tasks.mining.languages import MinedLanguage
@@ -195,13 +196,19 @@ def _excluded(commit: HistoryCommit, changes: _LanguageChanges, rules: Candidate
 
 
 def _changes(commit: HistoryCommit, language: MinedLanguage) -> _LanguageChanges:
-    source = tuple(change for change in commit.changes if language.is_source(change.path))
-    return _LanguageChanges(language, source, language.tests_among(change.path for change in commit.changes))
+    changes = _in_workspaces(commit)
+    source = tuple(change for change in changes if language.is_source(change.path))
+    return _LanguageChanges(language, source, language.tests_among(change.path for change in changes))
+
+
+def _in_workspaces(commit: HistoryCommit) -> tuple[FileChange, ...]:
+    """Without what every workspace lacks: agents' instructions, and the scripts and tests of their skills."""
+    return tuple(change for change in commit.changes if not is_context_file(change.path))
 
 
 def _support(commit: HistoryCommit, language: MinedLanguage, tests: tuple[str, ...]) -> tuple[str, ...]:
     """Files that only tests use and that are no modules of tests themselves."""
-    paths = (change.path for change in commit.changes)
+    paths = (change.path for change in _in_workspaces(commit))
     return tuple(
         p for p in paths if language.belongs_to_tests(p) and p not in tests and not language.is_foreign(p)
     )

@@ -49,11 +49,11 @@ def own_packages(tree: Tree) -> OwnPackages:
 
 
 def without_imported(path: str, code: bytes, own: OwnPackages) -> bytes:
-    """The code without the names that it imports from elsewhere; of Go, without what it takes from such packages.
+    """The code without the names that it imports from elsewhere, and what it takes from them.
 
     >>> from trialfleet_runner.trees import TreeEntry
     >>> own = own_packages({"shop/cart.py": TreeEntry(b"")})
-    >>> code = b"from urllib.parse import quote as q, unquote\\nfrom shop import cart\\nx = q(cart.total)"
+    >>> code = b"from urllib import parse as p, robotparser\\nfrom shop import cart\\nx = p.quote(cart.total)"
     >>> without_imported("a.py", code, own).split(b"\\n")[1:]
     [b'from shop import cart', b'x = (cart.total)']
     """
@@ -61,7 +61,8 @@ def without_imported(path: str, code: bytes, own: OwnPackages) -> bytes:
         return _without_go(code, own)
     find = next((find for suffixes, find in _IMPORTED.items() if path.endswith(suffixes)), None)
     outside = set(find(code, own)) if find else set[bytes]()
-    return re.sub(rb"\b(?:" + b"|".join(sorted(outside)) + rb")\b", b"", code) if outside else code
+    named = b"|".join(sorted(outside))
+    return re.sub(rb"\b(?:" + named + rb")\b(?:(?:\.|::)\w+)*", b"", code) if outside else code
 
 
 def _without_go(code: bytes, own: OwnPackages) -> bytes:

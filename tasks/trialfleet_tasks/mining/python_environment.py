@@ -17,6 +17,7 @@ from trialfleet_runner.interpreters import interpreters
 from trialfleet_runner.task import PythonEnvironment
 from trialfleet_runner.trees import Tree
 from trialfleet_tasks.mining.declared_command import declared_command, is_command_file
+from trialfleet_tasks.mining.declared_extras import declared_extras
 from trialfleet_tasks.mining.pytest_call import PytestCall
 from trialfleet_tasks.mining.python_lock import WantedLock, compiled, without_wheels
 from trialfleet_tasks.mining.python_project import PythonProject
@@ -56,7 +57,8 @@ class PythonEnvironments:
         `importlib.metadata`."""
         project, sources = project_of_tests(tree, tests)
         python = _python(project, committed.date())
-        lock = self._locked(project, python, _month_after(committed.date()))
+        declared = declared_extras(tree, project.groups, project.extras)
+        lock = self._locked(project, declared, python, _month_after(committed.date()))
         call = declared_command(tree) or PytestCall("")
         call = call.among(_LOCKED.findall((self.folder.parent / lock).read_text()))
         return PythonEnvironment(
@@ -71,12 +73,12 @@ class PythonEnvironments:
             import_name=_import_name(project, tree, sources[0]),
         )
 
-    def _locked(self, project: PythonProject, python: str, before: date) -> str:
+    def _locked(self, project: PythonProject, declared: Sequence[str], python: str, before: date) -> str:
         """Where packages had no wheel then, a later version that has one is taken, of these packages alone."""
         refusals: list[OperatorError] = []
         later: frozenset[str] = frozenset()
         for _ in range(_ROUNDS):
-            for requirements, pins in _choices(project):
+            for requirements, pins in _choices(project, declared):
                 found = self._compiled(WantedLock(requirements, pins, python, before, later))
                 if isinstance(found, str):
                     return found
@@ -118,8 +120,10 @@ def _test_command(call: PytestCall) -> tuple[str, ...]:
     return (*usual[:at], *call.arguments, *usual[at:])
 
 
-def _choices(project: PythonProject) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+def _choices(project: PythonProject, declared: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """(Requirements, pins), the one most like the developers' own environment first."""
+    if declared:
+        yield project.requirements(development=True, declared=declared), project.pins
     for pins in dict.fromkeys((project.pins, ())):
         for development in (True, False):
             yield project.requirements(development=development), pins

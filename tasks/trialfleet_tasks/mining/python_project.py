@@ -30,19 +30,21 @@ class PythonProject:
     """Metadata of the project, as far as its files hold it. Requirements are those of PEP 508.
 
     `groups`: optional dependencies and dependency groups, by name; those for tests, and those for development.
-    `pins`: `name==version` of a lock that lies in the tree. `entry_points`: text of an entry_points.txt.
+    `extras`: names of the former. `pins`: `name==version` of a lock that lies in the tree. `entry_points`: text of
+    an entry_points.txt.
     """
 
     name: str | None = None
     requires_python: str | None = None
     dependencies: tuple[str, ...] = ()
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    extras: tuple[str, ...] = ()
     pins: tuple[str, ...] = ()
     entry_points: str | None = None
 
-    def requirements(self, *, development: bool) -> tuple[str, ...]:
+    def requirements(self, *, development: bool, declared: Sequence[str] = ()) -> tuple[str, ...]:
         """Everything that tests need, each once, without the project itself. `development`: with the groups that
-        are for more than tests; without groups for tests they are taken in any case.
+        are for more than tests; without groups for tests they are taken in any case. `declared`: further groups.
 
         >>> groups = {"test": ("pytest", "shop[fast]"), "fast": ("numpy",), "docs": ("mkdocs",)}
         >>> PythonProject("shop", dependencies=("click>8",), groups=groups).requirements(development=False)
@@ -50,7 +52,7 @@ class PythonProject:
         """
         tests = [name for name in self.groups if _FOR_TESTS.match(name)]
         more = [name for name in self.groups if _FOR_DEVELOPMENT.match(name)]
-        chosen = [*tests, *(more if development or not tests else ())]
+        chosen = list(dict.fromkeys([*tests, *(more if development or not tests else ()), *declared]))
         wanted = [*self.dependencies, *(line for name in chosen for line in self.groups[name])]
         found = dict.fromkeys(self._expanded(wanted, frozenset(chosen)))
         names = {canonicalize_name(Requirement(line).name) for line in found}
@@ -77,10 +79,10 @@ def read_project(tree: Tree) -> PythonProject:
     tool = mapping(toml.get("tool"))
     project, poetry = mapping(toml.get("project")), mapping(tool.get("poetry"))
     setup = _setup_cfg(tree) | _setup_py(tree)
+    extras = _lines_of(setup.get("extras_require")) | _lines_of(project.get("optional-dependencies"))
     groups = {
-        **_lines_of(setup.get("extras_require")),
         **_poetry_groups(poetry),
-        **_lines_of(project.get("optional-dependencies")),
+        **extras,
         **_dependency_groups(mapping(toml.get("dependency-groups"))),
         **_lines_of(mapping(tool.get("pdm")).get("dev-dependencies")),
     }
@@ -99,6 +101,7 @@ def read_project(tree: Tree) -> PythonProject:
         or setup.get("python_requires"),
         dependencies=tuple(own or ()) or plain,
         groups=groups,
+        extras=tuple(extras),
         pins=_pins(tree),
         entry_points=_entry_points(project, poetry),
     )

@@ -51,6 +51,8 @@ FIX = (("src/shop/cart.py", 3), ("tests/test_cart.py", 9))
         ),
         ((("shop/a\x1b[31m.py", 1), ("tests/test_cart.py", 9)), CandidateRules(), RejectionReason.UNUSUAL_PATHS),
         ((("shop/\udcff.py", 1), ("tests/test_cart.py", 9)), CandidateRules(), RejectionReason.UNUSUAL_PATHS),
+        (((".agents/skills/release/notes.py", 3), FIX[1]), CandidateRules(), RejectionReason.NO_SOURCE),
+        ((FIX[0], (".agents/skills/release/test_notes.py", 9)), CandidateRules(), RejectionReason.NO_TESTS),
         (FIX, CandidateRules(paths=("src/other",)), RejectionReason.OTHER_PATHS),
         (FIX, CandidateRules(grep="feature"), RejectionReason.OTHER_MESSAGE),
     ],
@@ -63,6 +65,7 @@ def test_a_commit_that_is_no_candidate(
 
 def test_a_candidate_knows_what_its_tests_use() -> None:
     changes = (*FIX, ("tests/data/cart.json", 10**6), ("tests/conftest.py", 2), ("src/shop/total.py", 50))
+    changes = (*changes, (".claude/skills/a/tests/data.json", 5), (".claude/skills/a/test_a.py", 5))
     found = judge(commit(*changes), [PYTHON], CandidateRules(paths=("src/shop",), grep="FIX"))
     assert isinstance(found, CandidateCommit)
     assert found.source == ("src/shop/total.py", "src/shop/cart.py"), "the one that changed most comes first"

@@ -36,28 +36,28 @@ import fallback, {
 import { Rounded } from "@shop/web-cart/money"
 import { near } from '../near'
 import { aliased } from '@/aliased'
-export const own = (c: Context) => parsed(fallback, Rounded, near, aliased)
+export const own = (c: Context) => parsed(fallback.later, Rounded, near, aliased)
 """,
     "src/org/shop/A.java": """
 import java.time.Duration;
 import static org.other.Checks.assertEmpty;
 import org.shop.Cart;
 import static org.shop.Cart.Rounded;
-class A { Duration own() { assertEmpty(Rounded, Cart); } }
+class A { Duration own() { assertEmpty(Rounded, Cart, Duration.ofDays(1)); } }
 """,
     "src/a.rs": """
 use std::collections::{BTreeMap, HashMap as Table};
 pub use serde::Deserialize;
 use shop_cart::Rounded;
 use crate::near::near;
-pub fn own(a: BTreeMap, b: Table) -> Rounded { Deserialize }
+pub fn own(a: BTreeMap, b: Table) -> Rounded { Deserialize(Table::with_hasher()) }
 """,
 }
 FOREIGN = {
-    "a.py": {"zlib", "squeezed", "quote", "unquote", "plain", "urllib"},
-    "web/a.ts": {"Context", "fallback", "parseBody", "parsed"},
-    "src/org/shop/A.java": {"Duration", "Checks", "assertEmpty"},
-    "src/a.rs": {"BTreeMap", "HashMap", "Table", "Deserialize", "serde"},
+    "a.py": {"zlib", "squeezed", "quote", "unquote", "plain", "urllib", "crc32"},
+    "web/a.ts": {"Context", "fallback", "parseBody", "parsed", "later"},
+    "src/org/shop/A.java": {"Duration", "Checks", "assertEmpty", "ofDays"},
+    "src/a.rs": {"BTreeMap", "HashMap", "Table", "Deserialize", "serde", "with_hasher"},
 }
 
 

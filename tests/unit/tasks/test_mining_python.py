@@ -135,3 +135,28 @@ async def test_param(): total([1], **{"rounded": 1})
     found = using_tests(added, ids, before={}, fixed={"t.py": TreeEntry(tests)})
     assert found == {"t.py::TestNew::test_new[a]": "rounded", "t.py::test_param": "rounded"}
     assert using_tests(added, ids, before={}, fixed={"t.py": TreeEntry(b"def (")}) == {}
+
+
+@pytest.mark.parametrize(
+    ("body", "used"),
+    [
+        ("rounded = cart.total()\n    assert rounded == Cart(name='rounded').all(rounded)", False),
+        ("for rounded in cart:\n        assert rounded", False),
+        ("assert rounded(cart)", True),
+        ("rounded = 1\n    assert cart.total(rounded=rounded)", True),
+        ("rounded = 1\n    monkeypatch.setattr(cart, 'rounded', rounded)", True),
+        ("rounded = 1\n    assert cart['rounded'] == rounded", True),
+        ("rounded = cart.rounded", True),
+        ("from shop import rounded\n    rounded = rounded + 1", True),
+    ],
+)
+def test_a_tests_own_variables_are_not_the_fixs_names(body: str, used: bool) -> None:
+    fixed = {"t.py": TreeEntry(f"def test_a(cart):\n    {body}\n".encode())}
+    found = using_tests(frozenset({"rounded"}), ["t.py::test_a"], before={}, fixed=fixed)
+    assert bool(found) == used
+
+
+def test_words_of_examples_are_not_the_fixs_names() -> None:
+    example = {"examples/basic/main.py": TreeEntry(b"orchestrator = 1")}
+    assert added_names({}, {**example, "shop.py": TreeEntry(b"rounded = 1")}) == {"rounded"}
+    assert added_names({}, example) == {"orchestrator"}
