@@ -121,10 +121,12 @@ def _test_command(call: PytestCall) -> tuple[str, ...]:
 
 
 def _choices(project: PythonProject, declared: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """(Requirements, pins), the one most like the developers' own environment first."""
-    if declared:
-        yield project.requirements(development=True, declared=declared), project.pins
-    for pins in dict.fromkeys((project.pins, ())):
+    """(Requirements, pins), the one most like the developers' own environment first. A pin may stand for a package
+    without a wheel; what a command installs is needed sooner than the very version of a lock."""
+    kinds_of_pins = tuple(dict.fromkeys((project.pins, ())))
+    for pins in kinds_of_pins if declared else ():
+        yield project.requirements(development=True, declared=declared), pins
+    for pins in kinds_of_pins:
         for development in (True, False):
             yield project.requirements(development=development), pins
 
