@@ -76,17 +76,18 @@ class PythonEnvironments:
     def _locked(self, project: PythonProject, declared: Sequence[str], python: str, before: date) -> str:
         """Where packages had no wheel then, a later version that has one is taken, of these packages alone."""
         refusals: list[OperatorError] = []
-        later: frozenset[str] = frozenset()
-        for _ in range(_ROUNDS):
-            for requirements, pins in _choices(project, declared):
+        for requirements, pinned in _choices(project, declared):
+            later: frozenset[str] = frozenset()
+            for _ in range(_ROUNDS):
+                pins = project.pins_without(later) if pinned else ()
                 found = self._compiled(WantedLock(requirements, pins, python, before, later))
                 if isinstance(found, str):
                     return found
                 refusals.append(found)
-            lacking = later.union(*map(without_wheels, refusals))
-            if self.build or lacking == later:
-                break
-            later = lacking
+                lacking = later | without_wheels(found)
+                if self.build or lacking == later:
+                    break
+                later = lacking
         raise refusals[0]
 
     def _compiled(self, wanted: WantedLock) -> str | OperatorError:
@@ -120,13 +121,13 @@ def _test_command(call: PytestCall) -> tuple[str, ...]:
     return (*usual[:at], *call.arguments, *usual[at:])
 
 
-def _choices(project: PythonProject, declared: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """(Requirements, pins), the one most like the developers' own environment first. A pin may stand for a package
-    without a wheel; what a command installs is needed sooner than the very version of a lock."""
-    kinds_of_pins = tuple(dict.fromkeys((project.pins, ())))
-    for pins in kinds_of_pins if declared else ():
+def _choices(project: PythonProject, declared: Sequence[str]) -> Iterator[tuple[tuple[str, ...], bool]]:
+    """(Requirements, whether they are pinned), the one most like the developers' own environment first. What a
+    command installs is needed sooner than the very versions of a lock."""
+    pinned = (True, False) if project.pins else (False,)
+    for pins in pinned if declared else ():
         yield project.requirements(development=True, declared=declared), pins
-    for pins in kinds_of_pins:
+    for pins in pinned:
         for development in (True, False):
             yield project.requirements(development=development), pins
 

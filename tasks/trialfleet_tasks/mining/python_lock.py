@@ -27,8 +27,7 @@ _NO_WHEEL = re.compile(r"Wheels are required for `([A-Za-z0-9._-]+)")  # of uv's
 @dataclass(frozen=True)
 class WantedLock:
     """What is locked: `requirements`, with versions as of `before`. `pins`: `name==version` of a lock in the tree.
-    `later`: packages that had no wheel then; a version of the three years after is taken, and no pin of theirs
-    holds."""
+    `later`: packages that had no wheel then; a version of the three years after may be taken."""
 
     requirements: tuple[str, ...]
     pins: tuple[str, ...]
@@ -39,17 +38,13 @@ class WantedLock:
     @property
     def name(self) -> str:
         """Equal for equal wishes."""
-        facts = {"requirements": self.requirements, "pins": self.constraints, "python": self.python}
+        facts = {"requirements": self.requirements, "pins": self.pins, "python": self.python}
         return digest(facts | {"before": str(self.before), "later": sorted(self.later)})[:12]
 
     @property
     def text(self) -> bytes:
         """As uv reads it from stdin."""
         return "\n".join(self.requirements).encode()
-
-    @property
-    def constraints(self) -> tuple[str, ...]:
-        return tuple(pin for pin in self.pins if canonicalize_name(pin.partition("==")[0]) not in self.later)
 
     def arguments(self, constraints: Path) -> tuple[str, ...]:
         """Of uv."""
@@ -69,7 +64,7 @@ def compiled(wanted: WantedLock, folder: Path, *, build: bool) -> str | Operator
         return f"{folder.name}/{lock.name}"
     constraints = folder / f".{wanted.name}.constraints"
     folder.mkdir(parents=True, exist_ok=True)
-    constraints.write_text("\n".join(wanted.constraints) + "\n")
+    constraints.write_text("\n".join(wanted.pins) + "\n")
     try:
         ended = _building(wanted, constraints) if build else _resolved(wanted, constraints)
     except subprocess.TimeoutExpired:

@@ -6,7 +6,7 @@ import ast
 import configparser
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ _REQUIREMENTS = re.compile(
     r"^(?:requirements/)?[\w.-]*requirements[\w.-]*\.(?:txt|in)$|^requirements/[\w.-]+\.(?:txt|in)$"
 )
 _TEST_FILE = re.compile(r"test|dev", re.IGNORECASE)
+_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _LOCKS = ("uv.lock", "pdm.lock", "poetry.lock", "pylock.toml")
 
 
@@ -30,8 +31,8 @@ class PythonProject:
     """Metadata of the project, as far as its files hold it. Requirements are those of PEP 508.
 
     `groups`: optional dependencies and dependency groups, by name; those for tests, and those for development.
-    `extras`: names of the former. `pins`: `name==version` of a lock that lies in the tree. `entry_points`: text of
-    an entry_points.txt.
+    `extras`: names of the former. `pins`: `name==version` of a lock that lies in the tree; `locked_needs`: what
+    each package of that lock needs, by canonical names. `entry_points`: text of an entry_points.txt.
     """
 
     name: str | None = None
@@ -40,6 +41,7 @@ class PythonProject:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     extras: tuple[str, ...] = ()
     pins: tuple[str, ...] = ()
+    locked_needs: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     entry_points: str | None = None
 
     def requirements(self, *, development: bool, declared: Sequence[str] = ()) -> tuple[str, ...]:
@@ -57,6 +59,19 @@ class PythonProject:
         found = dict.fromkeys(self._expanded(wanted, frozenset(chosen)))
         names = {canonicalize_name(Requirement(line).name) for line in found}
         return (*found, *(() if "pytest" in names else ("pytest",)))
+
+    def pins_without(self, lacking: Collection[str]) -> tuple[str, ...]:
+        """Pins that say nothing of how these packages are to be had: neither theirs nor those of what needs them.
+
+        >>> needs = {"shop": frozenset({"keys"}), "keys": frozenset({"evdev"})}
+        >>> project = PythonProject(pins=("shop==1", "keys==2", "rich==3"), locked_needs=needs)
+        >>> project.pins_without(["evdev"]), project.pins_without([])
+        (('rich==3',), ('shop==1', 'keys==2', 'rich==3'))
+        """
+        gone = set(lacking)
+        while more := {name for name, needs in self.locked_needs.items() if needs & gone} - gone:
+            gone |= more
+        return tuple(pin for pin in self.pins if canonicalize_name(pin.partition("==")[0]) not in gone)
 
     def _expanded(self, lines: Iterable[str], seen: frozenset[str]) -> Iterator[str]:
         """With the project's own extras in the place of `project[extra]`; without what is no requirement."""
@@ -87,6 +102,7 @@ def read_project(tree: Tree) -> PythonProject:
         **_lines_of(mapping(tool.get("pdm")).get("dev-dependencies")),
     }
     plain, for_tests = _requirements_files(tree)
+    pins, needs = _locked(tree)
     if for_tests:
         groups["test"] = (*groups.get("test", ()), *for_tests)
     own = (
@@ -102,7 +118,8 @@ def read_project(tree: Tree) -> PythonProject:
         dependencies=tuple(own or ()) or plain,
         groups=groups,
         extras=tuple(extras),
-        pins=_pins(tree),
+        pins=pins,
+        locked_needs=needs,
         entry_points=_entry_points(project, poetry),
     )
 
@@ -240,18 +257,31 @@ def _requirements_files(tree: Tree) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(plain), tuple(for_tests)
 
 
-def _pins(tree: Tree) -> tuple[str, ...]:
-    """`name==version` of every package of the first lock that is there, unless it has several versions."""
+def _locked(tree: Tree) -> tuple[tuple[str, ...], dict[str, frozenset[str]]]:
+    """Of the first lock that is there: `name==version` of every package, unless it has several versions, and what
+    each needs."""
     for path in _LOCKS:
         toml = _toml(tree, path)
-        found: dict[str, set[str]] = {}
+        versions: dict[str, set[str]] = {}
+        needs: dict[str, set[str]] = {}
         for package in map(mapping, _list(toml.get("package")) or _list(toml.get("packages"))):
             name, version = _text(package.get("name")), _text(package.get("version"))
             if name and version:
-                found.setdefault(name, set()).add(version)
+                versions.setdefault(name, set()).add(version)
+                needs.setdefault(canonicalize_name(name), set()).update(_needs(package.get("dependencies")))
+        if versions:
+            pins = tuple(f"{name}=={next(iter(v))}" for name, v in sorted(versions.items()) if len(v) == 1)
+            return pins, {name: frozenset(each) for name, each in needs.items()}
+    return (), {}
+
+
+def _needs(dependencies: Any) -> Iterator[str]:
+    """Canonical names, of uv's tables, PDM's requirements or Poetry's table."""
+    rows = [_text(mapping(row).get("name")) or _text(row) for row in _list(dependencies)]
+    for row in (*rows, *mapping(dependencies)):
+        found = _PACKAGE.match(row or "")
         if found:
-            return tuple(f"{name}=={next(iter(v))}" for name, v in sorted(found.items()) if len(v) == 1)
-    return ()
+            yield canonicalize_name(found[0])
 
 
 def _entry_points(project: Mapping[str, Any], poetry: Mapping[str, Any]) -> str | None:

@@ -25,7 +25,10 @@ def project_of_tests(tree: Tree, tests: Sequence[str]) -> tuple[PythonProject, t
     own = read_project(below(tree, folder))
     root = own if folder == ROOT else read_project(tree)
     members = _members(tree)
-    project = replace(own, groups={**root.groups, **own.groups}, pins=own.pins or root.pins)
+    locked = own if own.pins else root
+    project = replace(
+        own, groups={**root.groups, **own.groups}, pins=locked.pins, locked_needs=locked.locked_needs
+    )
     lines = [*project.dependencies, *(line for group in project.groups.values() for line in group)]
     needed = _needed(tree, members, lines, folder)
     dependencies = [*project.dependencies, *(line for other in needed.values() for line in other.dependencies)]

@@ -85,6 +85,21 @@ def test_a_lock_in_the_tree_pins() -> None:
     assert read_project(tree(uv_DOT_lock=lock)).pins == ("click==8.1.7",)
 
 
+@pytest.mark.parametrize(
+    ("lock", "needs"),
+    [
+        ("uv.lock", 'dependencies = [{ name = "Zope_Event", marker = "sys_platform == \'linux\'" }]'),
+        ("pdm.lock", "dependencies = [\"Zope.Event>=1; python_version > '3'\"]"),
+        ("poetry.lock", '[package.dependencies]\n"zope-event" = ">=1"'),
+    ],
+)
+def test_pins_of_what_needs_a_package_that_cannot_be_had(lock: str, needs: str) -> None:
+    text = f'[[package]]\nname = "keys"\nversion = "2"\n{needs}\n[[package]]\nname = "rich"\nversion = "3"\n'
+    project = read_project({lock: TreeEntry(text.encode())})
+    assert project.pins_without(["zope-event"]) == ("rich==3",)
+    assert project.pins_without(["other"]) == ("keys==2", "rich==3")
+
+
 def test_without_groups_for_tests_those_for_development_are_taken() -> None:
     assert PythonProject(groups={"dev": ("tox",)}).requirements(development=False) == ("tox", "pytest")
 
