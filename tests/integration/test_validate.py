@@ -366,12 +366,13 @@ WAVERS = ALONE.replace("    assert", "    import os\n    assert os.environ['PYTH
 DISCOVERED = ["discovering tests, fixed tree", "discovering tests, pre-fix tree"]
 SECOND = ["run 2, fixed tree", "run 2, pre-fix tree"]
 THRICE = [*DISCOVERED, *SECOND, "run 3, fixed tree", "run 3, pre-fix tree"]
+APART = [*THRICE[:-1], f"{THRICE[-1]}, the failing tests alone"]
 
 
 @pytest.mark.parametrize(
     ("test", "untold", "ran", "kind"),
     [
-        (TEST, {}, [*THRICE, "finding shop", "capturing the failure"], []),
+        (TEST, {}, [*APART, "finding shop"], []),
         (ALONE, {}, [*THRICE, "finding shop"], []),  # the third run shows what the failing test alone prints
         (WAVERS, {}, [*DISCOVERED, *SECOND], ["flaky"]),
         (TEST + "# untold\n", {F2P: "total"}, DISCOVERED, ["names_what_only_the_fix_adds"]),

@@ -213,9 +213,16 @@ def told(found: DiscoveredTests, untold: Mapping[str, str]) -> DiscoveredTests:
     return DiscoveredTests((), (), found.warnings, (problem,))
 
 
-def steady(found: DiscoveredTests, before: Sequence[Outcomes], after: Sequence[Outcomes]) -> DiscoveredTests:
-    """The ids whose outcome is the same in all repeated runs; flaky ids are dropped and named."""
-    fail = tuple(i for i in found.fail_to_pass if _always(i, before, "failed") and _always(i, after, "passed"))
+def steady(
+    found: DiscoveredTests,
+    before: Sequence[Outcomes],
+    after: Sequence[Outcomes],
+    alone: Sequence[Outcomes] = (),
+) -> DiscoveredTests:
+    """The ids whose outcome is the same in all repeated runs; flaky ids are dropped and named. `alone`: runs of
+    the fail-to-pass tests without the others, before."""
+    failing = (*before, *alone)
+    fail = tuple(i for i in found.fail_to_pass if _always(i, failing, "failed") and _always(i, after, "passed"))
     keep = tuple(i for i in found.pass_to_pass if _always(i, (*before, *after), "passed"))
     lost = [i for i in (*found.fail_to_pass, *found.pass_to_pass) if i not in {*fail, *keep}]
     warnings = (*found.warnings, *(f"{i}: dropped, because its outcome is not stable" for i in lost))

@@ -55,10 +55,12 @@ class _RunBefore:
 
 @dataclass
 class _Repeated:
-    """Outcomes of runs at both trees. `problem`: why one has none. `last`: the last at the pre-fix tree."""
+    """Outcomes of runs at both trees. `alone`: of the fail-to-pass tests without the others, at the pre-fix tree.
+    `problem`: why one has none. `last`: the last at the pre-fix tree."""
 
     before: list[Outcomes] = field(default_factory=list[Outcomes])
     after: list[Outcomes] = field(default_factory=list[Outcomes])
+    alone: list[Outcomes] = field(default_factory=list[Outcomes])
     problem: Problem | None = None
     last: _RunBefore | None = None
 
@@ -149,7 +151,8 @@ class ValidationSteps:
             runs = self._repeated(found, range(self.repeats))
             if runs.problem is not None:
                 return replace(found, problems=(runs.problem,)), None
-            problems = check(found.fail_to_pass, found.pass_to_pass, runs.before, runs.after)
+            before = (*runs.before, *runs.alone)
+            problems = check(found.fail_to_pass, found.pass_to_pass, before, runs.after)
             return replace(found, problems=problems), runs.last
         if not self.prepared.variants.test_files:
             return DiscoveredTests((), (), ("no test file: the task has no fail-to-pass oracle",)), None
@@ -159,7 +162,7 @@ class ValidationSteps:
         runs = self._repeated(found, range(1, max(2, self.repeats)))
         if runs.problem is not None:
             return replace(found, problems=(runs.problem,)), None
-        return self._without_oracle(steady(found, runs.before, runs.after)), runs.last
+        return self._without_oracle(steady(found, runs.before, runs.after, runs.alone)), runs.last
 
     def _discovered(self) -> DiscoveredTests:
         """By one run of each tree."""
@@ -197,25 +200,33 @@ class ValidationSteps:
         return DiscoveredTests((), found.pass_to_pass, (*found.warnings, *words, "no fail-to-pass oracle"))
 
     def _repeated(self, found: DiscoveredTests, seeds: range) -> _Repeated:
-        """Both trees with each seed, until a run gives no results or no fail-to-pass test is stable."""
+        """Both trees with each seed, until a run gives no results or no fail-to-pass test is stable. The last run
+        at the pre-fix tree is of the fail-to-pass tests alone where prompts show what these print."""
         runs, ids = _Repeated(), (*found.fail_to_pass, *found.pass_to_pass)
         for seed in seeds:
-            for tree, kept in zip(_TREES, (runs.after, runs.before), strict=True):
-                self.say(f"run {seed + 1}, {words(tree)}")
-                run = self.bench.run(ids, fixed=tree == "fixed", seed=seed)
+            for tree in _TREES:
+                alone = tree == "pre_fix" and seed > 0 and seed == seeds[-1] and self._told_apart(found, ids)
+                tests = found.fail_to_pass if alone else ids
+                self.say(f"run {seed + 1}, {words(tree)}{', the failing tests alone' if alone else ''}")
+                run = self.bench.run(tests, fixed=tree == "fixed", seed=seed)
                 runs.problem = not_a_run(run, tree)
                 if runs.problem is not None:
                     return runs
-                kept.append(_outcomes(run, ids))
-                runs.last = _RunBefore(ids, run)  # of the pre-fix tree, which comes last
+                kept = runs.after if tree == "fixed" else runs.alone if alone else runs.before
+                kept.append(_outcomes(run, tests))
+                runs.last = _RunBefore(tests, run)  # of the pre-fix tree, which comes last
             if self._flaky(found, runs):
                 break
         return runs
 
+    def _told_apart(self, found: DiscoveredTests, ids: Sequence[str]) -> bool:
+        """Whether prompts show what the fail-to-pass tests print alone, which a run of all ids does not."""
+        return self._shown and bool(found.fail_to_pass) and not self.bench.calls_alike(found.fail_to_pass, ids)
+
     def _flaky(self, found: DiscoveredTests, runs: _Repeated) -> bool:
         """Whether no fail-to-pass test of a discovery is stable: more runs change nothing."""
         discovered = not self.task.spec.fail_to_pass and bool(found.fail_to_pass)
-        return discovered and bool(steady(found, runs.before, runs.after).problems)
+        return discovered and bool(steady(found, runs.before, runs.after, runs.alone).problems)
 
     def _output(self, ids: Sequence[str], last: _RunBefore | None) -> tuple[str | None, tuple[Problem, ...]]:
         """Of the fail-to-pass tests alone: what an agent would see when it runs them. Every prompt of the task
