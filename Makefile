@@ -23,7 +23,7 @@ demo: $(RUN_STAMP) ## validate the demo's tasks, run the demo campaign on this m
 	@$(BIN)/trialfleet run tasks/quickstart/demo.yaml
 
 test: $(DEV_STAMP) ## the whole test suite; what the machine lacks is skipped and said (TRIALFLEET_CI=1: fails)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not faults"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not faults" --durations 30 --durations-min 15
 
 faults: $(DEV_STAMP) ## the tests that kill servers, alone (docs/reference/faults.md says what they need)
 	$(BIN)/python -m pytest -o cache_dir=.pytest_cache/faults -m faults tests/cluster tests/integration/store $(if $(ONLY),-k "$(ONLY)")
