@@ -44,15 +44,18 @@ def added_names(before: Tree, fix: Mapping[str, TreeEntry | None]) -> frozenset[
 
 
 def _code(path: str, data: bytes) -> bytes:
-    r"""Without comments where they are C's: a word of a comment is no name. Without the tests beside Rust's code.
+    r'''Without comments, and docstrings: a word of them is no name. Without the tests beside Rust's code.
 
     >>> _code("a.go", b'url := "http://a" // whole /* a\n/* b\n*/ x')
     b'url := "http://a"  \n  x'
     >>> _code("src/lib.rs", b'fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {\n    }\n}\nfn c() {}')
     b'fn a() {}\n\nfn c() {}'
-    """
-    if path.endswith(".py"):
-        return data
+    >>> _code("a.py", b'def a():\n    "Words."\n    return 1  # more words')
+    b'def a():\n    """"""\n    return 1'
+    '''
+    if path.endswith((".py", ".pyi")):
+        module = _parsed(data)
+        return data if module is None else _python_code(module).encode(errors="replace")
     if path.endswith(".rs"):
         data = _RUST_TESTS.sub(b"", data)
     return _COMMENTS.sub(lambda match: match[1] or b" ", data)
@@ -171,12 +174,8 @@ def _text(tree: Tree, path: str) -> str:
 
 
 def _functions(source: bytes) -> dict[str, str]:
-    """`Class::function` -> its text, without its own variables."""
-    try:
-        module = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return {}
-    lines = source.decode(errors="replace").splitlines()
+    """`Class::function` -> its text, without its own variables, comments and docstrings."""
+    module = _parsed(source)
     found: dict[str, str] = {}
 
     def collect(nodes: Iterable[ast.stmt], prefix: str) -> None:
@@ -184,9 +183,27 @@ def _functions(source: bytes) -> dict[str, str]:
             if isinstance(node, ast.ClassDef):
                 collect(node.body, f"{prefix}{node.name}::")
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-                text = "\n".join(lines[first - 1 : node.end_lineno])
-                found[prefix + node.name] = without_bound_in(node, text)
+                found[prefix + node.name] = without_bound_in(node, _python_code(node))
 
-    collect(module.body, "")
+    collect(module.body if module else (), "")
     return found
+
+
+def _parsed(source: bytes) -> ast.Module | None:
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _python_code(tree: ast.AST) -> str:
+    """Without comments. Docstrings become empty in `tree`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                first.value = ast.Constant("")
+    try:
+        return ast.unparse(tree)
+    except RecursionError:
+        return ""

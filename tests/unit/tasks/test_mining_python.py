@@ -163,6 +163,7 @@ async def test_param(): total([1], **{"rounded": 1})
         ("rounded = 1\n    assert cart['rounded'] == rounded", True),
         ("rounded = cart.rounded", True),
         ("from shop import rounded\n    rounded = rounded + 1", True),
+        ('"A rounded total."\n    assert cart  # rounded', False),
     ],
 )
 def test_a_tests_own_variables_are_not_the_fixs_names(body: str, used: bool) -> None:
