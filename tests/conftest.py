@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator
@@ -21,6 +22,9 @@ from trialfleet_runner.agents.pinned import PinnedAgent, pinned
 # collection of the unit suite alone then takes 24 core seconds a worker, else 8.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# A shell that starts this in the background lets it ignore Ctrl-C, and with it every program that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Before numpy: every worker would start a BLAS thread per core, which spin for one another and win nothing here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
