@@ -26,8 +26,13 @@ def tree(*dependencies: str, pins: str = "") -> Tree:
     return {"pyproject.toml": TreeEntry(project.encode()), "pdm.lock": TreeEntry(pins.encode())}
 
 
-@pytest.mark.parametrize("pins", ["", '[[package]]\nname = "Blinker"\nversion = "1.4"\n'])
-def test_a_package_without_a_wheel_is_taken_as_of_later_and_no_other(tmp_path: Path, pins: str) -> None:
+PINS = '[[package]]\nname = "Blinker"\nversion = "1.4"\n[[package]]\nname = "certifi"\nversion = "2020.12.5"\n'
+
+
+@pytest.mark.parametrize(("pins", "certifi"), [("", "2021.5.30"), (PINS, "2020.12.5")])
+def test_a_package_without_a_wheel_is_taken_as_of_later_and_no_other(
+    tmp_path: Path, pins: str, certifi: str
+) -> None:
     """Blinker had no wheel before July 2022. Every Python that runs here has wheels of the others."""
     found = PythonEnvironments(tmp_path / "locks").of(
         tree("blinker", "certifi", pins=pins), THEN, "1", ("test_a.py",)
@@ -35,7 +40,20 @@ def test_a_package_without_a_wheel_is_taken_as_of_later_and_no_other(tmp_path: P
     assert found.lock is not None
     locked = dict(re.findall(r"^([a-z]+)==(\S+)", (tmp_path / found.lock).read_text(), re.MULTILINE))
     assert locked["blinker"] == "1.8.2"  # the newest that was there three years later
-    assert (locked["certifi"], locked["pytest"]) == ("2021.5.30", "6.2.4")
+    assert (locked["certifi"], locked["pytest"]) == (certifi, "6.2.4")
+
+
+def test_extras_that_a_command_installs(tmp_path: Path) -> None:
+    """And those that cannot be had are left out."""
+    project = '[project]\nname = "shop"\n[project.optional-dependencies]\nfast = ["six", {}]\n'
+    for more, found in (("'certifi'", True), ("'docopt'", False)):
+        files = {
+            "pyproject.toml": TreeEntry(project.format(more).encode()),
+            "Makefile": TreeEntry(b"sync:\n\tuv sync --all-extras\n"),
+        }
+        environment = PythonEnvironments(tmp_path / "locks").of(files, THEN, "1", ("test_a.py",))
+        assert environment.lock is not None
+        assert ("six==" in (tmp_path / environment.lock).read_text()) == found
 
 
 def test_a_package_that_never_had_a_wheel_is_named(tmp_path: Path) -> None:
