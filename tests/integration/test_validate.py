@@ -361,6 +361,18 @@ def test_a_test_that_wavers_is_found_by_repeating(shop: Shop, cache: Cache) -> N
     assert kinds(run(shop, cache, repeats=3)) == ["flaky"]
 
 
+def test_a_test_that_only_its_time_limit_fails_is_no_oracle(shop: Shop, cache: Cache) -> None:
+    """A faster machine would pass it without the fix. The words are those of pytest-timeout."""
+    fails = "pytest.fail('Timeout (>1.0s) from pytest-timeout.')"
+    shop.test(f"{TEST}\n\ndef test_late():\n    if total([1, 2]) != 3:\n        {fails}\n")
+    result = run(shop, cache)
+    assert (result.fail_to_pass, result.pass_to_pass) == ((F2P,), P2P)
+    shop.spec.update(fail_to_pass=["tests/test_price.py::test_late"], pass_to_pass=[])
+    result = run(shop, cache)
+    assert kinds(result) == ["timeout"]
+    assert "test_late: fails at the pre-fix tree by its own time limit alone" in result.problems[0].message
+
+
 ALONE = TEST.partition("@pytest")[0]
 WAVERS = ALONE.replace("    assert", "    import os\n    assert os.environ['PYTHONHASHSEED'] != '1' and")
 DISCOVERED = ["discovering tests, fixed tree", "discovering tests, pre-fix tree"]

@@ -66,7 +66,7 @@ MEANING: Mapping[RejectionReason, str] = {
     RejectionReason.CANNOT_RUN_AT_FIX: "its tests cannot run at the fix either",
     RejectionReason.FAILS_AT_FIX: "its tests fail at the fix",
     RejectionReason.FLAKY: "its tests give different results in repeated runs",
-    RejectionReason.TOO_SLOW: "its tests take longer than the limit",
+    RejectionReason.TOO_SLOW: "its tests take longer than a time limit",
     RejectionReason.TOO_BIG: "its tests need more memory or disk than the limit",
     RejectionReason.NEEDS_NETWORK: "its tests need a network, a database or Docker",
     RejectionReason.NAMES_WHAT_ONLY_THE_FIX_ADDS: "its tests use a name that only the fix adds",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from trialfleet_runner import testrun
-from trialfleet_runner.junit import collection_failures
+from trialfleet_runner.junit import JunitCase, collection_failures
 from trialfleet_runner.metrics import agrees
 from trialfleet_runner.testrun import TestRun
 from trialfleet_tasks.validate.record import OUTPUT_CHARS, Problem, ProblemKind, TreeName
@@ -22,6 +22,13 @@ _NETWORK = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"^_{2,} (?:ERROR at (?:setup|teardown) of )?(\S.*?) _{2,}$", re.MULTILINE)  # pytest's
+# Of vitest, Bun, node:test, Jest, Mocha, pytest-timeout and JUnit, at the start of a failure
+_TIME_LIMIT = re.compile(
+    r"(?:[\w.$]+:\s+)?[\"']?(?:(?:this )?test |execution |[\w.$]+\([^()\n]{0,200}\) )?"
+    r"(?:timed out (?:in|after) [\d.]+ ?(?:ms|s|milli|sec|min)|exceeded timeout of [\d.]+ ?m?s\b"
+    r"|timeout of [\d.]+ ?m?s exceeded|timeout \(?>\s?[\d.]+s)",
+    re.IGNORECASE,
+)
 NO_PYTEST = "the task's environment has no pytest"
 _NO_PYTEST = re.compile(r"No module named '?pytest'?\s*$", re.MULTILINE)
 Outcomes = Mapping[str, str]  # test id -> outcome of one run; absent: missing
@@ -142,6 +149,39 @@ def needs_network(run: TestRun) -> bool:
         elif below or not run.left_out:
             return False
     return asked > 0
+
+
+def out_of_time(run: TestRun, ids: Iterable[str]) -> tuple[str, ...]:
+    """Those of `ids` that failed by a time limit of their runner alone: a faster machine passes them."""
+    ids = tuple(ids)
+    rest = replace(run, cases=tuple(case for case in run.cases or () if not _late(case)))
+    still = {result.id for result in rest.results(ids) if result.outcome == "failed"}
+    return tuple(r.id for r in run.results(ids) if r.outcome == "failed" and r.id not in still)
+
+
+def _late(case: JunitCase) -> bool:
+    return any(_TIME_LIMIT.match(text.lstrip()) for text in (case.message, case.text))
+
+
+def in_time(found: DiscoveredTests, late: Collection[str]) -> DiscoveredTests:
+    """Without the fail-to-pass tests that are out of time before the fix."""
+    fail = tuple(test for test in found.fail_to_pass if test not in late)
+    if fail or not late:
+        return replace(found, fail_to_pass=fail)
+    return DiscoveredTests((), (), found.warnings, tuple(map(_late_problem, list(late)[:1])))
+
+
+def late_problems(late: Iterable[str]) -> tuple[Problem, ...]:
+    return tuple(map(_late_problem, late))
+
+
+def _late_problem(test: str) -> Problem:
+    return Problem(
+        kind=ProblemKind.TIMEOUT,
+        message=f"{test}: fails at the pre-fix tree by its own time limit alone",
+        hint="a faster machine passes it without the fix: choose a test that fails by what it checks",
+        tree="pre_fix",
+    )
 
 
 @dataclass(frozen=True)

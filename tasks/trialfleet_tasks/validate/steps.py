@@ -21,8 +21,11 @@ from trialfleet_tasks.validate.judge import (
     Outcomes,
     check,
     discover,
+    in_time,
+    late_problems,
     needs_network,
     not_a_run,
+    out_of_time,
     steady,
     told,
     words,
@@ -153,6 +156,8 @@ class ValidationSteps:
                 return replace(found, problems=(runs.problem,)), None
             before = (*runs.before, *runs.alone)
             problems = check(found.fail_to_pass, found.pass_to_pass, before, runs.after)
+            if not problems and runs.last is not None:
+                problems = late_problems(out_of_time(runs.last.run, found.fail_to_pass))
             return replace(found, problems=problems), runs.last
         if not self.prepared.variants.test_files:
             return DiscoveredTests((), (), ("no test file: the task has no fail-to-pass oracle",)), None
@@ -179,6 +184,7 @@ class ValidationSteps:
                 return DiscoveredTests((), (), problems=(problem,))
         before, after = (runs[tree].outcomes(modules) for tree in reversed(_TREES))
         found = _explained(discover(before, after, places=self.bench.own_paths()), runs["fixed"])
+        found = in_time(found, out_of_time(runs["pre_fix"], found.fail_to_pass))
         return told(found, self.untold(found.fail_to_pass)) if self.untold else found
 
     def _modules(self, files: Sequence[str]) -> tuple[str, ...]:

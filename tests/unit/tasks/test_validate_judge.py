@@ -16,12 +16,15 @@ from trialfleet_runner.task import Status
 from trialfleet_runner.test_call import selection
 from trialfleet_runner.testrun import Suite, TestRun, run_tests, trouble
 from trialfleet_tasks import prompts
+from trialfleet_tasks.mining.findings import RejectionReason, reason_of
 from trialfleet_tasks.validate.judge import (
     DiscoveredTests,
     check,
     discover,
+    in_time,
     needs_network,
     not_a_run,
+    out_of_time,
     steady,
     told,
 )
@@ -454,3 +457,46 @@ def test_a_last_value_that_stands_elsewhere(index: int) -> None:
     new = fill(ALIASES, index)
     assert yaml.safe_load(new)["tasks"][index]["fail_to_pass"] == FAIL
     assert removed_and_added(ALIASES, new)[0] == []
+
+
+@pytest.mark.parametrize(
+    ("message", "late"),
+    [
+        ("Test timed out in 5000ms.\nIf this is a long-running test", True),  # vitest
+        ("Error: Test timed out in 5000ms.", True),
+        ('thrown: "Exceeded timeout of 5000 ms for a test.', True),  # Jest
+        ("Error: Timeout of 2000ms exceeded. For async tests and hooks", True),  # Mocha
+        ("this test timed out after 5000ms", True),  # Bun
+        ("test timed out after 300ms", True),  # node:test
+        ("Failed: Timeout (>1.0s) from pytest-timeout.", True),
+        ("org.junit.runners.model.TestTimedOutException: test timed out after 100 milliseconds", True),
+        ("java.util.concurrent.TimeoutException: slow() timed out after 1 second", True),
+        ("org.opentest4j.AssertionFailedError: execution exceeded timeout of 100 ms by 12 ms", True),
+        ("AssertionError: 'request timed out after 5 s' != ''", False),
+        ("expected 'Timeout of 2000ms exceeded' to be undefined", False),
+        ("AssertionError: 3 != 5", False),
+    ],
+)
+def test_a_failure_by_a_time_limit_alone(message: str, late: bool) -> None:
+    """A faster machine passes it without the fix."""
+    cases = tuple(
+        JunitCase("a.test.ts", name, None, "failed", text, "")
+        for name, text in (("slow", message), ("b", "3 != 5"))
+    )
+    run = TestRun(Exit(1, "itself", 1.0, 1.0), "", cases, format="vitest")
+    ids = ("a.test.ts::slow", "a.test.ts::b")
+    assert out_of_time(run, ids) == (("a.test.ts::slow",) if late else ())
+    found = in_time(DiscoveredTests(ids, ("a.test.ts::c",)), out_of_time(run, ids))
+    assert (found.fail_to_pass, found.pass_to_pass, found.problems) == (
+        ids[1:] if late else ids,
+        ("a.test.ts::c",),
+        (),
+    )
+
+
+def test_nothing_but_tests_out_of_time() -> None:
+    found = in_time(DiscoveredTests(("a::slow",), ("a::b",)), ("a::slow",))
+    assert (found.fail_to_pass, found.pass_to_pass) == ((), ())
+    (problem,) = found.problems
+    assert reason_of(found.problems) is RejectionReason.TOO_SLOW
+    assert "a::slow: fails at the pre-fix tree by its own time limit alone" in problem.message
