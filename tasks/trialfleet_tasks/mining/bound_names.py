@@ -10,7 +10,7 @@ from collections.abc import Iterator
 _WORD = re.compile(r"\w+")
 _BOUND = re.compile(
     r"\b(?:const|let|var|val)[ \t]+(?:mut[ \t]+)?(\w+)"  # JavaScript, Rust, Go, Kotlin and Java
-    r"|(\w+(?:,[ \t]*\w+){0,9})[ \t]*:="  # Go
+    r"|\b(\w+(?:,[ \t]*\w+){0,9})[ \t]*:="  # Go
     r"|\b[A-Z]\w*(?:<[^<>\n]{0,99}>)?(?:\[\])?[ \t]+(\w+)[ \t]*="  # Java
 )
 # A member, a call, a key, a named argument, a word in quotes

@@ -1,5 +1,5 @@
 """Finds which optional dependencies a Python project's developers and CI install, where their commands say it: in
-tox, Makefile and CI files, which are only read. Pure."""
+tox, nox, Makefile and CI files, which are only read. Pure."""
 
 from __future__ import annotations
 

@@ -168,19 +168,18 @@ def in_time(found: DiscoveredTests, late: Collection[str]) -> DiscoveredTests:
     fail = tuple(test for test in found.fail_to_pass if test not in late)
     if fail or not late:
         return replace(found, fail_to_pass=fail)
-    return DiscoveredTests((), (), found.warnings, tuple(map(_late_problem, list(late)[:1])))
+    return DiscoveredTests((), (), found.warnings, late_problems(late)[:1])
 
 
 def late_problems(late: Iterable[str]) -> tuple[Problem, ...]:
-    return tuple(map(_late_problem, late))
-
-
-def _late_problem(test: str) -> Problem:
-    return Problem(
-        kind=ProblemKind.TIMEOUT,
-        message=f"{test}: fails at the pre-fix tree by its own time limit alone",
-        hint="a faster machine passes it without the fix: choose a test that fails by what it checks",
-        tree="pre_fix",
+    return tuple(
+        Problem(
+            kind=ProblemKind.TIMEOUT,
+            message=f"{test}: fails at the pre-fix tree by its own time limit alone",
+            hint="a faster machine passes it without the fix: choose a test that fails by what it checks",
+            tree="pre_fix",
+        )
+        for test in late
     )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trialfleet_runner.trees import TreeEntry
 from trialfleet_tasks.mining.added_names import added_names, using_tests
+from trialfleet_tasks.mining.bound_names import without_bound
 from trialfleet_tasks.mining.python_project import PythonProject, read_project
 
 
@@ -176,3 +179,9 @@ def test_words_of_examples_are_not_the_fixs_names() -> None:
     example = {"examples/basic/main.py": TreeEntry(b"orchestrator = 1")}
     assert added_names({}, {**example, "shop.py": TreeEntry(b"rounded = 1")}) == {"rounded"}
     assert added_names({}, example) == {"orchestrator"}
+
+
+def test_a_word_without_an_end_is_read_once() -> None:
+    started = time.process_time()
+    assert without_bound("x" * 300_000 + " " * 300_000)
+    assert time.process_time() - started < 5
