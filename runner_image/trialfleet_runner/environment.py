@@ -5,8 +5,10 @@ Built once per digest, complete or not at all, and sealed read-only.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
+import stat
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -226,19 +228,32 @@ def content_digest(environment: Path) -> str:
 
     Valid on the machine that built it only.
     """
-    rows: list[tuple[str, int, int, int, int, int]] = []
-    base = len(os.fspath(environment)) + 1
-    todo = [os.fspath(environment)]
+    seen, root = hashlib.sha256(), os.fspath(environment)
+    todo = [root]
     while todo:
-        with os.scandir(todo.pop()) as children:
-            for child in children:
-                facts = child.stat(follow_symlinks=False)
-                if child.is_dir(follow_symlinks=False):
-                    todo.append(child.path)
-                if child.name != SEAL:
-                    times = (facts.st_mtime_ns, facts.st_ctime_ns)
-                    rows.append((child.path[base:], facts.st_mode, facts.st_size, *times, facts.st_ino))
-    return sha256("\n".join(map(repr, sorted(rows))).encode())
+        folder = todo.pop()
+        rows: list[str] = []
+        folders: list[str] = []
+        # Names that begin at their folder: a long path costs a third more.
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            with os.scandir(opened) as children:
+                for child in children:
+                    facts = child.stat(follow_symlinks=False)
+                    if stat.S_ISDIR(facts.st_mode):
+                        folders.append(f"{folder}/{child.name}")
+                    if child.name != SEAL or folder != root:
+                        rows.append(_row(child.name, facts))
+        finally:
+            os.close(opened)
+        seen.update("\0".join([folder.removeprefix(root), *sorted(rows), ""]).encode("utf-8", "surrogateescape"))
+        todo += sorted(folders)
+    return seen.hexdigest()
+
+
+def _row(name: str, facts: os.stat_result) -> str:
+    times = f"{facts.st_mtime_ns} {facts.st_ctime_ns}"
+    return f"{name}\0{facts.st_mode} {facts.st_size} {times} {facts.st_ino}"
 
 
 def unchanged(environment: Path) -> bool:
@@ -247,7 +262,7 @@ def unchanged(environment: Path) -> bool:
         return True
     try:
         return (environment / SEAL).read_text() == content_digest(environment)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
 
 

@@ -13,12 +13,7 @@ import pytest
 from tests.support.package_index import Index, spying_sdist, wheel
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.environment import (
-    build,
-    content_digest,
-    environment_ref,
-    unchanged,
-)
+from trialfleet_runner.environment import SEAL, build, content_digest, environment_ref, unchanged
 from trialfleet_runner.interpreters import Interpreter, find_interpreter, interpreters
 from trialfleet_runner.python_environment import (
     lay_metadata,
@@ -106,6 +101,27 @@ def test_a_file_that_is_replaced_or_added_shows(tmp_path: Path, index: Index) ->
     assert content_digest(environment) != first
     added.unlink()
     assert not unchanged(environment)  # the folder remembers
+
+
+def test_a_folder_that_is_a_link_now_shows(tmp_path: Path, index: Index) -> None:
+    environment = built(task_environment(), index.lock("dep"), tmp_path)
+    elsewhere = environment.with_name("elsewhere")
+    environment.rename(elsewhere)
+    assert not unchanged(environment), "it is gone"
+    environment.symlink_to(elsewhere)
+    assert unchanged(elsewhere)
+    assert not unchanged(environment)
+
+
+def test_a_name_that_is_no_text_and_a_second_seal_show(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    found = [content_digest(tmp_path)]
+    for name in (b"\xff\n", SEAL.encode()):
+        (tmp_path / "lib" / os.fsdecode(name)).write_text("")
+        found.append(content_digest(tmp_path))
+    (tmp_path / SEAL).write_text("")
+    assert content_digest(tmp_path) == found[-1], "its own is no part of it"
+    assert len(set(found)) == 3
 
 
 def test_two_builders_make_one(tmp_path: Path, index: Index) -> None:
