@@ -54,6 +54,8 @@ def monorepo(tmp_path: Path) -> Made:
     made.write("web/node_modules/x/package.json", '{"devDependencies": {"jest": "3"}}')
     made.write("web/src/a.ts", "export {}\n")
     made.write("uv.lock", "")
+    made.write("src/shop/setup.py", "def setup(name):\n    return name\n")
+    made.write("tools/setup.py", "import setuptools\n\nsetuptools.setup(name='tools')\n")
     made.write(".github/workflows/ci.yml", WORKFLOW)
     made.write(".github/workflows/odd.yml", "{: [")
     made.write("AGENTS.md", "# Read me\n")
@@ -68,8 +70,8 @@ def monorepo(tmp_path: Path) -> Made:
 
 def test_what_is_found_and_written(monorepo: Made) -> None:
     found = facts(monorepo.folder / "web")
-    assert found["languages"] == {"Python": 2, "TypeScript": 1}
-    assert found["packages"] == ["pyproject.toml", "web/package.json"]
+    assert found["languages"] == {"Python": 4, "TypeScript": 1}
+    assert found["packages"] == ["pyproject.toml", "tools/setup.py", "web/package.json"]
     assert (found["locks"], found["test_runners"]) == (["uv.lock"], ["pytest", "vitest"])
     assert found["ci_test_commands"] == ["pytest -q tests", "npm run test -- --ci"]
     context = [".claude/skills/fix/SKILL.md", ".cursor/rules/a.mdc", "AGENTS.md", "CLAUDE.md"]

@@ -118,13 +118,14 @@ def _said(found: RepositorySurvey, folder: Path, written: list[str], kept: list[
         ("locks", found.locks),
         ("test runners", found.test_runners),
         ("CI tests with", found.ci_test_commands),
-        ("mining uses", found.pytest_given),
-        ("mining leaves", found.pytest_lacks),
+        ("pytest gets", found.pytest_given),
+        ("pytest lacks", found.pytest_lacks),
         ("context files", found.context_files),
         ("read by others", found.other_instructions),
     )
     for title, values in rows:
-        yield f"{title:<15}{_listed(values)}"
+        if values or not title.startswith("pytest"):
+            yield f"{title:<15}{_listed(values)}"
     yield f"history        {_history(found)}"
     yield ""
     yield f"wrote          {_listed(tuple(written))} in {plain(str(folder))}"

@@ -22,6 +22,7 @@ from trialfleet_tasks.mining.declared_command import declared_command, is_workfl
 from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, judge, read_commits
 from trialfleet_tasks.mining.languages import LANGUAGES, is_foreign
 from trialfleet_tasks.mining.pytest_call import PytestCall
+from trialfleet_tasks.presets.packages import is_setup_script
 from trialfleet_tasks.sources.git import read_tree
 
 _LANGUAGES = {
@@ -87,7 +88,7 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
         commit=commit,
         files=len(tree),
         languages=dict(languages.most_common()),
-        packages=_named(tree, _MANIFESTS),
+        packages=tuple(path for path in _named(tree, _MANIFESTS) if _is_manifest(tree, path)),
         locks=_named(tree, _LOCKS),
         test_runners=tuple(sorted(_test_runners(tree))),
         ci_test_commands=_ci_test_commands(tree),
@@ -136,6 +137,10 @@ def _is_aside(path: str) -> bool:
 def _named(tree: Tree, names: set[str]) -> tuple[str, ...]:
     paths = (path for path in tree if path.rpartition("/")[2] in names and not _is_aside(path))
     return tuple(sorted(paths, key=lambda path: (path.count("/"), path)))[:MANY]
+
+
+def _is_manifest(tree: Tree, path: str) -> bool:
+    return not path.endswith("setup.py") or is_setup_script(tree, path)
 
 
 def _test_runners(tree: Tree) -> set[str]:

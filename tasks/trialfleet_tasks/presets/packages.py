@@ -17,6 +17,7 @@ from trialfleet_runner.untrusted import mapping
 from trialfleet_tasks.presets.java import GRADLE_FILES
 from trialfleet_tasks.presets.node import folders_above, tested_package
 
+_SETUP = re.compile(rb"^[ \t]*(?:\w+\.)*setup[ \t]*\(", re.MULTILINE)  # a module may have that name, too
 _MODULE = re.compile(rb"<module>\s*([^<>\s]+)\s*</module>")
 
 
@@ -110,11 +111,16 @@ def _distribution(tree: Tree, folder: str) -> str:
 
 def _is_distribution(tree: Tree, folder: str) -> bool:
     """Whether it says a name: settings of tools alone make no package."""
-    if _in(folder, "setup.py") in tree:
+    if is_setup_script(tree, _in(folder, "setup.py")):
         return True
     facts = _toml(tree, _in(folder, "pyproject.toml"))
     tables = (facts.get("project"), mapping(facts.get("tool")).get("poetry"))
     return any("name" in mapping(table) for table in tables)
+
+
+def is_setup_script(tree: Tree, path: str) -> bool:
+    """Whether it is there and calls `setup`."""
+    return path in tree and _SETUP.search(tree[path].data) is not None
 
 
 _FINDERS: Mapping[str, Callable[[Tree, str], str]] = {

@@ -40,13 +40,15 @@ def test_a_package_that_needs_no_other() -> None:
 
 
 def test_tests_of_the_root() -> None:
-    """Settings of tools alone make no package: their folder belongs to the root."""
+    """Settings of tools alone make no package, nor does a module that is called setup: their folder belongs to the
+    root."""
     files = {
         "setup.py": "from setuptools import setup\nsetup(name='shop', install_requires=['click'])\n",
         "src/shop/__init__.py": "",
         "tests/pyproject.toml": "[tool.ruff]\n",
         "pkg/pyproject.toml": "[tool.ruff]\n",
+        "src/shop/tracing/setup.py": "def setup(tracer):\n    ...\n",
     }
-    for test in ("tests/test_a.py", "pkg/test_a.py"):
+    for test in ("tests/test_a.py", "pkg/test_a.py", "src/shop/tracing/test_a.py"):
         project, sources = project_of_tests(tree(files), [test])
         assert (project.name, project.dependencies, sources) == ("shop", ("click",), ("src",))
