@@ -41,6 +41,9 @@ jobs:
       - run: |
           pip install -e .
           pytest -q tests
+          make lint
+          make unit-tests
+          ${{ env.CARGO }} test --workspace
       - {run: "npm run test -- --ci"}
       - run: [3, null]
 """
@@ -73,7 +76,12 @@ def test_what_is_found_and_written(monorepo: Made) -> None:
     assert found["languages"] == {"Python": 4, "TypeScript": 1}
     assert found["packages"] == ["pyproject.toml", "tools/setup.py", "web/package.json"]
     assert (found["locks"], found["test_runners"]) == (["uv.lock"], ["pytest", "vitest"])
-    assert found["ci_test_commands"] == ["pytest -q tests", "npm run test -- --ci"]
+    assert found["ci_test_commands"] == [
+        "pytest -q tests",
+        "make unit-tests",
+        "${{ env.CARGO }} test --workspace",
+        "npm run test -- --ci",
+    ]
     context = [".claude/skills/fix/SKILL.md", ".cursor/rules/a.mdc", "AGENTS.md", "CLAUDE.md"]
     assert (found["context_files"], found["other_instructions"]) == (context, [".windsurfrules"])
     assert (found["commits"], found["candidates"]) == (1, {"Python": 1}), "the first commit fixes nothing"

@@ -41,6 +41,7 @@ _LOCKS = {
 _RUNNERS = {"vitest": "vitest", "jest": "jest", "mocha": "mocha", "bun test": "bun test"}
 _TEST_COMMAND = re.compile(
     r"\b(?:pytest|tox|nox|unittest|(?:npm|pnpm|yarn|bun)(?: run)? test|vitest|jest|(?:go|cargo) test|mvn|gradle)\b"
+    r"|\b(?:make|just|task|hatch)(?: run)? (?:\S*tests?\b|check\b)|\}\} test\b"  # the last: the tool in a variable
 )
 MANY = 200  # of anything that is listed
 
