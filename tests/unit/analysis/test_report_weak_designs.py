@@ -13,6 +13,7 @@ from trialfleet_analysis.analysis_plan.contrast import agree
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.findings.sections import sections
 from trialfleet_analysis.report.findings.tables import ReportTable
+from trialfleet_analysis.report.html.page import to_html
 from trialfleet_analysis.statistics.comparisons import stratified_exact
 from trialfleet_analysis.statistics.estimates import rejects
 from trialfleet_analysis.statistics.intervals import stratified_miettinen_nurminen
@@ -147,6 +148,9 @@ def test_a_mean_outside_of_the_model_s_interval_has_the_median_beside_it(tmp_pat
     limits = column(tables(found)["Conditions in numbers"], "95% interval, tasks like these")
     medians = [one.tasks_like_these.estimate for one in found.conditions]
     assert [note for _, note in limits] == [f"the model’s median is {100 * (rate or 0):.1f}%" for rate in medians]
+    page = to_html(found)
+    for rate, (limit, _) in zip(medians, limits, strict=True):
+        assert f"{limit}, median {100 * (rate or 0):.1f}%" in page, "where the mark of its figure stands"
 
 
 def test_a_secondary_contrast_names_the_few_tasks_that_it_rests_on(tmp_path: Path) -> None:

@@ -89,12 +89,19 @@ def _by_cutoff(found: CutoffSplit | None, of: str) -> ReportTable | None:
     )
 
 
-def _model_limits(one: ConditionResult) -> Value:
-    """The model shrinks the rate: where its limits exclude the mean, its median is named."""
+def model_median(one: ConditionResult) -> float | None:
+    """The model's own rate where its limits exclude the mean: it shrinks the rate."""
     mean, like = one.these_tasks.estimate, one.tasks_like_these
     if mean is None or like.low is None or like.high is None or like.low <= mean <= like.high:
-        return rate_limits(like)
-    return Value(limits(like), f"the model’s median is {percent(like.estimate)}")
+        return None
+    return like.estimate
+
+
+def _model_limits(one: ConditionResult) -> Value:
+    median = model_median(one)
+    if median is None:
+        return rate_limits(one.tasks_like_these)
+    return Value(limits(one.tasks_like_these), f"the model’s median is {percent(median)}")
 
 
 def _icc(one: ConditionResult) -> Value:

@@ -10,7 +10,7 @@ from trialfleet_analysis.rates import CellResult, ConditionResult
 from trialfleet_analysis.report.answer import estimand
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import NOTHING, limits, percent, plural, short_limits
-from trialfleet_analysis.report.findings.conditions import VERDICTS
+from trialfleet_analysis.report.findings.conditions import VERDICTS, model_median
 from trialfleet_analysis.report.html.forests import ForestRow, forest, lines
 from trialfleet_analysis.report.html.markup import Node, breakable, frame, h, listing, section
 from trialfleet_analysis.report.html.plots import Band, Mark, cell, rates, row
@@ -42,20 +42,26 @@ def conditions(report: Report) -> Node:
 
 def _drawing(one: ConditionResult) -> Element:
     these, like = one.these_tasks, one.tasks_like_these
+    middle, median = these.estimate if like.low is not None else None, model_median(one)
     band = None if one.worst is None or one.best is None else Band(one.worst, one.best)
     marks = [
         Mark("these", these.estimate, these.low, these.high),
-        Mark("like", None if like.low is None else these.estimate, like.low, like.high),
+        Mark("like", middle if median is None else median, like.low, like.high),
     ]
     label = (
         f"{one.condition}: {percent(these.estimate)}, interval on these tasks {limits(these)}, on tasks like "
-        f"these {limits(like)}"
+        f"these {_model(one)}"
     )
     return row(rates(), marks, label, band=band)
 
 
 def _value(one: ConditionResult) -> Element:
-    return lines((percent(one.these_tasks.estimate), limits(one.these_tasks)), ("", limits(one.tasks_like_these)))
+    return lines((percent(one.these_tasks.estimate), limits(one.these_tasks)), ("", _model(one)))
+
+
+def _model(one: ConditionResult) -> str:
+    median = model_median(one)
+    return limits(one.tasks_like_these) + ("" if median is None else f", median {percent(median)}")
 
 
 def _role(report: Report, condition: str) -> str | None:
