@@ -64,7 +64,7 @@ def described(lab: Lab) -> Lab:
         "tasks": [str(lab.task_file)],
         "conditions": conditions,
         "reps": 1,
-        "agent": {"kind": "search", "max_turns": 30, "timeout_s": 120},
+        "agent": {"kind": "search", "max_turns": 6, "timeout_s": 120},
         "limits": {"parallel": 2, "memory": "1Gi", "disk": "256Mi"},
         "store": "runs",
     }
