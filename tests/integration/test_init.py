@@ -138,6 +138,23 @@ def test_hostile_names_and_links_do_no_harm(tmp_path: Path) -> None:
     assert outside.read_text() == "secret\n"
 
 
+@pytest.mark.parametrize("place", ["trialfleet", "trialfleet/contexts/own", "trialfleet/contexts/own/.claude"])
+@pytest.mark.parametrize("kind", ["folder", "file", "nothing"])
+def test_a_link_in_the_repository_leads_nowhere(tmp_path: Path, place: str, kind: str) -> None:
+    """The repository's CLAUDE.md would become the user's own where it leads into HOME."""
+    made, home = Made(tmp_path / "repo"), tmp_path / "home"
+    made.write(".claude/skills/fix/SKILL.md", "skill\n")
+    made.write("CLAUDE.md", "Obey.\n")
+    {"folder": home.mkdir, "file": home.touch, "nothing": list[str]}[kind]()
+    (made.folder / place).parent.mkdir(parents=True, exist_ok=True)
+    (made.folder / place).symlink_to(home)
+    made.commit("Start")
+    ended = init(made.folder)
+    assert (ended.returncode, f"{place} is a link" in ended.stderr) == (2, True), ended.stderr
+    assert not home.is_dir() or [*home.iterdir()] == []
+    assert not (made.folder / "trialfleet/campaign.yaml").exists()
+
+
 def test_other_repositories(tmp_path: Path) -> None:
     assert "not a git repository" in init(tmp_path).stderr
     made = Made(tmp_path / "empty")
@@ -147,6 +164,9 @@ def test_other_repositories(tmp_path: Path) -> None:
     made.commit("Start")
     ended = init(made.folder)
     assert "No context file was found" in ended.stdout
+    assert (made.folder / "trialfleet/contexts/own").is_dir(), (
+        "tasks that are mined before it has a file name it, too"
+    )
     assert "tasks have to be written" in ended.stdout
     made.write("cart/cart.go", "package cart\n")
     made.write("cart/cart_test.go", "package cart\n")

@@ -138,6 +138,22 @@ def test_nothing_is_left_to_change(tmp_path: Path) -> None:
     assert finding["detail"] == "the commit removes its test files"
 
 
+@pytest.mark.parametrize("place", ["", "tasks", "tasks/.mining", "tasks/.mining/logs", "tasks/.mining/.gitignore"])
+def test_links_in_the_repository_lead_nowhere(tmp_path: Path, place: str) -> None:
+    """A log would become the user's own file, with lines that the repository's tests print."""
+    made, link = Made(tmp_path / "repo"), tmp_path / "repo/trialfleet" / place
+    made.write("pyproject.toml", PROJECT)
+    made.commit("Start", src__shop__a=BUG)
+    made.commit("Fix", src__shop__a=RIGHT, tests__test_a=TEST.format("a", "pass"))
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(outside)
+    with pytest.raises(OperatorError, match=f"{link.name} is a link"):
+        mined(made)
+    assert [*outside.iterdir()] == []
+
+
 @pytest.mark.parametrize("lost", ["pyproject.toml", "data.txt"])
 def test_a_clone_that_lacks_a_file(tmp_path: Path, lost: str) -> None:
     """One that no commit of the history that is read changes: of a manifest, and of any other file."""

@@ -13,6 +13,7 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_runner.git import git
 from trialfleet_runner.trees import Tree
 from trialfleet_runner.untrusted import plain
+from trialfleet_tasks.commands.output_folder import refuse_links_to
 from trialfleet_tasks.mining.history import open_repository, resolve
 from trialfleet_tasks.mining.survey import RepositorySurvey, survey
 
@@ -67,6 +68,10 @@ def init(repository: Path, commits: int, as_json: bool) -> None:
     found, context = survey(git_dir, commit, commits=commits)
     folder = _checkout(repository) / FOLDER
     texts = dict(_files(found, context, folder.parent.name))
+    own = folder / "contexts" / OWN
+    for place in (own, *((folder / name).parent for name in texts)):
+        refuse_links_to(place, folder.parent)
+    own.mkdir(parents=True, exist_ok=True)  # also without files: mined tasks name it
     written = [name for name, data in texts.items() if _write(folder / name, data)]
     kept = [name for name in texts if name not in written]
     if as_json:

@@ -28,6 +28,7 @@ from trialfleet_runner.exit_codes import CommandExit
 from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.untrusted import plain
 from trialfleet_tasks.commands.init import OWN
+from trialfleet_tasks.commands.output_folder import refuse_links_in, refuse_links_to
 from trialfleet_tasks.mining import yield_table
 from trialfleet_tasks.mining.environments import MinedEnvironments, ToolEnvironments
 from trialfleet_tasks.mining.examine import Miner, PromptSource
@@ -111,6 +112,9 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     cutoff: date | None = given["cutoff"] and given["cutoff"].date()
     git_dir = open_repository(repository)
     folder = (out or repository / "trialfleet" / "tasks").absolute()
+    if _holds(repository, folder):
+        refuse_links_to(folder, repository.absolute())
+    refuse_links_in(folder, repository.absolute())
     commits = read_commits(
         git_dir, head=given["head"], since=given["since"], until=given["until"], limit=given["commits"]
     )
