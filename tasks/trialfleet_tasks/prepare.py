@@ -37,14 +37,15 @@ def prepare_task(
     mirrors: Mapping[str, Path],
     sandbox: Sandbox,
     predict: Predict | None = None,
+    prepared: Prepared | None = None,
 ) -> PlannedTask:
     """The task as the plan freezes it. Its trees, fix, prompt and lock are put among the objects.
-    `predict` is asked once, when it is given.
+    `predict` is asked once, when it is given. `prepared`: what `prepare_inputs` gave for the task.
 
     Raises `OperatorError` when the validation does not hold, or is of other content than the task has now.
     """
     _check_holds(task, validation)
-    prepared = prepare_inputs(task, cache=cache, mirrors=mirrors, sandbox=sandbox)
+    prepared = prepared or prepare_inputs(task, cache=cache, mirrors=mirrors, sandbox=sandbox)
     if prepared.digest != validation.digest:
         raise OperatorError(
             "the task has changed since it was validated",

@@ -41,6 +41,8 @@ from trialfleet_runner.task import Status
 from trialfleet_tasks.contexts import context_object
 from trialfleet_tasks.prepare import prepare_task
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks
+from trialfleet_tasks.validate.inputs import prepare_inputs
+from trialfleet_tasks.validate.room import full_disk_named
 from trialfleet_tasks.validate.task import validate_task
 
 
@@ -255,9 +257,12 @@ def _planned(
 ) -> PlannedTask:
     """Validated on this machine (from the cache, or once now) and with all its objects in place."""
     shop.say(f"{count} {task.id}")
+    with full_disk_named(shop.cache.root):
+        prepared = prepare_inputs(task, cache=shop.cache, mirrors=shop.mirrors, sandbox=shop.sandbox)
     validation = validate_task(
         task,
         repeats=1,
+        prepared=prepared,
         sandbox=shop.sandbox,
         cache=shop.cache,
         objects=shop.objects,
@@ -271,6 +276,7 @@ def _planned(
         objects=shop.objects,
         mirrors=shop.mirrors,
         sandbox=shop.sandbox,
+        prepared=prepared,
         predict=predictor.predict if predictor else None,
     )
     return planned.model_copy(update={"file": _named(file, task.file)})

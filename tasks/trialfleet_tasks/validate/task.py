@@ -21,7 +21,7 @@ from trialfleet_runner.task import Status
 from trialfleet_tasks.contexts import context_tree, coverage
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.bench import bench
-from trialfleet_tasks.validate.inputs import prepare_inputs
+from trialfleet_tasks.validate.inputs import Prepared, prepare_inputs
 from trialfleet_tasks.validate.record import NodeCoverage, Problem, ProblemKind, Validation
 from trialfleet_tasks.validate.room import full_disk_named, refuse_full_disk
 from trialfleet_tasks.validate.steps import Say, Untold, ValidationSteps
@@ -54,9 +54,10 @@ def validate_task(
     fresh: bool = False,
     say: Say = lambda _: None,
     untold: Untold | None = None,
+    prepared: Prepared | None = None,
 ) -> Validation:
     """The task's validation, from the cache when one with as many repeats is there (`fresh`: never). `untold`: as
-    `ValidationSteps` has it; it depends on the task's trees alone.
+    `ValidationSteps` has it; it depends on the task's trees alone. `prepared`: what `prepare_inputs` gave for it.
 
     What the task itself is to blame for is a problem of the result; only what concerns the machine as a whole
     (sandbox, store, a full disk) raises.
@@ -64,7 +65,7 @@ def validate_task(
     started, disks = time.time(), (cache.root, scratch_root())
     with full_disk_named(cache.root):
         try:
-            prepared = prepare_inputs(task, cache=cache, mirrors=mirrors, sandbox=sandbox)
+            prepared = prepared or prepare_inputs(task, cache=cache, mirrors=mirrors, sandbox=sandbox)
         except OperatorError as error:
             return _failed(task, error, repeats, sandbox, started)
         if untold is not None:

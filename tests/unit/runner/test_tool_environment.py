@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from trialfleet_runner.environment import tool_environment_ref
 from trialfleet_runner.tool_environment import (
     Furnishings,
     compiled_beside,
+    find_tool,
     furnish,
     programs,
     variables_of,
@@ -135,3 +137,31 @@ def test_another_version_of_a_tool_than_planned_is_refused() -> None:
         programs({"git": "0.1"})
     with pytest.raises(OperatorError, match="no program no-such-tool"):
         programs({"no-such-tool": "1"})
+
+
+def test_a_program_is_asked_once_for_its_version_until_another_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    program = tmp_path / "some-tool"
+
+    def install(version: str) -> None:
+        made = tmp_path / "fresh"
+        made.write_text(f"#!/bin/sh\necho asked >> {tmp_path}/log\necho some-tool {version}\n")
+        made.chmod(0o755)
+        made.replace(program)
+
+    for version in ("1.2", "1.3"):
+        install(version)
+        assert [find_tool("some-tool"), find_tool("some-tool")] == [(program, version)] * 2
+    assert (tmp_path / "log").read_text().splitlines() == ["asked"] * 2
+
+
+def test_rustup_without_the_component_has_no_such_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    rustup = tmp_path / "rustup"
+    rustup.write_text("#!/bin/sh\necho \"error: 'some-tool' is not installed for the toolchain\" >&2\nexit 1\n")
+    rustup.chmod(0o755)
+    (tmp_path / "some-tool").symlink_to(rustup)
+    with pytest.raises(OperatorError, match="no program some-tool"):
+        find_tool("some-tool")
