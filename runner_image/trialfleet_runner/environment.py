@@ -232,23 +232,30 @@ def content_digest(environment: Path) -> str:
     todo = [root]
     while todo:
         folder = todo.pop()
-        rows: list[str] = []
-        folders: list[str] = []
-        # Names that begin at their folder: a long path costs a third more.
-        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            with os.scandir(opened) as children:
-                for child in children:
-                    facts = child.stat(follow_symlinks=False)
-                    if stat.S_ISDIR(facts.st_mode):
-                        folders.append(f"{folder}/{child.name}")
-                    if child.name != SEAL or folder != root:
-                        rows.append(_row(child.name, facts))
-        finally:
-            os.close(opened)
+        rows, folders = _rows(folder)
+        if folder == root:
+            rows = [row for row in rows if not row.startswith(f"{SEAL}\0")]
         seen.update("\0".join([folder.removeprefix(root), *sorted(rows), ""]).encode("utf-8", "surrogateescape"))
         todo += sorted(folders)
     return seen.hexdigest()
+
+
+def _rows(folder: str) -> tuple[list[str], list[str]]:
+    """(What its files and folders are, paths of the folders). Raises `OSError` where it is a link."""
+    rows: list[str] = []
+    folders: list[str] = []
+    # Names that begin at their folder: a long path costs a third more.
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        with os.scandir(opened) as children:
+            for child in children:
+                facts = child.stat(follow_symlinks=False)
+                rows.append(_row(child.name, facts))
+                if stat.S_ISDIR(facts.st_mode):
+                    folders.append(f"{folder}/{child.name}")
+    finally:
+        os.close(opened)
+    return rows, folders
 
 
 def _row(name: str, facts: os.stat_result) -> str:

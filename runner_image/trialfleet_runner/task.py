@@ -105,8 +105,9 @@ class ToolEnvironment(Frozen):
     with the beginning of an acceptable version ("" for any). `env`: variables of agent and tests; {workspace},
     {home} and {environment} stand for the folders. `test_command`: argv; `{tests}` becomes what is run,
     `{junit}` the file of results. `results`: how results are read. `install_scripts`: permits scripts of
-    packages to run when they are installed. `directory`: folder of the package in which the tests are called,
-    where that is not the root.
+    packages to run when they are installed. `lock`: for kind node and a repository without a lock file, a
+    package-lock.json beside the task file. `directory`: folder of the package in which the tests are called, where
+    that is not the root.
     """
 
     kind: Literal["node", "go", "rust", "java", "commands"]
@@ -119,6 +120,7 @@ class ToolEnvironment(Frozen):
     test_command: tuple[str, ...] | None = None
     results: ResultFormat | None = None
     install_scripts: bool = False
+    lock: str | None = None
     directory: RepoPath | None = None
 
     @model_validator(mode="after")
@@ -127,6 +129,11 @@ class ToolEnvironment(Frozen):
             raise FieldError(
                 "kind commands needs test_command and results",
                 hint="give the tests' argv, with {tests} and {junit}, and results: junit for JUnit XML",
+            )
+        if self.lock is not None and self.kind != "node":
+            raise FieldError(
+                f"kind {self.kind} has no lock beside the task file",
+                hint="remove it: the repository's own is used",
             )
         return self
 

@@ -16,7 +16,8 @@ from trialfleet_runner.interpreters import find_interpreter
 from trialfleet_runner.task import GitSource, ToolEnvironment
 from trialfleet_runner.test_call import ROOT, CalledTests, argv
 from trialfleet_runner.tool_environment import find_tool
-from trialfleet_runner.trees import Tree, pack
+from trialfleet_runner.trees import Tree, TreeEntry, pack
+from trialfleet_tasks.presets.node import lock_place
 from trialfleet_tasks.presets.packages import in_package
 from trialfleet_tasks.presets.preset import inputs, preset
 from trialfleet_tasks.presets.record import Commands, ToolPreset
@@ -47,7 +48,8 @@ def planned_environment(task: LoadedTask, tree: Tree, *, for_other_uid: bool = F
         url = task.source.url if isinstance(task.source, GitSource) else None
         ids = (*task.spec.fail_to_pass, *task.spec.pass_to_pass)
         tests = tuple(dict.fromkeys((*task.test_files, *(test.partition("::")[0] for test in ids))))
-        return planned_tools(environment, tree, tests=tests, url=url, where=task.where)
+        return planned_tools(environment, _locked(task, tree), tests=tests, url=url, where=task.where)
+    assert task.lock_path is not None, "its schema requires it"
     lock = task.lock_path.read_bytes()
     python = find_interpreter(environment.python, for_other_uid=for_other_uid)
     return PlannedEnvironment(
@@ -59,6 +61,14 @@ def planned_environment(task: LoadedTask, tree: Tree, *, for_other_uid: bool = F
         pythonpath=environment.pythonpath,
         import_name=environment.import_name,
     )
+
+
+def _locked(task: LoadedTask, tree: Tree) -> Tree:
+    """The tree with the lock that lies beside the task file, if there is one."""
+    if task.lock_path is None or not isinstance(task.environment, ToolEnvironment):
+        return tree
+    place = lock_place(tree, task.environment.directory or ROOT)
+    return {**tree, place: TreeEntry(task.lock_path.read_bytes())}
 
 
 def environment_of(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path]) -> PlannedEnvironment:

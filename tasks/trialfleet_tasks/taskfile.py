@@ -47,16 +47,14 @@ class LoadedTask:
         return f"{self.file}: {self.spec.id}"
 
     @property
-    def lock_path(self) -> Path:
-        """Of a Python environment."""
-        assert isinstance(self.environment, PythonEnvironment), "only these have a lock of their own"
-        return self.folder / self.environment.lock
+    def lock_path(self) -> Path | None:
+        """The lock that lies beside the task file; None where the repository's own is used."""
+        return None if self.environment.lock is None else self.folder / self.environment.lock
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The task file, and the lock that it names."""
-        lock = (self.lock_path,) if isinstance(self.environment, PythonEnvironment) else ()
-        return (self.file, *lock)
+        return (self.file,) if self.lock_path is None else (self.file, self.lock_path)
 
     @property
     def pythonpath(self) -> tuple[str, ...]:
@@ -174,11 +172,16 @@ def _resolve(loaded: yamlfile.Loaded[TaskFile], index: int) -> LoadedTask:
             hint="add `environment:` with a `lock:` to the task or to `repo:`",
         )
     owner = ("tasks", index, "environment") if spec.environment else ("repo", "environment")
-    if isinstance(environment, PythonEnvironment) and not (loaded.path.parent / environment.lock).is_file():
+    if environment.lock is not None and not (loaded.path.parent / environment.lock).is_file():
+        made_by = (
+            "uv pip compile --generate-hashes"
+            if environment.kind == "python"
+            else "npm install --package-lock-only"
+        )
         raise OperatorError(
             f"no such file: {loaded.path.parent / environment.lock}",
             where=loaded.where(*owner, "lock"),
-            hint="create it with `uv pip compile --generate-hashes`",
+            hint=f"create it with `{made_by}`",
         )
     if spec.test_pattern and isinstance(environment, ToolEnvironment):
         raise OperatorError(

@@ -178,7 +178,7 @@ def test_bad_input_names_the_way_out(tmp_path: Path) -> None:
 
     assert "not a git repository" in said(tmp_path)
     assert "does not exist" in said(tmp_path / "gone")
-    assert "name a branch or commit" in said(made.folder, "--head", "gone")
+    assert "name a branch, a tag or a commit" in said(made.folder, "--head", "gone")
     assert "--issues" in said(made.folder, "--prompt", "issue")
     assert "not one of" in said(made.folder, "--language", "Cobol")
     (tmp_path / "issues.json").write_text("{}3")

@@ -27,7 +27,7 @@ _REPORTS = {"bun": "1 fail$", "npm": "fail 1$", "pnpm": "1 failed", "yarn": "1 f
 
 @pytest.mark.parametrize(
     "workspace",
-    [pytest.param(each, id=each.name, marks=pytest.mark.needs(*each.programs)) for each in WORKSPACES],
+    [pytest.param(each, id=each.title, marks=pytest.mark.needs(*each.programs)) for each in WORKSPACES],
 )
 def test_mined_and_attempted(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", workspace.path)
@@ -40,10 +40,13 @@ def test_mined_and_attempted(workspace: Workspace, tmp_path: Path, monkeypatch: 
     assert said == {finding: finding for finding in expected}, findings
     file = made.folder / "trialfleet/tasks/mined.yaml"
     (task,) = load_task_file(file).tasks
+    locks = [*(made.folder / "trialfleet/tasks/locks").glob("*.json")]
+    assert locks == ([] if workspace.lock else [task.lock_path]), "one for both commits"
+    assert not any("://" in lock.read_text() for lock in locks), "it holds for every registry"
     assert [test.partition("::")[0] for test in task.spec.fail_to_pass] == ["packages/cart/test/total.test.js"]
     assert [test.endswith("> adds") for test in task.spec.fail_to_pass] == [True]
     assert [test.endswith("> is zero") for test in task.spec.pass_to_pass] == [True]
-    program, run = workspace.lock[0], "run " if workspace.name == "bun" else ""
+    program, run = workspace.name.partition("-")[0], "run " if workspace.name == "bun" else ""
     script = _TESTS_FIRST.format(program=program, run=run)
     words = ["/bin/sh", "-c", script, "agent", _REPORTS[workspace.name]]
     fixes = {"kind": "command", "options": {"argv": words}}
@@ -59,7 +62,7 @@ def test_the_other_yarn(
     lock: str, there: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Yarn 1 installs other versions than a lock of Yarn 4 names, and ends with 0."""
-    by_name = {workspace.name: workspace for workspace in WORKSPACES}
+    by_name = {workspace.title: workspace for workspace in WORKSPACES}
     made, expected = history(by_name[lock], tmp_path / "shop")
     monkeypatch.setenv("PATH", by_name[there].path)
     mined = CliRunner().invoke(tasks, ["mine", str(made.folder), "--language", "JavaScript", "--json"])

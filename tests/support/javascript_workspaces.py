@@ -1,4 +1,5 @@
-"""A workspace of two JavaScript packages for each package manager, which writes its lock in the test."""
+"""A workspace of two JavaScript packages for each package manager, which writes its lock in the test, and one
+without a lock."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ from tests.support.git_repositories import Made
 
 @dataclass(frozen=True)
 class Workspace:
-    """`name`: row of tests/programs.tsv. `lock`: argv that writes the lock. `runner`: package of the test runner,
-    with its version, and `script`: how the package calls it. `linked`: the version by which a package asks for
-    another one of the workspace. `imports`: first line of its tests. `modules`: its code is in modules of
+    """`name`: row of tests/programs.tsv. `lock`: argv that writes the lock, () for none. `runner`: package of the
+    test runner, with its version, and `script`: how the package calls it. `linked`: the version by which a package
+    asks for another one of the workspace. `imports`: first line of its tests. `modules`: its code is in modules of
     ECMAScript."""
 
     name: str
@@ -27,6 +28,10 @@ class Workspace:
     runner: tuple[str, str] | None = None
     imports: str = ""
     modules: bool = True
+
+    @property
+    def title(self) -> str:
+        return self.name if self.lock else f"{self.name}-without-lock"
 
     @property
     def programs(self) -> tuple[str, ...]:
@@ -46,6 +51,7 @@ WORKSPACES: Sequence[Workspace] = (
         "1.0.0",
         imports='import { describe, it } from "node:test";',
     ),
+    Workspace("npm", (), "node --test test/", "1.0.0", imports='import { describe, it } from "node:test";'),
     Workspace(
         "pnpm",
         ("pnpm", "install", "--lockfile-only", "--ignore-scripts"),
@@ -89,7 +95,10 @@ def history(workspace: Workspace, folder: Path) -> tuple[Made, dict[str, str]]:
     _write(made, workspace, "packages/cart/src/total.js", numbers, "total", "isNumber(b) ? money.add(a, b) : 0")
     made.write(".gitignore", "node_modules\n.yarn\n")
     environment = {**os.environ, "PATH": workspace.path}
-    subprocess.run(workspace.lock, cwd=folder, check=True, capture_output=True, env=environment)
+    if workspace.lock:
+        subprocess.run(workspace.lock, cwd=folder, check=True, capture_output=True, env=environment)
+    else:
+        made.write(".npmrc", "package-lock=false\n")
     made.commit("Start")
     _write(made, workspace, "packages/money/src/index.js", [], "add", "a + b")
     _test(made, workspace, "total")

@@ -19,6 +19,7 @@ from trialfleet_runner.results.limits import (
 )
 
 _BETWEEN = " > "
+MOCHA_BEGINS = b'{\n  "stats": {'  # its report
 _JEST: dict[str, CaseOutcome] = {
     "passed": "passed",
     "failed": "failed",

@@ -13,7 +13,7 @@ from trialfleet_runner.results.bun import read_bun
 from trialfleet_runner.results.exact import ReadResults
 from trialfleet_runner.results.generic import read_junit
 from trialfleet_runner.results.go import read_go
-from trialfleet_runner.results.javascript import read_jest, read_mocha, read_node
+from trialfleet_runner.results.javascript import MOCHA_BEGINS, read_jest, read_mocha, read_node
 from trialfleet_runner.results.libtest import read_libtest
 from trialfleet_runner.results.limits import ResultError
 from trialfleet_runner.results.surefire import read_gradle, read_surefire
@@ -43,10 +43,14 @@ def read_results(results: ResultFormat, files: RunFiles) -> ReadResults:
     that says of failures."""
     found = _read(results, files)
     if found.output is None and found.cases and not files.output.strip():
-        failed = [case for case in found.cases if case.outcome in ("failed", "error")]
-        words = [f"FAILED {case.classname} {case.name}\n{case.message}\n{case.text}".strip() for case in failed]
-        return replace(found, output="\n\n".join(words) + "\n")
+        return replace(found, output=_failures(found))
     return found
+
+
+def _failures(found: ReadResults) -> str:
+    failed = [case for case in found.cases if case.outcome in ("failed", "error")]
+    words = [f"FAILED {case.classname} {case.name}\n{case.message}\n{case.text}".strip() for case in failed]
+    return "\n\n".join(words) + "\n"
 
 
 def _read(results: ResultFormat, files: RunFiles) -> ReadResults:
@@ -63,7 +67,7 @@ def _read(results: ResultFormat, files: RunFiles) -> ReadResults:
             case "jest":
                 return read_jest(_content(files.report), files.inside)
             case "mocha":
-                return read_mocha(_content(files.report), files.inside)
+                return _mocha(files)
             case "vitest" | "bun":
                 read = {"vitest": read_vitest, "bun": read_bun}[results]
                 return _from_root(read(_content(files.report)), files.directory)
@@ -75,6 +79,22 @@ def _read(results: ResultFormat, files: RunFiles) -> ReadResults:
                 return read_gradle(_reports(files.workspace, _GRADLE), files.output)
     except junit.JUnitError as error:
         raise ResultError(f"the JUnit XML cannot be used: {error}") from None
+
+
+def _mocha(files: RunFiles) -> ReadResults:
+    try:
+        report = _content(files.report)
+    except ResultError:
+        return _printed_mocha(files)
+    return read_mocha(report, files.inside)
+
+
+def _printed_mocha(files: RunFiles) -> ReadResults:
+    """Before its version 9.2 it knows no file, and prints the report after what the tests print."""
+    printed = _content(files.record / "stdout")
+    start = max(printed.rfind(MOCHA_BEGINS), 0)
+    found = read_mocha(printed[start:], files.inside)
+    return replace(found, output=printed[:start].decode(errors="replace") + _failures(found))
 
 
 def _from_root(found: ReadResults, directory: str) -> ReadResults:

@@ -118,6 +118,17 @@ def _history(found: RepositorySurvey) -> str:
 def _said(found: RepositorySurvey, folder: Path, written: list[str], kept: list[str]) -> Iterator[str]:
     languages = ", ".join(f"{name} {number}" for name, number in found.languages.items())
     yield f"files          {found.files}: {languages or 'no known language'}"
+    yield from (f"{title:<15}{_listed(values)}" for title, values in _rows(found))
+    yield f"history        {_history(found)}"
+    yield ""
+    yield f"wrote          {_listed(tuple(written))} in {plain(str(folder))}"
+    if kept:
+        yield f"left as it is  {_listed(tuple(kept))}"
+    yield ""
+    yield from _next_steps(found, folder)
+
+
+def _rows(found: RepositorySurvey) -> Iterator[tuple[str, tuple[str, ...]]]:
     rows = (
         ("packages", found.packages),
         ("locks", found.locks),
@@ -128,16 +139,7 @@ def _said(found: RepositorySurvey, folder: Path, written: list[str], kept: list[
         ("context files", found.context_files),
         ("read by others", found.other_instructions),
     )
-    for title, values in rows:
-        if values or not title.startswith("pytest"):
-            yield f"{title:<15}{_listed(values)}"
-    yield f"history        {_history(found)}"
-    yield ""
-    yield f"wrote          {_listed(tuple(written))} in {plain(str(folder))}"
-    if kept:
-        yield f"left as it is  {_listed(tuple(kept))}"
-    yield ""
-    yield from _next_steps(found, folder)
+    yield from ((title, values) for title, values in rows if values or not title.startswith("pytest"))
 
 
 def _next_steps(found: RepositorySurvey, folder: Path) -> Iterator[str]:

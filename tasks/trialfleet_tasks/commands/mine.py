@@ -35,6 +35,7 @@ from trialfleet_tasks.mining.examine import Miner, PromptSource
 from trialfleet_tasks.mining.history import CandidateRules, open_repository, read_commits
 from trialfleet_tasks.mining.languages import GO, JAVA, JAVASCRIPT, LANGUAGES, PYTHON, RUST
 from trialfleet_tasks.mining.mine import CandidateCommits, MiningLimits, MiningProgress, candidates, run
+from trialfleet_tasks.mining.node_lock import NodeLocks
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
 from trialfleet_tasks.mining.state import MiningState
 from trialfleet_tasks.mining.task_file import task_file
@@ -192,7 +193,9 @@ def _environments(folder: Path, *, build: bool) -> dict[str, MinedEnvironments]:
     """Of every language whose tests this machine can run, by the language's name."""
     tools = {
         GO.name: ToolEnvironments("go", "go"),
-        JAVASCRIPT.name: ToolEnvironments("node", "node", install_scripts=build),
+        JAVASCRIPT.name: ToolEnvironments(
+            "node", "node", install_scripts=build, locks=NodeLocks(folder / LOCKS, Cache.default())
+        ),
         RUST.name: ToolEnvironments("rust", "cargo"),
         JAVA.name: ToolEnvironments("java", "java"),
     }

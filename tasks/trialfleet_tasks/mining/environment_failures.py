@@ -57,4 +57,5 @@ def told_apart(reason: RejectionReason, said: str) -> RejectionReason:
         return RejectionReason.TOOLCHAIN_TOO_OLD
     if _TOO_NEW.search(said):
         return RejectionReason.TOOLCHAIN_TOO_NEW
-    return RejectionReason.PRIVATE_PACKAGES if _PRIVATE.search(said) else reason
+    fetched = reason is RejectionReason.ENVIRONMENT_FAILED  # tests may print such words for reasons of their own
+    return RejectionReason.PRIVATE_PACKAGES if fetched and _PRIVATE.search(said) else reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import Literal, Protocol
 
 from trialfleet_ledger.errors import OperatorError
@@ -12,6 +12,8 @@ from trialfleet_runner.task import Environment, ToolEnvironment
 from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.tool_environment import find_tool
 from trialfleet_runner.trees import Tree
+from trialfleet_tasks.mining.node_lock import NodeLocks
+from trialfleet_tasks.presets.node import lacks_lock
 from trialfleet_tasks.presets.packages import package_of_most
 from trialfleet_tasks.presets.preset import preset
 
@@ -28,14 +30,25 @@ class MinedEnvironments(Protocol):
         ...
 
 
+def month_after(day: date) -> date:
+    """The first day of the next month, so that the commits of a month share their versions.
+
+    >>> month_after(date(2025, 12, 30))
+    datetime.date(2026, 1, 1)
+    """
+    return (day.replace(day=1) + timedelta(days=32)).replace(day=1)
+
+
 @dataclass(frozen=True)
 class ToolEnvironments:
     """Of a language whose kind of environment follows from the repository's own files. `program`: without it the
-    machine cannot run the tests. `install_scripts`: packages may run scripts of theirs."""
+    machine cannot run the tests. `install_scripts`: packages may run scripts of theirs. `locks`: of repositories
+    that have none."""
 
     kind: Literal["node", "go", "rust", "java"]
     program: str
     install_scripts: bool = False
+    locks: NodeLocks | None = None
 
     @property
     def available(self) -> bool:
@@ -47,13 +60,16 @@ class ToolEnvironments:
         return True
 
     def of(self, tree: Tree, committed: datetime, version: str, tests: Sequence[str]) -> Environment:
-        """Every commit of a package has the same; what is fetched for it depends on its tree."""
+        """Every commit of a package has the same, except for locks; what is fetched for it depends on its tree."""
         package = package_of_most(self.kind, tree, tests)
         environment = ToolEnvironment(
             kind=self.kind,
             install_scripts=self.install_scripts,
             directory=None if package == ROOT else package,
         )
+        if self.locks is not None and lacks_lock(tree, package):
+            made = self.locks.of(tree, package, month_after(committed.date()))
+            return environment.model_copy(update={"lock": made.path, "fetch": made.fetch})
         for name in preset(environment, tree).tools:
             find_tool(name)
         return environment

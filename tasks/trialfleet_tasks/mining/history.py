@@ -110,8 +110,9 @@ def read_commits(
 ) -> tuple[HistoryCommit, ...]:
     """The newest commits, merges left out, newest first. `since`, `until`: dates as git reads them.
 
-    Raises `OperatorError` when there is no such commit.
+    Raises `OperatorError` when there is no such commit, or the clone lacks a file that a commit changes.
     """
+    resolve(git_dir, head)
     args = ["log", "--no-merges", "--no-renames", "-z", f"--max-count={limit}"]
     args += [f"--{name}={value}" for name, value in (("since", since), ("until", until)) if value]
     end = ("--end-of-options", head, "--")
@@ -120,7 +121,9 @@ def read_commits(
         messages = git((*args, "--format=%H %B", *end), git_dir=git_dir)
     except GitError as error:
         raise OperatorError(
-            f"the history cannot be read: {error}", where=f"{git_dir}: {head}", hint="name a branch or commit"
+            f"the history cannot be read: {error}",
+            where=f"{git_dir}: {head}",
+            hint="use a full clone, or read fewer commits (--commits)",
         ) from None
     texts = dict(row.split(" ", 1) for row in _rows(messages) if " " in row)
     return tuple(_commits(_rows(facts), texts))

@@ -18,6 +18,7 @@ from trialfleet_runner.task import PythonEnvironment
 from trialfleet_runner.trees import Tree
 from trialfleet_tasks.mining.declared_command import declared_command, is_command_file
 from trialfleet_tasks.mining.declared_extras import declared_extras
+from trialfleet_tasks.mining.environments import month_after
 from trialfleet_tasks.mining.pytest_call import PytestCall
 from trialfleet_tasks.mining.python_lock import WantedLock, compiled, without_wheels
 from trialfleet_tasks.mining.python_project import PythonProject
@@ -58,7 +59,7 @@ class PythonEnvironments:
         project, sources = project_of_tests(tree, tests)
         python = _python(project, committed.date())
         declared = declared_extras(tree, project.groups, project.extras)
-        lock = self._locked(project, declared, python, _month_after(committed.date()))
+        lock = self._locked(project, declared, python, month_after(committed.date()))
         call = declared_command(tree) or PytestCall("")
         call = call.among(_LOCKED.findall((self.folder.parent / lock).read_text()))
         return PythonEnvironment(
@@ -130,15 +131,6 @@ def _choices(project: PythonProject, declared: Sequence[str]) -> Iterator[tuple[
     for pins in pinned:
         for development in (True, False):
             yield project.requirements(development=development), pins
-
-
-def _month_after(day: date) -> date:
-    """The first day of the next month, so that the commits of a month share their locks.
-
-    >>> _month_after(date(2025, 12, 30))
-    datetime.date(2026, 1, 1)
-    """
-    return (day.replace(day=1) + timedelta(days=32)).replace(day=1)
 
 
 def in_use(day: date) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, cast
@@ -13,6 +12,7 @@ from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_runner.task import ToolEnvironment
 from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.trees import Tree
+from trialfleet_tasks.presets.node_script import PACKAGES, call_of, runners_of
 from trialfleet_tasks.presets.record import ToolPreset, said
 
 _FETCH: Mapping[str, tuple[str, ...]] = {  # by lock file, in the order in which they count
@@ -23,6 +23,8 @@ _FETCH: Mapping[str, tuple[str, ...]] = {  # by lock file, in the order in which
     "bun.lockb": ("bun", "install", "--frozen-lockfile", "--ignore-scripts"),
     "yarn.lock": ("yarn", "install", "--frozen-lockfile", "--ignore-scripts"),
 }
+# The repository's settings may say that there is no lock
+CI_OF_LOCK = (*_FETCH["package-lock.json"], "--package-lock")
 _TESTS: Mapping[str, tuple[ResultFormat, tuple[str, ...]]] = {
     "vitest": (
         "vitest",
@@ -51,12 +53,6 @@ _TESTS: Mapping[str, tuple[ResultFormat, tuple[str, ...]]] = {
          "--test-reporter={environment}/node_reporter.mjs", "--test-reporter-destination={junit}", "{tests}"),
     ),
 }  # fmt: skip
-_PACKAGES = ("vitest", "jest", "mocha")  # runners that are packages
-_SCRIPTS = {  # runner by what a script calls
-    **{name: re.compile(rf"\b{name}\b") for name in _PACKAGES},
-    "node": re.compile(r"\bnode\b.*--test\b"),
-    "bun": re.compile(r"\bbun\b(?: --\S+)* test\b"),
-}
 # Yarn from version 2 on. Yarn 1 would not read its lock, but resolve every version again without a word. A release
 # that the repository names (`yarnPath`, `packageManager`) answers here too. By default it makes no node_modules.
 _NOT_YARN_1 = """case $(yarn --version) in
@@ -74,21 +70,21 @@ _BERRY_VARIABLES = {
 def node(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
     package = environment.directory or ROOT
     folders = list(folders_above(package))
-    place, lock = next(
-        ((folder, name) for folder in folders for name in _FETCH if _in(folder, name) in tree), (package, None)
-    )
-    if lock is None and environment.fetch is None and _declares(tree, package, "dependencies", "devDependencies"):
+    place, lock = _lock(tree, package)
+    if lacks_lock(tree, package) and environment.fetch is None:
         raise OperatorError(
             f"{said(environment.directory)} has no lock file of npm, pnpm, yarn or bun",
             where="environment",
-            hint="give `fetch`, or choose commits with a lock file",
+            hint="give a `lock` beside the task file, or `fetch`, or choose commits with a lock file",
         )
     berry = lock == "yarn.lock" and _is_berry(tree, place)
-    fetch = _BERRY if berry else _FETCH[lock] if lock else None
+    fetch = CI_OF_LOCK if environment.lock else _BERRY if berry else _FETCH[lock] if lock else None
     if fetch and environment.install_scripts:
         fetch = tuple(word for word in fetch if word not in {"--ignore-scripts", "--mode=skip-build"})
     default = "bun" if (lock or "").startswith("bun") else "node"
-    results, test_command = _TESTS[_runner(tree, folders) or default]
+    runner = _runner(tree, folders) or default
+    results, test_command = _TESTS[runner]
+    options, settings = _called_with(runner, tree, folders)
     return ToolPreset(
         tools=_tools(lock, results, berry=berry),
         inputs=("package.json", *_FETCH, ".npmrc", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml", "bunfig.toml"),
@@ -102,10 +98,28 @@ def node(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
             "npm_config_cache": "{home}/.npm",
             "npm_config_update_notifier": "false",
             **(_BERRY_VARIABLES if berry else {}),
+            **settings,
         },
-        test_command=test_command,
+        test_command=_with_options(test_command, options),
         results=results,
     )
+
+
+def lacks_lock(tree: Tree, package: str) -> bool:
+    """Whether the package has dependencies, and no lock file at or above its folder."""
+    return _lock(tree, package)[1] is None and _declares(tree, package, *_DECLARED)
+
+
+def lock_place(tree: Tree, package: str) -> str:
+    """Where npm would write the lock: beside the manifest of the workspace, if the package belongs to one."""
+    roots = [folder for folder in folders_above(package) if _package(tree, folder).get("workspaces")]
+    return _in(roots[-1] if roots else package, "package-lock.json")
+
+
+def _lock(tree: Tree, package: str) -> tuple[str, str | None]:
+    """The folder where dependencies are installed, and the name of the lock file there."""
+    places = ((folder, name) for folder in folders_above(package) for name in _FETCH)
+    return next((each for each in places if _in(*each) in tree), (package, None))
 
 
 def _tools(lock: str | None, results: ResultFormat, *, berry: bool) -> dict[str, str]:
@@ -161,12 +175,24 @@ def _runner(tree: Tree, folders: Sequence[str]) -> str | None:
     """The one that the `test` script of the nearest package names; else the one that is a dependency."""
     packages = [_package(tree, folder) for folder in folders]
     for facts in packages:
-        script = _test_script(facts)
-        named = next((runner for runner, called in _SCRIPTS.items() if called.search(script)), None)
+        named = runners_of(_test_script(facts))
         if named:
-            return named
+            return named[0]
     declared = {name for facts in packages for part in _DECLARED for name in _table(facts.get(part))}
-    return next((runner for runner in _PACKAGES if runner in declared), None)
+    return next((runner for runner in PACKAGES if runner in declared), None)
+
+
+def _called_with(runner: str, tree: Tree, folders: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Options and variables with which the nearest `test` script calls the runner."""
+    scripts = (_test_script(_package(tree, folder)) for folder in folders)
+    script = next((script for script in scripts if runner in runners_of(script)), "")
+    return call_of(runner, script)
+
+
+def _with_options(command: tuple[str, ...], options: tuple[str, ...]) -> tuple[str, ...]:
+    """After the program and its subcommand."""
+    at = 2 if command[1:2] == ("run",) else 1
+    return (*command[:at], *options, *command[at:])
 
 
 _DECLARED = ("dependencies", "devDependencies")

@@ -19,6 +19,7 @@ from trialfleet_runner.results.bun import read_bun
 from trialfleet_runner.results.exact import ReadResults, exact_outcomes
 from trialfleet_runner.results.javascript import read_jest, read_mocha, read_node
 from trialfleet_runner.results.limits import ResultError
+from trialfleet_runner.results.read import RunFiles, read_results
 from trialfleet_runner.results.vitest import read_vitest
 
 REPORTER = Path(javascript.__file__).with_name("node_reporter.mjs")
@@ -322,3 +323,22 @@ def test_only_result_errors_are_raised(data: bytes) -> None:
             read(data, "/w")
     with contextlib.suppress(JUnitError, ResultError):
         read_vitest(data)
+
+
+def test_an_old_mocha_prints_its_report(tmp_path: Path) -> None:
+    """It does so behind what tests print, which may look like a report."""
+    (tmp_path / "record").mkdir()
+    printed = f'words of a test\n{{\n  "stats": {{}}}}\n{{\n  "stats": {{}},\n{MOCHA.strip()[1:]}'
+    (tmp_path / "record/stdout").write_text(printed)
+    files = RunFiles(tmp_path / "none.xml", tmp_path / "record", tmp_path, "/w", printed)
+    found, expected = read_results("mocha", files), read_mocha(MOCHA.encode(), "/w")
+    assert found.cases == expected.cases
+    assert found.output is not None
+    assert found.output.startswith('words of a test\n{\n  "stats": {}}\nFAILED mocha/a.spec.js ')
+    assert "AssertionError: 1 !== 2" in found.output
+    (tmp_path / "none.xml").write_text(MOCHA)
+    assert read_results("mocha", files).output is None
+    (tmp_path / "none.xml").unlink()
+    (tmp_path / "record/stdout").write_text("nothing of the kind\n")
+    with pytest.raises(ResultError):
+        read_results("mocha", files)

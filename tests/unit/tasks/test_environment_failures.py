@@ -49,7 +49,10 @@ version solving failed: 401 packages were considered
 def test_what_the_tool_says(reason: RejectionReason) -> None:
     assert {told_apart(reason, line) for line in TOO_OLD.splitlines()} == {RejectionReason.TOOLCHAIN_TOO_OLD}
     assert {told_apart(reason, line) for line in TOO_NEW.splitlines()} == {RejectionReason.TOOLCHAIN_TOO_NEW}
-    assert {told_apart(reason, line) for line in PRIVATE.splitlines()} == {RejectionReason.PRIVATE_PACKAGES}
+    private = (
+        RejectionReason.PRIVATE_PACKAGES if reason is FAILED else reason
+    )  # tests of a server print these words
+    assert {told_apart(reason, line) for line in PRIVATE.splitlines()} == {private}
     assert {told_apart(reason, line) for line in NEITHER.splitlines()} == {reason}
 
 

@@ -10,12 +10,17 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_runner.task import TaskFile, ToolEnvironment
 from trialfleet_runner.trees import TreeEntry, unpack
+from trialfleet_tasks.presets.node import lacks_lock, lock_place
+from trialfleet_tasks.presets.node_script import call_of
 from trialfleet_tasks.presets.preset import inputs, preset
 
 
 def tree(**files: str) -> dict[str, TreeEntry]:
     """`a__b_c` is a/b.c."""
     return {name.replace("__", "/").replace("_", "."): TreeEntry(text.encode()) for name, text in files.items()}
+
+
+_NPM_CI = ("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
 
 
 def package(**facts: object) -> dict[str, TreeEntry]:
@@ -88,6 +93,37 @@ def test_locks_of_yarn_1_and_of_its_followers(lock: str, settings: str, berry: b
     assert ("--frozen-lockfile" in found.fetch[0]) != berry
     permitted = preset(ToolEnvironment(kind="node", install_scripts=True), files)
     assert not {"--ignore-scripts", "--mode=skip-build"} & set(permitted.fetch[0])
+
+
+def test_a_lock_beside_the_task_file_lies_where_npm_would_write_it() -> None:
+    facts = {"dependencies": {"a": "1"}}
+    files = package(workspaces=["packages/*"]) | {
+        "packages/cart/package.json": TreeEntry(json.dumps(facts).encode()),
+        "other/package.json": TreeEntry(json.dumps(facts).encode()),
+    }
+    assert lacks_lock(files, "packages/cart")
+    place = lock_place(files, "packages/cart")
+    assert (place, lock_place(package(**facts), ".")) == ("package-lock.json", "package-lock.json")
+    assert lock_place({"other/package.json": files["other/package.json"]}, "other") == "other/package-lock.json"
+    locked = files | {place: TreeEntry(b"{}")}
+    assert not lacks_lock(locked, "packages/cart")
+    found = preset(ToolEnvironment(kind="node", directory="packages/cart", lock="lock.json"), locked)
+    assert found.fetch == ((*_NPM_CI, "--package-lock"),), "the repository's .npmrc may say that there is none"
+    assert found.directory == "."
+
+
+def test_the_test_script_says_how_its_runner_is_called() -> None:
+    script = "npm run lint && NODE_ENV=test TZ=$HOME mocha --require test/env -R dot --timeout=9000 --exit test/"
+    found = preset(ToolEnvironment(kind="node"), package(scripts={"test": script}))
+    expected = ("node_modules/.bin/mocha", "--require", "test/env", "--timeout=9000", "--exit", "--reporter")
+    assert found.test_command[: len(expected)] == expected
+    assert found.variables["NODE_ENV"] == "test"
+    assert "TZ" not in found.variables, "no shell fills it in"
+    found = preset(ToolEnvironment(kind="node"), package(scripts={"test": "vitest -c unit.config.ts --coverage"}))
+    assert found.test_command[1:4] == ("run", "-c", "unit.config.ts")
+    for odd in ("mocha 'open", "mocha -r", "mocha -r --exit", "; | &&"):
+        options, _ = call_of("mocha", odd)
+        assert options == (("--exit",) if "--exit" in odd else ()), odd
 
 
 def test_bun_tests_what_has_its_lock_and_no_other_runner() -> None:

@@ -98,6 +98,23 @@ def test_what_is_wrong_is_named_with_its_line(
     assert error.where.startswith(f"{folder / 'tasks.yaml'}:{line}")
 
 
+def test_a_lock_beside_the_file_is_for_python_and_for_node(folder: Path) -> None:
+    def of_kind(kind: str, lock: str) -> str:
+        return GOOD.replace(
+            "    lock: lock.txt\n    pythonpath: [src]\n", f"    kind: {kind}\n    lock: {lock}\n"
+        ).replace("      pythonpath: [lib]\n", "")
+
+    assert "kind go has no lock" in refusal(folder, of_kind("go", "lock.txt")).message
+    missing = refusal(folder, of_kind("node", "gone.json"))
+    assert ("gone.json" in missing.message, missing.hint) == (
+        True, "create it with `npm install --package-lock-only`",
+    )  # fmt: skip
+    first = load_task_file(written(folder, of_kind("node", "lock.txt"))).tasks[0]
+    assert first.files == (folder / "tasks.yaml", folder / "lock.txt"), "a plan has both digests"
+    none = GOOD.replace("    lock: lock.txt\n    pythonpath: [src]\n", "    kind: node\n")
+    assert load_task_file(written(folder, none)).tasks[0].lock_path is None
+
+
 def test_a_task_without_any_environment_is_refused(folder: Path) -> None:
     text = GOOD.replace("  environment:\n    lock: lock.txt\n    pythonpath: [src]\n", "")
     assert "environment" in str(refusal(folder, text))
