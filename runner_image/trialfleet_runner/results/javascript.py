@@ -48,7 +48,7 @@ def read_jest(report: bytes, workspace: str) -> ReadResults:
 
 
 def read_mocha(report: bytes, workspace: str) -> ReadResults:
-    """The file that `mocha --reporter json --reporter-option output=FILE` writes. Raises `ResultError`.
+    """The file that `mocha --reporter json --reporter-options output=FILE` writes. Raises `ResultError`.
 
     Mocha joins the titles of nested suites with spaces: only the test's own title is set apart. A hook that
     failed has the outcome "error"; the tests that it prevented are not in the report.

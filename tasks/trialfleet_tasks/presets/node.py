@@ -44,7 +44,8 @@ _TESTS: Mapping[str, tuple[ResultFormat, tuple[str, ...]]] = {
     ),
     "mocha": (
         "mocha",
-        ("node_modules/.bin/mocha", "--reporter", "json", "--reporter-option", "output={junit}", "{tests}"),
+        # This option's older name is known to all versions. Before 9.2 the report is printed.
+        ("node_modules/.bin/mocha", "--reporter", "json", "--reporter-options", "output={junit}", "{tests}"),
     ),
     "bun": ("bun", ("bun", "test", "--reporter=junit", "--reporter-outfile={junit}", "{tests}")),
     "node": (
