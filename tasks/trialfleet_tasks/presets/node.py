@@ -12,7 +12,7 @@ from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_runner.task import ToolEnvironment
 from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.trees import Tree
-from trialfleet_tasks.presets.node_script import PACKAGES, call_of, runners_of
+from trialfleet_tasks.presets.node_script import PACKAGES, UNREAD, call_of, runners_of
 from trialfleet_tasks.presets.record import ToolPreset, said
 
 _FETCH: Mapping[str, tuple[str, ...]] = {  # by lock file, in the order in which they count
@@ -83,7 +83,10 @@ def node(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
     if fetch and environment.install_scripts:
         fetch = tuple(word for word in fetch if word not in {"--ignore-scripts", "--mode=skip-build"})
     default = "bun" if (lock or "").startswith("bun") else "node"
-    runner = _runner(tree, folders) or default
+    named = _runner(tree, folders)
+    if named is None and environment.test_command is None:
+        _refuse_unread(tree, folders)
+    runner = named or default
     results, test_command = _TESTS[runner]
     options, settings = _called_with(runner, tree, folders)
     return ToolPreset(
@@ -181,6 +184,20 @@ def _runner(tree: Tree, folders: Sequence[str]) -> str | None:
             return named[0]
     declared = {name for facts in packages for part in _DECLARED for name in _table(facts.get(part))}
     return next((runner for runner in PACKAGES if runner in declared), None)
+
+
+def _refuse_unread(tree: Tree, folders: Sequence[str]) -> None:
+    """Raises `OperatorError` where a test runner is a dependency whose results nothing here reads."""
+    declared = {
+        name for folder in folders for part in _DECLARED for name in _table(_package(tree, folder).get(part))
+    }
+    unread = next((name for name in UNREAD if name in declared), None)
+    if unread is not None:
+        raise OperatorError(
+            f"its tests are run by {unread}, whose results are not read",
+            where="environment",
+            hint="give `test_command` with a reporter that writes JUnit XML to {junit}, and `results: junit`",
+        )
 
 
 def _called_with(runner: str, tree: Tree, folders: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -8,6 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 PACKAGES = ("vitest", "jest", "mocha")  # runners that are packages
+UNREAD = (
+    "ava",
+    "tap",
+    "tape",
+    "jasmine",
+    "karma",
+    "qunit",
+    "uvu",
+    "lab",
+    "@hapi/lab",
+    "@playwright/test",
+    "cypress",
+)
 _CALLED = {  # runner by what a script calls
     **{name: re.compile(rf"\b{name}\b") for name in PACKAGES},
     "node": re.compile(r"\bnode\b.*--test\b"),

@@ -63,6 +63,11 @@ def test_the_lock_file_names_the_package_manager(lock: str, manager: str) -> Non
     ("kind", "files", "words"),
     [
         ("node", package(dependencies={"a": "1"}), "no lock file"),
+        (
+            "node",
+            package(devDependencies={"ava": "6"}) | tree(yarn_lock=""),
+            "run by ava, whose results are not read",
+        ),
         ("go", {}, "no go.mod"),
         ("rust", {}, "no Cargo.toml"),
         ("java", {"build.xml": TreeEntry(b"")}, "no pom.xml"),
@@ -124,6 +129,14 @@ def test_the_test_script_says_how_its_runner_is_called() -> None:
     for odd in ("mocha 'open", "mocha -r", "mocha -r --exit", "; | &&"):
         options, _ = call_of("mocha", odd)
         assert options == (("--exit",) if "--exit" in odd else ()), odd
+
+
+def test_a_runner_that_is_not_read_beside_one_that_is() -> None:
+    files = package(scripts={"test": "node --test"}, devDependencies={"tap": "18"}) | tree(yarn_lock="")
+    assert preset(ToolEnvironment(kind="node"), files).results == "node"
+    files = package(devDependencies={"tap": "18"}) | tree(yarn_lock="")
+    given = ToolEnvironment(kind="node", test_command=("tap", "-R", "junit", "{tests}"), results="junit")
+    assert preset(given, files).test_command[0] == "tap"
 
 
 def test_bun_tests_what_has_its_lock_and_no_other_runner() -> None:
