@@ -15,14 +15,18 @@ from trialfleet_runner.trees import Tree
 from trialfleet_tasks.presets.node_script import PACKAGES, UNREAD, call_of, runners_of
 from trialfleet_tasks.presets.record import ToolPreset, said
 
+# pnpm runs the release that `packageManager` names, and refuses one that its registry has not signed: some mirrors
+# drop signatures. This machine's own reads the lock then, if it can.
+_PNPM = """pnpm install "$@" || exec env npm_config_manage_package_manager_versions=false pnpm install "$@\""""
 _FETCH: Mapping[str, tuple[str, ...]] = {  # by lock file, in the order in which they count
     "package-lock.json": ("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"),
     "npm-shrinkwrap.json": ("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"),
-    "pnpm-lock.yaml": ("pnpm", "install", "--frozen-lockfile", "--ignore-scripts"),
+    "pnpm-lock.yaml": ("sh", "-c", _PNPM, "pnpm", "--frozen-lockfile", "--ignore-scripts"),
     "bun.lock": ("bun", "install", "--frozen-lockfile", "--ignore-scripts"),
     "bun.lockb": ("bun", "install", "--frozen-lockfile", "--ignore-scripts"),
     "yarn.lock": ("yarn", "install", "--frozen-lockfile", "--ignore-scripts"),
 }
+_MANAGER = {lock: "pnpm" if argv[0] == "sh" else argv[0] for lock, argv in _FETCH.items()}
 # The repository's settings may say that there is no lock
 CI_OF_LOCK = (*_FETCH["package-lock.json"], "--package-lock")
 _TESTS: Mapping[str, tuple[ResultFormat, tuple[str, ...]]] = {
@@ -128,7 +132,7 @@ def _lock(tree: Tree, package: str) -> tuple[str, str | None]:
 
 def _tools(lock: str | None, results: ResultFormat, *, berry: bool) -> dict[str, str]:
     """Program -> the beginning of an acceptable version. Yarn 1 and newer ones do not read each other's locks."""
-    manager = {_FETCH[lock][0]: "1" if lock == "yarn.lock" and not berry else ""} if lock else {}
+    manager = {_MANAGER[lock]: "1" if lock == "yarn.lock" and not berry else ""} if lock else {}
     return {"node": "", **manager, **({"bun": ""} if results == "bun" else {})}
 
 
