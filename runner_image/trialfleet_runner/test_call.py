@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
 from trialfleet_ledger.records.task_order import ResultFormat
@@ -54,12 +55,13 @@ class CalledTests:
     ) -> tuple[str, ...]:
         """The command with its places filled, from its folder."""
         words = argv(self.command, tests, report, environment, programs)
-        if not words[0].startswith(_PACKAGED):
+        at = _program(words)
+        if not words[at].startswith(_PACKAGED):
             return words
         up = len(PurePosixPath(self.directory).parts)
-        places = ["../" * level + words[0] for level in range(up + 1)]
+        places = ["../" * level + words[at] for level in range(up + 1)]
         found = (place for place in places if (workspace / self.directory / place).exists())
-        return (next(found, words[0]), *words[1:])
+        return (*words[:at], next(found, words[at]), *words[at + 1 :])
 
     def there(self, words: tuple[str, ...]) -> tuple[str, ...]:
         """The command for a program that starts at the root of the workspace.
@@ -70,6 +72,16 @@ class CalledTests:
         if self.directory == ROOT:
             return words
         return ("sh", "-c", 'cd "$0" && exec "$@"', f"./{self.directory}", *words)
+
+
+def _program(words: Sequence[str]) -> int:
+    """Where it stands: `env` and settings may come first.
+
+    >>> _program(("env", "A=b", "mocha", "C=d")), _program(("go", "test"))
+    (2, 0)
+    """
+    settings = takewhile(lambda word: "=" in word, words[1:]) if words[0] == "env" else ()
+    return len(tuple(settings)) + (words[0] == "env")
 
 
 def selection(ids: Sequence[str]) -> tuple[str, ...]:

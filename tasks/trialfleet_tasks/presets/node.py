@@ -106,9 +106,8 @@ def node(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
             "npm_config_cache": "{home}/.npm",
             "npm_config_update_notifier": "false",
             **(_BERRY_VARIABLES if berry else {}),
-            **settings,
         },
-        test_command=_with_options(test_command, options),
+        test_command=(*(("env", *settings) if settings else ()), *_with_options(test_command, options)),
         results=results,
     )
 
@@ -204,8 +203,8 @@ def _refuse_unread(tree: Tree, folders: Sequence[str]) -> None:
         )
 
 
-def _called_with(runner: str, tree: Tree, folders: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Options and variables with which the nearest `test` script calls the runner."""
+def _called_with(runner: str, tree: Tree, folders: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Options and settings of variables with which the nearest `test` script calls the runner."""
     scripts = (_test_script(_package(tree, folder)) for folder in folders)
     script = next((script for script in scripts if runner in runners_of(script)), "")
     return call_of(runner, script)

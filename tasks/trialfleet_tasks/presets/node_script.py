@@ -34,7 +34,7 @@ _OPTIONS: Mapping[str, str] = {
     "vitest": r"--config|-c|--environment|--pool|--globals|--dom",
 }
 _FLAGS = {"--exit", "--check-leaks", "--runInBand", "-i", "--globals", "--dom"}  # the others have a value
-_SETS = re.compile(r"(NODE_ENV|NODE_OPTIONS|BABEL_ENV|TS_NODE_\w+|TZ)=(.*)", re.DOTALL)
+_SETS = re.compile(r"(?:NODE_ENV|NODE_OPTIONS|BABEL_ENV|TS_NODE_\w+|TZ)=.*", re.DOTALL)
 
 
 def runners_of(script: str) -> tuple[str, ...]:
@@ -46,20 +46,21 @@ def runners_of(script: str) -> tuple[str, ...]:
     return tuple(runner for runner, called in _CALLED.items() if called.search(script))
 
 
-def call_of(runner: str, script: str) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Options and variables with which it calls the runner.
+def call_of(runner: str, script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Options and settings of variables with which it calls the runner. These are for tests alone: agents are
+    programs of Node, too.
 
     >>> call_of("mocha", "eslint . && NODE_ENV=test mocha -r test/env --reporter spec --check-leaks test/")
-    (('-r', 'test/env', '--check-leaks'), {'NODE_ENV': 'test'})
+    (('-r', 'test/env', '--check-leaks'), ('NODE_ENV=test',))
     >>> call_of("jest", "cross-env NODE_OPTIONS='--experimental-vm-modules' jest --config=unit.js --coverage")
-    (('--config=unit.js',), {'NODE_OPTIONS': '--experimental-vm-modules'})
+    (('--config=unit.js',), ('NODE_OPTIONS=--experimental-vm-modules',))
     """
     parts = re.split(r"&&|\|\||[;|]", script) if runner in _OPTIONS else []
     try:
         words = shlex.split(next((part for part in parts if _CALLED[runner].search(part)), ""))
     except ValueError:
-        return (), {}
-    settings = {found[1]: found[2] for word in words if (found := _SETS.fullmatch(word)) and "$" not in word}
+        return (), ()
+    settings = tuple(word for word in words if _SETS.fullmatch(word) and "$" not in word)
     return tuple(_options(runner, words)), settings
 
 

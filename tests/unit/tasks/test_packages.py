@@ -70,7 +70,7 @@ def test_a_package_is_installed_where_its_lock_is_and_tested_where_it_is() -> No
         "q/package.json": json.dumps({"scripts": {"test": "jest"}}), "q/package-lock.json": "",
     })  # fmt: skip
     shared = preset(ToolEnvironment(kind="node", directory="p/a"), files)
-    assert (shared.directory, shared.fetch[0][0], shared.results) == (".", "pnpm", "vitest")
+    assert (shared.directory, shared.fetch[0][3], shared.results) == (".", "pnpm", "vitest")
     own = preset(ToolEnvironment(kind="node", directory="q"), files)
     assert (own.directory, own.fetch[0][0], own.results) == ("q", "npm", "jest")
     with pytest.raises(OperatorError, match="no folder"):
@@ -126,6 +126,9 @@ def test_a_command_is_called_in_its_folder_and_finds_the_program_above_it(tmp_pa
     words = call.argv(("x.test.ts",), "/r", "/e", frozenset(), tmp_path)
     assert words == ("../../node_modules/.bin/vitest", "run", "x.test.ts")
     assert call.there(words)[-4:] == ("./p/a", *words)
+    with_settings = CalledTests(("env", "TZ=UTC", "node_modules/.bin/vitest", "run"), "vitest", "p/a")
+    words = with_settings.argv((), "/r", "/e", frozenset(), tmp_path)
+    assert words == ("env", "TZ=UTC", "../../node_modules/.bin/vitest", "run")
     (tmp_path / "p/a/node_modules/.bin").mkdir(parents=True)
     (tmp_path / "p/a/node_modules/.bin/vitest").touch()
     assert call.argv((), "/r", "/e", frozenset(), tmp_path)[0] == "node_modules/.bin/vitest", "the nearest"
