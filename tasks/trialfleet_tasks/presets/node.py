@@ -113,8 +113,10 @@ def node(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
 
 
 def lacks_lock(tree: Tree, package: str) -> bool:
-    """Whether the package has dependencies, and no lock file at or above its folder."""
-    return _lock(tree, package)[1] is None and _declares(tree, package, *_DECLARED)
+    """Whether the package or its workspace has dependencies, and no lock file is at or above its folder."""
+    root = str(PurePosixPath(lock_place(tree, package)).parent)
+    declares = any(_declares(tree, folder, *_DECLARED) for folder in (package, root))
+    return declares and _lock(tree, package)[1] is None
 
 
 def lock_place(tree: Tree, package: str) -> str:

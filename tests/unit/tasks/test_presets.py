@@ -110,6 +110,8 @@ def test_a_lock_beside_the_task_file_lies_where_npm_would_write_it() -> None:
     place = lock_place(files, "packages/cart")
     assert (place, lock_place(package(**facts), ".")) == ("package-lock.json", "package-lock.json")
     assert lock_place({"other/package.json": files["other/package.json"]}, "other") == "other/package-lock.json"
+    runner_of_all = package(workspaces=["packages/*"], devDependencies={"mocha": "10"})
+    assert lacks_lock(runner_of_all | {"packages/cart/package.json": TreeEntry(b"{}")}, "packages/cart")
     locked = files | {place: TreeEntry(b"{}")}
     assert not lacks_lock(locked, "packages/cart")
     found = preset(ToolEnvironment(kind="node", directory="packages/cart", lock="lock.json"), locked)
