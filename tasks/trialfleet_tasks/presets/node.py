@@ -88,7 +88,7 @@ def node(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
         fetch = tuple(word for word in fetch if word not in {"--ignore-scripts", "--mode=skip-build"})
     default = "bun" if (lock or "").startswith("bun") else "node"
     named = _runner(tree, folders)
-    if named is None and environment.test_command is None:
+    if named is None and default == "node" and environment.test_command is None:
         _refuse_unread(tree, folders)
     runner = named or default
     results, test_command = _TESTS[runner]
@@ -187,15 +187,17 @@ def _runner(tree: Tree, folders: Sequence[str]) -> str | None:
         named = runners_of(_test_script(facts))
         if named:
             return named[0]
-    declared = {name for facts in packages for part in _DECLARED for name in _table(facts.get(part))}
+    declared = _dependencies(packages)
     return next((runner for runner in PACKAGES if runner in declared), None)
+
+
+def _dependencies(packages: Sequence[dict[str, Any]]) -> set[str]:
+    return {name for facts in packages for part in _DECLARED for name in _table(facts.get(part))}
 
 
 def _refuse_unread(tree: Tree, folders: Sequence[str]) -> None:
     """Raises `OperatorError` where a test runner is a dependency whose results nothing here reads."""
-    declared = {
-        name for folder in folders for part in _DECLARED for name in _table(_package(tree, folder).get(part))
-    }
+    declared = _dependencies([_package(tree, folder) for folder in folders])
     unread = next((name for name in UNREAD if name in declared), None)
     if unread is not None:
         raise OperatorError(
