@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ HOME = "/home/agent"
 _COMMAND_S = 1800.0
 _DISK_BYTES = 32 * 2**30
 _SHOWN = 2000  # characters of a command's output in a message
+_ERROR = re.compile(r"^\W*(?:npm )?(?:error|fatal|err_\w+)\b", re.IGNORECASE | re.MULTILINE)
 _OWN_FILES = {"node": "node_reporter.mjs", "java": "gradle_tests.gradle"}  # by kind, next to the results' readers
 
 
@@ -129,7 +131,7 @@ class _Build:
         code, output = self.run(argv, network=True)
         if code != 0:
             raise OperatorError(
-                f"{' '.join(argv)}: exit {code}: {output.strip()[-_SHOWN:]}",
+                f"{_error_first(output.strip()[-_SHOWN:])}\nexit {code} of {' '.join(argv)}",
                 where="environment.fetch",
                 hint="run the command by hand in a checkout of the commit",
             )
@@ -176,6 +178,17 @@ class _Build:
     def _found(self, argv: tuple[str, ...]) -> tuple[str, ...]:
         program = self.folder / "bin" / argv[0]
         return (str(program) if program.is_symlink() else argv[0], *argv[1:])
+
+
+def _error_first(output: str) -> str:
+    """From the first line that reports an error, and then what is before it.
+
+    >>> _error_first("warning: no edition\\n    Updating\\nerror: no such crate\\nCaused by: it")
+    'error: no such crate\\nCaused by: it\\nwarning: no edition\\n    Updating'
+    """
+    found = _ERROR.search(output)
+    start = found.start() if found else 0
+    return "\n".join(part.strip("\n") for part in (output[start:], output[:start]) if part)
 
 
 # Variables that keep a tool from its registry: they are for attempts and for warming.
