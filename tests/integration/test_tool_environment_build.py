@@ -105,7 +105,7 @@ def test_what_the_commands_leave_is_kept_and_sealed(tmp_path: Path) -> None:
 
 def test_a_failed_fetch_says_why_and_leaves_nothing(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    with pytest.raises(OperatorError, match="(?s)no such registry.*exit 3 of"):
+    with pytest.raises(OperatorError, match=r"(?s)no such registry.*exit 3 of"):
         build(reference("echo no such registry; exit 3"), TREE, cache=cache)
     assert [path.name for path in cache.environments.iterdir() if path.is_dir()] == []
 
