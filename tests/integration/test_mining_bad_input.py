@@ -152,6 +152,13 @@ def test_links_in_the_repository_lead_nowhere(tmp_path: Path, place: str) -> Non
     with pytest.raises(OperatorError, match=f"{link.name} is a link"):
         mined(made)
     assert [*outside.iterdir()] == []
+    link.unlink()
+    odd = made.folder / "trialfleet/tasks/\x1b[2J"
+    odd.parent.mkdir(parents=True, exist_ok=True)
+    odd.symlink_to(outside)
+    with pytest.raises(OperatorError) as refused:
+        mined(made)
+    assert "\x1b" not in str(refused.value), "its name would clear the operator's terminal"
 
 
 @pytest.mark.parametrize("lost", ["pyproject.toml", "data.txt"])
