@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trialfleet_controller.backends.kube.errors import ApiError, Forbidden, NotFound, Throttled, Unreachable
+from trialfleet_controller.backends.kube.launcher import WEBHOOK_HINT
 from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_controller.operate.permissions import Need, lacking
 from trialfleet_ledger.errors import OperatorError
@@ -22,6 +23,7 @@ _POD_REFUSALS = (
     ("service account", "check: kubectl -n NAMESPACE get serviceaccount default; a new namespace gets it soon"),
     ("LimitRange", _LIMIT_RANGE),
     ("maximum", _LIMIT_RANGE),
+    ("admission webhook", WEBHOOK_HINT),
 )
 
 

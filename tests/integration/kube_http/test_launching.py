@@ -77,6 +77,24 @@ def test_a_missing_namespace_is_named(api: Api, launcher: Launcher) -> None:
         launcher.create(manifest_of(), wait=wait)
 
 
+UNSEEN = 'admission webhook "mpod.kb.io" denied the request: Namespace "trials" not found'
+
+
+def test_a_webhook_that_has_not_seen_the_namespace_yet_is_asked_again(api: Api, launcher: Launcher) -> None:
+    """Kueue's webhooks answer so, for up to two minutes after the API server has restarted twice."""
+    api.faults["create"].extend([s.refuse(404, "NotFound", UNSEEN)] * 2)
+    assert launcher.create(manifest_of(), wait=wait) is not None
+    assert api.count("create") == 3
+
+
+def test_a_webhook_that_never_sees_the_namespace_is_not_a_missing_namespace(api: Api, launcher: Launcher) -> None:
+    api.always["create"] = s.refuse(404, "NotFound", UNSEEN)
+    with pytest.raises(OperatorError, match="refuses to create pods: 404 NotFound admission webhook") as caught:
+        launcher.create(manifest_of(), wait=wait)
+    assert "validatingwebhookconfigurations" in caught.value.hint
+    assert api.count("create") > 1
+
+
 def test_a_manifest_that_the_server_calls_invalid_is_not_repeated(api: Api, launcher: Launcher) -> None:
     api.always["create"] = s.refuse(422, "Invalid", "spec.runtimeClassName: Invalid value")
     with pytest.raises(OperatorError, match="runtimeClassName"):

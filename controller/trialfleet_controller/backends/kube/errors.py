@@ -12,6 +12,7 @@ from trialfleet_controller.backends.kube.pods import json_object
 ANSWER_CHARS = 1000  # of a server's message are kept
 
 _QUOTA = ("exceeded quota", "status unknown for quota")
+_WEBHOOK = "admission webhook "
 _FINAL = ("violates PodSecurity", "RuntimeClass", "PriorityClass", "failed quota", "usage per ", "ratio per ")
 
 
@@ -51,12 +52,14 @@ class Throttled(ApiError):
 
 
 class Forbidden(ApiError):
-    """401 or 403. `quota`: a ResourceQuota is used up, until other pods end. `final`: an admission plugin refuses
-    the object as it is; other refusals may pass when the server or the namespace is ready."""
+    """401 or 403, or an admission webhook's 404: its cache lacks the namespace. `webhook`: a webhook refuses the
+    object. `quota`: a ResourceQuota is used up, until other pods end. `final`: an admission plugin refuses the
+    object as it is; other refusals may pass when the server, the webhook or the namespace is ready."""
 
     def __init__(self, message: str, *, status: int = 403, reason: str = "Forbidden") -> None:
         self.quota = any(text in message for text in _QUOTA)
         self.final = any(text in message for text in _FINAL)
+        self.webhook = message.startswith(_WEBHOOK)
         super().__init__(message, status=status, reason=reason)
 
 
@@ -75,7 +78,7 @@ def error_of(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
     retry_after_s = retry_after(headers.get("Retry-After"))
     if status == 429 or (retry_after_s is not None and status >= 500):
         return Throttled(message, retry_after_s=retry_after_s or 1.0, status=status, reason=reason)
-    if status in (401, 403):
+    if status in (401, 403) or (status == 404 and message.startswith(_WEBHOOK)):
         return Forbidden(message, status=status, reason=reason)
     if status >= 500:
         return Unreachable(message, status=status, reason=reason)

@@ -17,6 +17,10 @@ from trialfleet_controller.backends.kube.tracker import Tracker
 from trialfleet_controller.backends.protocol import AttemptId
 from trialfleet_ledger.errors import OperatorError
 
+WEBHOOK_HINT = (
+    "kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations lists the cluster's webhooks; "
+    "one that has not seen a new namespace yet does so within a minute or two: try again"
+)
 REFUSED_S = 60.0  # a restarting API server may refuse for so long what it allows later
 
 
@@ -111,7 +115,7 @@ def refusal(error: ApiError, namespace: str, doing: str) -> OperatorError:
             where=f"kubernetes: namespaces: {namespace}",
             hint=f"kubectl create namespace {namespace}, or kubectl apply --server-side -k k8s/base",
         )
-    if isinstance(error, Forbidden):
+    if isinstance(error, Forbidden) and not error.webhook:
         return OperatorError(
             f"these credentials may not {doing}: {error.message}",
             where=f"namespace {namespace}",
@@ -120,7 +124,9 @@ def refusal(error: ApiError, namespace: str, doing: str) -> OperatorError:
     return OperatorError(
         f"the cluster refuses to {doing}: {error}",
         where=f"namespace {namespace}",
-        hint="change the field that the message names, in the section kubernetes: of the campaign file",
+        hint=WEBHOOK_HINT
+        if isinstance(error, Forbidden)
+        else "change the field that the message names, in the section kubernetes: of the campaign file",
     )
 
 
