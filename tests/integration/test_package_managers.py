@@ -19,9 +19,10 @@ from trialfleet_tasks.taskfile import load_task_file
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.slow, pytest.mark.timeout(900)]
 
-# An agent that calls the package's script, and fixes the bug if that reports the failure and nothing else.
-_TESTS_FIRST = """cd packages/cart && {program} {run}test >/tmp/said 2>&1; cat /tmp/said
-grep -q adds /tmp/said && grep -q "$1" /tmp/said && sed -i 's/a - b + b/a + b/' ../money/src/index.js"""
+# An agent that calls the script of the package, or of the workspace where that tests its packages, and fixes the
+# bug if that reports the failure and nothing else.
+_TESTS_FIRST = """(cd {folder} && {program} {run}test) >/tmp/said 2>&1; cat /tmp/said
+grep -q adds /tmp/said && grep -q "$1" /tmp/said && sed -i 's/a - b + b/a + b/' packages/money/src/index.js"""
 _REPORTS = {"bun": "1 fail$", "npm": "fail 1$", "pnpm": "1 failed", "yarn": "1 failing", "yarn-berry": "1 failed"}
 
 
@@ -47,7 +48,8 @@ def test_mined_and_attempted(workspace: Workspace, tmp_path: Path, monkeypatch: 
     assert [test.endswith("> adds") for test in task.spec.fail_to_pass] == [True]
     assert [test.endswith("> is zero") for test in task.spec.pass_to_pass] == [True]
     program, run = workspace.name.partition("-")[0], "run " if workspace.name == "bun" else ""
-    script = _TESTS_FIRST.format(program=program, run=run)
+    folder = "." if workspace.projects else "packages/cart"
+    script = _TESTS_FIRST.format(folder=folder, program=program, run=run)
     words = ["/bin/sh", "-c", script, "agent", _REPORTS[workspace.name]]
     fixes = {"kind": "command", "options": {"argv": words}}
     attempted(tmp_path, file, {"nop": ({"kind": "nop"}, Verdict.FAILED), "fixes": (fixes, Verdict.PASSED)})

@@ -19,7 +19,8 @@ class Workspace:
     """`name`: row of tests/programs.tsv. `lock`: argv that writes the lock, () for none. `runner`: package of the
     test runner, with its version, and `script`: how the package calls it. `linked`: the version by which a package
     asks for another one of the workspace. `imports`: first line of its tests. `modules`: its code is in modules of
-    ECMAScript."""
+    ECMAScript. `projects`: Vitest is called in the workspace and tests every package; in a package alone it finds
+    no project."""
 
     name: str
     lock: tuple[str, ...]
@@ -28,6 +29,7 @@ class Workspace:
     runner: tuple[str, str] | None = None
     imports: str = ""
     modules: bool = True
+    projects: bool = False
 
     @property
     def title(self) -> str:
@@ -57,8 +59,9 @@ WORKSPACES: Sequence[Workspace] = (
         ("pnpm", "install", "--lockfile-only", "--ignore-scripts"),
         "vitest run",
         "workspace:*",
-        ("vitest", "2.1.9"),
+        ("vitest", "3.2.4"),
         'import { describe, it } from "vitest";',
+        projects=True,
     ),
     Workspace("yarn", ("yarn", "install", "--ignore-scripts"), "mocha", "1.0.0", ("mocha", "10.8.2")),
     Workspace(
@@ -79,11 +82,20 @@ WORKSPACES: Sequence[Workspace] = (
 )
 
 
+_PROJECTS = 'export default { test: { projects: ["packages/*"] } };\n'
+_MERGED = 'export { default } from "../../vitest.config.mjs";\n'
+
+
 def history(workspace: Workspace, folder: Path) -> tuple[Made, dict[str, str]]:
     """Commits by the finding that each must give. The fix of `kept` is in one package, its test in another, whose
     dependencies are the first and a package of the registry."""
     made = Made(folder)
-    made.write("package.json", json.dumps({"name": "shop", "private": True, "workspaces": ["packages/*"]}))
+    shop: dict[str, object] = {"name": "shop", "private": True, "workspaces": ["packages/*"]}
+    if workspace.projects and workspace.runner:
+        shop |= {"scripts": {"test": workspace.script}, "devDependencies": dict([workspace.runner])}
+        made.write("vitest.config.mjs", _PROJECTS)
+        made.write("packages/cart/vitest.config.mjs", _MERGED)
+    made.write("package.json", json.dumps(shop))
     if workspace.name == "pnpm":
         made.write("pnpm-workspace.yaml", "packages: ['packages/*']\n")
     _package(made, workspace, "money", {})

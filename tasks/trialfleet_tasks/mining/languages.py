@@ -83,6 +83,7 @@ _JS_NAMED = re.compile(r"[._](?:test|spec)\.[cm]?[jt]sx?$|(?:^|/)__tests__/")
 _JS_FOLDER = re.compile(r"(?:^|/)(?:__tests__|tests?)/")
 _JS_SUPPORT = re.compile(
     r"(?:^|/)(?:__snapshots__|__fixtures__|__mocks__)/|(?:^|/)(?:__tests__|tests?)/(?:.*/)?fixtures?/"
+    r"|[.](?:test|spec)-d[.][cm]?tsx?$"  # tests of types, which are only checked
 )
 _JS_FOREIGN = re.compile(  # below src, build is a folder of source
     r"^(?!(?:.*/)?src/)(?:.*/)?build/|(?:^|/)(?:__generated__|generated|\.next|\.nuxt|\.yarn)/"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, cast
@@ -12,6 +13,7 @@ from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_runner.task import ToolEnvironment
 from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.trees import Tree
+from trialfleet_tasks.presets import vitest
 from trialfleet_tasks.presets.node_script import PACKAGES, UNREAD, call_of, runners_of
 from trialfleet_tasks.presets.record import ToolPreset, said
 
@@ -158,7 +160,8 @@ def folders_above(folder: str) -> Iterator[str]:
 
 def tested_package(tree: Tree, folder: str) -> str:
     """The nearest package, at or above a folder, whose tests are called there: it has a `test` script that does
-    something, or its own lock file. The root if there is no such package.
+    something, or its own lock file. The root if there is no such package. Of packages that are installed together,
+    the one whose `test` script calls Vitest on several projects tests them all.
 
     >>> from trialfleet_runner.trees import TreeEntry
     >>> tested = TreeEntry(b'{"scripts": {"test": "vitest run"}}')
@@ -166,14 +169,27 @@ def tested_package(tree: Tree, folder: str) -> str:
     >>> tested_package(tree, "a/src"), tested_package(tree, "b/src")
     ('a', '.')
     """
-    return next(place for place in folders_above(folder) if place == ROOT or _is_tested(tree, place))
+    places = list(folders_above(folder))
+    locked = next((place for place in places if _is_locked(tree, place)), ROOT)
+    together = places[: places.index(locked) + 1]
+    of_projects = (place for place in together if _tests_projects(tree, place))
+    nearest = (place for place in places if place == ROOT or _is_tested(tree, place))
+    return next(of_projects, None) or next(nearest)
 
 
 def _is_tested(tree: Tree, folder: str) -> bool:
     if _in(folder, "package.json") not in tree:
         return False
     script = _test_script(_package(tree, folder))
-    return bool(script and "no test specified" not in script) or any(_in(folder, name) in tree for name in _FETCH)
+    return bool(script and "no test specified" not in script) or _is_locked(tree, folder)
+
+
+def _is_locked(tree: Tree, folder: str) -> bool:
+    return any(_in(folder, name) in tree for name in _FETCH)
+
+
+def _tests_projects(tree: Tree, folder: str) -> bool:
+    return "vitest" in runners_of(_test_script(_package(tree, folder))) and vitest.has_projects(tree, folder)
 
 
 def _in(folder: str, name: str) -> str:
@@ -208,10 +224,25 @@ def _refuse_unread(tree: Tree, folders: Sequence[str]) -> None:
 
 
 def _called_with(runner: str, tree: Tree, folders: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Options and settings of variables with which the nearest `test` script calls the runner."""
+    """Options and settings of variables with which the nearest `test` script calls the runner.
+
+    Types are not checked as tests: TypeScript would write beside Vitest's own modules, which are read-only.
+    Vitest 0 does not check them in a run, and does not know the option."""
     scripts = (_test_script(_package(tree, folder)) for folder in folders)
     script = next((script for script in scripts if runner in runners_of(script)), "")
-    return call_of(runner, script)
+    options, settings = call_of(runner, script)
+    old = any(re.match(r"\D*0\.", _version(tree, folder, runner)) for folder in folders)
+    if runner == "vitest" and not old and vitest.has_type_tests(tree, folders[0]):
+        options = (*options, "--typecheck.enabled=false")
+    return options, settings
+
+
+def _version(tree: Tree, folder: str, package: str) -> str:
+    """The range that its manifest asks for; empty if none."""
+    facts = _package(tree, folder)
+    return next(
+        (str(_table(facts.get(part))[package]) for part in _DECLARED if package in _table(facts.get(part))), ""
+    )
 
 
 def _with_options(command: tuple[str, ...], options: tuple[str, ...]) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ SUPPORT = {
     "Python": "tests/conftest.py tests/data/cart.json",
     "Go": "cart/testdata/cart.json cart/testdata/cart_test.go",
     "JavaScript": """src/__snapshots__/cart.test.ts.snap src/__fixtures__/cart.ts src/__mocks__/fs.js
-        test/fixtures/a.ts tests/types.d.ts test/cart.json""",
+        test/fixtures/a.ts tests/types.d.ts test/cart.json src/cart.test-d.ts""",
     "Rust": "tests/common/mod.rs tests/ui/fail.rs tests/data.json",
     "Java": "src/test/java/org/x/Carts.java src/test/resources/cart.xml src/testFixtures/java/Cart.java",
 }

@@ -17,6 +17,8 @@ from trialfleet_tasks.presets.packages import in_package, package_of, package_of
 from trialfleet_tasks.presets.preset import preset
 
 TESTED = json.dumps({"scripts": {"test": "vitest run"}})
+TURBO = json.dumps({"scripts": {"test": "turbo test"}})
+PROJECTS = {"package.json": TESTED, "vitest.config.ts": "test: { projects: ['p/*'] }"}
 UNTESTED = json.dumps({"scripts": {"test": 'echo "Error: no test specified" && exit 1'}})
 
 
@@ -38,6 +40,16 @@ def given(files: Mapping[str, str]) -> dict[str, TreeEntry]:
         ("node", {"package.json": UNTESTED, "p/a/package.json": TESTED}, "p/a/test/x.test.ts", "p/a"),
         ("node", {"package.json": TESTED, "a/package.json": "{}", "a/yarn.lock": ""}, "a/x.test.ts", "a"),
         ("node", {"a/package.json": "["}, "a/x.test.ts", "."),
+        ("node", {**PROJECTS, "p/a/package.json": TESTED}, "p/a/x.test.ts", "."),
+        ("node", {**PROJECTS, "p/a/package.json": TESTED, "p/a/yarn.lock": ""}, "p/a/x.test.ts", "p/a"),
+        ("node", {**PROJECTS, "package.json": TURBO, "p/a/package.json": TESTED}, "p/a/x.test.ts", "p/a"),
+        ("node", {"package.json": TESTED, "vitest.config.ts": "{}", "a/package.json": TESTED}, "a/x.test.ts", "a"),
+        (
+            "node",
+            {"package.json": TESTED, "vitest.workspace.ts": "", "a/package.json": TESTED},
+            "a/x.test.ts",
+            ".",
+        ),
         ("rust", {"Cargo.toml": "[workspace]\nmembers = ['a']", "a/Cargo.toml": "[package]"}, "a/tests/x.rs", "."),
         ("rust", {"Cargo.toml": "[workspace]\nexclude = ['a']", "a/Cargo.toml": "[package]"}, "a/src/x.rs", "a"),
         ("rust", {"Cargo.toml": "[package]", "a/Cargo.toml": "[package]"}, "a/tests/x.rs", "a"),

@@ -133,6 +133,25 @@ def test_the_test_script_says_how_its_runner_is_called() -> None:
         assert options == (("--exit",) if "--exit" in odd else ()), odd
 
 
+@pytest.mark.parametrize(
+    ("asked", "configuration", "off"),
+    [
+        ("^4.1.5", "typecheck: { enabled: true }", True),
+        ("~0.34", "typecheck: {}", False),
+        ("^4.1.5", "globals", False),
+    ],
+)
+def test_types_are_not_checked_as_tests(asked: str, configuration: str, off: bool) -> None:
+    files = package(scripts={"test": "vitest run"}, devDependencies={"vitest": asked}) | {
+        "p/a/vitest.config.mts": TreeEntry(configuration.encode()),
+        "yarn.lock": TreeEntry(b""),
+    }
+    found = preset(ToolEnvironment(kind="node"), files)
+    assert ("--typecheck.enabled=false" in found.test_command) is off
+    beside = preset(ToolEnvironment(kind="node", directory="q"), files | {"q/package.json": TreeEntry(b"{}")})
+    assert "--typecheck.enabled=false" not in beside.test_command
+
+
 def test_a_runner_that_is_not_read_beside_one_that_is() -> None:
     files = package(scripts={"test": "node --test"}, devDependencies={"tap": "18"}) | tree(yarn_lock="")
     assert preset(ToolEnvironment(kind="node"), files).results == "node"
