@@ -170,7 +170,7 @@ class Repo(Frozen):
         default_factory=dict
     )  # name -> path (relative to the file) or sha256:<digest>
     language: str = "Python"
-    test_framework: str = "pytest"
+    test_framework: str | None = None  # None: by the format of its results
 
 
 class AnchorPath(Frozen):

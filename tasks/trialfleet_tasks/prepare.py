@@ -90,7 +90,7 @@ def prepare_task(
         prompt=objects.put(prompt.encode()),
         anchor=anchor,
         language=task.repo.language,
-        test_framework=task.repo.test_framework,
+        test_framework=task.repo.test_framework or environment.test_framework,
         targets=variants.targets,
     )
     apart = _apart(task, validation)

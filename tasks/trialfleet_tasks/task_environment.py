@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
@@ -25,6 +25,11 @@ from trialfleet_tasks.sources.materialise import Trees, materialise
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.variants import Variants, variants
 
+_TEST_FRAMEWORKS: Mapping[ResultFormat, str] = {
+    "pytest": "pytest", "go": "go test", "libtest": "cargo test", "jest": "Jest", "mocha": "Mocha",
+    "vitest": "Vitest", "node": "node:test", "bun": "bun test", "surefire": "JUnit", "gradle": "JUnit",
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class PlannedEnvironment:
@@ -38,6 +43,11 @@ class PlannedEnvironment:
     pythonpath: tuple[str, ...] = ()
     import_name: str | None = None
     directory: str = ROOT
+
+    @property
+    def test_framework(self) -> str:
+        """As a placebo names it: by the format of its results, else the program that is called."""
+        return _TEST_FRAMEWORKS.get(self.results) or PurePosixPath(self.test_command[0]).name
 
 
 def planned_environment(task: LoadedTask, tree: Tree, *, for_other_uid: bool = False) -> PlannedEnvironment:

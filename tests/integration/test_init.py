@@ -42,6 +42,7 @@ jobs:
           pip install -e .
           pytest -q tests
           make lint
+          ./scripts/test --fast
           make unit-tests
           ${{ env.CARGO }} test --workspace
       - {run: "npm run test -- --ci"}
@@ -78,6 +79,7 @@ def test_what_is_found_and_written(monorepo: Made) -> None:
     assert (found["locks"], found["test_runners"]) == (["uv.lock"], ["pytest", "vitest"])
     assert found["ci_test_commands"] == [
         "pytest -q tests",
+        "./scripts/test --fast",
         "make unit-tests",
         "${{ env.CARGO }} test --workspace",
         "npm run test -- --ci",

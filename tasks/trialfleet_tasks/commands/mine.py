@@ -331,8 +331,9 @@ def _print(
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 180)
     examined = state.findings(order)
     for table in yield_table.tables(found, examined, miner.logs):
-        console.print(table)
-        console.print()
+        if table.row_count:
+            console.print(table)
+            console.print()
     each = sum(finding.seconds for finding in examined) / 60
     console.print(
         f"{minutes:.1f} minutes now; {each:.1f} minutes for all {len(examined)} candidates examined so far"

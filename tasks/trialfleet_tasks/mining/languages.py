@@ -30,7 +30,6 @@ class MinedLanguage:
     is_test: Callable[[str], bool]
     belongs_to_tests: Callable[[str], bool]
     is_manifest: Callable[[str], bool]
-    test_framework: str
     foreign: re.Pattern[str] = _NOTHING
     named_test: re.Pattern[str] | None = None
 
@@ -129,14 +128,13 @@ def _manifests(pattern: str) -> Callable[[str], bool]:
     return is_manifest
 
 
-PYTHON = MinedLanguage("Python", (".py",), is_test_module, is_test_path, is_metadata, "pytest")
+PYTHON = MinedLanguage("Python", (".py",), is_test_module, is_test_path, is_metadata)
 GO = MinedLanguage(
     "Go",
     (".go",),
     _is_go_test,
     is_test_path,
     _manifests(r"go\.(?:mod|sum|work|work\.sum)|\.go-version|\.tool-versions"),
-    "go test",
     _GO_FOREIGN,
 )
 JAVASCRIPT = MinedLanguage(
@@ -149,7 +147,6 @@ JAVASCRIPT = MinedLanguage(
         r"|\.npmrc|\.yarnrc(?:\.yml)?|\.nvmrc|\.node-version|\.tool-versions|\.mocharc.*|tsconfig.*\.json"
         r"|(?:vite|vitest|jest|babel|karma)\.conf(?:ig)?\..+|(?:vitest|jest)\.(?:workspace|setup)\..+"
     ),
-    "node:test",
     _JS_FOREIGN,
     _JS_NAMED,
 )
@@ -159,7 +156,6 @@ RUST = MinedLanguage(
     _is_rust_test,
     is_test_path,
     _manifests(r"Cargo\.(?:toml|lock)|rust-toolchain(?:\.toml)?|config\.toml|nextest\.toml|\.tool-versions"),
-    "cargo test",
 )
 JAVA = MinedLanguage(
     "Java",
@@ -170,7 +166,6 @@ JAVA = MinedLanguage(
         r"pom\.xml|.*\.gradle(?:\.kts)?|gradle\.properties|gradle\.lockfile|libs\.versions\.toml|maven\.config|jvm\.config"
         r"|(?:gradle|maven)-wrapper\.properties|\.java-version|\.sdkmanrc|\.tool-versions"
     ),
-    "JUnit",
     _JVM_FOREIGN,
 )
 LANGUAGES: Mapping[str, MinedLanguage] = {

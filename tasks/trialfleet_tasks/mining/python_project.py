@@ -22,6 +22,8 @@ _REQUIREMENTS = re.compile(
     r"^(?:requirements/)?[\w.-]*requirements[\w.-]*\.(?:txt|in)$|^requirements/[\w.-]+\.(?:txt|in)$"
 )
 _TEST_FILE = re.compile(r"test|dev", re.IGNORECASE)
+_RUNNER = re.compile(r"pytest\b(?!-)", re.IGNORECASE)
+_OWN_EXTRAS = re.compile(r"^(?:-e\s+|--editable[=\s]\s*)?\./?\[([\w\s,.-]+)\]", re.MULTILINE)
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _LOCKS = ("uv.lock", "pdm.lock", "poetry.lock", "pylock.toml")
 
@@ -101,15 +103,19 @@ def read_project(tree: Tree) -> PythonProject:
         **_dependency_groups(mapping(toml.get("dependency-groups"))),
         **_lines_of(mapping(tool.get("pdm")).get("dev-dependencies")),
     }
-    plain, for_tests = _requirements_files(tree)
+    plain, for_tests = _requirements_files(tree, extras)
     pins, needs = _locked(tree)
-    if for_tests:
-        groups["test"] = (*groups.get("test", ()), *for_tests)
     own = (
         _strings(project.get("dependencies"))
         or _poetry(poetry.get("dependencies"))
         or setup.get("install_requires")
     )
+    if own and any(
+        map(_RUNNER.match, plain)
+    ):  # its developers' environment: the project's needs are said elsewhere
+        for_tests = (*for_tests, *plain)
+    if for_tests:
+        groups["test"] = (*groups.get("test", ()), *for_tests)
     return PythonProject(
         name=_text(project.get("name") or poetry.get("name") or setup.get("name")),
         requires_python=project.get("requires-python")
@@ -146,7 +152,10 @@ def _list(value: Any) -> Sequence[Any]:
 
 
 def _lines_of(groups: Any) -> dict[str, tuple[str, ...]]:
-    return {name: _strings(lines) for name, lines in mapping(groups).items()}
+    """setuptools takes a text for a list of one."""
+    return {
+        name: (lines,) if isinstance(lines, str) else _strings(lines) for name, lines in mapping(groups).items()
+    }
 
 
 def _dependency_groups(groups: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -243,17 +252,19 @@ def _text_lines(text: str) -> list[str]:
     return [line for line in lines if line and not line.startswith("-")]
 
 
-def _requirements_files(tree: Tree) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(Of the project, of its tests): requirement lines of files near the root."""
+def _requirements_files(
+    tree: Tree, extras: Mapping[str, tuple[str, ...]]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(Of the project, of its tests): requirement lines of files near the root, with `extras` that they name."""
     plain: list[str] = []
     for_tests: list[str] = []
     for path in sorted(filter(_REQUIREMENTS.match, tree)):
         if "doc" not in path:
-            lines = (
-                line.split(" --hash")[0].rstrip("\\ ")
-                for line in tree[path].data.decode(errors="replace").splitlines()
-            )
-            (for_tests if _TEST_FILE.search(path) else plain).extend(_text_lines("\n".join(lines)))
+            text = tree[path].data.decode(errors="replace")
+            lines = (line.split(" --hash")[0].rstrip("\\ ") for line in text.splitlines())
+            named = {name.strip() for found in _OWN_EXTRAS.findall(text) for name in found.split(",")}
+            needs = (line for name in sorted(named) for line in extras.get(name, ()))
+            (for_tests if _TEST_FILE.search(path) else plain).extend([*needs, *_text_lines("\n".join(lines))])
     return tuple(plain), tuple(for_tests)
 
 

@@ -38,10 +38,17 @@ _LOCKS = {
     "uv.lock", "pdm.lock", "poetry.lock", "pylock.toml", "Pipfile.lock", "package-lock.json", "pnpm-lock.yaml",
     "yarn.lock", "bun.lock", "bun.lockb", "go.sum", "Cargo.lock", "gradle.lockfile",
 }  # fmt: skip
-_RUNNERS = {"vitest": "vitest", "jest": "jest", "mocha": "mocha", "bun test": "bun test"}
+_RUNNERS = {
+    "vitest": "vitest",
+    "jest": "jest",
+    "mocha": "mocha",
+    "react-scripts test": "react-scripts",
+    "bun test": "bun test",
+}
 _TEST_COMMAND = re.compile(
     r"\b(?:pytest|tox|nox|unittest|(?:npm|pnpm|yarn|bun)(?: run)? test|vitest|jest|(?:go|cargo) test|mvn|gradle)\b"
     r"|\b(?:make|just|task|hatch)(?: run)? (?:\S*tests?\b|check\b)|\}\} test\b"  # the last: the tool in a variable
+    r"|(?:^|[\s/])(?:scripts?|bin|ci)/(?:run[-_])?tests?\b|\breact-scripts test\b"
 )
 MANY = 200  # of anything that is listed
 

@@ -22,23 +22,18 @@ def task_file(url: str, tasks: Sequence[TaskSpec], contexts: Mapping[str, str]) 
     the repository's, and the others name their own."""
     environments = [_environment(task.environment) for task in tasks if task.environment]
     common = _most_common(environments)
-    repo: dict[str, Any] = {"url": url, **_language(tasks, common), "environment": common}
+    repo: dict[str, Any] = {"url": url, **_language(tasks), "environment": common}
     if contexts:
         repo["contexts"] = dict(contexts)
     rows = [_row(task, common) for task in tasks]
     return _HEAD + yaml.safe_dump({"repo": repo, "tasks": rows}, sort_keys=False, allow_unicode=True, width=115)
 
 
-def _language(tasks: Sequence[TaskSpec], environment: Mapping[str, Any]) -> dict[str, str]:
-    """Language and test framework of most tasks, as prompts of placebo conditions name them; nothing for Python,
-    which is the default."""
+def _language(tasks: Sequence[TaskSpec]) -> dict[str, str]:
+    """Language of most tasks, as placebos name it; nothing for Python, which is the default."""
     languages = [found for task in tasks if task.test_file and (found := language_of(task.test_file))]
     language = Counter(languages).most_common(1)[0][0] if languages else PYTHON
-    if language is PYTHON:
-        return {}
-    words = " ".join(map(str, (environment.get("results"), *(environment.get("test_command") or ()))))
-    named = (runner for runner in ("vitest", "jest", "mocha", "bun test") if runner in words)
-    return {"language": language.name, "test_framework": next(named, language.test_framework)}
+    return {} if language is PYTHON else {"language": language.name}
 
 
 def _most_common(environments: Sequence[dict[str, Any]]) -> dict[str, Any]:

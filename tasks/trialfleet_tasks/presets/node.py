@@ -51,6 +51,11 @@ _TESTS: Mapping[str, tuple[ResultFormat, tuple[str, ...]]] = {
         ("node_modules/.bin/jest", "--ci", "--coverage=false", "--json", "--outputFile={junit}",
          "--runTestsByPath", "{tests}"),
     ),
+    "react-scripts": (
+        "jest",
+        ("node_modules/.bin/react-scripts", "test", "--watchAll=false", "--ci", "--coverage=false", "--json",
+         "--outputFile={junit}", "--runTestsByPath", "{tests}"),
+    ),
     "mocha": (
         "mocha",
         # This option's older name is known to all versions. Before 9.2 the report is printed.
@@ -250,7 +255,7 @@ def _version(tree: Tree, folder: str, package: str) -> str:
 
 def _with_options(command: tuple[str, ...], options: tuple[str, ...]) -> tuple[str, ...]:
     """After the program and its subcommand."""
-    at = 2 if command[1:2] == ("run",) else 1
+    at = 1 if command[1].startswith(("-", "{")) else 2
     return (*command[:at], *options, *command[at:])
 
 

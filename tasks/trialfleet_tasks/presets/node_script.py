@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-PACKAGES = ("vitest", "jest", "mocha")  # runners that are packages
+PACKAGES = ("vitest", "jest", "mocha", "react-scripts")  # runners that are packages
 UNREAD = (
     "ava",
     "tap",
@@ -31,6 +31,7 @@ _OPTIONS: Mapping[str, str] = {
     "mocha": r"--require|-r|--file|--ui|-u|--timeout|-t|--config|--loader|--import|--extension"
     r"|--exit|--check-leaks",
     "jest": r"--config|-c|--env|--rootDir|--runInBand|-i",
+    "react-scripts": r"--env|--runInBand|-i",
     "vitest": r"--config|-c|--environment|--pool|--globals|--dom",
 }
 _FLAGS = {"--exit", "--check-leaks", "--runInBand", "-i", "--globals", "--dom"}  # the others have a value

@@ -107,6 +107,15 @@ def test_without_groups_for_tests_those_for_development_are_taken() -> None:
     assert PythonProject(groups={"dev": ("tox",)}).requirements(development=False) == ("tox", "pytest")
 
 
+def test_requirements_with_a_test_runner_are_the_developers_own() -> None:
+    setup = 'setup(name="shop", install_requires=["click"], extras_require={"fast": "numpy==2.*", "slow": ["x"]})'
+    files = tree(setup_DOT_py=setup, requirements_DOT_txt="-e .[fast, gone]\n# Tests\npytest==5.*\ntrustme\n")
+    found = read_project(files)
+    assert found.requirements(development=False) == ("click", "numpy==2.*", "pytest==5.*", "trustme")
+    pinned = read_project(tree(setup_DOT_py=setup, requirements_DOT_txt="click==8.1\npytest-cov\n"))
+    assert pinned.requirements(development=False) == ("click", "pytest"), "an environment of the program's users"
+
+
 @given(st.sampled_from(["pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "uv.lock"]), st.binary())
 def test_no_file_is_too_odd(name: str, content: bytes) -> None:
     read_project({name: TreeEntry(content)}).requirements(development=True)

@@ -7,12 +7,14 @@ import json
 import pytest
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records.environment import ToolEnvironmentRef
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_runner.task import TaskFile, ToolEnvironment
 from trialfleet_runner.trees import TreeEntry, unpack
 from trialfleet_tasks.presets.node import lacks_lock, lock_place
 from trialfleet_tasks.presets.node_script import call_of
 from trialfleet_tasks.presets.preset import inputs, preset
+from trialfleet_tasks.task_environment import PlannedEnvironment
 
 
 def tree(**files: str) -> dict[str, TreeEntry]:
@@ -34,6 +36,7 @@ def package(**facts: object) -> dict[str, TreeEntry]:
         ({"scripts": {"test": "node --test test/"}, "devDependencies": {"jest": "1"}}, "node"),
         ({"devDependencies": {"mocha": "1"}}, "mocha"),
         ({"dependencies": {"jest": "1"}}, "jest"),
+        ({"scripts": {"test": "react-scripts test"}, "devDependencies": {"mocha": "1"}}, "jest"),
         ({"scripts": {"test": "bun --bun test --coverage"}, "devDependencies": {"jest": "1"}}, "bun"),
         ({"scripts": {"test": "bun run build && mocha"}}, "mocha"),
         ({"scripts": "nonsense", "devDependencies": [1]}, "node"),
@@ -43,6 +46,16 @@ def test_the_test_runner_of_a_package(facts: dict[str, object], results: ResultF
     found = preset(ToolEnvironment(kind="node"), package(**facts) | tree(yarn_lock=""))
     assert found.results == results
     assert "{tests}" in found.test_command
+
+
+@pytest.mark.parametrize(
+    ("results", "called", "named"),
+    [("vitest", "x", "Vitest"), ("gradle", "./gradlew", "JUnit"), ("junit", "./run-tests", "run-tests")],
+)
+def test_the_test_framework_that_a_placebo_names(results: ResultFormat, called: str, named: str) -> None:
+    ref = ToolEnvironmentRef.model_construct()  # of any content
+    found = PlannedEnvironment(ref=ref, source=b"", test_command=(called,), results=results, env={})
+    assert found.test_framework == named
 
 
 @pytest.mark.parametrize(
@@ -128,6 +141,8 @@ def test_the_test_script_says_how_its_runner_is_called() -> None:
     assert "NODE_ENV" not in found.variables, "agents have these, too"
     found = preset(ToolEnvironment(kind="node"), package(scripts={"test": "vitest -c unit.config.ts --coverage"}))
     assert found.test_command[1:4] == ("run", "-c", "unit.config.ts")
+    found = preset(ToolEnvironment(kind="node"), package(scripts={"test": "react-scripts test --env=jsdom"}))
+    assert found.test_command[1:4] == ("test", "--env=jsdom", "--watchAll=false")
     for odd in ("mocha 'open", "mocha -r", "mocha -r --exit", "; | &&"):
         options, _ = call_of("mocha", odd)
         assert options == (("--exit",) if "--exit" in odd else ()), odd
