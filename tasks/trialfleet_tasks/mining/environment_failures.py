@@ -12,6 +12,7 @@ _TOO_OLD = re.compile(
     r"|rustc [\w.-]+ is not supported by the following package|requires rustc [\d.]+"  # cargo
     r"|version of Cargo is older than the `\d+` edition|feature `edition\d+` is required"
     r"|release version [\w.]+ not supported|invalid (?:target|source) release|UnsupportedClassVersionError"  # Java
+    r"|requires Maven version [\d.]+"
     r"|ERR_PNPM_UNSUPPORTED_ENGINE|The engine \"\w+\" is incompatible with this module"  # pnpm, Yarn
     r"|current global version of Yarn is 1\.|yarn\.lock is of Yarn 2 or newer"
     r"|this machine's Gradle [\d.]+ cannot read|Minimum supported Gradle version is|requires at least Gradle"

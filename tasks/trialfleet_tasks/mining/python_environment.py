@@ -35,7 +35,7 @@ RELEASED = {
     "3.14": date(2025, 10, 7),
 }
 _WHEELS_AFTER = timedelta(days=270)
-_ROUNDS = 4  # of resolving: each finds some packages that have no wheel
+_ROUNDS = 20  # of resolving: each finds a package or some that have no wheel
 _DEEPEST = 4  # folders above a package's manifest
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
 
@@ -75,21 +75,35 @@ class PythonEnvironments:
         )
 
     def _locked(self, project: PythonProject, declared: Sequence[str], python: str, before: date) -> str:
-        """Where packages had no wheel then, a later version that has one is taken, of these packages alone."""
         refusals: list[OperatorError] = []
         for requirements, pinned in _choices(project, declared):
-            later: frozenset[str] = frozenset()
-            for _ in range(_ROUNDS):
-                pins = project.pins_without(later) if pinned else ()
-                found = self._compiled(WantedLock(requirements, pins, python, before, later))
-                if isinstance(found, str):
-                    return found
-                refusals.append(found)
-                lacking = later | without_wheels(found)
-                if self.build or lacking == later:
-                    break
-                later = lacking
+            found = self._with_wheels(project, requirements, python, before, pinned=pinned)
+            if isinstance(found, str):
+                return found
+            refusals.append(found)
         raise refusals[0]
+
+    def _with_wheels(
+        self, project: PythonProject, requirements: tuple[str, ...], python: str, before: date, *, pinned: bool
+    ) -> str | OperatorError:
+        """Where packages had no wheel then, a later version that has one is taken, of these packages alone. What
+        never had one is left out unless the project itself needs it: developers' tools are not for the tests, and
+        tests that do import it are refused when they are run."""
+        later: frozenset[str] = frozenset()
+        first: OperatorError | None = None
+        for _ in range(_ROUNDS):
+            pins = project.pins_without(later) if pinned else ()
+            found = self._compiled(WantedLock(requirements, pins, python, before, later))
+            if isinstance(found, str):
+                return found
+            first = first or found
+            lacking = without_wheels(found)
+            fewer = requirements if lacking - later else project.without(requirements, lacking)
+            if self.build or (lacking <= later and fewer == requirements):
+                break
+            later, requirements = later | lacking, fewer
+        assert first is not None, "there is a round"
+        return first
 
     def _compiled(self, wanted: WantedLock) -> str | OperatorError:
         with self._turn:

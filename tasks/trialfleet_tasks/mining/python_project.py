@@ -62,6 +62,15 @@ class PythonProject:
         names = {canonicalize_name(Requirement(line).name) for line in found}
         return (*found, *(() if "pytest" in names else ("pytest",)))
 
+    def without(self, requirements: tuple[str, ...], lacking: Collection[str]) -> tuple[str, ...]:
+        """Those that are not of `lacking` packages, or are needed by the project itself.
+
+        >>> PythonProject(dependencies=("click",)).without(("click", "brotlipy==0.7.*"), ["click", "brotlipy"])
+        ('click',)
+        """
+        own = {_package(line) for line in self.dependencies}
+        return tuple(line for line in requirements if (name := _package(line)) not in lacking or name in own)
+
     def pins_without(self, lacking: Collection[str]) -> tuple[str, ...]:
         """Pins that say nothing of how these packages are to be had: neither theirs nor those of what needs them.
 
@@ -141,6 +150,14 @@ def _toml(tree: Tree, path: str) -> dict[str, Any]:
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _package(line: str) -> str:
+    """Its canonical name; the line itself where it is no requirement."""
+    try:
+        return canonicalize_name(Requirement(line).name)
+    except InvalidRequirement:
+        return line
 
 
 def _strings(value: Any) -> tuple[str, ...]:
