@@ -44,9 +44,9 @@ def test_a_package_without_a_wheel_is_taken_as_of_later_and_no_other(
 
 
 def test_extras_that_a_command_installs(tmp_path: Path) -> None:
-    """And those that cannot be had are left out."""
+    """And those that contradict each other are left out."""
     project = '[project]\nname = "shop"\n[project.optional-dependencies]\nfast = ["six", {}]\n'
-    for more, found in (("'certifi'", True), ("'docopt'", False)):
+    for more, found in (("'certifi'", True), ("'six<1'", False)):
         files = {
             "pyproject.toml": TreeEntry(project.format(more).encode()),
             "Makefile": TreeEntry(b"sync:\n\tuv sync --all-extras\n"),
@@ -54,6 +54,19 @@ def test_extras_that_a_command_installs(tmp_path: Path) -> None:
         environment = PythonEnvironments(tmp_path / "locks").of(files, THEN, "1", ("test_a.py",))
         assert environment.lock is not None
         assert ("six==" in (tmp_path / environment.lock).read_text()) == found
+
+
+def test_a_tool_that_never_had_a_wheel_is_left_out(tmp_path: Path) -> None:
+    """The project itself does without it. Two of them: uv names one at a time."""
+    files = {
+        "pyproject.toml": TreeEntry(b'[project]\nname = "shop"\ndependencies = ["six"]\n'),
+        "requirements.txt": TreeEntry(b"docopt==0.6.2\npytest==6.*\nmkautodoc==0.1.0\ncertifi\n"),
+    }
+    found = PythonEnvironments(tmp_path / "locks").of(files, THEN, "1", ("test_a.py",))
+    assert found.lock is not None
+    locked = set(re.findall(r"^([a-z]+)==", (tmp_path / found.lock).read_text(), re.MULTILINE))
+    assert {"six", "pytest", "certifi"} <= locked
+    assert not {"docopt", "mkautodoc"} & locked
 
 
 def test_a_package_that_never_had_a_wheel_is_named(tmp_path: Path) -> None:

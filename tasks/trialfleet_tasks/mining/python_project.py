@@ -119,9 +119,8 @@ def read_project(tree: Tree) -> PythonProject:
         or _poetry(poetry.get("dependencies"))
         or setup.get("install_requires")
     )
-    if own and any(
-        map(_RUNNER.match, plain)
-    ):  # its developers' environment: the project's needs are said elsewhere
+    # Where the project's own needs are said elsewhere, these are its developers' environment.
+    if own and any(map(_RUNNER.match, plain)):
         for_tests = (*for_tests, *plain)
     if for_tests:
         groups["test"] = (*groups.get("test", ()), *for_tests)
