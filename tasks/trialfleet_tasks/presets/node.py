@@ -14,7 +14,7 @@ from trialfleet_runner.task import ToolEnvironment
 from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.trees import Tree
 from trialfleet_tasks.presets import vitest
-from trialfleet_tasks.presets.node_script import PACKAGES, UNREAD, call_of, runners_of
+from trialfleet_tasks.presets.node_script import PACKAGES, UNREAD, call_of, runners_of, test_script
 from trialfleet_tasks.presets.record import ToolPreset, said
 
 # pnpm runs the release that `packageManager` names, and refuses one that its registry has not signed: some mirrors
@@ -168,8 +168,8 @@ def folders_above(folder: str) -> Iterator[str]:
 
 def tested_package(tree: Tree, folder: str) -> str:
     """The nearest package, at or above a folder, whose tests are called there: it has a `test` script that does
-    something, or its own lock file. The root if there is no such package. Of packages that are installed together,
-    the one whose `test` script calls Vitest on several projects tests them all.
+    something, one like `test:unit` that calls a runner, or its own lock file. The root if there is no such package.
+    Of packages that are installed together, the one whose script calls Vitest on several projects tests them all.
 
     >>> from trialfleet_runner.trees import TreeEntry
     >>> tested = TreeEntry(b'{"scripts": {"test": "vitest run"}}')
@@ -263,7 +263,7 @@ _DECLARED = ("dependencies", "devDependencies")
 
 
 def _test_script(facts: dict[str, Any]) -> str:
-    return str(_table(facts.get("scripts")).get("test", ""))
+    return test_script({name: str(script) for name, script in _table(facts.get("scripts")).items()})
 
 
 def _declares(tree: Tree, folder: str, *tables: str) -> bool:

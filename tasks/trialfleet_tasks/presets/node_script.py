@@ -35,6 +35,10 @@ _OPTIONS: Mapping[str, str] = {
     "vitest": r"--config|-c|--environment|--pool|--globals|--dom",
 }
 _FLAGS = {"--exit", "--check-leaks", "--runInBand", "-i", "--globals", "--dom"}  # the others have a value
+_OTHER_TESTS = re.compile(  # names of scripts: of unit tests that run once
+    r"(?!.*(?:watch|dev|debug|update|e2e|integration|browser|types?|dts|lint|build|size|cov|bench|ui\b))"
+    r"(?:tests?|unit)(?:[:_-][\w:.-]+)?|jest|mocha|vitest"
+)
 _SETS = re.compile(r"(?:NODE_ENV|NODE_OPTIONS|BABEL_ENV|TS_NODE_\w+|TZ)=.*", re.DOTALL)
 
 
@@ -45,6 +49,17 @@ def runners_of(script: str) -> tuple[str, ...]:
     ('mocha',)
     """
     return tuple(runner for runner, called in _CALLED.items() if called.search(script))
+
+
+def test_script(scripts: Mapping[str, str]) -> str:
+    """What calls the tests: `test`, or where that calls no runner, the first script of its kind that calls one.
+
+    >>> test_script({"test:types": "vitest --typecheck", "test:lib": "vitest run", "test": "nx test"})
+    'vitest run'
+    """
+    said = scripts.get("test", "")
+    others = (text for name, text in scripts.items() if _OTHER_TESTS.fullmatch(name) and runners_of(text))
+    return said if runners_of(said) else next(others, said)
 
 
 def call_of(runner: str, script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

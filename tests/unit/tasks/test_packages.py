@@ -17,6 +17,7 @@ from trialfleet_tasks.presets.packages import in_package, package_of, package_of
 from trialfleet_tasks.presets.preset import preset
 
 TESTED = json.dumps({"scripts": {"test": "vitest run"}})
+LIBRARY = json.dumps({"scripts": {"test:types": "tsc", "test:lib": "vitest", "test:lib:dev": "vitest --watch"}})
 TURBO = json.dumps({"scripts": {"test": "turbo test"}})
 PROJECTS = {"package.json": TESTED, "vitest.config.ts": "test: { projects: ['p/*'] }"}
 UNTESTED = json.dumps({"scripts": {"test": 'echo "Error: no test specified" && exit 1'}})
@@ -40,6 +41,7 @@ def given(files: Mapping[str, str]) -> dict[str, TreeEntry]:
         ("node", {"package.json": UNTESTED, "p/a/package.json": TESTED}, "p/a/test/x.test.ts", "p/a"),
         ("node", {"package.json": TESTED, "a/package.json": "{}", "a/yarn.lock": ""}, "a/x.test.ts", "a"),
         ("node", {"a/package.json": "["}, "a/x.test.ts", "."),
+        ("node", {"package.json": TURBO, "p/a/package.json": LIBRARY}, "p/a/x.test.ts", "p/a"),
         ("node", {**PROJECTS, "p/a/package.json": TESTED}, "p/a/x.test.ts", "."),
         ("node", {**PROJECTS, "p/a/package.json": TESTED, "p/a/yarn.lock": ""}, "p/a/x.test.ts", "p/a"),
         ("node", {**PROJECTS, "package.json": TURBO, "p/a/package.json": TESTED}, "p/a/x.test.ts", "p/a"),
