@@ -56,6 +56,16 @@ def test_extras_that_a_command_installs(tmp_path: Path) -> None:
         assert ("six==" in (tmp_path / environment.lock).read_text()) == found
 
 
+def test_a_project_that_its_test_tools_need_is_not_installed_beside_itself(tmp_path: Path) -> None:
+    """Pytest of 2021 needs attrs."""
+    files = {"pyproject.toml": TreeEntry(b'[project]\nname = "Attrs"\ndependencies = ["six"]\n')}
+    found = PythonEnvironments(tmp_path / "locks").of(files, THEN, "1", ("test_a.py",))
+    assert found.lock is not None
+    locked = set(re.findall(r"^([a-z]+)==", (tmp_path / found.lock).read_text(), re.MULTILINE))
+    assert "pytest" in locked
+    assert "attrs" not in locked
+
+
 def test_a_tool_that_never_had_a_wheel_is_left_out(tmp_path: Path) -> None:
     """The project itself does without it. Two of them: uv names one at a time."""
     files = {

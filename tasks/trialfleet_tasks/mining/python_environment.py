@@ -10,6 +10,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.context.anchor import is_test_path
@@ -35,7 +36,6 @@ RELEASED = {
     "3.14": date(2025, 10, 7),
 }
 _WHEELS_AFTER = timedelta(days=270)
-_ROUNDS = 20  # of resolving: each finds a package or some that have no wheel
 _DEEPEST = 4  # folders above a package's manifest
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
 
@@ -88,22 +88,20 @@ class PythonEnvironments:
     ) -> str | OperatorError:
         """Where packages had no wheel then, a later version that has one is taken, of these packages alone. What
         never had one is left out unless the project itself needs it: developers' tools are not for the tests, and
-        tests that do import it are refused when they are run."""
+        tests that do import it are refused when they are run. Each refusal adds to `later` or leaves something
+        out, so there is a last one."""
+        own = canonicalize_name(project.name) if project.name else None
         later: frozenset[str] = frozenset()
-        first: OperatorError | None = None
-        for _ in range(_ROUNDS):
+        while True:
             pins = project.pins_without(later) if pinned else ()
-            found = self._compiled(WantedLock(requirements, pins, python, before, later))
-            if isinstance(found, str):
+            found = self._compiled(WantedLock(requirements, pins, python, before, later, own))
+            if isinstance(found, str) or self.build:
                 return found
-            first = first or found
             lacking = without_wheels(found)
             fewer = requirements if lacking - later else project.without(requirements, lacking)
-            if self.build or (lacking <= later and fewer == requirements):
-                break
+            if lacking <= later and fewer == requirements:
+                return found
             later, requirements = later | lacking, fewer
-        assert first is not None, "there is a round"
-        return first
 
     def _compiled(self, wanted: WantedLock) -> str | OperatorError:
         with self._turn:

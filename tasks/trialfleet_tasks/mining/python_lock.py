@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-from packaging.utils import canonicalize_name
+from packaging.utils import canonicalize_name, is_normalized_name
 
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import digest
@@ -27,19 +27,22 @@ _NO_WHEEL = re.compile(r"Wheels are required for `([A-Za-z0-9._-]+)")  # of uv's
 @dataclass(frozen=True)
 class WantedLock:
     """What is locked: `requirements`, with versions as of `before`. `pins`: `name==version` of a lock in the tree.
-    `later`: packages that had no wheel then; a version of the three years after may be taken."""
+    `later`: packages that had no wheel then; a version of the three years after may be taken. `project`: its own
+    name; where others need it, as pytest needed attrs, it is the workspace's."""
 
     requirements: tuple[str, ...]
     pins: tuple[str, ...]
     python: str
     before: date
     later: frozenset[str] = frozenset()
+    project: str | None = None
 
     @property
     def name(self) -> str:
         """Equal for equal wishes."""
         facts = {"requirements": self.requirements, "pins": self.pins, "python": self.python}
-        return digest(facts | {"before": str(self.before), "later": sorted(self.later)})[:12]
+        more = {"before": str(self.before), "later": sorted(self.later), "project": self.project}
+        return digest(facts | more)[:12]
 
     @property
     def text(self) -> bytes:
@@ -51,6 +54,7 @@ class WantedLock:
         newest = str(self.before + _LATER)
         return (
             *("pip", "compile", "-", *_OPTIONS),
+            *([f"--no-emit-package={self.project}"] if self.project and is_normalized_name(self.project) else []),
             *("--python-version", self.python, "--constraints", str(constraints)),
             *("--exclude-newer", str(self.before)),
             *(f"--exclude-newer-package={name}={newest}" for name in sorted(self.later)),

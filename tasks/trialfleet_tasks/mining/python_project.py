@@ -119,9 +119,8 @@ def read_project(tree: Tree) -> PythonProject:
         or _poetry(poetry.get("dependencies"))
         or setup.get("install_requires")
     )
-    # Where the project's own needs are said elsewhere, these are its developers' environment.
-    if own and any(map(_RUNNER.match, plain)):
-        for_tests = (*for_tests, *plain)
+    if any(map(_RUNNER.match, plain)):  # they are its developers' environment
+        plain, for_tests = (), (*for_tests, *plain)
     if for_tests:
         groups["test"] = (*groups.get("test", ()), *for_tests)
     return PythonProject(

@@ -168,8 +168,9 @@ def folders_above(folder: str) -> Iterator[str]:
 
 def tested_package(tree: Tree, folder: str) -> str:
     """The nearest package, at or above a folder, whose tests are called there: it has a `test` script that does
-    something, one like `test:unit` that calls a runner, or its own lock file. The root if there is no such package.
-    Of packages that are installed together, the one whose script calls Vitest on several projects tests them all.
+    something, one like `test:unit` that calls a runner, or its own lock file. The root if there is no such
+    package. Of packages that are installed together, the one whose script calls Vitest on several projects tests
+    them all.
 
     >>> from trialfleet_runner.trees import TreeEntry
     >>> tested = TreeEntry(b'{"scripts": {"test": "vitest run"}}')
