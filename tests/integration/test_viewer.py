@@ -169,6 +169,8 @@ def test_a_store_that_goes_away_and_comes_back(tmp_path: Path) -> None:
     write(tmp_path / "runs", lifelike_plan(reps=2), lifelike())
     with viewing(str(tmp_path / "runs" / "preamble-vs-pull")) as running:
         assert running.get("/")[0] == 200
+        kept = tmp_path / "runs/preamble-vs-pull/tables/answer.json"
+        wait_until(kept.exists)  # later it would be written into a new folder of the old name
         (tmp_path / "runs").rename(tmp_path / "away")
         wait_until(lambda: b"There is no campaign preamble-vs-pull" in running.get("/")[2], every_s=0.2)
         (tmp_path / "away").rename(tmp_path / "runs")
