@@ -86,10 +86,10 @@ class PythonEnvironments:
     def _with_wheels(
         self, project: PythonProject, requirements: tuple[str, ...], python: str, before: date, *, pinned: bool
     ) -> str | OperatorError:
-        """Where packages had no wheel then, a later version that has one is taken, of these packages alone. What
-        never had one is left out unless the project itself needs it: developers' tools are not for the tests, and
-        tests that do import it are refused when they are run. Each refusal adds to `later` or leaves something
-        out, so there is a last one."""
+        """The lock, or the last refusal. If a package had no wheel then, a later version with a wheel is used, of
+        this package only. A requirement that never had a wheel is left out unless the project itself depends on
+        it: it is usually a developer's tool, and a test that imports it is refused when it runs. Each refusal adds
+        to `later` or removes a requirement, so the loop ends."""
         own = canonicalize_name(project.name) if project.name else None
         later: frozenset[str] = frozenset()
         while True:

@@ -52,7 +52,7 @@ def runners_of(script: str) -> tuple[str, ...]:
 
 
 def test_script(scripts: Mapping[str, str]) -> str:
-    """What calls the tests: `test`, or where that calls no runner, the first script of its kind that calls one.
+    """The script that runs the tests: `test`, or if that calls no runner, the first similar script that does.
 
     >>> test_script({"test:types": "vitest --typecheck", "test:lib": "vitest run", "test": "nx test"})
     'vitest run'

@@ -1,4 +1,4 @@
-"""What Vitest's own configuration says. It is a program, so only words in it are looked for."""
+"""Reads Vitest's configuration files. They are programs, so this searches them for words only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator is told to do when the cluster refuses an attempt's pod."""
+"""The fix that an operator reads when the cluster refuses an attempt's pod."""
 
 from __future__ import annotations
 
