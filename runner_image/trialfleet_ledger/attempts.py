@@ -55,6 +55,15 @@ class Attempts:
             chain.append(self._listed(StoredAttempt(intent), names, ended=followed or "end.json" in names))
         return tuple(chain)
 
+    def ended_before(self, at: float) -> set[tuple[str, int]]:
+        """Trial and attempt of each end that the store has held since `at`, by its own clock. One listing."""
+        listed = ((self._parsed(entry.key), entry.at) for entry in self._store.list(keys.attempts(self._campaign)))
+        return {
+            (key.trial, key.attempt)
+            for key, written_at in listed
+            if key is not None and key.name == "end.json" and written_at is not None and written_at <= at
+        }
+
     def _parsed(self, key: str) -> keys.AttemptKey | None:
         return keys.parse_attempt(self._campaign, key)
 
@@ -105,13 +114,16 @@ class Attempts:
 
     # --- the steps ----------------------------------------------------------------------------------
 
-    def intend(self, trial: str, step: Intend, *, epoch: int) -> StoredAttempt | None:
+    def intend(
+        self, trial: str, step: Intend, *, epoch: int, cluster_id: str | None = None
+    ) -> StoredAttempt | None:
         """Commit the intent. None: another controller committed one; read the chain again."""
         intent = Intent(
             trial=trial,
             attempt=step.n,
             nonce=self._records.nonce(),
             epoch=epoch,
+            cluster_id=cluster_id,
             at=self._records.clock(),
             previous_end=step.previous_end,
             score_only=step.score_from is not None,

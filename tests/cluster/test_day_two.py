@@ -28,6 +28,7 @@ from trialfleet_runner.exit_codes import CommandExit
 
 pytestmark = on_cluster()
 
+S3 = {"AWS_ENDPOINT_URL_S3": os.environ.get("S3_ENDPOINT", "")}
 NO_REPORT = ("--no-ray", "--no-report")
 LIMITS = {"cpu": 0.3, "memory": "256Mi", "disk": "256Mi", "parallel": 2}
 
@@ -228,6 +229,29 @@ def test_cancel_now_of_a_campaign_whose_controller_died(place: Minimal, gated: C
         assert outcome is None or outcome.losses == (LossClass.CANCELLED,)
     assert before.items() <= records(kept.store, "orphaned").items()
     assert standing(place, "orphaned")["state"] == "cancelled"
+
+
+@pytest.mark.parametrize("kinds", ["configmaps", "jobs", "jobs,configmaps"])
+def test_an_owner_deleted_while_no_controller_lives_is_no_other_cluster(
+    place: Minimal, gated: Callable[[str], Ledger], kinds: str
+) -> None:
+    """Kubernetes deletes the pods with it. Their attempts are lost, and the trials run again here."""
+    kept = gated(f"ownerless-{kinds.replace(',', '-')}")
+    with resumed(place, kept.campaign) as controller:
+        first = both(place, kept, controller)
+        controller.kill()
+    kubectl("delete", kinds, "-n", place.namespace, "-l", names.selector(kept.plan().uid), "--wait=true")
+    wait_until(lambda: not pods(place, kept))
+    with resumed(place, kept.campaign) as controller:
+        again = both(place, kept, controller)
+        assert again.keys() == first.keys()
+        controller.kill()
+    for trial in first:
+        (lost, _) = kept.attempts.chain(trial)
+        assert lost.end is not None
+        assert lost.end.loss is not None
+        assert lost.end.loss.loss is LossClass.TERMINATED
+    assert place.trialfleet("cancel", url(place, kept.campaign), "--now", env=S3).code == 0
 
 
 def test_more_reps_of_a_finished_campaign_run_the_new_blocks_alone(place: Minimal) -> None:

@@ -92,6 +92,25 @@ def test_many_at_once_and_every_trial_once(site: Site) -> None:
     assert sum(counts.measured for counts in report.conditions.values()) == 120
 
 
+class SilentBackend(ClusterBackend):
+    """Its kubelets are dead and its watch is broken: every pod says `Running` and no event arrives."""
+
+    def poll(self, timeout_s: float) -> list[Finished]:
+        time.sleep(timeout_s)
+        return []
+
+    def alive(self, start: Start) -> Liveness:
+        return Liveness.ALIVE
+
+
+def test_ends_that_the_cluster_does_not_report_are_read_from_the_ledger(site: Site) -> None:
+    plan = make_plan(tasks=2, reps=5, parallel=4)
+    intervals = replace(FAST, ends_s=0.1, ends_age_s=0.0)
+    assert site.dispatcher(plan, backend=SilentBackend(site.cluster), intervals=intervals).run() is Ending.COMPLETE
+    assert [outcome.attempts for outcome in audit(site.root, plan)] == [1] * len(trials(plan))
+    assert set(site.cluster.launches.values()) == {1}
+
+
 @pytest.mark.parametrize(
     ("fate", "attempts", "losses"),
     [

@@ -89,6 +89,7 @@ class Api:
     pods: dict[str, Json] = field(default_factory=dict)
     config_maps: dict[str, Json] = field(default_factory=dict)
     jobs: dict[str, Json] = field(default_factory=dict)
+    root_ca: str | None = None  # of this cluster; None: its controllers publish none
     logs: dict[str, str] = field(default_factory=dict)
     history: list[Json] = field(default_factory=list)
     requests: list[Seen] = field(default_factory=list)
@@ -217,6 +218,8 @@ class Handler(BaseHTTPRequestHandler):
         for kind, kept in (("pods", self.api.pods), ("configmaps", self.api.config_maps), ("jobs", self.api.jobs)):
             if f"/{kind}/" in path and name in kept:
                 return self.answer(200, kept[name])
+        if name == "kube-root-ca.crt" and self.api.root_ca is not None:
+            return self.answer(200, {"metadata": {"name": name}, "data": {"ca.crt": self.api.root_ca}})
         if path == "/version":
             return self.answer(200, {"gitVersion": "v1"})
         if path.endswith("/events"):

@@ -192,6 +192,7 @@ class ClusterBackend:
     """One controller's view of the cluster."""
 
     detachable = True
+    cluster_id: str | None = None
 
     def __init__(self, cluster: Cluster, *, slots: int = 1000, concurrency: int = 8, adopts: bool = True) -> None:
         self.cluster, self.slots, self.concurrency = cluster, slots, concurrency

@@ -91,6 +91,11 @@ class Backend(Protocol):
         """Whether runners outlive the controller: then an interruption leaves them running for the next one."""
         ...
 
+    @property
+    def cluster_id(self) -> str | None:
+        """The identity of the cluster that runs its pods; None: it has none, or it is not known."""
+        ...
+
     def launch(self, order: Order) -> None:
         """Start a runner. Launching an attempt twice is harmless: its start is claimed once. Raises `TooLate`: it
         is to be signed again."""

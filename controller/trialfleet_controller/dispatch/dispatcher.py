@@ -8,9 +8,11 @@ interrupt any step; a new dispatcher rebuilds its state from the ledger.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
+from functools import partial
 
 from trialfleet_controller.backends.attempt_times import attempt_deadline_s
 from trialfleet_controller.backends.protocol import Backend
@@ -35,6 +37,7 @@ from trialfleet_ledger.store.protocol import CredentialsRefused
 from trialfleet_ledger.trial_order import Planned
 
 MOMENT_S = 0.05  # the longest wait for an I/O result: meanwhile runners end, and the operator may ask again
+LISTING_SHARE = 10  # listings of ends take at most a tenth of a thread's time
 COMMIT_S = 5.0  # beyond the agent's grace: a runner that was told to stop must still commit its end
 
 
@@ -96,6 +99,10 @@ class Dispatcher:
             note=note,
         )
         costs = budget if metered and budget.cap is not None else None
+        read_ends = partial(steps.unreported_ends, age_s=self._intervals.ends_age_s)
+        self._ends = PeriodicTask(self._io_pool, read_ends, self._follow_ends)
+        self._ends_read_at = time.monotonic()
+        self._next_ends = self._ends_read_at + self._intervals.ends_s
         self._recovery = Recovery(self._table, self._trial_driver, steps, self._io_pool, costs)
         self._left = False  # interrupted: open trials wait for the next controller
         self._report = DispatcherStatus(open=len(trials))
@@ -147,6 +154,7 @@ class Dispatcher:
         if self._stop_conditions.due:
             self._directives.go()
         self._look_if_due()
+        self._read_ends_if_due()
         self._recovery.continue_reading()
         wait_s = self._launch_what_may()
         self._collect(wait_s)
@@ -239,6 +247,21 @@ class Dispatcher:
         for finished in self._backend.poll(0 if self._io_pool.busy else min(self._intervals.poll_s, wait_s)):
             self._trial_driver.finished(finished)
         self._io_pool.apply(min(MOMENT_S, self._intervals.poll_s))
+
+    def _read_ends_if_due(self) -> None:
+        """A dead kubelet or a broken watch reports nothing. A local runner is a child of this process, which
+        notices its end."""
+        now = time.monotonic()
+        if self._backend.detachable and now >= self._next_ends and self._table.count(TrialState.RUNNING):
+            self._ends_read_at, self._next_ends = now, math.inf
+            self._ends.go()
+
+    def _follow_ends(self, ends: Set[tuple[str, int]]) -> None:
+        """The listing of a large campaign takes longer, and is made less often."""
+        now = time.monotonic()
+        pause_s = max(self._intervals.ends_s, LISTING_SHARE * (now - self._ends_read_at))
+        self._next_ends = now + pause_s
+        self._trial_driver.follow_ends(ends)
 
     # --- why nothing more starts --------------------------------------------------------------------
 

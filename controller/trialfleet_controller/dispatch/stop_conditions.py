@@ -20,6 +20,8 @@ class PollIntervals:
     poll_s: float = 0.5
     steer_s: float = 2.0  # cancel.json and halts
     watch_s: float = 2.0  # attempts that another controller launched
+    ends_s: float = 10.0  # ends in the ledger whose runners the backend has not reported
+    ends_age_s: float = 5.0  # an end that is younger is left to the backend, which knows more about its runner
     wind_down_s: float = 15.0  # beyond the runners' grace, after an interrupt
     back_off_s: float = 1.0  # the first pause when attempts end before their agents begin; later ones double
 

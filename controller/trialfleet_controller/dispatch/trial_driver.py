@@ -8,7 +8,7 @@ while one thread drives thousands of them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from trialfleet_controller.dispatch.events import CampaignEvent, Detail, EventKi
 from trialfleet_controller.dispatch.io_pool import IoPool
 from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.dispatch.stop_conditions import PollIntervals, StopConditions
-from trialfleet_controller.dispatch.trial_steps import Seen, TrialSteps, belongs
+from trialfleet_controller.dispatch.trial_steps import UNKNOWN, Seen, TrialSteps, belongs
 from trialfleet_controller.dispatch.trial_table import SHOWN, OpenTrial, TrialState, TrialTable
 from trialfleet_ledger.fold import Conclude, Intend, LaunchAttempt, WatchAttempt
 from trialfleet_ledger.kill_points import checkpoint
@@ -103,6 +103,12 @@ class TrialDriver:
         for opened in self._table.in_state(TrialState.WATCHED):
             if (life := self._parked.pop(opened.trial.id, None)) is not None:
                 self._continue(life)
+
+    def follow_ends(self, ends: Set[tuple[str, int]]) -> None:
+        """Continue the running trials whose attempts are among `ends`, without waiting for the backend."""
+        for opened in self._table.in_state(TrialState.RUNNING):
+            if opened.id in ends and (life := self._parked.pop(opened.trial.id, None)) is not None:
+                self._continue(life, UNKNOWN)
 
     def _continue(self, life: Life[None], value: object = None) -> None:
         """Send `value` to the trial, and do what it asks for next."""

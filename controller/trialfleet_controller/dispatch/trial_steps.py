@@ -75,7 +75,9 @@ class TrialSteps:
         while True:
             match self.next(opened):
                 case Intend() as step:
-                    attempt = self.ledger.attempts.intend(opened.trial.id, step, epoch=self.epoch)
+                    attempt = self.ledger.attempts.intend(
+                        opened.trial.id, step, epoch=self.epoch, cluster_id=self.backend.cluster_id
+                    )
                     opened = self._reread(opened) if attempt is None else _longer(opened, attempt)
                 case LaunchAttempt(_, score_from) as step:
                     self._place(opened, score_from)
@@ -109,6 +111,10 @@ class TrialSteps:
         attempt = self._verified(self.ledger.attempts.refresh(opened.last), gone)
         open_start = attempt.start if attempt.end is None else None
         return Seen(opened.with_last(attempt), None if open_start is None else self.backend.alive(open_start))
+
+    def unreported_ends(self, *, age_s: float) -> set[tuple[str, int]]:
+        """Trial and attempt of the ends that have been in the ledger for `age_s` or longer."""
+        return self.ledger.attempts.ended_before(self.ledger.store.now() - age_s)
 
     def lose(self, opened: OpenTrial, gone: RunnerTermination) -> OpenTrial:
         """Give the last attempt, whose runner has gone, an end unless the runner wrote one before it went."""

@@ -58,19 +58,24 @@ class Pods:
             parallel=options.parallel,
             max_pending=options.max_pending,
             keep_failed=options.keep_failed,
-            begun=lambda: not options.cluster_gone and begun(Ledger(self.store(), plan.campaign), shard, plan),
+            elsewhere=lambda cluster_id: (
+                not options.cluster_gone
+                and runs_elsewhere(Ledger(self.store(), plan.campaign), shard, plan, cluster_id=cluster_id)
+            ),
             tell=tell,
         )
 
 
-def begun(ledger: Ledger, shard: Shard, plan: Plan) -> bool:
-    """Whether a pod of the shard's namespace has written its start and no end, and its deadline has not passed."""
+def runs_elsewhere(ledger: Ledger, shard: Shard, plan: Plan, *, cluster_id: str | None) -> bool:
+    """Whether a pod of the shard's namespace may run in another cluster than `cluster_id`. Its attempt has a start
+    and no end, its deadline has not passed, and its intent does not name this cluster."""
     since = time.time() - grants_expire_s(plan)
     return any(
         attempt.start is not None
         and attempt.start.pod is not None
         and attempt.end is None
         and attempt.start.at > since
+        and (cluster_id is None or attempt.intent.cluster_id != cluster_id)
         for trial in ledger.survey().open
         if shard.shares_namespace(trial)
         for attempt in ledger.attempts.chain(trial)

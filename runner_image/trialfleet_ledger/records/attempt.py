@@ -21,9 +21,11 @@ class AttemptRecord(Record):
 
 
 class Intent(AttemptRecord):
-    """1. Controller, before anything starts. `previous_end` is the SHA-256 of end n-1's bytes."""
+    """1. Controller, before anything starts. `previous_end` is the SHA-256 of end n-1's bytes; `cluster_id`: the
+    identity of the cluster that its pod belongs in; None: no pod, or not known."""
 
     epoch: Annotated[int, Field(ge=0)]
+    cluster_id: Sha256 | None = None
     previous_end: Sha256 | None = None
     score_only: bool = False
 

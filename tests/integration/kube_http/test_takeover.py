@@ -20,6 +20,7 @@ from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.backends.kube.owner import CampaignOwner
 from trialfleet_controller.backends.protocol import Liveness
 from trialfleet_controller.backends.runner_termination import classify
+from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.attempt import Start
 from trialfleet_ledger.records.verdicts import LossClass
@@ -30,20 +31,41 @@ def test_pods_that_may_run_in_another_cluster_are_not_started_here(api: Api, cli
     plan = kube_plan(namespaces=("trials",))
     for _ in range(2):
         with pytest.raises(OperatorError, match="not in this cluster"):
-            CampaignOwner(client, "trials", plan, "s3://b/p").ensure(begun=lambda: True)
+            CampaignOwner(client, "trials", plan, "s3://b/p").ensure(elsewhere=lambda _: True)
         assert not api.config_maps
     first = CampaignOwner(client, "trials", plan, "s3://b/p").ensure()
-    assert CampaignOwner(client, "trials", plan, "s3://b/p").ensure(begun=lambda: True) == first
+    assert CampaignOwner(client, "trials", plan, "s3://b/p").ensure(elsewhere=lambda _: True) == first
 
 
 def test_a_dispatcher_beside_this_one_may_begin_while_this_one_looks(api: Api, client: Client) -> None:
     plan = kube_plan(namespaces=("trials",))
 
-    def begun() -> bool:
+    def begins(_: str | None) -> bool:
         CampaignOwner(client, "trials", plan, "s3://b/p").ensure()
         return True
 
-    assert CampaignOwner(client, "trials", plan, "s3://b/p").ensure(begun=begun).name in api.config_maps
+    assert CampaignOwner(client, "trials", plan, "s3://b/p").ensure(elsewhere=begins).name in api.config_maps
+
+
+def test_an_owner_that_was_deleted_in_this_cluster_is_made_again(api: Api, client: Client) -> None:
+    """A missing ConfigMap, Job or namespace is no other cluster: the certificate tells."""
+    plan, other = kube_plan(namespaces=("trials",)), sha256(b"of another cluster")
+    api.root_ca = "certificate"
+
+    def runs_elsewhere(cluster: str | None) -> bool:
+        return cluster != launched_in
+
+    launched_in: str | None = other
+    with pytest.raises(OperatorError, match="not in this cluster"):
+        CampaignOwner(client, "trials", plan, "s3://b/p").ensure(elsewhere=runs_elsewhere)
+    owner = CampaignOwner(client, "trials", plan, "s3://b/p")
+    owner.ensure()
+    launched_in = owner.cluster_id
+    assert launched_in == sha256(b"certificate")
+    api.config_maps.clear()
+    api.jobs.clear()
+    again = CampaignOwner(client, "trials", plan, "s3://b/p").ensure(elsewhere=runs_elsewhere)
+    assert again.name in api.config_maps
 
 
 def test_failed_pods_are_kept_for_a_look(api: Api, opened: Open) -> None:

@@ -40,7 +40,7 @@ class KubernetesBackend:
 
     It ensures the ConfigMap that owns the pods, starts the reflector, and waits for the first listing, at most
     `FIRST_LISTING_S`. `parallel`, `max_pending`: instead of the plan's. `keep_failed`: how many of the failed pods
-    stay, the newest first. `tell` is called from several threads. `outlives_s`, `begun`: see `CampaignOwner`.
+    stay, the newest first. `tell` is called from several threads. `outlives_s`, `elsewhere`: see `CampaignOwner`.
 
     Raises `OperatorError`: not the cluster where the pods run, no such namespace, not allowed.
     """
@@ -58,7 +58,7 @@ class KubernetesBackend:
         keep_failed: int = 0,
         commands: manifest.ContainerCommands = manifest.COMMANDS,
         outlives_s: float | None = None,
-        begun: Callable[[], bool] = lambda: False,
+        elsewhere: Callable[[str | None], bool] = lambda _: False,
         tell: Callable[[str], None] = lambda _: None,
         intervals: WatchIntervals | None = None,
     ) -> None:
@@ -68,7 +68,7 @@ class KubernetesBackend:
         self._image_id, self._commands, self._tell = kube.image_id, commands, tell
         self._parallel, self._max_pending = parallel or plan.parallel, max_pending or kube.max_pending
         self._owner = CampaignOwner(client, namespace, plan, store_url, outlives_s)
-        self._owner.ensure(begun=begun, tell=tell)
+        self._owner.ensure(elsewhere=elsewhere, tell=tell)
         self._diagnosis = PodDiagnosis(client, namespace, self._owner)
         self._tracker = Tracker(graces=kube.graces, image_id=kube.image_id, validity=validity(plan))
         self._ready: list[Finished] = []
@@ -110,6 +110,10 @@ class KubernetesBackend:
     @property
     def detachable(self) -> bool:
         return True
+
+    @property
+    def cluster_id(self) -> str | None:
+        return self._owner.cluster_id
 
     def launch(self, order: Order) -> None:
         """Waits while `max_pending` pods are pending, and while the cluster does not accept the pod.

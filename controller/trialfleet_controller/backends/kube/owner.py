@@ -15,10 +15,12 @@ from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.backends.kube.errors import ApiError, Backoff, Conflict, Forbidden, Invalid, NotFound
 from trialfleet_controller.backends.kube.launcher import REFUSED_S, refusal
 from trialfleet_controller.backends.kube.pods import json_object, time_of
+from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import Plan
 
 KEPT_S = 3 * 86400.0  # how long `--keep-failed` keeps failed pods after the end of the campaign
+ROOT_CA = "kube-root-ca.crt"  # the ConfigMap that Kubernetes writes into each namespace
 _RENEWALS = 8  # while pods may outlive their controller
 
 
@@ -73,10 +75,12 @@ class CampaignOwner:
     """The ConfigMap that owns the pods of a namespace. Kubernetes deletes a pod whose owner's uid does not exist,
     so a ConfigMap that is deleted is created again. Safe from any thread, once `ensure` has returned.
 
-    `now`: the owner of new pods, since `ensure`. `outlives_s`: see `Expiry`.
+    `now`: the owner of new pods, and `cluster_id`: the cluster's identity as far as it is known, since `ensure`.
+    `outlives_s`: see `Expiry`.
     """
 
     now: manifest.Owner
+    cluster_id: str | None = None
 
     def __init__(
         self, client: Client, namespace: str, plan: Plan, store_url: str, outlives_s: float | None = None
@@ -88,12 +92,13 @@ class CampaignOwner:
     def ensure(
         self,
         *,
-        begun: Callable[[], bool] = lambda: False,
+        elsewhere: Callable[[str | None], bool] = lambda _: False,
         tell: Callable[[str], None] = lambda _: None,
         patience_s: float = REFUSED_S,
     ) -> manifest.Owner:
-        """Return the ConfigMap; create it if it is absent. `begun`: whether the ledger has pods of this namespace
-        that may still run; called when there is no ConfigMap.
+        """Return the ConfigMap; create it if it is absent. `elsewhere`: whether the ledger has pods of this
+        namespace that may still run in another cluster than the one with this identity; called when there is no
+        ConfigMap.
 
         Raises `OperatorError`: the pods are in another cluster, no such namespace, not allowed, the ConfigMap
         belongs to another campaign, no answer within `patience_s`.
@@ -101,7 +106,7 @@ class CampaignOwner:
         backoff, until = Backoff(), time.monotonic() + patience_s
         while True:
             try:
-                self.now = self._ensured(begun)
+                self.now = self._ensured(elsewhere)
                 return self.now
             except (NotFound, Invalid) as error:
                 raise refusal(error, self._namespace, "create configmaps") from error
@@ -124,10 +129,11 @@ class CampaignOwner:
                     self.ensure()
             return uid != self.now.uid
 
-    def _ensured(self, begun: Callable[[], bool]) -> manifest.Owner:
+    def _ensured(self, elsewhere: Callable[[str | None], bool]) -> manifest.Owner:
         found = self._found()
+        self.cluster_id = self.cluster_id or self._identity()
         # Another dispatcher may have created it and begun since the first look.
-        if found is None and begun() and (found := self._found()) is None:
+        if found is None and elsewhere(self.cluster_id) and (found := self._found()) is None:
             raise self._another_cluster()
         if found is None:
             found = self._created()
@@ -140,6 +146,16 @@ class CampaignOwner:
             return self._client.call(CONFIG_MAPS.get(self._namespace, names.config_map(self._plan.uid)))
         except NotFound:
             return None
+
+    def _identity(self) -> str | None:
+        """SHA-256 of the certificate that the API server publishes in each namespace: two clusters have two. A
+        new namespace gets it within moments. None: there is none, or it may not be read."""
+        try:
+            published = self._client.call(CONFIG_MAPS.get(self._namespace, ROOT_CA))
+        except (NotFound, Forbidden):
+            return None
+        certificate = json_object(published.get("data")).get("ca.crt")
+        return sha256(certificate.encode()) if isinstance(certificate, str) and certificate else None
 
     def _created(self) -> Json:
         body = manifest.config_map(self._plan, store_url=self._store_url, expiry=self.expiry.ensure())

@@ -116,6 +116,10 @@ class RunnersHere(ABC):
     def detachable(self) -> bool:
         return False
 
+    @property
+    def cluster_id(self) -> None:
+        return None
+
     def adopt(self, attempt: AttemptId, start: Start | None) -> bool:
         return False  # its process is another's child: only the lock on its folder tells
 

@@ -13,11 +13,12 @@ from trialfleet_controller.backends.attempt_times import grants_expire_s
 from trialfleet_controller.dispatch.drive_options import DriveOptions
 from trialfleet_controller.dispatch.shards import shard_of
 from trialfleet_controller.hosting.division import Shard
-from trialfleet_controller.hosting.pods import begun, pods
+from trialfleet_controller.hosting.pods import pods, runs_elsewhere
 from trialfleet_ledger import keys
 from trialfleet_ledger.campaign_spec import StoreSpec
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import End, Start
 from trialfleet_ledger.records.verdicts import Loss, LossClass
 from trialfleet_ledger.store.directory import DirectoryStore
@@ -30,10 +31,17 @@ START = records.start(trial=TRIAL, pod="uid")
 LOST = Loss(loss=LossClass.NODE_LOST, message="", agent_started=True)
 
 
+HERE_CA, OTHER_CA = "a" * 64, "b" * 64
+
+
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    made = Ledger(DirectoryStore(tmp_path), PLAN.campaign)
-    intent = records.intent(trial=TRIAL)
+    return made_ledger(tmp_path)
+
+
+def made_ledger(root: Path, *, cluster: str | None = None) -> Ledger:
+    made = Ledger(DirectoryStore(root), PLAN.campaign)
+    intent = records.intent(trial=TRIAL, cluster_id=cluster)
     made.store.put(keys.grants(PLAN.campaign, TRIAL, 1), b"{}")
     made.store.put(keys.attempt_file(PLAN.campaign, TRIAL, 1, "intent.json"), canonical_json(intent))
     return made
@@ -43,6 +51,10 @@ def has(ledger: Ledger, record: Start | End) -> None:
     folder = keys.attempts(PLAN.campaign, TRIAL, 1)
     name = "start.json" if isinstance(record, Start) else "end.json"
     ledger.store.put(f"{folder}{name}", canonical_json(record))
+
+
+def begun(ledger: Ledger, shard: Shard, plan: Plan, cluster: str | None = None) -> bool:
+    return runs_elsewhere(ledger, shard, plan, cluster_id=cluster)
 
 
 def test_a_start_without_an_end_is_a_pod_that_may_run(ledger: Ledger) -> None:
@@ -73,3 +85,16 @@ def test_a_start_whose_pods_deadline_has_passed_is_no_pod_that_may_run(ledger: L
     """The pod has expired with its owner, and the next controller makes another."""
     has(ledger, START.model_copy(update={"at": time.time() - grants_expire_s(PLAN) - 1}))
     assert not begun(ledger, Shard(HERE, 2, "a", 2), PLAN)
+
+
+@pytest.mark.parametrize(
+    ("launched_in", "looked_at", "elsewhere"),
+    [(HERE_CA, HERE_CA, False), (HERE_CA, OTHER_CA, True), (None, HERE_CA, True), (HERE_CA, None, True)],
+)
+def test_a_pod_of_this_very_cluster_is_not_elsewhere(
+    tmp_path: Path, launched_in: str | None, looked_at: str | None, elsewhere: bool
+) -> None:
+    """An identity that is not known proves nothing."""
+    ledger = made_ledger(tmp_path, cluster=launched_in)
+    has(ledger, START.model_copy(update={"at": time.time()}))
+    assert begun(ledger, Shard(HERE, 2, "a", 2), PLAN, looked_at) is elsewhere
