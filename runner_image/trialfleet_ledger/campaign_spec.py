@@ -152,6 +152,14 @@ class Toleration(Frozen):
     tolerationSeconds: int | None = None  # noqa: N815 - Kubernetes' own name
 
 
+class RunnerLimits(Frozen):
+    """Limits of a pod's container `runner`, which a ResourceQuota or a LimitRange may ask for. `cpu`: cores; None:
+    no limit."""
+
+    cpu: Annotated[float, Field(ge=0.01)] | None = None
+    memory: Annotated[Size, Field(ge=128 * 2**20)] = 2**30  # git, archives and the gateway need far less
+
+
 class KubernetesSpec(Frozen):
     """`kubernetes:` of the campaign file. One namespace is one shard, and one trust domain."""
 
@@ -171,6 +179,7 @@ class KubernetesSpec(Frozen):
     creates_burst: Annotated[int, Field(ge=1)] = 20
     allow_unenforced_network: bool = False
     graces: Graces = Graces()
+    runner: RunnerLimits = RunnerLimits()
     uids: Uids = Uids()
 
     @property

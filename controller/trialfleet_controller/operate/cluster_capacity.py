@@ -6,22 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from trialfleet_controller.backends.kube.admission import quantity
+
 Raw = Mapping[str, Any]
 
 _NODE_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
-
-
-def quantity(text: str | int | float) -> Decimal:
-    """A quantity as Kubernetes writes it.
-
-    >>> quantity("500m"), quantity("4Gi"), quantity("1e3"), quantity(2)
-    (Decimal('0.500'), Decimal('4294967296'), Decimal('1E+3'), Decimal('2'))
-    """
-    from kubernetes.utils import quantity as library  # slow to import
-
-    untyped: Any = library
-    parsed: Decimal = untyped.parse_quantity(text)
-    return parsed
 
 
 def counted_resources(pod: Raw) -> dict[str, Decimal]:

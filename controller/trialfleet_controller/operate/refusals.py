@@ -4,27 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trialfleet_controller.backends.kube.admission import Patience
 from trialfleet_controller.backends.kube.errors import ApiError, Forbidden, NotFound, Throttled, Unreachable
-from trialfleet_controller.backends.kube.launcher import WEBHOOK_HINT
 from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_controller.operate.permissions import Need, lacking
 from trialfleet_ledger.errors import OperatorError
 
 _APPLY = "kubectl apply --server-side -k k8s/base creates the namespace with its labels, Role and policies"
-
-# Of a refused pod: a part of the server's message, and the hint. The first match counts.
-_LIMIT_RANGE = "widen the LimitRange (kubectl describe limitrange), or change limits.cpu, memory or disk"
-_POD_REFUSALS = (
-    ("RuntimeClass", "correct or remove kubernetes.runtime_class; kubectl get runtimeclass lists them"),
-    ("PriorityClass", "correct or remove kubernetes.priority_class; kubectl get priorityclass lists them"),
-    ("exceeded quota", "raise the quota (kubectl describe quota), or lower limits.cpu, memory or disk"),
-    ("must specify", "remove from the quota what attempts do not request: kubectl describe quota"),
-    ("violates PodSecurity", "attempts obey `restricted`: find the webhook that adds what the message names"),
-    ("service account", "check: kubectl -n NAMESPACE get serviceaccount default; a new namespace gets it soon"),
-    ("LimitRange", _LIMIT_RANGE),
-    ("maximum", _LIMIT_RANGE),
-    ("admission webhook", WEBHOOK_HINT),
-)
 
 
 def error_of_check(check: DoctorCheck) -> OperatorError:
@@ -79,14 +65,16 @@ def refused_pod(error: ApiError, namespace: str) -> DoctorCheck:
         return no_namespace(namespace)
     if isinstance(error, Unreachable | Throttled):
         return DoctorCheck(name, "missing", str(error), "the API server does not answer properly: try again")
-    hint = next((hint for text, hint in _POD_REFUSALS if text in error.message), None)
-    if hint is None and isinstance(error, Forbidden) and "cannot create resource" in error.message:
-        hint = "apply the Role of k8s/base to these credentials"
+    if isinstance(error, Forbidden):
+        denial = error.denial
+        found = f"{denial.by} refuses an attempt's pod: {error.message}"
+        waits = denial.patience is Patience.UNTIL_ROOM
+        return DoctorCheck(
+            name, "warning" if waits else "missing", found, denial.hint.replace("NAMESPACE", namespace)
+        )
     return DoctorCheck(
         name,
         "missing",
         f"an attempt's pod is refused: {error.message}",
-        (hint or "correct what the message names in the section kubernetes of the campaign file").replace(
-            "NAMESPACE", namespace
-        ),
+        "correct what the message names in the section kubernetes of the campaign file",
     )

@@ -7,13 +7,12 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+from trialfleet_controller.backends.kube.admission import read_denial
 from trialfleet_controller.backends.kube.pods import json_object
 
 ANSWER_CHARS = 1000  # of a server's message are kept
 
-_QUOTA = ("exceeded quota", "status unknown for quota")
 _WEBHOOK = "admission webhook "
-_FINAL = ("violates PodSecurity", "RuntimeClass", "PriorityClass", "failed quota", "usage per ", "ratio per ")
 
 
 class ApiError(Exception):
@@ -52,14 +51,11 @@ class Throttled(ApiError):
 
 
 class Forbidden(ApiError):
-    """401 or 403, or an admission webhook's 404: its cache lacks the namespace. `webhook`: a webhook refuses the
-    object. `quota`: a ResourceQuota is used up, until other pods end. `final`: an admission plugin refuses the
-    object as it is; other refusals may pass when the server, the webhook or the namespace is ready."""
+    """401 or 403, or an admission webhook's 404: its cache lacks the namespace. `denial`: who refuses, and whether
+    trying again helps."""
 
     def __init__(self, message: str, *, status: int = 403, reason: str = "Forbidden") -> None:
-        self.quota = any(text in message for text in _QUOTA)
-        self.final = any(text in message for text in _FINAL)
-        self.webhook = message.startswith(_WEBHOOK)
+        self.denial = read_denial(message)
         super().__init__(message, status=status, reason=reason)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from trialfleet_controller.backends.attempt_times import AFTER_S
 from trialfleet_controller.backends.kube import names
+from trialfleet_controller.backends.kube.admission import Patience
 from trialfleet_controller.backends.kube.api_requests import PODS, Json
 from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.backends.kube.errors import ApiError, Backoff, Conflict, Forbidden, Invalid, NotFound
@@ -17,10 +18,6 @@ from trialfleet_controller.backends.kube.tracker import Tracker
 from trialfleet_controller.backends.protocol import AttemptId
 from trialfleet_ledger.errors import OperatorError
 
-WEBHOOK_HINT = (
-    "kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations lists the cluster's webhooks; "
-    "one that has not seen a new namespace yet does so within a minute or two: try again"
-)
 REFUSED_S = 60.0  # a restarting API server may refuse for so long what it allows later
 
 
@@ -60,9 +57,12 @@ class Launcher:
             except (Invalid, NotFound) as error:
                 raise self._refusal(error) from error
             except ApiError as error:
-                if isinstance(error, Forbidden) and not error.quota:
+                if isinstance(error, Forbidden) and error.denial.patience is not Patience.UNTIL_ROOM:
                     refused_since = refused_since or time.monotonic()
-                    if error.final or time.monotonic() - refused_since >= self._refused_s:
+                    if (
+                        error.denial.patience is Patience.NONE
+                        or time.monotonic() - refused_since >= self._refused_s
+                    ):
                         raise self._refusal(error) from error
                 pause_s = self._failed(error, backoff)
             else:
@@ -115,18 +115,16 @@ def refusal(error: ApiError, namespace: str, doing: str) -> OperatorError:
             where=f"kubernetes: namespaces: {namespace}",
             hint=f"kubectl create namespace {namespace}, or kubectl apply --server-side -k k8s/base",
         )
-    if isinstance(error, Forbidden) and not error.webhook:
+    if isinstance(error, Forbidden):
         return OperatorError(
-            f"these credentials may not {doing}: {error.message}",
+            f"{error.denial.by} does not allow to {doing}: {error.message}",
             where=f"namespace {namespace}",
-            hint=f"apply the Role of k8s/base; kubectl auth can-i --list -n {namespace} shows what is allowed",
+            hint=error.denial.hint.replace("NAMESPACE", namespace),
         )
     return OperatorError(
         f"the cluster refuses to {doing}: {error}",
         where=f"namespace {namespace}",
-        hint=WEBHOOK_HINT
-        if isinstance(error, Forbidden)
-        else "change the field that the message names, in the section kubernetes: of the campaign file",
+        hint="change the field that the message names, in the section kubernetes: of the campaign file",
     )
 
 

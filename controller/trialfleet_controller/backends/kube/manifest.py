@@ -18,7 +18,6 @@ from trialfleet_ledger.records.grants import GRANTS_URL
 FOLDER = "/opt/trialfleet"
 
 _SUPERVISE = (f"{FOLDER}/bin/python", "-I", "-S", f"{FOLDER}/supervise.py")
-_RUNNER_MEMORY = 2**30  # git, archives and the gateway need far less
 _RUNNER_REQUESTS = {"cpu": "10m", "memory": "96Mi", "ephemeral-storage": "64Mi"}
 _SCORE_REQUESTS = {"cpu": "10m", "memory": "32Mi", "ephemeral-storage": "0"}  # the agent has ended by then
 _GATE_BYTES = 64 * 2**20
@@ -133,7 +132,10 @@ def pod(
 def _probe(kube: KubernetesSpec, env: Mapping[str, str], command: Sequence[str]) -> Json:
     return {
         **container(kube, "probe", command, env=[{"name": key, "value": env[key]} for key in sorted(env)]),
-        "resources": {"requests": _RUNNER_REQUESTS, "limits": {"memory": str(_RUNNER_MEMORY)}},
+        "resources": {
+            "requests": _RUNNER_REQUESTS,
+            "limits": {**_runner_limits(kube), "ephemeral-storage": str(_RUNNER_TMP_BYTES)},
+        },
         "volumeMounts": [mount("tmp-probe", "/tmp"), *_keys_mount(kube)],  # noqa: S108 - in the pod
     }
 
@@ -189,7 +191,7 @@ def _runner(kube: KubernetesPlan, limits: Limits, command: Sequence[str]) -> Jso
         "resources": {
             "requests": _RUNNER_REQUESTS,
             "limits": {
-                "memory": str(_RUNNER_MEMORY),
+                **_runner_limits(kube),
                 "ephemeral-storage": str(limits.disk_bytes + _RUNNER_TMP_BYTES),
             },
         },
@@ -200,6 +202,12 @@ def _runner(kube: KubernetesPlan, limits: Limits, command: Sequence[str]) -> Jso
             *_keys_mount(kube),
         ],
     }
+
+
+def _runner_limits(kube: KubernetesSpec) -> Json:
+    """Without a limit on the CPU by default: the runner is idle while the agent works."""
+    cpu = {} if kube.runner.cpu is None else {"cpu": _cpu(kube.runner.cpu)}
+    return {**cpu, "memory": str(kube.runner.memory)}
 
 
 def _runner_env(kube: KubernetesPlan) -> list[Json]:

@@ -1,0 +1,178 @@
+"""Reads why an API server forbids an object from its message: who refuses, whether waiting helps, and the field of
+the campaign file that changes it. Pure.
+
+Source: the messages of Kubernetes 1.30 to 1.37 (plugin/pkg/admission, apiserver's quota and webhook packages); no
+field of a `Status` names the plugin.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+
+class Patience(StrEnum):
+    """What a caller that tries again may expect."""
+
+    UNTIL_ROOM = "until_room"  # other pods end
+    A_MINUTE = "a_minute"  # a server, a webhook or a namespace becomes ready
+    NONE = "none"  # the object is never admitted as it is
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """`by`: who refuses, in words; `hint`: how to change it, with NAMESPACE for the namespace's name."""
+
+    by: str
+    patience: Patience
+    hint: str
+
+
+WEBHOOK_HINT = (
+    "kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations lists the cluster's webhooks; "
+    "one that has not seen a new namespace yet does so within a minute or two: try again"
+)
+_ROLE_HINT = "apply the Role of k8s/base; kubectl auth can-i --list -n NAMESPACE shows what is allowed"
+_FIELDS = {
+    "cpu": "limits.cpu or kubernetes.runner.cpu",
+    "memory": "limits.memory or kubernetes.runner.memory",
+    "ephemeral-storage": "limits.disk",
+    "pods": "limits.parallel",
+}
+# A part of the message, who refuses, whether waiting helps, the hint. The first match counts.
+_KNOWN = (
+    (
+        r"violates PodSecurity \"?(?P<name>[^\s\"]*)",
+        "Pod Security level {name}",
+        Patience.NONE,
+        "attempts obey `restricted`: find the webhook that adds what the message names",
+    ),
+    (
+        r"RuntimeClass \"?(?P<name>[^\s\"]*)",
+        "RuntimeClass {name}",
+        Patience.NONE,
+        "correct or remove kubernetes.runtime_class; kubectl get runtimeclass lists them",
+    ),
+    (
+        r"PriorityClass with name (?P<name>\S+)|PriorityClass",
+        "PriorityClass {name}",
+        Patience.NONE,
+        "correct or remove kubernetes.priority_class; kubectl get priorityclass lists them",
+    ),
+    (
+        r"(?i)service account",
+        "the service account of the namespace",
+        Patience.A_MINUTE,
+        "check: kubectl -n NAMESPACE get serviceaccount default; a new namespace gets it soon",
+    ),
+    (
+        r"because it is being terminated",
+        "the namespace, which is being deleted",
+        Patience.NONE,
+        "wait until kubectl get namespace NAMESPACE finds nothing, make it again with kubectl apply --server-side "
+        "-k k8s/base, then run the same command",
+    ),
+    (r"cannot \w+ resource", "RBAC", Patience.A_MINUTE, _ROLE_HINT),
+    (
+        r"^Unauthorized",
+        "the API server, which does not accept these credentials",
+        Patience.A_MINUTE,
+        "renew them (kubectl get pods tests them), or choose another kubernetes.context",
+    ),
+)
+_WEBHOOK = re.compile(r"admission webhook \"(?P<name>[^\"]*)\"")
+_POLICY = re.compile(r"ValidatingAdmissionPolicy '(?P<name>[^']*)'")
+_UNSPECIFIED = re.compile(r"failed quota: (?P<name>[^:\s]+): must specify (?P<what>.*)")
+_EXCEEDED = re.compile(
+    r"exceeded quota: (?P<name>[^,\s]+), requested: (?P<requested>\S+), "
+    r"used: (?P<used>\S+), limited: (?P<limited>\S+)"
+)
+_BOUND = re.compile(
+    r"(?:(?:maximum|minimum) (?P<resource>\S+) usage|(?P<ratio>\S+) max limit to request ratio) per \w+ is "
+    r"[^,\]]*(?:, but [^,\]]*)?"
+)
+
+
+def read_denial(message: str) -> Denial:
+    """A message that nothing here knows counts as RBAC's would: it may pass within a minute."""
+    if (webhook := _WEBHOOK.search(message)) is not None:
+        return Denial(f"the admission webhook {webhook['name']}", Patience.A_MINUTE, WEBHOOK_HINT)
+    if (policy := _POLICY.search(message)) is not None:
+        hint = "change what the message names in the section kubernetes: of the campaign file, or the policy"
+        return Denial(f"the ValidatingAdmissionPolicy {policy['name']}", Patience.NONE, hint)
+    if (found := _UNSPECIFIED.search(message)) is not None:
+        return _unspecified(found["name"], found["what"])
+    if (found := _EXCEEDED.search(message)) is not None:
+        return _exceeded(found)
+    if "exceeded quota" in message or "status unknown for quota" in message:
+        return Denial("a ResourceQuota", Patience.UNTIL_ROOM, "kubectl -n NAMESPACE describe quota shows it")
+    if bounds := list(_BOUND.finditer(message)):
+        return _out_of_bounds(bounds)
+    for pattern, by, patience, hint in _KNOWN:
+        if (found := re.search(pattern, message)) is not None:
+            name = found.groupdict().get("name") or ""
+            return Denial(by.format(name=name).strip(), patience, hint)
+    return Denial("the API server", Patience.A_MINUTE, _ROLE_HINT)
+
+
+def _unspecified(quota: str, what: str) -> Denial:
+    """Quotas on limits refuse a pod that has a container without that limit; only the runner may lack one."""
+    limits = [name for name in ("cpu", "memory") if f"limits.{name}" in what]
+    fields = " and ".join(f"kubernetes.runner.{name}" for name in limits) or "what the message names"
+    hint = f"set {fields} in the campaign file, as in kubernetes: {{runner: {{cpu: 0.5, memory: 512Mi}}}}"
+    return Denial(f"the ResourceQuota {quota}, which wants {what}", Patience.NONE, hint)
+
+
+def _exceeded(found: re.Match[str]) -> Denial:
+    """An attempt that needs more than the whole quota never fits; another waits until others end."""
+    requested, used, limited = (_amounts(found[part]) for part in ("requested", "used", "limited"))
+    name = f"the ResourceQuota {found['name']}"
+    never = [key for key, amount in requested.items() if quantity(amount) > quantity(limited.get(key, amount))]
+    if never:
+        words = ", ".join(f"{key} {limited[key]}, and one attempt needs {requested[key]}" for key in never)
+        fields = " and ".join(sorted({_field(key) for key in never}))
+        return Denial(
+            f"{name}: it allows {words}", Patience.NONE, f"lower {fields}, or raise the quota in NAMESPACE"
+        )
+    words = ", ".join(f"{used.get(key, '?')} of {limited.get(key, '?')} {key}" for key in requested)
+    hint = "attempts wait until others end; kubectl -n NAMESPACE describe quota shows who uses it"
+    return Denial(f"{name}: {words} are in use", Patience.UNTIL_ROOM, hint)
+
+
+def _out_of_bounds(bounds: list[re.Match[str]]) -> Denial:
+    words = "; ".join(bound[0] for bound in bounds)
+    fields = " and ".join(sorted({_field(bound["resource"] or bound["ratio"]) for bound in bounds}))
+    hint = f"change {fields}, or the LimitRange: kubectl -n NAMESPACE describe limitrange"
+    return Denial(f"a LimitRange: {words}", Patience.NONE, hint)
+
+
+def _amounts(text: str) -> dict[str, str]:
+    """
+    >>> _amounts("limits.cpu=1500m,pods=1")
+    {'limits.cpu': '1500m', 'pods': '1'}
+    """
+    return dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+
+
+def quantity(text: str | int | float) -> Decimal:
+    """A quantity as Kubernetes writes it.
+
+    >>> quantity("500m"), quantity("4Gi"), quantity("1e3"), quantity(2)
+    (Decimal('0.500'), Decimal('4294967296'), Decimal('1E+3'), Decimal('2'))
+    """
+    from kubernetes.utils import quantity as library  # slow to import
+
+    untyped: Any = library
+    parsed: Decimal = untyped.parse_quantity(text)
+    return parsed
+
+
+def _field(resource: str) -> str:
+    """
+    >>> _field("limits.cpu"), _field("count/pods"), _field("nvidia.com/gpu")
+    ('limits.cpu or kubernetes.runner.cpu', 'limits.parallel', 'limits')
+    """
+    return _FIELDS.get(resource.rpartition(".")[2].rpartition("/")[2], "limits")
