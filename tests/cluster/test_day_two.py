@@ -231,27 +231,25 @@ def test_cancel_now_of_a_campaign_whose_controller_died(place: Minimal, gated: C
     assert standing(place, "orphaned")["state"] == "cancelled"
 
 
-@pytest.mark.parametrize("kinds", ["configmaps", "jobs", "jobs,configmaps"])
 def test_an_owner_deleted_while_no_controller_lives_is_no_other_cluster(
-    place: Minimal, gated: Callable[[str], Ledger], kinds: str
+    place: Minimal, gated: Callable[[str], Ledger]
 ) -> None:
-    """Kubernetes deletes the pods with it. Their attempts are lost, and the trials run again here."""
-    kept = gated(f"ownerless-{kinds.replace(',', '-')}")
-    with resumed(place, kept.campaign) as controller:
+    """Kubernetes deletes the ConfigMap and the pods with it. Their attempts are lost; the trials run again."""
+    kept = gated("ownerless")
+    with resumed(place, "ownerless") as controller:
         first = both(place, kept, controller)
         controller.kill()
-    kubectl("delete", kinds, "-n", place.namespace, "-l", names.selector(kept.plan().uid), "--wait=true")
+    kubectl("delete", "jobs", "-n", place.namespace, "-l", names.selector(kept.plan().uid))
     wait_until(lambda: not pods(place, kept))
-    with resumed(place, kept.campaign) as controller:
-        again = both(place, kept, controller)
-        assert again.keys() == first.keys()
+    with resumed(place, "ownerless") as controller:
+        assert both(place, kept, controller).keys() & first.keys(), "they go first"
+        for trial in first:
+            lost = kept.attempts.chain(trial)[0].end
+            assert lost is not None
+            assert lost.loss is not None
+            assert lost.loss.loss is LossClass.TERMINATED
         controller.kill()
-    for trial in first:
-        (lost, _) = kept.attempts.chain(trial)
-        assert lost.end is not None
-        assert lost.end.loss is not None
-        assert lost.end.loss.loss is LossClass.TERMINATED
-    assert place.trialfleet("cancel", url(place, kept.campaign), "--now", env=S3).code == 0
+    assert place.trialfleet("cancel", url(place, "ownerless"), "--now", env=S3).code == 0
 
 
 def test_more_reps_of_a_finished_campaign_run_the_new_blocks_alone(place: Minimal) -> None:
