@@ -89,7 +89,7 @@ def test_a_webhook_that_has_not_seen_the_namespace_yet_is_asked_again(api: Api, 
 
 def test_a_webhook_that_never_sees_the_namespace_is_not_a_missing_namespace(api: Api, launcher: Launcher) -> None:
     api.always["create"] = s.refuse(404, "NotFound", UNSEEN)
-    with pytest.raises(OperatorError, match="the admission webhook .* does not allow to create pods") as caught:
+    with pytest.raises(OperatorError, match=r"the admission webhook .* does not allow to create pods") as caught:
         launcher.create(manifest_of(), wait=wait)
     assert "validatingwebhookconfigurations" in caught.value.hint
     assert api.count("create") > 1
