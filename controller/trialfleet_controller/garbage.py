@@ -6,16 +6,17 @@ Imports are lazy: most calls of `gc` need neither a cluster nor the predictor of
 from __future__ import annotations
 
 import os
-import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trialfleet_controller.dispatch import epochs
 from trialfleet_ledger import keys
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.owned_folder import OwnedFolder, find_folder
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import ListedKey, Store
@@ -29,31 +30,51 @@ DAY_S = 86400.0
 DEAD_STORE_WRITES_S = 3600.0
 
 
-def remove_dead_ray_folders() -> int:
-    """Remove this user's Ray sessions whose process is dead; how many."""
-    from trialfleet_controller.hosting.private_ray import RAY_FOLDER, RAY_PARENT, owner_of
+def remove_dead_attempts() -> str:
+    """What was removed of the attempts of killed runners."""
+    from trialfleet_runner.attempt.scratch import find_scratch, scratch_folder, sweep
 
-    dead = [
-        folder
-        for folder in RAY_PARENT.glob(f"{RAY_FOLDER}*")
-        if (pid := owner_of(folder)) is not None
-        and not Path(f"/proc/{pid}").exists()
-        and folder.stat().st_uid == os.getuid()
-    ]
-    for folder in dead:
-        shutil.rmtree(folder, ignore_errors=True)
-    return len(dead)
+    try:
+        folder = find_scratch()
+    except OperatorError as error:
+        return f"nothing removed: {error}"
+    removed = [] if folder is None else sweep(folder)
+    return f"{len(removed)} folders of dead processes removed from {scratch_folder()}"
+
+
+def remove_dead_ray_folders() -> Iterator[str]:
+    """Remove this user's Ray sessions whose process is dead. What was removed, and what of that name was not
+    because it lacks the marker."""
+    from trialfleet_controller.hosting.private_ray import RAY_FOLDER, RAY_PARENT, owner_of
+    from trialfleet_runner.removal import remove_folder
+
+    removed = 0
+    for folder in sorted(RAY_PARENT.glob(f"{RAY_FOLDER}*")):
+        pid = owner_of(folder)
+        if pid is None or Path(f"/proc/{pid}").exists() or folder.lstat().st_uid != os.geteuid():
+            continue
+        try:
+            remove_folder(OwnedFolder(folder, "ray"))
+            removed += 1
+        except OperatorError as error:
+            yield f"nothing removed: {error}"
+    yield f"{removed} folders of dead sessions removed"
 
 
 def remove_unused_targets() -> str:
     """What was removed from the cache of predicted targets. Neither numpy nor a grammar is needed for it."""
     from trialfleet_controller.planning.predicted_targets import sweep_trees
-    from trialfleet_targets.cache import cache_folder, sweep
+    from trialfleet_targets.cache import cache_folder, find_cache, sweep
+    from trialfleet_targets.errors import TargetsError
 
-    folder, now = cache_folder(), time.time()
-    indexes, index_bytes = sweep(folder, now=now)
-    trees = sweep_trees(folder, now=now)
-    return f"{indexes} indexes ({index_bytes / 2**20:.1f} MiB) and {trees} trees, unused, removed from {folder}"
+    try:
+        cache, now = find_cache(), time.time()
+    except TargetsError as error:
+        return f"nothing removed: {error}\n  way out: {error.hint}"
+    indexes, index_bytes = (0, 0) if cache is None else sweep(cache, now=now)
+    trees = 0 if cache is None else sweep_trees(cache, now=now)
+    removed = f"{indexes} indexes ({index_bytes / 2**20:.1f} MiB) and {trees} trees, unused"
+    return f"{removed}, removed from {cache_folder()}"
 
 
 def remove_spent_grants(ledger: Ledger) -> int:
@@ -130,15 +151,20 @@ def old_campaigns(store: Store, days: float, *, name: str | None) -> list[Stored
     return [one for one in campaigns(store) if (name is None or one.name == name) and one.last_at <= before]
 
 
-def empty_cache() -> Path:
-    """Remove everything in the cache; the next run builds what it needs."""
+def find_cache_folder() -> OwnedFolder | None:
+    """The cache that trialfleet created; None if there is none. Raises `OperatorError` if a folder of that name
+    lacks its marker."""
     from trialfleet_runner.cache import cache_root
-    from trialfleet_runner.removal import remove
 
-    root = cache_root()
-    for child in root.iterdir() if root.is_dir() else ():
-        remove(child)
-    return root
+    return find_folder(cache_root(), "cache")
+
+
+def empty_cache(cache: OwnedFolder) -> None:
+    """Remove everything in it but the marker; the next run builds what it needs."""
+    from trialfleet_runner.removal import remove_entry
+
+    for entry in cache.entries():
+        remove_entry(cache, entry.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from trialfleet_runner.agents.command import Command, options_of
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.scripts import workspace_scripts
 from trialfleet_runner.attempt.exposure import refuse_folders
-from trialfleet_runner.attempt.scratch import scratch_root
+from trialfleet_runner.attempt.scratch import claim_scratch, scratch_root
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.trees import unpack
@@ -40,6 +40,7 @@ def make_plan(file: CampaignFile, store: Store | None, mirror: tuple[str, ...]) 
     folders = [str(cache.objects.parent), str(scratch_root()), *([store.url] if store is not None else [])]
     sandbox = choose()
     refuse_folders(sandbox)
+    claim_scratch()
     with disk_room(" or ".join(folders)), _progress() as say:
         mirrors = mirror_map(load_settings(), mirror)
         identities, kubernetes = _place(file, store, mirrors, say)

@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from trialfleet_ledger.owned_folder import claim_folder
 from trialfleet_runner.removal import remove
 
 
 def cache_root() -> Path:
-    """`$TRIALFLEET_CACHE`; else, as root, `/var/cache/trialfleet` (an agent's uid must be able to walk there);
-    else `$XDG_CACHE_HOME/trialfleet` or `~/.cache/trialfleet`."""
+    """The folder in which the cache lies: `$TRIALFLEET_CACHE`; else, as root, `/var/cache/trialfleet` (an agent's
+    uid must be able to walk there); else `$XDG_CACHE_HOME/trialfleet` or `~/.cache/trialfleet`."""
     chosen = os.environ.get("TRIALFLEET_CACHE")
     if chosen:
         return Path(chosen).absolute()
@@ -28,7 +29,7 @@ def cache_root() -> Path:
 
 @dataclass(frozen=True)
 class Cache:
-    """Folders below one root, each created on first use.
+    """Folders in trialfleet's own folder below `root`, which may hold anything else. Each is created on first use.
 
     They hold fixes and hidden tests, so only their owner may enter them, except `environments`: an agent of
     another uid runs programs in it.
@@ -41,8 +42,9 @@ class Cache:
         return cls(cache_root())
 
     def folder(self, name: str, mode: int = 0o700) -> Path:
-        path = self.root / name
-        path.mkdir(mode=mode, parents=True, exist_ok=True)
+        """Raises `OperatorError` as `claim_folder`."""
+        path = claim_folder(self.root, "cache").path / name
+        path.mkdir(mode=mode, exist_ok=True)
         facts = path.stat()
         if stat.S_IMODE(facts.st_mode) != mode and facts.st_uid == os.geteuid():
             path.chmod(mode)  # created by an earlier release, or under another umask
@@ -85,10 +87,14 @@ class Cache:
 def locked(path: Path) -> Generator[None]:
     """Hold `<path>.lock` alone, waiting for it; the kernel frees it when the holder dies."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = path.with_name(path.name + ".lock")
-    with lock.open("w") as file:
+    with lock_of(path).open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def lock_of(path: Path) -> Path:
+    """The file that `locked` holds."""
+    return path.with_name(path.name + ".lock")
 
 
 @contextmanager

@@ -8,10 +8,27 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
+from trialfleet_ledger.owned_folder import MARKER, OwnedFolder
+
+
+def remove_entry(folder: OwnedFolder, name: str) -> None:
+    """Delete what is directly in a folder that trialfleet created. Nothing when it is not there."""
+    if "/" in name or name in ("", ".", "..", MARKER):
+        raise ValueError(f"not the name of an entry: {name!r}")
+    remove(folder.path / name)
+
+
+def remove_folder(folder: OwnedFolder) -> None:
+    """Delete a folder that trialfleet created, with its marker last: if this process is killed, the next one still
+    finds the proof."""
+    for entry in folder.entries():
+        remove_entry(folder, entry.name)
+    remove(folder.path)
+
 
 def remove(path: Path) -> None:
     """Delete a file or tree whose modes anybody may have changed; links are never followed. Nothing when it is
-    not there."""
+    not there. The caller has created it: tests/architecture/deletions.tsv says how each caller knows."""
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
         return

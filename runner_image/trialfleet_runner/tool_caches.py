@@ -57,8 +57,13 @@ def taking_turns(folder: Path, ref: ToolEnvironmentRef) -> Generator[Path | None
     if wanted is None or seed is not None:
         yield seed
         return
-    with locked(folder.parent / f".first-{wanted[:32]}"):
+    with locked(turn_of(folder, wanted)):
         yield seed_of(folder, ref)
+
+
+def turn_of(folder: Path, caches: Sha256) -> Path:
+    """What `taking_turns` locks for an environment in `folder`."""
+    return folder.with_name(f".first-{caches[:32]}")
 
 
 def seed_of(folder: Path, ref: ToolEnvironmentRef) -> Path | None:

@@ -1,33 +1,107 @@
-"""The user's cache folder. Everything in it can be rebuilt."""
+"""The user's cache folder. Everything in it can be rebuilt.
+
+It lies in the folder that trialfleet creates for its cache. This package stands alone: it writes and checks the
+marker of that folder itself, with the bytes of `trialfleet_ledger.owned_folder`.
+"""
 
 from __future__ import annotations
 
 import os
+import shlex
+import stat
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+
+from trialfleet_targets.errors import TargetsError
 
 UNUSED_S = 30 * 86_400.0  # an index that was not used for this long is deleted and rebuilt on next use
 DEAD_S = 3600.0  # no write takes so long
+MARKER = ".trialfleet-folder"
+_NOTE = b"trialfleet created this folder and deletes what is in it"
+MARK = b'{"id": "trialfleet-cache", "version": 1, "note": "' + _NOTE + b'"}\n'
+
+
+@dataclass(frozen=True)
+class TargetsCache:
+    """The folder `targets` in a folder with trialfleet's marker. Raises `TargetsError` without the marker: nothing
+    there is used or deleted."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        above = self.folder.parent
+        if not _is_marked(above):
+            raise TargetsError(
+                f"trialfleet neither uses this folder nor deletes anything in it: it lacks the marker {MARKER}",
+                where=f"cache: {above}",
+                hint=f"look into it; `rm -r {shlex.quote(str(above))}` removes it, or set $TRIALFLEET_CACHE to "
+                "another folder",
+            )
 
 
 def cache_folder() -> Path:
-    """`targets` below trialfleet's cache: `$TRIALFLEET_CACHE`; else, as root, `/var/cache/trialfleet`; else
-    `$XDG_CACHE_HOME/trialfleet` or `~/.cache/trialfleet`. The folder is not created here."""
-    chosen = os.environ.get("TRIALFLEET_CACHE")
+    """`targets` in trialfleet's folder below `$TRIALFLEET_CACHE`; else, as root, below `/var/cache/trialfleet`;
+    else below `$XDG_CACHE_HOME/trialfleet` or `~/.cache/trialfleet`. The folder is not created here."""
+    return _given() / f"trialfleet-cache-{os.geteuid()}" / "targets"
+
+
+def _given() -> Path:
+    chosen, base = os.environ.get("TRIALFLEET_CACHE"), os.environ.get("XDG_CACHE_HOME")
     if chosen:
-        return Path(chosen).absolute() / "targets"
+        return Path(chosen).absolute()
     if os.geteuid() == 0:
-        return Path("/var/cache/trialfleet/targets")
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "trialfleet" / "targets"
+        return Path("/var/cache/trialfleet")
+    return (Path(base) if base else Path.home() / ".cache") / "trialfleet"
 
 
-def sweep(folder: Path, *, now: float) -> tuple[int, int]:
+def claim_cache() -> Path | None:
+    """The same folder, which exists; None if it cannot be created. Raises `TargetsError` if the folder above it
+    holds something and lacks the marker."""
+    folder = cache_folder()
+    try:
+        folder.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
+        _mark(folder.parent)
+        cache = TargetsCache(folder)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError:
+        return None  # a cache that cannot be written costs time, never the answer
+    return cache.folder
+
+
+def find_cache() -> TargetsCache | None:
+    """The same folder, to remove from; None if it does not exist. Raises `TargetsError` as `claim_cache`."""
+    return TargetsCache(cache_folder()) if os.path.lexists(cache_folder().parent) else None
+
+
+def _is_marked(folder: Path) -> bool:
+    """Whether it is this user's folder, no link, and holds the whole marker."""
+    with suppress(OSError):
+        status, mark = folder.lstat(), (folder / MARKER).lstat()
+        ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
+        return ours and stat.S_ISREG(mark.st_mode) and (folder / MARKER).read_bytes() == MARK
+    return False
+
+
+def _mark(folder: Path) -> None:
+    """Write the marker into an empty folder of this user, or complete that of a killed process."""
+    path, status = folder / MARKER, folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or set(os.listdir(folder)) - {MARKER}:  # noqa: PTH208
+        return
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    try:
+        if stat.S_ISREG(os.fstat(file).st_mode) and MARK.startswith(os.pread(file, 2 * len(MARK), 0)):
+            os.pwrite(file, MARK, 0)  # others may write the same bytes at the same time
+    finally:
+        os.close(file)
+
+
+def sweep(cache: TargetsCache, *, now: float) -> tuple[int, int]:
     """Remove indexes that were not used for 30 days, and unfinished files of killed writers. `now`: Unix seconds.
     Returns the number of removed files and their bytes. The cached facts (`facts.sqlite`) are not removed: their
     size is bounded, and they make the next index fast."""
     files = size = 0
-    indexes = folder / "indexes"
+    indexes = cache.folder / "indexes"
     for path in (*indexes.glob("*/*.index"), *indexes.glob("*/.*")):  # the folders hold nothing else
         if path.is_symlink() or not path.is_file():
             continue

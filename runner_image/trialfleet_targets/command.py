@@ -105,7 +105,7 @@ def evaluate_command(repositories: Sequence[str], commits: int, as_json: bool) -
     commits.
     """
     with _operator_errors():
-        from trialfleet_targets.cache import cache_folder
+        from trialfleet_targets.cache import claim_cache
         from trialfleet_targets.cli_output import show_evaluation
         from trialfleet_targets.evaluation.run import evaluate
         from trialfleet_targets.repository import Repository, printable
@@ -114,7 +114,7 @@ def evaluate_command(repositories: Sequence[str], commits: int, as_json: bool) -
         opened = [Repository.open(name) for name in repositories]
         for one in opened:
             with _status(f"evaluating {one.name}"):
-                found = list(evaluate(one, printable(str(one.folder)), most=commits, cache=cache_folder()))
+                found = list(evaluate(one, printable(str(one.folder)), most=commits, cache=claim_cache()))
             if not found:
                 _say(f"{one.name}: no usable commit")
             answers += found
@@ -137,11 +137,11 @@ def _asked(prompt: str) -> str:
 
 def _index(repository: str, at: str | None, methods: Sequence[str]) -> Index:
     """The index from the cache, or a new one; shows a status line on a terminal."""
-    from trialfleet_targets.cache import cache_folder
+    from trialfleet_targets.cache import claim_cache
     from trialfleet_targets.index import index_at
 
     with _status("reading the repository"):
-        return index_at(repository, at, cache=cache_folder(), methods=methods, say=_say)
+        return index_at(repository, at, cache=claim_cache(), methods=methods, say=_say)
 
 
 def _say(words: str) -> None:

@@ -47,7 +47,7 @@ def test_the_oracle_passes_and_doing_nothing_fails(
         assert left.bundle.manifest.isolation == isolation
         assert bool(left.bundle.manifest.warnings) == (isolation != "bubblewrap")
         assert left.code == 0
-        assert list(lab.scratch.iterdir()) == []
+        assert lab.left_attempts() == []
 
 
 @pytest.mark.parametrize("isolation", ISOLATION)
@@ -156,7 +156,7 @@ def test_an_agent_that_fills_its_disk_is_exhausted_not_lost(lab: Lab) -> None:
 
 def test_sigterm_is_a_loss_that_says_how_far_it_came(lab: Lab) -> None:
     process = lab.start(lab.grants(shell("echo on; touch here; sleep 250"), limits=Limits(stop_grace_s=0.2)))
-    wait_until(lambda: list(lab.scratch.glob("*/workspace/here")), by=process)
+    wait_until(lambda: list(lab.attempts.glob("*/workspace/here")), by=process)
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 143
     left = lab.run(lab.grants(NOP))  # only reads what is there

@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.attempts import LIMITS, TRIAL, Lab, Left, shell
 from tests.support.waiting import wait_until
+from trialfleet_ledger.owned_folder import claim_folder
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass, Stop, Verdict
@@ -90,7 +91,7 @@ def waiting(scratch: Path) -> Path:
     """What whoever waits has made, and waits to be without."""
     places = ("workspace", "score/checkout")
     found = wait_until(
-        lambda: [path for place in places for path in scratch.glob(f"*/{place}/here")], within_s=150
+        lambda: [path for place in places for path in scratch.glob(f"*/*/{place}/here")], within_s=150
     )
     return found[0]
 
@@ -112,7 +113,7 @@ def test_whatever_an_agent_leaves_is_scored(lab: Lab, what: str) -> None:
     left = attempt(lab, HOSTILE[what])
     assert left.end.scored is not None, left.end.loss
     assert (left.end.scored.verdict, left.end.scored.stop) == (Verdict.FAILED, Stop.FINISHED)
-    assert list(lab.scratch.iterdir()) == []
+    assert lab.left_attempts() == []
     assert left.bundle.manifest.files  # opens, and is what the end says
 
 
@@ -121,7 +122,7 @@ def test_an_agent_that_breaks_its_own_folders_halts_nothing(lab: Lab, what: str)
     left = attempt(lab, RECKLESS[what], env={"TRIALFLEET_ISOLATION": "subreaper"})
     assert left.end.scored is not None, left.end.loss
     assert left.end.scored.verdict is Verdict.FAILED
-    assert list(lab.scratch.iterdir()) == []
+    assert lab.left_attempts() == []
 
 
 def test_what_cannot_travel_is_named(lab: Lab) -> None:
@@ -217,7 +218,7 @@ def test_a_store_that_is_lost_on_the_way_commits_nothing(lab: Lab, gone_before: 
     assert b"the store did not answer" in errors
     assert b"Traceback" not in errors
     assert not (folder.with_name(f"{folder.name}-aside") / "end.json").exists()
-    assert list(lab.scratch.iterdir()) == []
+    assert lab.left_attempts() == []
 
 
 @pytest.mark.needs("root")
@@ -261,8 +262,7 @@ class Blocked:
 @pytest.fixture
 def blocked(lab: Lab, tmp_path: Path) -> Iterator[Blocked]:
     cache = Cache(tmp_path / "cache")
-    cache.root.mkdir()
-    (cache.root / "environments").symlink_to(lab.cache.environments)
+    (claim_folder(cache.root, "cache").path / "environments").symlink_to(lab.cache.environments)
     limits = LIMITS.model_copy(update={"setup_timeout_s": 2})
     grants = lab.grants(shell("true"), attempt=next(NUMBERS), limits=limits)
     template = workspace.template_of(grants.task.workspace, None, cache=cache)

@@ -170,14 +170,14 @@ def test_a_package_without_a_wheel_is_built_in_the_sandbox(
     assert "UV_CACHE_DIR" in seen["variables"]
     assert not {"A_SECRET", "NETRC", "UV_KEYRING_PROVIDER"} & set(seen["variables"])
     assert not secret.with_name("secret.new").exists()
-    assert list(tmp_path.glob("cache/environments/.build-*")) == []
+    assert list(tmp_path.glob("cache/*/environments/.build-*")) == []
 
 
 def test_a_lock_whose_hash_is_wrong_is_refused_and_leaves_nothing(tmp_path: Path, index: Index) -> None:
     lock = index.lock("dep").replace("sha256:", "sha256:0")[:-2] + "\n"
     with pytest.raises(OperatorError, match="cannot install"):
         built(task_environment(), lock, tmp_path)
-    assert [p for p in (tmp_path / "cache/environments").iterdir() if p.is_dir()] == []
+    assert [p for p in Cache(tmp_path / "cache").environments.iterdir() if p.is_dir()] == []
 
 
 def test_a_lock_that_installs_the_project_is_refused(tmp_path: Path, index: Index) -> None:

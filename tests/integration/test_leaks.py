@@ -217,7 +217,7 @@ def test_two_attempts_at_once_of_other_users_do_not_see_each_other(
     kept = "echo kept-secret | tee $HOME/note note; sleep 250"
     first = lab.start(lab.grants(AgentSpec(kind="command", options={"argv": ["/bin/sh", "-c", kept]}), attempt=1))
     try:
-        found = wait_until(lambda: list(lab.scratch.glob("*/workspace/note")), by=first)
+        found = wait_until(lambda: list(lab.attempts.glob("*/workspace/note")), by=first)
         folder = found[0].parent.parent
         look = f"cat {folder}/workspace/note {folder}/home/note; ls {folder}/workspace {folder}/record; true"
         argv = ["/bin/sh", "-c", f"{look}; cp {folder}/lock ."]

@@ -194,4 +194,4 @@ def test_close_leaves_nothing(root: Path, bench: Bench) -> None:
     pid = pid_of(bench, trial)
     closing.close()
     assert not psutil.pid_exists(pid)
-    assert not list((root / "scratch").glob(f"controller-*/{order.id}-*"))
+    assert not list((root / "scratch").glob(f"*/controller-*/{order.id}-*"))

@@ -66,7 +66,7 @@ def test_agents_finish_and_are_not_asked_again(bucket: str, tmp_path: Path) -> N
     assert controller.returncode == 2, printed
     assert "the store refuses the credentials: nothing more starts. Agents that run finish (1)" in printed
     assert "InvalidAccessKeyId" in printed
-    assert len(list(lab.scratch.glob("*.patch.json"))) == 1
+    assert len(list(lab.attempts.glob("*.patch.json"))) == 1
 
     trialfleet("resume", str(file), "--no-ray", "--no-report", lab=lab)
     outcome = ledger.attempts.outcome(trial.id)
@@ -75,4 +75,4 @@ def test_agents_finish_and_are_not_asked_again(bucket: str, tmp_path: Path) -> N
     assert outcome.scored.verdict is Verdict.PASSED
     assert outcome.losses == (LossClass.TERMINATED,)
     assert [attempt.intent.score_only for attempt in ledger.attempts.chain(trial.id)] == [False, True]
-    assert list(lab.scratch.glob("*.patch.json")) == []
+    assert list(lab.attempts.glob("*.patch.json")) == []

@@ -17,6 +17,7 @@ from trialfleet_ledger.fold import progress
 from trialfleet_ledger.kill_points import VARIABLE
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.lifecycle import TrialPhase
+from trialfleet_ledger.owned_folder import claim_folder
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.trial_order import trials
@@ -68,7 +69,7 @@ def test_a_runner_killed_at_a_record_is_counted_once(
     trialfleet("run", str(file), "--no-ray", "--no-report", lab=lab, env={VARIABLE: f"runner.{place}:1"})
     nobody_left(lab)
     # A runner removes its folder at its end: one that is left proves the kill, also after the last record.
-    [left] = sweep(lab.scratch)
+    [left] = sweep(claim_folder(lab.scratch, "scratch"))
 
     ledger = Ledger(DirectoryStore(lab.root / "store"), name)
     plan = ledger.plan()
@@ -84,7 +85,7 @@ def test_a_runner_killed_at_a_record_is_counted_once(
     assert outcome.scored.verdict is Verdict.PASSED
     assert chain[-1].intent.score_only is score_only
     assert len(outcome.losses) == attempts - 1
-    assert sweep(lab.scratch) == []
+    assert sweep(claim_folder(lab.scratch, "scratch")) == []
     again = trialfleet("resume", str(file), "--no-ray", "--no-report", lab=lab)
     assert ledger.attempts.chain(trial.id) == chain, again
     argv = [str(file), "--out", str(lab.root / f"report-{name}"), "--json"]

@@ -51,7 +51,7 @@ def test_a_runner_dies_with_a_starter_that_is_killed(lab: Lab) -> None:
     )
     assert starter.stdout is not None
     runner = int(starter.stdout.readline())
-    wait_until(lambda: list(lab.scratch.glob("*/workspace/here")), log.read_text)
+    wait_until(lambda: list(lab.attempts.glob("*/workspace/here")), log.read_text)
     starter.send_signal(signal.SIGKILL)
     starter.wait()
     wait_until(lambda: not alive(runner), "the runner ends after its starter")

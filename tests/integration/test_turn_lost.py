@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.support.attempts import LIMITS, Lab, Told
+from trialfleet_ledger.owned_folder import claim_folder
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Loss, LossClass
 from trialfleet_runner.attempt.pipeline import Attempt
@@ -55,7 +56,7 @@ def test_a_sandbox_that_breaks_after_the_look_loses_a_run(lab: Lab, jobs: int) -
     told = Told(targets=("shop/pricing/rules.py",))
     grants = lab.grants(NOTHING, "preflight", attempt=jobs + 1, limits=LIMITS, told=told)
     sandbox = Breaks(choose(), after=jobs)
-    with locked(lab.scratch, folder_name(grants)) as scratch:
+    with locked(claim_folder(lab.scratch, "scratch"), folder_name(grants)) as scratch:
         result = Attempt(grants, scratch, sandbox, choose(), lab.cache, threading.Event()).run()
     assert isinstance(result, Loss)
     assert (result.loss, result.agent_started, sandbox.ran) == (LossClass.SETUP, jobs == 1, jobs)

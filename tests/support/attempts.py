@@ -20,6 +20,7 @@ from trialfleet_ledger.bundle import Bundle, unpack
 from trialfleet_ledger.canonical import canonical_json, digest
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.objects import Objects, object_key
+from trialfleet_ledger.owned_folder import MARKER, owned_path
 from trialfleet_ledger.plan import PlannedTask
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.records.attempt import End, Patch, Start
@@ -153,6 +154,15 @@ class Lab:
         folder = Path(tempfile.mkdtemp(prefix=f"{SCRATCHES}{os.getpid()}-", dir="/var/tmp"))
         folder.chmod(0o711)
         return folder / "scratch"
+
+    @property
+    def attempts(self) -> Path:
+        """The folder of all attempts, below `scratch`."""
+        return owned_path(self.scratch, "scratch")
+
+    def left_attempts(self) -> list[Path]:
+        """Folders of attempts that are still there."""
+        return [path for path in self.attempts.iterdir() if path.name != MARKER]
 
     @cached_property
     def task_file(self) -> Path:

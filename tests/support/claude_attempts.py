@@ -15,6 +15,7 @@ from tests.support.attempts import TRIAL, Lab, Left, Told, write
 from tests.support.scripted_messages import Reply, Request, Say, ScriptedMessages, Usage
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.owned_folder import owned_path
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_runner.agents.claude_code import ClaudeCode
 from trialfleet_runner.agents.protocol import Parsed
@@ -116,7 +117,8 @@ class Attempts:
         )
         scratch = Path(given.get("TRIALFLEET_SCRATCH", self.lab.scratch))
         inside = isolation == "bubblewrap"
-        workspace = "/workspace" if inside else str(scratch / folder_name(grants) / "workspace")
+        folder = owned_path(scratch, "scratch") / folder_name(grants)
+        workspace = "/workspace" if inside else str(folder / "workspace")
         self.provider.play(*[placed(reply, workspace) for reply in script])
         left = self.lab.run(grants, env=given)
         return Ran(left, self.provider.main)

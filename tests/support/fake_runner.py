@@ -58,7 +58,7 @@ class Fake:
         self.nonce = grants["intent_nonce"]
         root = os.environ.get("TRIALFLEET_SCRATCH", f"/var/tmp/trialfleet-{os.getuid()}")
         intent = hashlib.sha256(self.nonce.encode()).hexdigest()[:8]  # other campaigns have trials of the same id
-        self.scratch = Path(root) / f"{self.id}-{self.n}-{intent}"
+        self.scratch = Path(root) / f"trialfleet-scratch-{os.geteuid()}" / f"{self.id}-{self.n}-{intent}"
 
     def upto(self, word: str) -> str | None:
         """The value of `word=VALUE:N` when this attempt is at most N."""

@@ -19,6 +19,7 @@ from trialfleet_analysis.source import CampaignSource
 from trialfleet_analysis.statistics.pooling import Weighing
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.output_files import replace_outputs
 from trialfleet_ledger.store.protocol import StoreError
 
 
@@ -70,14 +71,13 @@ def _read(source: CampaignSource, *, verify: bool) -> CampaignEvidence:
 
 
 def write_combination(found: Combined, folder: Path) -> CombinationFiles:
-    """combined.html, combined.md and combined.json in `folder`, replaced. `OperatorError` when they cannot be
-    written."""
+    """combined.html, combined.md and combined.json in `folder`, replaced if trialfleet wrote them. `OperatorError`
+    when they cannot be written or are somebody else's."""
     written = CombinationFiles(*(folder / f"combined.{kind}" for kind in ("html", "md", "json")))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        written.html.write_text(to_html(found), encoding="utf-8")
-        written.markdown.write_text(to_markdown(found), encoding="utf-8")
-        written.json.write_text(to_json(found), encoding="utf-8")
+        texts = {written.html: to_html(found), written.markdown: to_markdown(found), written.json: to_json(found)}
+        replace_outputs(folder, {path.name: text.encode() for path, text in texts.items()})
     except OSError as error:
         raise OperatorError(
             f"cannot write the combination: {error.strerror}", where=str(folder), hint="give a folder with --out"

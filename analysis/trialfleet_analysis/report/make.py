@@ -18,6 +18,7 @@ from trialfleet_analysis.report.markdown import to_markdown
 from trialfleet_analysis.report.warnings import emptiest
 from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.output_files import replace_outputs
 from trialfleet_ledger.store.protocol import Store
 
 MOST_HTML = 5_000_000  # bytes of a report with its pairs
@@ -84,14 +85,18 @@ def _refuse_below(found: CampaignTables, where: str) -> None:
 
 
 def write_report(report: Report, folder: Path, pairs: PairsInRoom | None = None) -> ReportFiles:
-    """report.html, report.md and report.json in `folder`, replaced. `OperatorError` when it cannot be written.
+    """report.html, report.md and report.json in `folder`, replaced if trialfleet wrote them. `OperatorError` when
+    they cannot be written or are somebody else's.
     `pairs`: gives pairs of trials that fit so many bytes, for report.html."""
     written = ReportFiles(folder / "report.html", folder / "report.md", folder / "report.json")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        written.html.write_text(_html(report, pairs), encoding="utf-8")
-        written.markdown.write_text(to_markdown(report), encoding="utf-8")
-        written.json.write_text(to_json(report), encoding="utf-8")
+        texts = {
+            written.html: _html(report, pairs),
+            written.markdown: to_markdown(report),
+            written.json: to_json(report),
+        }
+        replace_outputs(folder, {path.name: text.encode() for path, text in texts.items()})
     except OSError as error:
         raise OperatorError(
             f"cannot write the report: {error.strerror}", where=str(folder), hint="give a folder with --out"

@@ -13,13 +13,14 @@ from pyarrow import csv
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.schema import to_parquet
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.output_files import replace_outputs
 
 Format = Literal["parquet", "csv"]
 
 
 def write_tables(campaign: CampaignTables, folder: Path, form: Format) -> tuple[Path, ...]:
-    """trials and attempts in `folder`, replaced. Same campaign, same bytes. `OperatorError` when it cannot be
-    written."""
+    """trials and attempts in `folder`, replaced if trialfleet wrote them. Same campaign, same bytes.
+    `OperatorError` when they cannot be written or are somebody else's."""
     about = {
         "campaign": campaign.frame.plan.campaign,
         "uid": campaign.frame.plan.uid,
@@ -32,8 +33,7 @@ def write_tables(campaign: CampaignTables, folder: Path, form: Format) -> tuple[
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path, raw in written.items():
-            path.write_bytes(raw)
+        replace_outputs(folder, {path.name: raw for path, raw in written.items()})
     except OSError as error:
         raise OperatorError(
             f"cannot write the tables: {error.strerror}", where=str(folder), hint="give a folder with --out"

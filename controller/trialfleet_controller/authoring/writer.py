@@ -23,7 +23,7 @@ from trialfleet_runner.agents.protocol import Agent, Identity, Parsed, Setup
 from trialfleet_runner.attempt.agent_run import PORT, REPORT, stopped
 from trialfleet_runner.attempt.model import upstream
 from trialfleet_runner.attempt.mounts import MountedScratch, place_of
-from trialfleet_runner.attempt.scratch import Scratch, locked, scratch_root
+from trialfleet_runner.attempt.scratch import Scratch, claim_scratch, locked
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.gateway import Gateway, GatewayReport, Price, TrialBudget
 from trialfleet_runner.sandbox.protocol import Exit, Job, Sandbox, SandboxError
@@ -73,7 +73,7 @@ def write(asked: AuthoringJob, bench: AgentRunner) -> tuple[dict[str, str], tupl
     """
     built = _environment(asked, bench)
     template = build_template(template_of(tree_digest(asked.tree), None, cache=bench.cache), asked.tree)
-    with locked(scratch_root(), f"context-{asked.kind}-{tree_digest(asked.tree)[:24]}") as scratch:
+    with locked(claim_scratch(), f"context-{asked.kind}-{tree_digest(asked.tree)[:24]}") as scratch:
         workspace.clone(template, scratch.workspace)
         (scratch.home / "tmp").mkdir(parents=True)
         place = place_of(scratch, built, bench.sandbox, hook=False)

@@ -14,7 +14,9 @@ CONTEXT_DAYS = 30.0
 @click.command("gc")
 @click.argument("campaign", required=False)
 @store_option
-@click.option("--cache", "with_cache", is_flag=True, help="Also empty the cache (environments, sources, …).")
+@click.option(
+    "--cache", "with_cache", is_flag=True, help="Also empty the cache (environments, sources, …). Requires --yes."
+)
 @click.option("--results", is_flag=True, help="Remove CAMPAIGN with all its results. Requires --yes.")
 @click.option(
     "--contexts",
@@ -28,7 +30,9 @@ CONTEXT_DAYS = 30.0
     help="Remove every campaign in --store that was last driven more than DAYS days ago. Requires --yes. With "
     "--contexts: the minimum age of a context. [default: 30]",
 )
-@click.option("--yes", is_flag=True, help="Delete results or contexts. Without it they are only listed.")
+@click.option(
+    "--yes", is_flag=True, help="Delete results, contexts or the cache. Without it they are only listed."
+)
 def gc(
     campaign: str | None,
     store: str | None,
@@ -44,7 +48,11 @@ def gc(
     were not used for 30 days. With CAMPAIGN: the grants of its finished trials, pods whose attempts have ended
     (and their owning ConfigMap once every trial has ended), and unfinished writes in a directory store.
 
-    Only --results and --older-than remove results, and only --contexts removes contexts; both require --yes.
+    Only --results and --older-than remove results, only --contexts removes contexts, and only --cache empties the
+    cache; all require --yes.
+
+    Scratch folders and the cache are folders that trialfleet creates and marks below $TRIALFLEET_SCRATCH and
+    $TRIALFLEET_CACHE. Nothing else in those two is deleted, and nothing in a folder without the marker.
     """
     if contexts:
         _contexts(campaign, store, CONTEXT_DAYS if older_than is None else older_than, results=results, yes=yes)
@@ -57,9 +65,7 @@ def gc(
     if campaign is not None:
         _campaign(campaign, store)
     if with_cache:
-        from trialfleet_controller.garbage import empty_cache
-
-        click.echo(f"cache: {empty_cache()} emptied; the next run builds what it needs")
+        _cache(yes=yes)
 
 
 def _check(campaign: str | None, store: str | None, *, results: bool, older_than: float | None) -> None:
@@ -131,12 +137,28 @@ def _results(campaign: str | None, store: str | None, days: float, *, yes: bool)
         click.echo("nothing was removed: pass --yes to delete these results (`trialfleet pull` copies them first)")
 
 
-def _leftovers() -> None:
-    from trialfleet_controller.garbage import remove_dead_ray_folders, remove_unused_targets
-    from trialfleet_runner.attempt.scratch import scratch_root, sweep
+def _cache(*, yes: bool) -> None:
+    from trialfleet_controller.garbage import empty_cache, find_cache_folder
 
-    click.echo(f"scratch: {len(sweep(scratch_root()))} folders of dead processes removed from {scratch_root()}")
-    click.echo(f"Ray: {remove_dead_ray_folders()} folders of dead sessions removed")
+    cache = find_cache_folder()
+    entries = [] if cache is None else [*cache.entries()]
+    if cache is None or not entries:
+        click.echo("cache: nothing to remove")
+    elif yes:
+        empty_cache(cache)
+        click.echo(f"cache: {cache.path} emptied; the next run builds what it needs")
+    else:
+        for entry in entries:
+            click.echo(f"would remove {entry}")
+        click.echo("cache: nothing was removed: pass --yes to empty it; the next run builds what it needs")
+
+
+def _leftovers() -> None:
+    from trialfleet_controller.garbage import remove_dead_attempts, remove_dead_ray_folders, remove_unused_targets
+
+    click.echo(f"scratch: {remove_dead_attempts()}")
+    for line in remove_dead_ray_folders():
+        click.echo(f"Ray: {line}")
     click.echo(f"targets: {remove_unused_targets()}")
 
 

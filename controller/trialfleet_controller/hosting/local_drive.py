@@ -34,7 +34,7 @@ from trialfleet_ledger.trial_order import trials
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.attempt.exposure import refuse_folders
-from trialfleet_runner.attempt.scratch import scratch_root, sweep
+from trialfleet_runner.attempt.scratch import claim_scratch, scratch_root, sweep
 from trialfleet_runner.context import texts
 from trialfleet_runner.exit_codes import CommandExit
 from trialfleet_runner.sandbox.choose import choose
@@ -102,6 +102,7 @@ def drive(
         check_drift(plan)
         local_slots(plan.limits, options.parallel)
         refuse_folders(choose())
+        claim_scratch()  # refused before an epoch is claimed
     with _store_and_disk(ledger), json_log(hosts.log, plan.campaign) as note:
         driver = epochs.claim(ledger.store, plan.campaign, epochs.HeartbeatConfig(), tell=_say)
         try:
@@ -139,7 +140,7 @@ def _drive_here(
     *,
     as_json: bool,
 ) -> Ending:
-    sweep(scratch_root())  # folders of killed runners may fill the disk
+    sweep(claim_scratch())  # folders of killed runners may fill the disk
     every, slots = trials(plan, most_reps(plan, limits.reps)), local_slots(plan.limits, options.parallel)
     planned = ledger.directives.planned_reps(plan).trials(plan.cell_names)
     _say(f"{planned} trials planned, {slots} at a time", quiet=as_json)

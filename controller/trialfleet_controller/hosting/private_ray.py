@@ -16,6 +16,7 @@ from typing import Any
 
 from trialfleet_controller.hosting import ray_reaper
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.owned_folder import mark_folder
 
 OBJECT_STORE_BYTES = 100 * 2**20  # Ray's floor is 75 MB; nothing of size travels through it
 RAY_PARENT = Path("/tmp")  # noqa: S108 - the paths of Ray's sockets must stay short
@@ -32,7 +33,7 @@ _QUIET = {
 
 
 def owner_of(folder: Path) -> int | None:
-    """The process whose Ray lives in `folder`; None when trialfleet did not make the folder."""
+    """The process whose Ray lives in `folder`, by its name; None for another name."""
     pid = folder.name.removeprefix(RAY_FOLDER).partition("-")[0]
     return int(pid) if folder.name.startswith(RAY_FOLDER) and pid.isdecimal() else None
 
@@ -43,6 +44,7 @@ class RayReaper:
 
     def __init__(self) -> None:
         self.folder = tempfile.mkdtemp(prefix=f"{RAY_FOLDER}{os.getpid()}-", dir=RAY_PARENT)
+        mark_folder(Path(self.folder), "ray")
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", ray_reaper.__file__, self.folder],
             stdin=subprocess.PIPE,

@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # `typing` would double the start-up time
     from collections.abc import Iterator
 
+MARKER = ".trialfleet-folder"
 VARIABLE = "TRIALFLEET_RAY_FOLDER"  # in the environment of Ray's daemons, hence of its workers and their runners
 LONGEST_S = 20.0
 QUIET_S = 0.3  # as long as nothing is found: a dying parent may just have started a child
@@ -100,7 +101,25 @@ def main() -> None:
     while os.read(0, 4096):
         pass
     sweep(folder)
+    if is_marked(folder):
+        remove_marked(folder)
+
+
+def remove_marked(folder: str) -> None:
+    """The marker goes last: a reaper that is killed leaves the proof to `gc`."""
+    for name in os.listdir(folder):  # noqa: PTH208
+        path = f"{folder}/{name}"
+        if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
+            shutil.rmtree(path, ignore_errors=True)
+        elif name != MARKER:
+            with contextlib.suppress(OSError):
+                os.unlink(path)  # noqa: PTH108
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_marked(folder: str) -> bool:
+    """Whether the controller created the folder: it holds the marker of `trialfleet_ledger.owned_folder`."""
+    return not os.path.islink(folder) and b'"trialfleet-ray"' in _read(f"{folder}/{MARKER}")  # noqa: PTH114
 
 
 if __name__ == "__main__":

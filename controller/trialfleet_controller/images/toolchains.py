@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.removal import remove
 from trialfleet_runner.tool_environment import find_tool
 
 _SHARED = ("/", "/usr", "/usr/local", "/opt")  # folders that are no program's own
@@ -136,7 +135,7 @@ def _copy(source: Path, target: Path) -> None:
 def _settle(link: Path, original: Path, source: Path) -> None:
     if original.exists() and original.resolve().is_relative_to(source) and not original.readlink().is_absolute():
         return
-    remove(link)
+    link.unlink()
     if original.is_dir():
         shutil.copytree(original, link, ignore_dangling_symlinks=True)
     elif original.is_file():

@@ -29,7 +29,7 @@ from trialfleet_runner.context_files import strip
 from trialfleet_runner.removal import remove
 from trialfleet_runner.task import GitSource
 from trialfleet_runner.trees import pack
-from trialfleet_targets.cache import UNUSED_S
+from trialfleet_targets.cache import UNUSED_S, TargetsCache
 from trialfleet_tasks.sources import git
 from trialfleet_tasks.sources.materialise import materialise
 from trialfleet_tasks.taskfile import LoadedTask
@@ -137,10 +137,10 @@ def past_of(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path]) -> T
     return TaskHistory(folder, None, history=False)
 
 
-def sweep_trees(targets: Path, *, now: float) -> int:
+def sweep_trees(cache: TargetsCache, *, now: float) -> int:
     """Remove trees without history that were not used for 30 days, and leftovers of killed writers. `now`: Unix
     seconds. Returns the number removed."""
-    found = [path for path in (targets / "trees").glob("*") if path.is_dir() and not path.is_symlink()]
+    found = [path for path in (cache.folder / "trees").glob("*") if path.is_dir() and not path.is_symlink()]
     old = [path for path in found if path.stat().st_mtime < now - UNUSED_S]
     for path in old:
         remove(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -95,7 +96,11 @@ class DirectoryStore:
         (none lives an hour) starts its write again."""
         oldest = time.time() - older_than_s
         with speaking(str(self.root)):
-            return sum(_remove_if_older(path, oldest) for path in self.root.rglob(f"{TEMPORARY}*"))
+            return sum(
+                _remove_if_older(path, oldest)
+                for path in self.root.rglob(f"{TEMPORARY}*")
+                if files.is_temporary(path.name)
+            )
 
     def grant_put(self, key: str, *, conditional: bool = True, expires_s: float) -> PutGrant:
         """A file:// URL. It does not expire: the file system's permissions are all the protection."""
@@ -172,7 +177,8 @@ def _children(root: Path, folders: tuple[str, ...]) -> list[tuple[str, os.stat_r
 
 def _remove_if_older(path: Path, oldest: float) -> bool:
     with suppress(FileNotFoundError):
-        if path.lstat().st_mtime < oldest:
+        status = path.lstat()
+        if stat.S_ISREG(status.st_mode) and status.st_mtime < oldest:
             path.unlink()
             return True
     return False

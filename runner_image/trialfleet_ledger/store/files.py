@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Generator, Sequence
@@ -26,6 +27,7 @@ _LARGEST_IO = 2**30  # Linux moves at most 2 GiB less a page in one call
 _VANISHED_RETRIES = 100  # `gc` may remove a folder or a temporary under a writer
 
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+_TEMPORARY_NAME = re.compile(rf"{re.escape(TEMPORARY)}[0-9]+-[0-9a-f]{{16}}")
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
@@ -241,6 +243,15 @@ def _exists(fd: int, name: str) -> bool:
     if not stat.S_ISREG(status.st_mode):
         raise StoreError(f"{name}: a folder or a link of that name is in the way")
     return True
+
+
+def is_temporary(name: str) -> bool:
+    """Whether `_write_temporary` gives such names: a file of another form is somebody else's.
+
+    >>> is_temporary(".tmp-12-0123456789abcdef"), is_temporary(".tmp-thesis")
+    (True, False)
+    """
+    return _TEMPORARY_NAME.fullmatch(name) is not None
 
 
 def _write_temporary(fd: int, data: bytes) -> str:

@@ -13,7 +13,7 @@ from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_runner.attempt import commit
 from trialfleet_runner.attempt.parent import die_with_parent
 from trialfleet_runner.attempt.pipeline import Attempt
-from trialfleet_runner.attempt.scratch import Busy, folder_name, locked, scratch_root
+from trialfleet_runner.attempt.scratch import Busy, claim_scratch, folder_name, locked
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.exit_codes import RunnerExit
 from trialfleet_runner.sandbox import choose
@@ -49,7 +49,7 @@ def run(grants: Grants, stop: threading.Event) -> RunnerExit:
     sandbox = choose()
     # Wait for the lock: if this runner exited at once, its controller could not know whether the other runner will
     # claim the attempt.
-    with locked(scratch_root(), folder_name(grants), stopped=stop.is_set) as scratch:
+    with locked(claim_scratch(), folder_name(grants), stopped=stop.is_set) as scratch:
         if stop.is_set():
             return RunnerExit.STOPPED
         if not commit.claim(grants, scratch=scratch.runner, isolation=sandbox.name):

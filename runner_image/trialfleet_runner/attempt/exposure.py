@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.grants import Grants
-from trialfleet_runner.attempt.scratch import scratch_root
+from trialfleet_runner.attempt.scratch import scratch_folder, scratch_root
 from trialfleet_runner.cache import cache_root
 from trialfleet_runner.context_files import is_context_part
 from trialfleet_runner.excluded_paths import HARNESS
@@ -28,7 +28,7 @@ def company(sandbox: Sandbox) -> tuple[Path, ...]:
     `.git`, conftest and pytest's configuration. Empty if the sandbox hides these folders."""
     if sandbox.capabilities.hides_host_folders:
         return ()
-    root = scratch_root().resolve()
+    root = scratch_folder().resolve()
     found: list[Path] = []
     for folder in (root, *root.parents):
         with suppress(OSError):  # a folder that cannot be listed is not searched for files

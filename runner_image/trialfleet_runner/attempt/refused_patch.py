@@ -17,7 +17,8 @@ from trialfleet_ledger.store import files
 from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_ledger.store.retry_policy import Patience
-from trialfleet_runner.attempt.scratch import scratch_root
+from trialfleet_runner.attempt.scratch import claim_scratch, find_scratch
+from trialfleet_runner.removal import remove_entry
 
 LOOK_S = 1.0
 _READ = Patience(total_s=30)
@@ -66,23 +67,24 @@ def _same(fresh: Grants, refused: Grants) -> bool:
 def keep(patch: Patch) -> None:
     """Keep the patch; durable on return. It is a file, so that no sweep mistakes it for the folder of a dead
     runner."""
-    path = _path(patch.trial, patch.attempt, patch.nonce)
-    files.create(path.parent, (path.name,), canonical_json(patch))
+    name = _name_of(patch.trial, patch.attempt, patch.nonce)
+    files.create(claim_scratch().path, (name,), canonical_json(patch))
 
 
 def kept(trial: str, attempt: int, nonce: str) -> bytes | None:
     """The patch of the attempt with this intent, if its runner left one here."""
-    try:
-        return _path(trial, attempt, nonce).read_bytes()
-    except FileNotFoundError:
-        return None
+    folder = find_scratch()
+    return None if folder is None else files.read(folder.path, (_name_of(trial, attempt, nonce),))
 
 
 def forget(trial: str, attempt: int) -> None:
     """The ledger has the attempt's end."""
-    for path in scratch_root().glob(_path(trial, attempt, "*").name):
-        path.unlink(missing_ok=True)
+    folder = find_scratch()
+    if folder is None:
+        return
+    for path in folder.path.glob(_name_of(trial, attempt, "*")):
+        remove_entry(folder, path.name)
 
 
-def _path(trial: str, attempt: int, nonce: str) -> Path:
-    return scratch_root() / f"{trial}-{attempt}-{nonce}.patch.json"
+def _name_of(trial: str, attempt: int, nonce: str) -> str:
+    return f"{trial}-{attempt}-{nonce}.patch.json"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import errno
 import fcntl
 import os
 import time
@@ -13,26 +12,45 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_ledger.canonical import sha256
-from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.owned_folder import OwnedFolder, claim_folder, find_folder, owned_path
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_runner.attempt.loss import Lost
-from trialfleet_runner.removal import remove
+from trialfleet_runner.removal import remove, remove_entry
 
 LOCK = "lock"
 FULL_BYTES = 2**20  # less than this is no room
 LOOK_S = 0.1  # between two tries of a lock that another runner holds
 YOUNG_S = 60.0  # so long may its maker take from making a folder to locking it
-_UNUSABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR}
 
 # linux/fs.h. An ext4 folder with this flag spreads its children over the disk's block groups.
 _GETFLAGS, _SETFLAGS, _TOPDIR = 0x80086601, 0x40086602, 0x00020000
 
 
 def scratch_root() -> Path:
-    """`$TRIALFLEET_SCRATCH`, or a folder of this user below /var/tmp."""
+    """`$TRIALFLEET_SCRATCH`, or a folder of this user below /var/tmp. It may hold anything; trialfleet writes and
+    deletes in `scratch_folder` alone."""
     chosen = os.environ.get("TRIALFLEET_SCRATCH")
     return Path(chosen) if chosen else Path(f"/var/tmp/trialfleet-{os.getuid()}")  # noqa: S108 - ours, mode 0711
+
+
+def scratch_folder() -> Path:
+    """The folder of all attempts of this user, which need not exist."""
+    return owned_path(scratch_root(), "scratch")
+
+
+def claim_scratch() -> OwnedFolder:
+    """The same folder, which exists. Raises `OperatorError` as `claim_folder`."""
+    is_new = not os.path.lexists(scratch_folder())
+    owned = claim_folder(scratch_root(), "scratch")
+    if is_new:
+        _spread(owned.path)
+    return owned
+
+
+def find_scratch() -> OwnedFolder | None:
+    """The same folder; None if it does not exist."""
+    return find_folder(scratch_root(), "scratch")
 
 
 def folder_name(grants: Grants) -> str:
@@ -123,19 +141,14 @@ class Busy(Exception):
 
 
 @contextmanager
-def locked(root: Path, name: str, *, stopped: Callable[[], bool] | None = None) -> Generator[Scratch]:
-    """A fresh, locked folder `root/name`, removed at the end. Raises `Busy` while a living runner holds it; with
-    `stopped`, waits for that runner and raises once `stopped` returns true. Raises `OperatorError` if this user
-    cannot create folders in `root`."""
-    folder = root / name
-    with _usable(root):
-        if not root.is_dir():
-            root.mkdir(mode=0o711, parents=True, exist_ok=True)
-            _spread(root)
-        while (descriptor := _lock(folder)) is None:
-            if stopped is None or stopped():
-                raise Busy(f"another runner holds {folder}")
-            time.sleep(LOOK_S)
+def locked(root: OwnedFolder, name: str, *, stopped: Callable[[], bool] | None = None) -> Generator[Scratch]:
+    """A fresh, locked folder `name` in `root`, removed at the end. Raises `Busy` while a living runner holds it;
+    with `stopped`, waits for that runner and raises once `stopped` returns true."""
+    folder = root.path / name
+    while (descriptor := _lock(folder)) is None:
+        if stopped is None or stopped():
+            raise Busy(f"another runner holds {folder}")
+        time.sleep(LOOK_S)
     try:
         for left in folder.iterdir():
             if left.name != LOCK:
@@ -146,23 +159,9 @@ def locked(root: Path, name: str, *, stopped: Callable[[], bool] | None = None) 
             yield scratch
         finally:
             if "TRIALFLEET_KEEP_SCRATCH" not in os.environ:
-                remove(folder)
+                remove_entry(root, name)
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def _usable(root: Path) -> Generator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _UNUSABLE:
-            raise
-        raise OperatorError(
-            f"this user cannot create a folder here: {error.strerror}",
-            where=f"scratch: {root}",
-            hint="give this user write permission, or set $TRIALFLEET_SCRATCH to a folder that it can write",
-        ) from error
 
 
 def _lock(folder: Path) -> int | None:
@@ -218,9 +217,9 @@ def abandoned(folder: Path) -> bool:
     return True
 
 
-def sweep(root: Path) -> list[Path]:
-    """Remove what dead runners left below `root`; what is alive stays. Returns what was removed."""
-    dead = [folder for folder in sorted(root.iterdir()) if abandoned(folder)] if root.is_dir() else []
+def sweep(root: OwnedFolder) -> list[Path]:
+    """Remove what dead runners left in `root`; what is alive stays. Returns what was removed."""
+    dead = [folder for folder in root.entries() if abandoned(folder)]
     for folder in dead:
-        remove(folder)
+        remove_entry(root, folder.name)
     return dead

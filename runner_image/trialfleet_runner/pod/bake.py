@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -10,10 +11,12 @@ from pydantic import TypeAdapter
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.base import Frozen
-from trialfleet_ledger.records.environment import EnvironmentRef
+from trialfleet_ledger.records.environment import EnvironmentRef, PythonEnvironmentRef
 from trialfleet_runner import environment
 from trialfleet_runner.attempt.score_run import CHECKOUT
+from trialfleet_runner.cache import lock_of
 from trialfleet_runner.pod.run import Volumes
+from trialfleet_runner.tool_caches import caches_of, turn_of
 
 TREES = "trees"
 
@@ -60,6 +63,15 @@ def bake(file: Path) -> None:
     checkouts = (places.workspace, places.score / CHECKOUT)
     for recipe in TypeAdapter(tuple[Recipe, ...]).validate_json(file.read_bytes()):
         source = recipe.source(file.parent)
-        print(environment.bake(recipe.environment, source, folder, checkouts=checkouts), flush=True)
-    for lock in folder.glob("*.lock"):
-        lock.unlink()
+        made = environment.bake(recipe.environment, source, folder, checkouts=checkouts)
+        print(made, flush=True)
+        for lock in _locks(made, recipe.environment):
+            lock.unlink(missing_ok=True)
+
+
+def _locks(made: Path, ref: EnvironmentRef) -> Iterator[Path]:
+    """The lock files of one build, which an image does not need."""
+    yield lock_of(made)
+    caches = None if isinstance(ref, PythonEnvironmentRef) else caches_of(ref)
+    if caches is not None:
+        yield lock_of(turn_of(made, caches))

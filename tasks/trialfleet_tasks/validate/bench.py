@@ -11,7 +11,7 @@ from pathlib import Path
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.records.environment import metadata_of
-from trialfleet_runner.attempt.scratch import locked, scratch_root
+from trialfleet_runner.attempt.scratch import claim_scratch, locked
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import build
 from trialfleet_runner.provided import provided
@@ -52,7 +52,7 @@ def bench(
         metadata=metadata_of(planned.ref),
     )
     name = f"validate-{os.getpid()}-{threading.get_ident()}-{prepared.digest[:12]}"
-    with locked(scratch_root(), name) as scratch:
+    with locked(claim_scratch(), name) as scratch:
         runner = TaskRunner(suite, template, prepared.variants.fix, sandbox, scratch.runner / "bench")
         runner.scratch.mkdir(mode=0o755)
         yield prepared, runner

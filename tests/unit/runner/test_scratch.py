@@ -17,6 +17,7 @@ import pytest
 from tests.support import records
 from tests.support.local_pod import ContainerEach
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.owned_folder import OwnedFolder, claim_folder
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_runner.attempt.exposure import company, refuse_folders, walkable_by_others
 from trialfleet_runner.attempt.scratch import Busy, Scratch, abandoned, folder_name, locked, sweep
@@ -28,19 +29,24 @@ from trialfleet_runner.sandbox.protocol import Sandbox
 HOLDER = """
 import sys, time
 from pathlib import Path
+from trialfleet_ledger.owned_folder import claim_folder
 from trialfleet_runner.attempt.scratch import locked
-with locked(Path(sys.argv[1]), "t-1"):
+with locked(claim_folder(Path(sys.argv[1]), "scratch"), "t-1"):
     print("held", flush=True)
     time.sleep(60)
 """
 
 
+def owned(given: Path) -> OwnedFolder:
+    return claim_folder(given, "scratch")
+
+
 def test_a_second_runner_is_refused_and_the_folder_goes_at_the_end(tmp_path: Path) -> None:
-    with locked(tmp_path, "t-1") as scratch:
+    with locked(owned(tmp_path), "t-1") as scratch:
         assert not abandoned(scratch.runner)
-        with pytest.raises(Busy), locked(tmp_path, "t-1"):
+        with pytest.raises(Busy), locked(owned(tmp_path), "t-1"):
             pass
-    assert list(tmp_path.iterdir()) == []
+    assert list(owned(tmp_path).entries()) == []
 
 
 def test_a_second_runner_may_wait_until_the_folder_is_free(tmp_path: Path) -> None:
@@ -53,15 +59,15 @@ def test_a_second_runner_may_wait_until_the_folder_is_free(tmp_path: Path) -> No
         return False
 
     with ExitStack() as first:
-        held = first.enter_context(locked(tmp_path, "t-1"))
+        held = first.enter_context(locked(owned(tmp_path), "t-1"))
         (held.runner / "left").touch()
-        with locked(tmp_path, "t-1", stopped=stopped) as scratch:
+        with locked(owned(tmp_path), "t-1", stopped=stopped) as scratch:
             assert len(looks) == 2
             assert not (scratch.runner / "left").exists()
             assert not abandoned(scratch.runner)
-    with locked(tmp_path, "t-1"), pytest.raises(Busy), locked(tmp_path, "t-1", stopped=lambda: True):
+    with locked(owned(tmp_path), "t-1"), pytest.raises(Busy), locked(owned(tmp_path), "t-1", stopped=lambda: True):
         pass
-    assert list(tmp_path.iterdir()) == []
+    assert list(owned(tmp_path).entries()) == []
 
 
 def test_a_root_where_no_folder_can_be_made_is_the_operators_error(tmp_path: Path) -> None:
@@ -69,7 +75,7 @@ def test_a_root_where_no_folder_can_be_made_is_the_operators_error(tmp_path: Pat
     for root in (tmp_path / "file", tmp_path / "file" / "below"):
         with (
             pytest.raises(OperatorError, match=r"scratch: .*this user cannot create a folder here") as refused,
-            locked(root, "t"),
+            locked(owned(root), "t"),
         ):
             pass
         assert "$TRIALFLEET_SCRATCH" in str(refused.value.hint)
@@ -80,11 +86,11 @@ def test_a_killed_runner_lets_go(tmp_path: Path) -> None:
     try:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
-        assert sweep(tmp_path) == []
+        assert sweep(owned(tmp_path)) == []
         os.kill(holder.pid, signal.SIGKILL)
         holder.wait()
-        assert sweep(tmp_path) == [tmp_path / "t-1"]
-        assert list(tmp_path.iterdir()) == []
+        assert sweep(owned(tmp_path)) == [owned(tmp_path).path / "t-1"]
+        assert list(owned(tmp_path).entries()) == []
     finally:
         holder.kill()
         holder.wait()
@@ -102,23 +108,23 @@ def test_equal_cells_of_two_campaigns_have_two_folders() -> None:
 
 @pytest.mark.parametrize("name", ["t-1", "controller-x"])
 def test_a_folder_that_is_being_made_is_not_abandoned(tmp_path: Path, name: str) -> None:
-    folder = tmp_path / name
+    folder = owned(tmp_path).path / name
     folder.mkdir()
-    assert sweep(tmp_path) == []
+    assert sweep(owned(tmp_path)) == []
     os.utime(folder, (0, time.time() - 120))
-    assert sweep(tmp_path) == [folder]
+    assert sweep(owned(tmp_path)) == [folder]
 
 
 def test_a_file_among_the_folders_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "note").write_text("x")
-    assert sweep(tmp_path) == []
+    (owned(tmp_path).path / "note").write_text("x")
+    assert sweep(owned(tmp_path)) == []
 
 
 def test_a_child_does_not_inherit_the_lock(tmp_path: Path) -> None:
-    with locked(tmp_path, "t-1"):
+    with locked(owned(tmp_path), "t-1"):
         child = subprocess.Popen(["sleep", "5"], close_fds=False)
     try:
-        with locked(tmp_path, "t-1"):
+        with locked(owned(tmp_path), "t-1"):
             time.sleep(0)
     finally:
         child.kill()
@@ -145,7 +151,7 @@ def test_what_an_agent_wrote_is_freed_and_nothing_beside_it(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["objects", "sdists", "git", "workspaces", "validations"])
 def test_what_an_agent_must_not_read_is_closed_to_others(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).mkdir(mode=0o755)  # as an earlier release left it
+    (claim_folder(tmp_path, "cache").path / name).mkdir(mode=0o755)  # another umask
     folder: Path = getattr(Cache(tmp_path), name)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 

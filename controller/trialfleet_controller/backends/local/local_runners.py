@@ -16,9 +16,10 @@ from typing import Any
 
 from trialfleet_controller.backends.local import machine
 from trialfleet_controller.backends.protocol import AttemptId, Finished, Liveness, Order, Wait
+from trialfleet_ledger.owned_folder import claim_folder
 from trialfleet_ledger.records.attempt import Intent, Start
 from trialfleet_runner.attempt import refused_patch
-from trialfleet_runner.attempt.scratch import LOCK, scratch_root
+from trialfleet_runner.attempt.scratch import LOCK, claim_scratch
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,8 @@ class RunDirectory:
     """Private to this user (grants are in it), removed by `close`. Left behind by SIGKILL: `gc` removes it."""
 
     def __init__(self, parent: Path | None = None) -> None:
-        above = parent or scratch_root()
-        above.mkdir(mode=0o711, parents=True, exist_ok=True)
-        self.path = Path(tempfile.mkdtemp(prefix="controller-", dir=above))
+        above = claim_scratch() if parent is None else claim_folder(parent, "scratch")
+        self.path = Path(tempfile.mkdtemp(prefix="controller-", dir=above.path))
         # Held while this process lives: `gc` tells what a killed controller left from what is in use.
         self._launches = itertools.count(1)
         self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
