@@ -82,11 +82,17 @@ def _call(node: ast.AST, names: Mapping[str, str], always: frozenset[str]) -> st
         case ast.Call(func=ast.Attribute(attr="replace"), args=[_], keywords=[]):
             return ".replace"  # of a path: that of a string has two arguments
         case ast.Call(func=ast.Attribute(attr="open"), args=[ast.Constant(value=str(mode)), *_]):
-            return f'.open("{mode}")' if WRITES <= always and set(mode) & set("w+") else None
+            return f'.open("{mode}")' if _truncates(mode, always) else None
+        case ast.Call(func=ast.Name(id="open"), args=[_, ast.Constant(value=str(mode)), *_]):
+            return f'open("{mode}")' if _truncates(mode, always) else None
         case ast.Constant(value=str(word)) if word in PROGRAMS:
             return f'"{word}"'
         case _:
             return None
+
+
+def _truncates(mode: str, always: frozenset[str]) -> bool:
+    return always >= WRITES and "w" in mode
 
 
 def _removes(module: str, name: str) -> bool:
