@@ -89,7 +89,7 @@ kind-up: $(RUN_STAMP) ## a kind cluster with an S3 server, the image and k8s/kin
 kind-down: ## take that cluster away, with its results
 	@k8s/kind/down
 
-clean: ## remove the environment and the demo's results (the user's cache stays: trialfleet gc --cache)
+clean: ## remove the environment and the demo's results (the user's cache stays: trialfleet gc --cache --yes)
 	rm -rf $(VENV) runs
 
 $(BIN)/uv: requirements/uv.txt

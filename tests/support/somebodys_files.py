@@ -58,23 +58,26 @@ def fill(folder: Path, *, names: tuple[str, ...] = ()) -> Path:
     return folder
 
 
-def look_at(folder: Path) -> dict[str, tuple[object, ...]]:
+Facts = dict[Path, tuple[object, ...]]
+
+
+def look_at(folder: Path) -> Facts:
     """Path -> type, mode, and of what is no folder also time and content, of all that is there and outside."""
     outside = folder.with_name(f"{folder.name}-outside")
-    seen: dict[str, tuple[object, ...]] = {}
-    for path in (*folder.rglob("*"), *outside.rglob("*")):
-        status = path.lstat()
-        kind = stat.S_IFMT(status.st_mode), stat.S_IMODE(status.st_mode)
-        if path.is_symlink():
-            seen[str(path)] = (*kind, status.st_mtime_ns, str(path.readlink()))
-        elif path.is_file():
-            seen[str(path)] = (*kind, status.st_mtime_ns, path.read_bytes())
-        else:
-            seen[str(path)] = kind
-    return seen
+    return {path: _facts(path) for path in (*folder.rglob("*"), *outside.rglob("*"))}
 
 
-def differences(before: dict[str, tuple[object, ...]], folder: Path) -> list[str]:
+def differences(before: Facts) -> list[str]:
     """Paths that were there and are gone or differ. What is new is not somebody's."""
-    now = look_at(folder)
-    return sorted(path for path, facts in before.items() if now.get(path) != facts)
+    return sorted(str(path) for path, facts in before.items() if _facts(path) != facts)
+
+
+def _facts(path: Path) -> tuple[object, ...]:
+    try:
+        status = path.lstat()
+    except OSError:
+        return ()
+    kind = stat.S_IFMT(status.st_mode), stat.S_IMODE(status.st_mode)
+    if path.is_symlink():
+        return (*kind, status.st_mtime_ns, str(path.readlink()))
+    return (*kind, status.st_mtime_ns, path.read_bytes()) if path.is_file() else kind

@@ -38,7 +38,7 @@ from trialfleet_tasks.mining.mine import CandidateCommits, MiningLimits, MiningP
 from trialfleet_tasks.mining.node_lock import NodeLocks
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
 from trialfleet_tasks.mining.state import MiningState
-from trialfleet_tasks.mining.task_file import task_file
+from trialfleet_tasks.mining.task_file import refuse_foreign, task_file
 
 NAME = "mined.yaml"
 LOCKS = "locks"
@@ -116,6 +116,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     if _holds(repository, folder):
         refuse_links_to(folder, repository.absolute())
     refuse_links_in(folder, repository.absolute())
+    refuse_foreign(folder / NAME)
     commits = read_commits(
         git_dir, head=given["head"], since=given["since"], until=given["until"], limit=given["commits"]
     )
@@ -129,7 +130,8 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     of_commit = {candidate.commit.sha: candidate.language.name for candidate in found.chosen}
     state = MiningState.load(folder / STATE / "findings.jsonl", _setting(given), of_commit)
     (folder / STATE).mkdir(parents=True, exist_ok=True)
-    (folder / STATE / ".gitignore").write_text("*\n")
+    if not (folder / STATE / ".gitignore").exists():
+        (folder / STATE / ".gitignore").write_text("*\n")
     order = [candidate.commit.sha for candidate in found.chosen]
     limits = MiningLimits(given["want"], given["jobs"], given["minutes"])
     with _ending(lambda: _write(miner, state, order)) as ending, _progress(state, order, limits.want) as progress:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.task import Environment, GitSource, TaskSpec
 from trialfleet_tasks.mining.languages import PYTHON, language_of
 
@@ -15,6 +17,16 @@ _HEAD = """\
 # Tasks mined from the history of the repository by `trialfleet tasks mine`, which rewrites this file.
 # Each was run: its fail_to_pass tests fail before the fix and pass after it, in every repeated run.
 """
+
+
+def refuse_foreign(file: Path) -> None:
+    """Raises `OperatorError` for a task file that mining did not write: it would be overwritten."""
+    if file.is_symlink() or (file.exists() and not file.read_bytes().startswith(_HEAD.splitlines()[0].encode())):
+        raise OperatorError(
+            "this file exists, and `trialfleet tasks mine` did not write it; it is not overwritten",
+            where=str(file),
+            hint="move it away, or give another folder with --out",
+        )
 
 
 def task_file(url: str, tasks: Sequence[TaskSpec], contexts: Mapping[str, str]) -> str:
