@@ -1,7 +1,7 @@
 """Files that a command writes again on each call into a folder that the user names.
 
-A record in the folder lists the digests of what was written. A file is replaced only if it is still what the record
-says: never somebody's file of the same name, and never one that was edited since.
+A record in the folder lists the digests of what was written. A file is replaced only if it is still what the
+record says: never somebody's file of the same name, and never one that was edited since.
 """
 
 from __future__ import annotations

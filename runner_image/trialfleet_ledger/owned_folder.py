@@ -73,7 +73,7 @@ def claim_folder(given: Path, purpose: Purpose) -> OwnedFolder:
     """This user's folder below `given`; both are created if absent.
 
     Raises `OperatorError` if another user can replace a folder on the way, if a folder of that name lacks the
-    marker, or if this user cannot create folders there. The next call completes what `kill -9` leaves at any point.
+    marker, or if this user cannot create folders there. The next call completes what `kill -9` leaves.
     """
     folder = owned_path(given, purpose)
     with _usable(given, purpose):

@@ -1,4 +1,4 @@
-"""Lists what removes or replaces files: `python -m tests.architecture.deletions` prints each place and its count."""
+"""Lists what removes or replaces files: `python -m tests.architecture.deletions` prints each place."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ FORMS = {
     "getattr(os, 'unlink')(p)": '"unlink"',
     "from trialfleet_runner.removal import remove as away\naway(p)": "trialfleet_runner.removal.remove",
     "from trialfleet_runner import removal\nremoval.remove(p)": "trialfleet_runner.removal.remove",
-    "from trialfleet_ledger.atomic_file import write_whole\nwrite_whole(p, b'')": "trialfleet_ledger.atomic_file.write_whole",
+    "from trialfleet_runner.removal import remove_entry as r\nr(p)": "trialfleet_runner.removal.remove_entry",
 }
 WRITING = {
     "p.write_text('')": ".write_text",

@@ -1,5 +1,4 @@
-"""Every command, with every path variable and path option pointing at a folder full of somebody's files: not one of
-them differs afterwards."""
+"""Every command, with every path variable and path option pointing at a folder full of somebody's files."""
 
 from __future__ import annotations
 
@@ -96,7 +95,8 @@ ARGUMENTS = {
     "agents list": (),
     "doctor": (),
 }
-GC = (("--cache",), ("--cache", "--yes"), ("--results", "--yes"), ("--store", "{somebody}", "--older-than", "0", "--yes"),
+GC = (("--cache",), ("--cache", "--yes"), ("--results", "--yes"),
+      ("--store", "{somebody}", "--older-than", "0", "--yes"),
       ("--store", "{somebody}", "--contexts", "--older-than", "1", "--yes"))  # fmt: skip
 
 
@@ -156,7 +156,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             (folder / tree).mkdir()
             (folder / tree / "price.py").write_text(code)
         (folder / "after/test_price.py").write_text(
-            "from price import total\n\ndef test_it():\n    assert total() == 2\n\ndef test_other():\n    assert total()\n"
+            "from price import total\n\ndef test_it():\n    assert total() == 2\n\n"
+            "def test_other():\n    assert total()\n"
         )
         python = "{}.{}".format(*sys.version_info[:2])
         source = {"kind": "path", "pre_fix": "before", "fixed": "after"}
@@ -228,6 +229,9 @@ def test_no_option_of_gc_removes_what_is_somebodys(site: Site, tmp_path: Path, o
         assert (cache / "environments").exists()
     if options == ("--cache", "--yes"):
         assert os.listdir(cache) == [".trialfleet-folder"]  # noqa: PTH208
+
+
+REFUSED = (("gc",), ("gc", "--cache", "--yes"), ("run", "{file}"), ("targets", "index", "{repository}"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,4 +1,4 @@
-"""A folder full of somebody's files, which must stay as they are: also those that look like files of trialfleet."""
+"""A folder full of somebody's files, also such as look like files of trialfleet."""
 
 from __future__ import annotations
 
