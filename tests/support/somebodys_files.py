@@ -39,7 +39,7 @@ FILES = (
 )
 
 
-def fill(folder: Path, *, names: tuple[str, ...] = ()) -> Path:
+def fill(folder: Path, *, names: tuple[str, ...] = (), links: bool = True) -> Path:
     """Write old files with odd modes and links in and out; `names`: further folders, each with a file."""
     outside = folder.with_name(f"{folder.name}-outside")
     for name in (*FILES, *(f"{name}/precious.txt" for name in names)):
@@ -48,9 +48,10 @@ def fill(folder: Path, *, names: tuple[str, ...] = ()) -> Path:
         path.write_text(f"somebody's {name}\n")
     (outside / "deep").mkdir(parents=True)
     (outside / "deep/letter.txt").write_text("outside\n")
-    (folder / "link-to-folder").symlink_to(outside)
-    (folder / "link-to-file").symlink_to(outside / "deep/letter.txt")
-    (folder / "link-to-nothing").symlink_to("nowhere")
+    if links:
+        (folder / "link-to-folder").symlink_to(outside)
+        (folder / "link-to-file").symlink_to(outside / "deep/letter.txt")
+        (folder / "link-to-nothing").symlink_to("nowhere")
     (folder / "empty").mkdir()
     (folder / "thesis.txt").chmod(0o640)
     for path in sorted((*folder.rglob("*"), *outside.rglob("*")), reverse=True):
