@@ -167,8 +167,8 @@ def find_tool(name: str) -> tuple[Path, str]:
     `OperatorError`."""
     path = shutil.which(name)
     if path is not None and Path(path).resolve().name == "rustup":
-        ended = _asked((str(Path(path).with_name("rustup")), "which", name))
-        path = ended.strip()
+        answer = _asked((str(Path(path).with_name("rustup")), "which", name)).strip()
+        path = answer if answer.startswith("/") else None  # else it is an error, such as that of another HOME
     if path is None or not Path(path).is_file():
         raise OperatorError(
             f"there is no program {name} on this machine",
