@@ -16,6 +16,7 @@ from tests.support.ledgers import Fate, plan, write
 from trialfleet_analysis.commands import report
 from trialfleet_analysis.source import find_source
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.output_files import RECORD
 from trialfleet_ledger.store.directory import DirectoryStore
 
 NAMES = ("report.html", "report.md", "report.json")
@@ -55,7 +56,7 @@ def test_by_campaign_file_whose_store_is_relative_to_it(store: DirectoryStore, t
     file.parent.mkdir()
     file.write_text(CAMPAIGN)
     call(str(file), "--out", str(tmp_path / "out"))
-    assert {path.name for path in (tmp_path / "out").iterdir()} == set(NAMES)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {*NAMES, RECORD}
 
 
 def test_by_name_and_store(store: DirectoryStore, tmp_path: Path) -> None:
@@ -77,7 +78,7 @@ def test_a_comment_for_a_pull_request(store: DirectoryStore, tmp_path: Path) -> 
     said = call(*words, "--format", "github", "--link", "https://ci.example/1").output
     assert said.startswith("**")
     assert said.rstrip().endswith("[Full report](https://ci.example/1).")
-    assert {path.name for path in (tmp_path / "out").iterdir()} == set(NAMES)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {*NAMES, RECORD}
     for wrong in (["--link", "https://ci.example/1"], ["--format", "github", "--json"]):
         with pytest.raises(UsageError):
             call(*words, *wrong)
