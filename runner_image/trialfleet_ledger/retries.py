@@ -24,14 +24,25 @@ UNCHARGED = MACHINE | {LossClass.UNSCHEDULABLE}
 # `terminated`…) spends `mid_run`; otherwise an agent could try until it passes.
 DISRUPTIONS = frozenset({LossClass.EVICTED, LossClass.NODE_LOST})
 
+# How many runs of a trial's agent the operator may interrupt and have repeated. No plan sets it: an operator who
+# watches a campaign could otherwise repeat trials that look bad until they pass.
+INTERRUPTIONS = 2
+
 
 class RetryBudget(StrEnum):
-    """Which of the plan's `retries` a loss spends. The values are the names of that record's fields."""
+    """What a loss spends. The values are the names of the fields of the plan's `retries`, but for `INTERRUPTIONS`,
+    which no plan sets."""
 
     BEFORE_AGENT = "before_agent"
     MID_RUN = "mid_run"
     SCORING = "scoring"
     DISRUPTIONS = "disruptions"
+    INTERRUPTIONS = "interruptions"
+
+    def size(self, retries: RetrySpec) -> int:
+        """How many losses may spend it in one trial."""
+        size: int = INTERRUPTIONS if self is RetryBudget.INTERRUPTIONS else getattr(retries, self.value)
+        return size
 
 
 _OF_STAGE = {
@@ -48,7 +59,15 @@ def budget_of(loss: LossClass, stage: Stage) -> RetryBudget | None:
     ('disruptions', 'mid_run')
     >>> budget_of(LossClass.STORE, Stage.BEFORE_AGENT), budget_of(LossClass.STORE, Stage.MID_RUN).value
     (None, 'mid_run')
+
+    An interruption spends only its own budget, and only where the agent's run is thrown away: nothing is drawn
+    again before the agent starts, nor when a stored patch is scored.
+
+    >>> [budget_of(LossClass.INTERRUPTED, stage) for stage in (Stage.BEFORE_AGENT, Stage.AFTER_PATCH)]
+    [None, None]
     """
+    if loss is LossClass.INTERRUPTED:
+        return RetryBudget.INTERRUPTIONS if stage is Stage.MID_RUN else None
     if stage is Stage.BEFORE_AGENT and loss in UNCHARGED:
         return None
     if stage in (Stage.MID_RUN, Stage.AFTER_PATCH) and loss in DISRUPTIONS:
@@ -68,4 +87,4 @@ def may_follow(
     if loss in FINAL or stage is Stage.UNKNOWN:
         return False
     budget = budget_of(loss, stage)
-    return budget is None or sum(budget_of(*one) is budget for one in earlier) < getattr(retries, budget)
+    return budget is None or sum(budget_of(*one) is budget for one in earlier) < budget.size(retries)

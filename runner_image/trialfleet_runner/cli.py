@@ -97,7 +97,7 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("trialfleet: interrupted; `trialfleet resume` continues a campaign from here", err=True)
+        click.echo("trialfleet: interrupted", err=True)
         sys.exit(CommandExit.INTERRUPTED)
     sys.exit(code if isinstance(code, int) else CommandExit.DONE)
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +224,7 @@ def test_under_ray_with_json_lines(finished: Path, shop: Path) -> None:
         "running": 0,
         "pending": 0,
         "lost_attempts": 0,
+        "interrupted": 0,
     }
     standing = json.loads(trialfleet("status", "ray.yaml", "--json", cwd=shop))
     assert {c["interim_rate"] for c in standing["conditions"].values()} == {0}
@@ -242,13 +244,19 @@ def test_ctrl_c_exits_130_and_resume_goes_on(finished: Path, shop: Path) -> None
     attempts = shop / "out" / "slow" / "attempts"
     wait_until(lambda: attempts.is_dir() and list(attempts.rglob("start.json")), by=process)
     os.killpg(process.pid, signal.SIGINT)
+    time.sleep(1.5)
+    os.killpg(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=150)
     assert process.returncode == 130, output
-    assert "`trialfleet resume` continues a campaign from here" in output
+    assert "may finish within 30 min. Ctrl-C again stops at once" in output
+    assert "interrupted by you: " in output
+    assert f"trialfleet: interrupted; `trialfleet resume {shop}/out/slow` continues from here" in output
     assert "Traceback" not in output
     shown = trialfleet("status", "slow.yaml", cwd=shop)
     assert "slow: incomplete" in shown
     assert "`trialfleet resume` continues" in shown
+    assert "no attempt was lost" in shown
+    assert "interrupted by you: " in shown
     assert "cancelled" in trialfleet("cancel", "slow.yaml", cwd=shop)
     for command in ("resume", "run"):
         over = trialfleet(command, "slow.yaml", "--no-ray", "--no-report", cwd=shop, expect=3)

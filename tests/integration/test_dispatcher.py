@@ -182,7 +182,7 @@ def test_what_runs_outlives_its_controller_and_is_taken_up(site: Site, adopts: b
     plan = make_plan(tasks=2, reps=4, parallel=8)
     site.cluster.usual = Fate(seconds=3600)
     site.leave_running(plan, 8)
-    assert "8 attempts continue; `trialfleet resume` takes them up" in site.told[-1]
+    assert "8 running trials continue without this controller. `trialfleet resume` takes them up" in site.told[-1]
     backend = ClusterBackend(site.cluster, adopts=adopts)
     _, run = site.start(plan, backend=backend)
     wait_until(lambda: len(backend.asked) == 8)

@@ -102,6 +102,7 @@ def test_an_interruption_reaches_every_shard(site: Site) -> None:
     run = in_background(site.drive, threads, "sleep=250")
     wait_until(lambda: site.executions() == 4)
     site.interrupt.ask()
+    site.interrupt.ask()
     assert run.result(120) is Ending.INTERRUPTED
     site.interrupt = Interrupt()
     assert site.drive(threads, "sleep=0") is Ending.COMPLETE

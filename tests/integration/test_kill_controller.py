@@ -427,31 +427,23 @@ def test_a_second_controller_is_refused_while_the_first_lives(controller: Contro
 
 
 @pytest.mark.timeout(3 * STARTING)
-@pytest.mark.parametrize("ray", [False, pytest.param(True, marks=[pytest.mark.ray, pytest.mark.slow])])
-def test_ctrl_c_stops_the_children_and_can_be_resumed(controller: Controller, ray: bool) -> None:
-    options = [*PATIENCE, *(["--ray"] if ray else [])]
-    process = controller.start("sleep=250", *options)
+@pytest.mark.ray
+@pytest.mark.slow
+def test_ctrl_c_with_ray_stops_the_children_and_can_be_resumed(controller: Controller) -> None:
+    """Without Ray: test_interrupt.py."""
+    process = controller.start("sleep=250", *PATIENCE, "--ray")
     wait_until(lambda: len(controller.log.read_text().splitlines()) == 2, within_s=STARTING)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everyone in the foreground
+    time.sleep(0.3)
+    os.killpg(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=90)
     assert (process.returncode, output.split()[-1]) == (130, "interrupted"), output
     controller.nobody_left()
     ends = [raw for key, raw in records(controller.root, CAMPAIGN).items() if key.endswith("/end.json")]
     assert len(ends) == 2
-    assert all(b'"by":"runner"' in raw and b'"terminated"' in raw for raw in ends)
+    assert all(b'"by":"runner"' in raw and b'"loss":"interrupted"' in raw for raw in ends)
     assert controller.run("sleep=0", *PATIENCE)[0] == 0
     audit(controller.root, PLAN, log=controller.log)
-
-
-def test_ctrl_c_twice_does_not_wait(controller: Controller) -> None:
-    process = controller.start("sleep=250,deaf", *PATIENCE)
-    wait_until(lambda: len(controller.log.read_text().splitlines()) == 2)
-    process.send_signal(signal.SIGTERM)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=90)  # less than the grace
-    assert process.returncode == 130
-    controller.nobody_left()
 
 
 @pytest.mark.needs("root")

@@ -348,7 +348,7 @@ def test_who_is_told_to_stop_may_still_say_what_was_lost(site: Site) -> None:
     """A runner gives its agent the whole grace, and then needs a moment for its end."""
     plan = make_plan(tasks=1, conditions=("none",), reps=1, limits=Limits(stop_grace_s=0.2))
     interrupt = Interrupt()
-    site.once_executed(1, interrupt.ask)
+    site.once_executed(1, interrupt.hurry)
     backend = ProcessBackend(slots=1, runner=fake_argv(f"sleep=250,linger=1,log={site.log}"))
     assert drive(site.root, plan, backend, interrupt=interrupt) is Ending.INTERRUPTED
     (attempt,) = site.ledger.attempts.chain(trials(plan)[0].id)

@@ -8,6 +8,9 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tests.support.plans import make_plan
@@ -27,6 +30,7 @@ from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.trial_order import trials
 
 RUNNER = Path(__file__).with_name("fake_runner.py")
+FAST = PollIntervals(poll_s=0.1, steer_s=0.1, watch_s=0.1, back_off_s=0.001)
 FIVE = ("none", "flat_llm", "intent_layer", "placebo", "preamble_only")
 
 
@@ -41,6 +45,7 @@ def drive(
     *,
     pulse: epochs.HeartbeatConfig | None = None,
     interrupt: Interrupt | None = None,
+    tell: Callable[[str], None] = lambda _: None,
     intervals: PollIntervals | None = None,
 ) -> Ending:
     """One controller's life, as the command line lives it."""
@@ -55,7 +60,8 @@ def drive(
         backend,
         driver,
         interrupt=interrupt,
-        intervals=intervals or PollIntervals(poll_s=0.1, steer_s=0.1, watch_s=0.1, back_off_s=0.001),
+        tell=tell,
+        intervals=intervals or FAST,
     )
     ending = dispatcher.run()
     driver.end()
@@ -82,6 +88,7 @@ def main() -> None:
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--grace", type=float, default=2.0)
+    parser.add_argument("--finish", type=float, default=60.0, help="seconds after Ctrl-C")
     parser.add_argument("--looks", choices=("2", "drop", "grow", "bets", "halve"), help="what looks do")
     parser.add_argument("--no-beat", action="store_true")
     parser.add_argument("--ray", action="store_true")
@@ -101,11 +108,17 @@ def main() -> None:
         backend: Backend = RayBackend(slots=options.slots, cpu=1, memory_bytes=2**28, runner=argv)
     else:
         backend = ProcessBackend(slots=options.slots, runner=argv)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: interrupt.ask())
+    signal.signal(signal.SIGINT, lambda *_: interrupt.ask())
+    signal.signal(signal.SIGTERM, lambda *_: interrupt.hurry())
     print("driving", flush=True)
     ending = drive(
-        options.root, plan, backend, pulse=epochs.HeartbeatConfig(enabled=not options.no_beat), interrupt=interrupt
+        options.root,
+        plan,
+        backend,
+        pulse=epochs.HeartbeatConfig(enabled=not options.no_beat),
+        interrupt=interrupt,
+        tell=partial(print, flush=True),
+        intervals=replace(FAST, finish_s=options.finish),
     )
     print(ending.value, flush=True)
     sys.exit(130 if ending is Ending.INTERRUPTED else 0)

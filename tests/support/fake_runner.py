@@ -9,6 +9,7 @@ file that holds them:
 `loss=CLASS:N` end attempts up to N with that loss before the agent, `midloss=CLASS:N` after it started;
 `halt=SCOPE` the losses halt; `torn` the bundle is not what the end says; `crash` end with a traceback;
 `orphan=FILE` leave a process behind; `deaf` ignore SIGTERM; `linger=S` take S seconds to stop;
+`gap=S` take S seconds from the agent's end to its patch; `tests=S` score for S seconds;
 `cost=USD` what the agent says it has cost; `dead` it crashes and does nothing.
 """
 
@@ -54,6 +55,7 @@ class Fake:
         self.words = dict((*word.split("=", 1), "")[:2] for word in behaviour.split(","))
         self.grants = grants
         self.holds = False
+        self.ended = False  # the agent
         self.id, self.n = grants["trial"]["id"], grants["attempt"]
         self.nonce = grants["intent_nonce"]
         root = os.environ.get("TRIALFLEET_SCRATCH", f"/var/tmp/trialfleet-{os.getuid()}")
@@ -73,12 +75,25 @@ class Fake:
         return {"schema_version": 1, "trial": self.id, "attempt": self.n, "nonce": self.nonce, "at": time.time()}
 
     def end(self, **fields: Any) -> None:
-        blank = {"by": "runner", "scored": None, "loss": None, "bundle": None, "bundle_bytes": None}
-        create(self.grants["end"], canonical({**self.identity(), **blank, **fields}))
+        create(self.grants["end"], canonical({**self.identity(), **self.blank(), **fields}))
+
+    def blank(self) -> dict[str, Any]:
+        return {"by": "runner", "scored": None, "loss": None, "bundle": None, "bundle_bytes": None}
 
     def lose(self, loss: str, message: str, *, started: bool) -> None:
         halt = self.words.get("halt", "none")
         self.end(loss={"loss": loss, "message": message, "agent_started": started, "patched": False, "halt": halt})
+
+    def leave_last_words(self, loss: str, message: str) -> None:
+        """The controller that started this runner commits the end. What an ended agent left is stored first."""
+        ended = self.ended or self.grants["prior_patch"] is not None
+        if ended and self.grants["prior_patch"] is None:
+            create(self.grants["patch"], canonical({**self.identity(), **self.patch()}))
+        told = {"loss": loss, "message": message, "agent_started": True, "patched": ended, "halt": "none"}
+        path = Path(os.environ["TRIALFLEET_LAST_WORDS"])
+        part = path.with_suffix(".part")
+        part.write_bytes(canonical({**self.identity(), **self.blank(), "loss": told}))
+        part.rename(path)
 
     def run(self) -> int:
         signal.signal(signal.SIGTERM, signal.SIG_IGN if "deaf" in self.words else self.told_to_stop)
@@ -109,7 +124,7 @@ class Fake:
         if not self.holds:
             os._exit(143)
         time.sleep(float(self.words.get("linger") or 0))
-        self.lose("terminated", "told to stop", started=True)
+        self.leave_last_words("terminated", "told to stop")
         shutil.rmtree(self.scratch, ignore_errors=True)
         os._exit(143)
 
@@ -134,8 +149,11 @@ class Fake:
             if loss := self.upto("midloss"):
                 self.lose(loss, "as asked", started=True)
                 return 0
+            self.ended = True
+            time.sleep(float(self.words.get("gap") or 0))
             create(self.grants["patch"], canonical({**self.identity(), **self.patch()}))
         self.place("patch")
+        time.sleep(float(self.words.get("tests") or 0))
         self.score()
         return 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trialfleet_ledger.records.attempt import End
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, HaltScope, Loss, LossClass
@@ -52,6 +52,14 @@ def classify(gone: RunnerTermination, *, started: bool, patched: bool) -> Loss:
         patched=patched,
         halt=HaltScope.CAMPAIGN if permanent else HaltScope.NONE,
     )
+
+
+def stopped_by_operator(gone: RunnerTermination, why: str) -> RunnerTermination:
+    """The termination of a runner that its controller had asked to stop. It counts only if the runner left no
+    verdict; what halts the campaign stays what it is."""
+    if gone.named is not None or gone.code == RunnerExit.REFUSED:
+        return gone
+    return replace(gone, named=Loss(loss=LossClass.INTERRUPTED, message=why, agent_started=False))
 
 
 def explained(end: End, named: Loss | None) -> End:

@@ -195,7 +195,8 @@ def _cut(bundle: Bundle) -> dict[str, str]:
 
 def _verdict(outcome: Outcome) -> str:
     if outcome.scored is None:
-        return f"abandoned ({outcome.abandoned}) after {outcome.attempts} attempts"
+        assert outcome.abandoned is not None
+        return f"abandoned ({outcome.abandoned.words}) after {outcome.attempts} attempts"
     s = outcome.scored
     again = f", attempt {outcome.attempts}" if outcome.attempts > 1 else ""
     return (
@@ -211,7 +212,9 @@ def _attempt(attempt: StoredAttempt) -> str:
         start = attempt.start
         return f"{head}  no end yet: {'not started' if start is None else _place(start)}"
     if end.loss is not None:
-        return f"{head}  lost ({end.loss.loss}, recorded by the {end.by}): {printable(end.loss.message)}"
+        loss = end.loss.loss
+        how = loss.words if loss.by_operator else f"lost ({loss}, recorded by the {end.by})"
+        return f"{head}  {how}: {printable(end.loss.message)}"
     assert end.scored is not None
     return f"{head}  {end.scored.verdict}{'  QUARANTINED' if attempt.quarantined else ''}"
 

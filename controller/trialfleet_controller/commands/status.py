@@ -38,9 +38,9 @@ def status(campaign: str, store: str | None, watch: bool, every: float, as_json:
 
     found = find(campaign, store)
     if watch:
-        from trialfleet_controller.status.status_watch import StatusScreen, watch_status
+        from trialfleet_controller.status.status_watch import StatusScreen, watch_until_over
 
-        return watch_status(found.store, found.name, StatusScreen.here(as_json=as_json), every_s=every)
+        return watch_until_over(found.store, found.name, StatusScreen.here(as_json=as_json), every_s=every)
     status = read_status(found.store, found.name)
     if status.terminal < status.planned and status.complete_blocks:
         _record_look(found.ledger, status)

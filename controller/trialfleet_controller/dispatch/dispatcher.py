@@ -26,6 +26,7 @@ from trialfleet_controller.dispatch.looks import LookNews, Looks, replanned, tol
 from trialfleet_controller.dispatch.rate_limit import RateLimit
 from trialfleet_controller.dispatch.recovery import Recovery
 from trialfleet_controller.dispatch.shards import Activity, DispatcherStatus, Ending, Lease
+from trialfleet_controller.dispatch.shutdown import MOMENT_S, Shutdown
 from trialfleet_controller.dispatch.stop_conditions import Interrupt, News, PollIntervals, StopConditions
 from trialfleet_controller.dispatch.tally import CampaignTally
 from trialfleet_controller.dispatch.trial_driver import TrialDriver
@@ -36,7 +37,6 @@ from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.protocol import CredentialsRefused
 from trialfleet_ledger.trial_order import Planned
 
-MOMENT_S = 0.05  # the longest wait for an I/O result: meanwhile runners end, and the operator may ask again
 LISTING_SHARE = 10  # listings of ends take at most a tenth of a thread's time
 COMMIT_S = 5.0  # beyond the agent's grace: a runner that was told to stop must still commit its end
 
@@ -104,6 +104,17 @@ class Dispatcher:
         self._ends_read_at = time.monotonic()
         self._next_ends = self._ends_read_at + self._intervals.ends_s
         self._recovery = Recovery(self._table, self._trial_driver, steps, self._io_pool, costs)
+        self._shutdown = Shutdown(
+            self._interrupt,
+            self._table,
+            self._trial_driver,
+            self._io_pool,
+            backend,
+            self._intervals,
+            tell,
+            patience_s=self._patience_s,
+            deadline_s=attempt_deadline_s(plan),
+        )
         self._left = False  # interrupted: open trials wait for the next controller
         self._report = DispatcherStatus(open=len(trials))
 
@@ -147,15 +158,19 @@ class Dispatcher:
     def _turn(self) -> None:
         if self._driver.due:
             self._heartbeat.go()
-        if self._interrupt.asked and self._stop_conditions.ending is not Ending.INTERRUPTED:
-            return self._wind_down()
+        if self._interrupt.asked:
+            self._stop_conditions.ending = Ending.INTERRUPTED
+            if self._shutdown.advance():
+                self._left = True
+                return None
         self._obey_lease()
         self._stop_if_out_of_time()
         if self._stop_conditions.due:
             self._directives.go()
-        self._look_if_due()
         self._read_ends_if_due()
-        self._recovery.continue_reading()
+        if not self._interrupt.asked:
+            self._look_if_due()
+            self._recovery.continue_reading()
         wait_s = self._launch_what_may()
         self._collect(wait_s)
         self._trial_driver.look_at_watched(time.monotonic())
@@ -163,8 +178,8 @@ class Dispatcher:
         return self._on_change(self._table.tally)
 
     def _over(self) -> bool:
-        if self._left:
-            return True
+        if self._interrupt.asked:
+            return self._left
         if self._working:
             return False
         return self._stop_conditions.ending is not None or self._table.queue.open == 0
@@ -175,12 +190,14 @@ class Dispatcher:
         return bool(self._table.busy or self._io_pool.busy or self._recovery.under_way)
 
     def _ending(self) -> Ending:
-        """A campaign whose time was up, that was cancelled, or that its last look decided may be complete."""
+        """A campaign whose running trials were let finish, whose time was up, that was cancelled, or that its last
+        look decided may be complete."""
         total, ending = self._table.tally.total(), self._stop_conditions.ending
         done = total.terminal >= total.planned
         if ending in (Ending.CANCELLED, Ending.DECIDED) and total.measured >= total.planned:
             return Ending.COMPLETE
-        if ending is not None and not (done and ending is Ending.OUT_OF_TIME):
+        finished = ending is Ending.OUT_OF_TIME or (ending is Ending.INTERRUPTED and self._interrupt.level == 1)
+        if ending is not None and not (done and finished):
             return ending
         if not done:
             return Ending.HALTED
@@ -315,8 +332,6 @@ class Dispatcher:
             answers=self._trial_driver.provider_health.answers,
         )
 
-    # --- leaving ------------------------------------------------------------------------------------
-
     def _let_finish(self) -> None:
         """The store refuses the credentials, so nothing more starts. Pods continue without this process. Runners
         of this machine are waited for: they keep their patches here, and a stop would lose what they have cost."""
@@ -325,38 +340,8 @@ class Dispatcher:
         self._tell(
             f"the store refuses the credentials: nothing more starts. Agents that run finish "
             f"({self._backend.working}), and their patches are kept on this machine for `trialfleet resume`; "
-            "Ctrl-C stops them at once"
+            "Ctrl-C stops them at once and throws away what has not finished"
         )
-        until = time.monotonic() + attempt_deadline_s(self._plan)
-        while self._backend.working and not self._interrupt.asked and time.monotonic() < until:
+        until, requests = time.monotonic() + attempt_deadline_s(self._plan), self._interrupt.requests
+        while self._backend.working and self._interrupt.requests == requests and time.monotonic() < until:
             self._backend.poll(self._intervals.poll_s)
-
-    def _wind_down(self) -> None:
-        """After Ctrl-C."""
-        self._stop_conditions.ending, self._left = Ending.INTERRUPTED, True
-        if self._backend.detachable:
-            self._finish_io()
-            hint = "`trialfleet resume` takes them up, `trialfleet cancel --now` stops them"
-            self._tell(f"{self._table.busy} attempts continue; {hint}")
-        else:
-            self._tell("stopping; press Ctrl-C again to stop at once")
-            self._stop_children()
-
-    def _finish_io(self) -> None:
-        """Of the I/O that is under way. Asked twice, leave at once."""
-        until = time.monotonic() + self._intervals.wind_down_s
-        while self._io_pool.busy and not self._interrupt.now and time.monotonic() < until:
-            self._io_pool.apply(MOMENT_S)
-
-    def _stop_children(self) -> None:
-        """Stop the runners that die with this process, and settle their ends. Asked twice: kill them at once."""
-        self._trial_driver.stop(grace_s=self._patience_s)
-        until = time.monotonic() + self._patience_s + self._intervals.wind_down_s
-        hurried = False
-        while (self._table.count(TrialState.RUNNING) or self._io_pool.busy) and time.monotonic() < until:
-            if self._interrupt.now and not hurried:
-                hurried = True
-                self._trial_driver.stop(grace_s=0)
-            for finished in self._backend.poll(MOMENT_S):
-                self._trial_driver.finished(finished)
-            self._io_pool.apply()

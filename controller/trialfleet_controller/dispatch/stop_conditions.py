@@ -22,20 +22,34 @@ class PollIntervals:
     watch_s: float = 2.0  # attempts that another controller launched
     ends_s: float = 10.0  # ends in the ledger whose runners the backend has not reported
     ends_age_s: float = 5.0  # an end that is younger is left to the backend, which knows more about its runner
-    wind_down_s: float = 15.0  # beyond the runners' grace, after an interrupt
+    finish_s: float = 1800.0  # after Ctrl-C, for trials whose runners die with this process
+    wind_down_s: float = 15.0  # for I/O that is under way, beyond all that runners are given
     back_off_s: float = 1.0  # the first pause when attempts end before their agents begin; later ones double
 
 
 @dataclass
 class Interrupt:
-    """Set by signal handlers. `now`: asked twice."""
+    """Set by signal handlers. `requests`: how often somebody has asked to stop. `level`, for runners that die with
+    this process: 1 lets running trials finish, 2 stops them, 3 kills their runners."""
 
-    asked: bool = False
-    now: bool = False
+    requests: int = 0
+    level: int = 0
 
     def ask(self) -> None:
-        self.now = self.asked
-        self.asked = True
+        """The operator's Ctrl-C."""
+        self.requests, self.level = self.requests + 1, self.level + 1
+
+    def hurry(self) -> None:
+        """A supervisor's SIGTERM, which SIGKILL may soon follow: no trial is waited for."""
+        self.requests, self.level = self.requests + 1, max(self.level + 1, 2)
+
+    def receive(self, requests: int) -> None:
+        """So many requests have arrived elsewhere."""
+        self.requests, self.level = max(self.requests, requests), max(self.level, requests)
+
+    @property
+    def asked(self) -> bool:
+        return self.requests > 0
 
 
 @dataclass(frozen=True)

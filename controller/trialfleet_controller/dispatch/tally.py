@@ -14,7 +14,8 @@ from trialfleet_ledger.trial_order import Planned
 
 @dataclass(frozen=True, slots=True)
 class ConditionCounts:
-    """Trials of one condition, and its lost attempts. `pending`: launched, and not running yet."""
+    """Trials of one condition, and its lost attempts. `pending`: launched, and not running yet; `interrupted`:
+    attempts that the operator stopped, which are not among the lost ones."""
 
     planned: int = 0
     passed: int = 0
@@ -23,6 +24,7 @@ class ConditionCounts:
     running: int = 0
     pending: int = 0
     lost_attempts: int = 0
+    interrupted: int = 0
 
     @property
     def terminal(self) -> int:
@@ -81,7 +83,11 @@ class CampaignTally:
 
     def lost(self, condition: str, loss: LossClass) -> None:
         counts = self._of(condition)
-        self.conditions[condition] = replace(counts, lost_attempts=counts.lost_attempts + 1)
+        self.conditions[condition] = (
+            replace(counts, interrupted=counts.interrupted + 1)
+            if loss.by_operator
+            else replace(counts, lost_attempts=counts.lost_attempts + 1)
+        )
         self.losses[loss] += 1
 
     def running(self, condition: str, change: int) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
 from trialfleet_controller.backends.protocol import AttemptId, Backend, Finished, Liveness
-from trialfleet_controller.backends.runner_termination import RunnerTermination
+from trialfleet_controller.backends.runner_termination import RunnerTermination, stopped_by_operator
 from trialfleet_controller.dispatch.breaker import ProviderHealth
 from trialfleet_controller.dispatch.events import CampaignEvent, Detail, EventKind, Note
 from trialfleet_controller.dispatch.io_pool import IoPool
@@ -22,9 +22,9 @@ from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.dispatch.stop_conditions import PollIntervals, StopConditions
 from trialfleet_controller.dispatch.trial_steps import UNKNOWN, Seen, TrialSteps, belongs
 from trialfleet_controller.dispatch.trial_table import SHOWN, OpenTrial, TrialState, TrialTable
-from trialfleet_ledger.fold import Conclude, Intend, LaunchAttempt, WatchAttempt
+from trialfleet_ledger.fold import Conclude, Intend, LaunchAttempt, Step, WatchAttempt
 from trialfleet_ledger.kill_points import checkpoint
-from trialfleet_ledger.records.verdicts import HaltScope, Loss, Scored
+from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass, Scored
 from trialfleet_ledger.trial_order import Planned
 
 T = TypeVar("T")
@@ -73,6 +73,8 @@ class TrialDriver:
         self._deadline_s, self._patience_s, self._intervals, self._note = deadline_s, patience_s, intervals, note
         self._parked: dict[str, Life[None]] = {}
         self._early: dict[AttemptId, RunnerTermination] = {}  # gone before their launch was noted here
+        self._told_to_stop: dict[AttemptId, str] = {}  # by the operator, and why
+        self.interrupted: list[OpenTrial] = []  # lost to that
         self._next_watch = 0.0
 
     # --- what makes a trial continue ----------------------------------------------------------------
@@ -86,6 +88,8 @@ class TrialDriver:
 
     def finished(self, finished: Finished) -> None:
         """The backend says that a runner has gone."""
+        if (stop := self._told_to_stop.get(finished.id)) is not None:
+            finished = replace(finished, departure=stopped_by_operator(finished.departure, stop))
         if (why := finished.departure.unplanned) is not None:
             self.halted(self._stop_conditions.halt(None, why))  # also if the attempt has its end
         trial = finished.id.trial
@@ -283,6 +287,9 @@ class TrialDriver:
     def _learn_loss(self, opened: OpenTrial, loss: Loss) -> None:
         trial = opened.trial
         self._table.tally.lost(trial.condition, loss.loss)
+        if loss.loss is LossClass.INTERRUPTED:  # it says nothing of provider, machine or harness
+            self.interrupted.append(opened)
+            return
         self.provider_health = self.provider_health.lost(
             trial.task,
             loss,
@@ -334,6 +341,17 @@ class TrialDriver:
         waiting = [AttemptId(trial, step.n) for trial, step in steps if isinstance(step, Intend | LaunchAttempt)]
         if waiting:
             self._backend.withdraw(waiting)
+
+    def interrupt(self, why: str, *, grace_s: float) -> None:
+        """Stop the runners of this backend for the operator. To be repeated: a launch may end meanwhile."""
+        running = [opened.id for opened in self._table.in_state(TrialState.RUNNING)]
+        new = [attempt for attempt in running if attempt not in self._told_to_stop]
+        self._told_to_stop.update(dict.fromkeys(new, why))
+        if new:
+            self._backend.stop(new, grace_s=grace_s)
+
+    def next_step(self, opened: OpenTrial) -> Step:
+        return self._steps.next(opened)
 
     def stop(self, *, grace_s: float) -> None:
         """Tell the runners of this backend to stop."""

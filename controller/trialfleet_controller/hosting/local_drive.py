@@ -126,7 +126,9 @@ def stop_what_runs(ledger: Ledger, plan: Plan, address: StoreSpec) -> None:
     if not ledger.survey().open:
         return
     with suppress(epochs.AlreadyDriven):
-        drive(ledger, plan, DriveOptions.of(plan), as_json=False, address=address, hosts=Hosts(ray=False))
+        options, hosts = DriveOptions.of(plan), Hosts(ray=False)
+        if drive(ledger, plan, options, as_json=False, address=address, hosts=hosts) is Ending.INTERRUPTED:
+            raise click.exceptions.Exit(CommandExit.INTERRUPTED)
 
 
 def _drive_here(
@@ -230,7 +232,7 @@ _INCOMPLETE = {
 
 
 def finish(ending: Ending, store_url: str, campaign: str, *, in_job: bool = False) -> None:
-    """Exit as the ending demands: by `OperatorError`, `click.Abort` or click's `Exit`. `in_job`: a Kubernetes Job
+    """Exit as the ending demands: by `OperatorError` or click's `Exit`. `in_job`: a Kubernetes Job
     restarts this command unless it exits 0."""
     at = f"{store_url.rstrip('/')}/{campaign}"
     match ending:
@@ -240,7 +242,8 @@ def finish(ending: Ending, store_url: str, campaign: str, *, in_job: bool = Fals
             _say(f"over and not complete: {_INCOMPLETE[ending]}; `trialfleet status {at}` counts them")
             raise click.exceptions.Exit(CommandExit.DONE if in_job else CommandExit.NOT_COMPLETE)
         case Ending.INTERRUPTED:
-            raise click.Abort
+            _say(f"trialfleet: interrupted; `trialfleet resume {at}` continues from here")
+            raise click.exceptions.Exit(CommandExit.INTERRUPTED)
         case Ending.HALTED:
             raise OperatorError(
                 "halted before the end",
@@ -278,8 +281,11 @@ def _interruptible() -> Generator[Interrupt]:
     interrupt = Interrupt()
 
     def ask(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        interrupt.ask()
+        del frame
+        if number == signal.SIGINT:
+            interrupt.ask()
+        else:
+            interrupt.hurry()
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

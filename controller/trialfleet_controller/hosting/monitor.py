@@ -39,7 +39,7 @@ def monitor(
     backoff, last = PollBackoff.of(every_s), Summary(DispatcherStatus())
     while True:
         driver.beat(last.report.pending)
-        interrupts = interrupt.asked + interrupt.now
+        interrupts = interrupt.requests
         try:
             summary = supervisor.summary(interrupts)
         except Unanswered:
@@ -59,9 +59,7 @@ def monitor(
         still = summary == last and summary.report.running > 0 and failed_at is None
         backoff, last = backoff.after(news=not still), summary
         slept = 0.0
-        while (
-            slept < backoff.wait_s and interrupts == interrupt.asked + interrupt.now
-        ):  # Ctrl-C is passed on at once
+        while slept < backoff.wait_s and interrupts == interrupt.requests:  # Ctrl-C is passed on at once
             sleep(every_s)
             slept += every_s
             driver.beat(last.report.pending)

@@ -17,17 +17,16 @@ from typing import Any
 from trialfleet_controller.backends.local import processes
 from trialfleet_controller.backends.local.local_runners import Launched, RunnersHere
 from trialfleet_controller.backends.protocol import Finished, Order
-from trialfleet_controller.backends.runner_termination import RunnerTermination
 from trialfleet_controller.hosting.private_ray import PrivateRay
 
 
-def supervise(argv: Sequence[str], log: str, pid_file: str, controller: int) -> int:
+def supervise(argv: Sequence[str], log: str, last_words: str, pid_file: str, controller: int) -> int:
     """Run one runner to its end; its exit code. Kills it when process `controller` is gone."""
     try:
         controller_fd = os.pidfd_open(controller)
     except ProcessLookupError:
         return -signal.SIGKILL
-    process = processes.start(argv, Path(log))
+    process = processes.start(argv, Path(log), last_words=Path(last_words))
     runner_fd = os.pidfd_open(process.pid)
     try:
         Path(pid_file).write_text(str(process.pid))
@@ -71,7 +70,7 @@ class RayBackend(RunnersHere):
     def launch(self, order: Order) -> None:
         files = self._work.files(order)
         argv = (*self._runner, str(files.grants))
-        ref = self._remote.remote(argv, str(files.log), str(files.pid), os.getpid())
+        ref = self._remote.remote(argv, str(files.log), str(files.last_words), str(files.pid), os.getpid())
         self._launched[ref] = Launched(order.id, files)
 
     def close(self) -> None:
@@ -95,8 +94,7 @@ class RayBackend(RunnersHere):
             code, words = -signal.SIGTERM, ""
         except self._ray.exceptions.RayError as error:  # the worker died, and the runner with it
             code, words = None, f"{processes.tail(launched.files.log)}\n{type(error).__name__}"
-        launched.files.clear()
-        return Finished(launched.id, RunnerTermination(code=code, words=words))
+        return launched.finished(code, words)
 
     def _ask_to_stop(self, key: Any) -> None:
         if not _sent(self._launched[key].files.pid, signal.SIGTERM):

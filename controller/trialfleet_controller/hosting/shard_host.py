@@ -113,7 +113,7 @@ class ShardHost:
 
     def close(self) -> None:
         """Stop the dispatcher, then the reports."""
-        self._interrupt.ask()
+        self._interrupt.hurry()
         self._threads[0].join()
         self._leave.set()
         self._news.set()
@@ -203,7 +203,7 @@ class ShardHost:
                     self._hold_back()
             except Exception:  # reported as soon as possible; nothing starts meanwhile
                 self._fail(DispatcherFailure("bug", traceback.format_exc()))
-                self._interrupt.asked = True
+                self._interrupt.hurry()
 
     def _say(self) -> tuple[ShardReport, SupervisorReply]:
         ended, failure = (
@@ -224,8 +224,7 @@ class ShardHost:
         return said, reply
 
     def _obey(self, reply: SupervisorReply) -> None:
-        self._interrupt.asked |= reply.interrupts > 0
-        self._interrupt.now |= reply.interrupts > 1
+        self._interrupt.receive(reply.interrupts)
         self._take(reply.lease)
 
     def _hold_back(self) -> None:

@@ -69,10 +69,11 @@ def _lives(epoch: Epoch | None, age_s: float | None) -> bool:
 
 @dataclass
 class ConditionStatus:
-    """Counts of one condition. `dead_agents`: measured trials whose agent broke and did nothing. `interim_*`:
-    within the longest prefix of complete blocks alone, because early finishers would bias a rate over everything
-    that has ended. The rate is the mean of the rates of the compared tasks' cells, not the quotient of the two
-    counts: losses are not spread evenly over tasks."""
+    """Counts of one condition. `interrupted`: attempts that the operator stopped, by Ctrl-C or `cancel --now`;
+    `lost_attempts`: all other lost ones. `dead_agents`: measured trials whose agent broke and did nothing.
+    `interim_*`: within the longest prefix of complete blocks alone, because early finishers would bias a rate over
+    everything that has ended. The rate is the mean of the rates of the compared tasks' cells, not the quotient of
+    the two counts: losses are not spread evenly over tasks."""
 
     planned: int = 0
     measured: int = 0
@@ -80,6 +81,7 @@ class ConditionStatus:
     running: int = 0
     pending: int = 0
     lost_attempts: int = 0
+    interrupted: int = 0
     dead_agents: int = 0
     interim_passed: int = 0
     interim_measured: int = 0
@@ -88,7 +90,8 @@ class ConditionStatus:
 
 @dataclass
 class CampaignStatus:
-    """`running`: attempts with a start and no end; `pending`: with an intent and no start, and what keeps them,
+    """`losses`: lost attempts by class, without those that the operator stopped, which are `stops`. `running`:
+    attempts with a start and no end; `pending`: with an intent and no start, and what keeps them,
     from their controller's last heartbeat. `controller`: who claimed the campaign last; None: nobody.
     `out_of_time`: trials are open, and the wall-clock limit has passed. `unreadable`: records of halts, amendments
     and epochs that cannot be read. `bundles`: what the counts rest on, because no bundle is read here.
@@ -102,6 +105,7 @@ class CampaignStatus:
     complete_blocks: int
     conditions: dict[str, ConditionStatus]
     losses: dict[str, int]
+    stops: dict[str, int] = field(default_factory=dict[str, int])
     controller: Controller | None = None
     pending: dict[str, int] = field(default_factory=dict[str, int])
     halts: list[str] = field(default_factory=list[str])
@@ -156,7 +160,7 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     holding = in_force(halts.records, amended.records)
     halted = {halt.task for halt in holding if halt.task is not None}
     complete = complete_blocks(cells, map(_ended, outcomes), planned, halted=halted)
-    losses: Counter[str] = Counter()
+    losses: Counter[LossClass] = Counter()
     for outcome in outcomes:
         _count(conditions[outcome["trial"]["condition"]], outcome, losses)
     primary = {task.order.id for task in plan.tasks if task.primary} - halted
@@ -168,7 +172,7 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
         blocks=reps,
         complete_blocks=complete,
         conditions=conditions,
-        losses=losses,
+        losses={},
         amendments=len(amended.records),
         after_look=any(amendment.after_look for amendment in amended.records),
         banner=plan.banner,
@@ -182,7 +186,8 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     status.halts = [f"{halt.task or 'the campaign'}: {halt.reason}" for halt in holding]
     status.cancelled = _cancelled(store, status)
     status.quarantined = len(quarantined)
-    status.losses = dict(losses.most_common())
+    status.losses = {loss.value: count for loss, count in losses.most_common() if not loss.by_operator}
+    status.stops = {loss.value: count for loss, count in losses.most_common() if loss.by_operator}
     claims = readable(store, campaign, "epochs", Epoch)
     status.unreadable += claims.unreadable
     status.controller = _controller(store, status, claims.records)
@@ -223,9 +228,9 @@ def _count_looks(plan: Plan, taken: Sequence[Decision], status: CampaignStatus) 
         status.extended = status.amendments > end.amendments and status.reps > (revised_reps(taken) or plan.reps)
 
 
-def _count(counts: ConditionStatus, outcome: dict[str, Any], losses: Counter[str]) -> None:
-    losses.update(outcome["losses"])
-    counts.lost_attempts += len(outcome["losses"])
+def _count(counts: ConditionStatus, outcome: dict[str, Any], losses: Counter[LossClass]) -> None:
+    for loss in outcome["losses"]:
+        _count_loss(counts, LossClass(loss), losses)
     if outcome["scored"] is None:
         counts.abandoned += 1
     else:
@@ -234,6 +239,12 @@ def _count(counts: ConditionStatus, outcome: dict[str, Any], losses: Counter[str
         counts.dead_agents += did_nothing(
             outcome["scored"]["stop"], metrics.get("turns"), metrics.get("files_changed")
         )
+
+
+def _count_loss(counts: ConditionStatus, loss: LossClass, losses: Counter[LossClass]) -> None:
+    losses[loss] += 1
+    counts.interrupted += loss.by_operator
+    counts.lost_attempts += not loss.by_operator
 
 
 def _ended(outcome: dict[str, Any]) -> Ended:
@@ -273,7 +284,7 @@ def _begun(store: Store, campaign: str, of: Set[str]) -> dict[tuple[str, int], s
 
 
 def _count_open(
-    store: Store, plan: Plan, reps: int, done: set[str], status: CampaignStatus, losses: Counter[str]
+    store: Store, plan: Plan, reps: int, done: set[str], status: CampaignStatus, losses: Counter[LossClass]
 ) -> None:
     """Count running attempts, and losses of trials that are not over."""
     from trialfleet_ledger.trial_order import trials
@@ -292,8 +303,7 @@ def _count_open(
     for end, raw in store.get_many(list(ended)):
         loss = json.loads(raw)["loss"] if raw is not None else None
         if loss is not None:
-            losses[loss["loss"]] += 1
-            status.conditions[condition_of[ended[end]]].lost_attempts += 1
+            _count_loss(status.conditions[condition_of[ended[end]]], LossClass(loss["loss"]), losses)
 
 
 def _cancelled(store: Store, status: CampaignStatus) -> str | None:
@@ -336,7 +346,7 @@ def _state(status: CampaignStatus) -> State:
     """The first that holds. `cancel --now` ends trials that ran, so a campaign that it cut is not complete."""
     last, cancelled = status.controller, status.cancelled is not None
     measured = sum(c.measured for c in status.conditions.values())
-    if measured >= status.planned and not (cancelled and LossClass.CANCELLED in status.losses):
+    if measured >= status.planned and not (cancelled and LossClass.CANCELLED in status.stops):
         return State.COMPLETE
     if cancelled:
         return State.CANCELLED

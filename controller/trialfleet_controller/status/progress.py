@@ -96,6 +96,7 @@ def line(tally: CampaignTally, elapsed_s: float) -> str:
         f"{total.running} running",
         *([f"{total.pending} pending ({waits(tally.pending)})"] if total.pending else []),
         f"{total.lost_attempts} attempts lost",
+        *([f"{total.interrupted} interrupted by you"] if total.interrupted else []),
         *([f"{total.abandoned} abandoned"] if total.abandoned else []),
         f"{rate * 60:.1f}/min" if rate is not None else "no rate yet",
         f"{duration(left_s(tally, elapsed_s))} left",
@@ -218,5 +219,5 @@ def _table(tally: CampaignTally, elapsed_s: float) -> Table:
 
 
 def _caption(tally: CampaignTally, elapsed_s: float) -> str:
-    losses = ", ".join(f"{loss.value} {count}" for loss, count in tally.losses.most_common())
-    return line(tally, elapsed_s) + (f"\nlost: {losses}" if losses else "")
+    losses = [f"{loss.value} {count}" for loss, count in tally.losses.most_common() if not loss.by_operator]
+    return line(tally, elapsed_s) + (f"\nlost: {', '.join(losses)}" if losses else "")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from trialfleet_controller.status.campaign_status import CampaignStatus, Controller, State
 from trialfleet_ledger.dead_agent import WORDS, mostly
 from trialfleet_ledger.looks import PEEKING
-from trialfleet_ledger.records.verdicts import MESSAGE_CHARS
+from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, LossClass
 from trialfleet_runner.untrusted import plain
 
 
@@ -30,6 +30,7 @@ def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
         *(_of_rates(status) if rates else ()),
         *([f"pending: {_counts(status.pending)}"] if status.pending else []),
         *([f"attempts lost: {_counts(status.losses)}"] if status.losses else ["no attempt was lost"]),
+        *(f"{LossClass(loss).words}: {count}" for loss, count in status.stops.items()),
         *_of_costs(status),
         *([f"quarantined bundles: {status.quarantined}"] if status.quarantined else []),
     ]

@@ -13,6 +13,7 @@ import click
 from trialfleet_controller.status.campaign_status import CampaignStatus, State, read_status
 from trialfleet_controller.status.status_text import lines
 from trialfleet_ledger.store.protocol import Store, StoreError
+from trialfleet_runner.exit_codes import CommandExit
 
 HOME_AND_CLEAR = "\x1b[H\x1b[J"
 RESULTS = ("interim_passed", "interim_measured", "interim_rate")
@@ -37,6 +38,14 @@ class StatusScreen:
 
     def say(self, text: str) -> None:
         click.echo(HOME_AND_CLEAR + text if self.redraws else text, color=self.redraws)
+
+
+def watch_until_over(store: Store, campaign: str, screen: StatusScreen, *, every_s: float) -> None:
+    """`watch_status` of a command, whose exit code says whether it saw the end. Ctrl-C ends it without a word."""
+    try:
+        watch_status(store, campaign, screen, every_s=every_s)
+    except KeyboardInterrupt:
+        raise click.exceptions.Exit(CommandExit.INTERRUPTED) from None
 
 
 def watch_status(

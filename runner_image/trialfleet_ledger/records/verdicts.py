@@ -49,8 +49,23 @@ class LossClass(StrEnum):
     RUNNER = "runner"  # the runner ended without a record, or broke
     SCORING = "scoring"  # the tests could not be run as tests (harness, not agent)
     HOST_FULL = "host_full"  # the host's disk, not the agent's
-    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"  # the operator stopped the controller, which stopped the runner
+    CANCELLED = "cancelled"  # the operator's `cancel --now`
     QUARANTINED = "quarantined"  # the bundle is not what the end says
+
+    @property
+    def by_operator(self) -> bool:
+        """Whether the operator decided it: no infrastructure loss, and never an agent's doing."""
+        return self in (LossClass.INTERRUPTED, LossClass.CANCELLED)
+
+    @property
+    def words(self) -> str:
+        """For people.
+
+        >>> LossClass.INTERRUPTED.words, LossClass.NODE_LOST.words
+        ('interrupted by you', 'node lost')
+        """
+        return f"{self.value} by you" if self.by_operator else self.value.replace("_", " ")
 
 
 class HaltScope(StrEnum):

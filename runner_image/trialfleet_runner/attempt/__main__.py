@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
 from pathlib import Path
 
+from trialfleet_ledger.atomic_file import write_whole
+from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_runner.attempt import commit
-from trialfleet_runner.attempt.parent import die_with_parent
+from trialfleet_runner.attempt.parent import LAST_WORDS, die_with_parent
 from trialfleet_runner.attempt.pipeline import Attempt
 from trialfleet_runner.attempt.scratch import Busy, claim_scratch, folder_name, locked
 from trialfleet_runner.cache import Cache
@@ -54,7 +57,20 @@ def run(grants: Grants, stop: threading.Event) -> RunnerExit:
             return RunnerExit.STOPPED
         if not commit.claim(grants, scratch=scratch.runner, isolation=sandbox.name):
             return RunnerExit.ANOTHERS
-        Attempt(grants, scratch, sandbox, sandbox, Cache.default(), stop, keeps_here=True).run()
+        last_words = os.environ.pop(LAST_WORDS, None)
+        attempt = Attempt(
+            grants,
+            scratch,
+            sandbox,
+            sandbox,
+            Cache.default(),
+            stop,
+            stop_explained=last_words is not None,
+            keeps_here=True,
+        )
+        attempt.run()
+        if last_words is not None and attempt.left and attempt.bundle_stored and attempt.end is not None:
+            write_whole(Path(last_words), canonical_json(attempt.end))
         return RunnerExit.STOPPED if stop.is_set() else RunnerExit.COMMITTED
 
 

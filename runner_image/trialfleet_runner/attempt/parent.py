@@ -13,6 +13,8 @@ import signal
 from trialfleet_runner.sandbox.supervisor import prctl
 
 PARENT = "TRIALFLEET_PARENT_PID"  # in the environment of such a runner
+# The file for the end of a runner that was told to stop: its controller knows who stopped it, and commits the end.
+LAST_WORDS = "TRIALFLEET_LAST_WORDS"
 _PR_SET_PDEATHSIG = 1
 
 

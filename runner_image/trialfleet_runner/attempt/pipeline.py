@@ -41,8 +41,8 @@ class Attempt:
 
     `end`: the result, once it is known; `bundle_stored` and `committed`: what the store has. `unsaved`: the agent
     has ended, and the store refuses its patch; `renewal`: the source of fresh grants; `keeps_here`: a refused
-    patch is kept on this machine for the next controller. `stop_explained`: the controller watches the pod, knows
-    why it stops, and writes that as the end.
+    patch is kept on this machine for the next controller. `stop_explained`: the controller watches this runner,
+    knows why it stops, and writes that as the end.
     """
 
     grants: Grants
@@ -82,7 +82,7 @@ class Attempt:
 
     @property
     def left(self) -> bool:
-        """Whether the end is left to the controller, which knows why the pod was stopped."""
+        """Whether the end is left to the controller, which knows why this runner was stopped."""
         loss = None if self.end is None else self.end.loss
         return self.stop_explained and loss is not None and loss.loss is LossClass.TERMINATED
 

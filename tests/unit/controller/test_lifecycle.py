@@ -19,7 +19,7 @@ from trialfleet_ledger.lifecycle import (
     advance,
 )
 from trialfleet_ledger.records.verdicts import LossClass, Scored, Verdict
-from trialfleet_ledger.retries import DISRUPTIONS, FINAL, UNCHARGED, RetryBudget, budget_of
+from trialfleet_ledger.retries import DISRUPTIONS, FINAL, UNCHARGED, RetryBudget, budget_of, may_follow
 from trialfleet_ledger.stage_reached import Stage
 
 RETRIES = RetrySpec(before_agent=3, mid_run=2, scoring=3, disruptions=4)
@@ -43,7 +43,7 @@ def test_every_history_ends_measured_or_abandoned_or_goes_on(history: list[Event
             break
         now = advance(advance(now, Placed(), retries=RETRIES), end, retries=RETRIES)
     spent = [budget_of(lost.loss, lost.stage) for lost in now.losses]
-    allowed = {budget: getattr(RETRIES, budget) for budget in RetryBudget}
+    allowed = {budget: budget.size(RETRIES) for budget in RetryBudget}
     assert now.attempts - spent.count(None) <= 1 + sum(allowed.values())
     assert (now.phase is TrialPhase.MEASURED) == (now.scored is not None)
     assert (now.phase is TrialPhase.ABANDONED) == (now.abandoned is not None)
@@ -54,7 +54,9 @@ def test_every_history_ends_measured_or_abandoned_or_goes_on(history: list[Event
 @given(ends, st.one_of(st.just(Placed()), ends))
 def test_terminal_stays_terminal(first: Event, event: Event) -> None:
     now = advance(advance(TrialProgress(), Placed(), retries=NONE), first, retries=NONE)
-    free = isinstance(first, AttemptLost) and first.loss in UNCHARGED and first.stage is Stage.BEFORE_AGENT
+    free = isinstance(first, AttemptLost) and may_follow(first.loss, first.stage, earlier=(), retries=NONE)
+    if isinstance(first, AttemptLost) and first.loss is not LossClass.INTERRUPTED:
+        assert free is (first.loss in UNCHARGED and first.stage is Stage.BEFORE_AGENT)
     assert now.terminal is not free
     assume(now.terminal)
     with pytest.raises(IllegalTransition):
@@ -92,6 +94,7 @@ def after(*losses: AttemptLost) -> TrialProgress:
         (AttemptLost(LossClass.NODE_LOST, Stage.MID_RUN), RETRIES.disruptions),
         (AttemptLost(LossClass.SCORING, Stage.AFTER_PATCH), RETRIES.scoring),
         (AttemptLost(LossClass.EVICTED, Stage.AFTER_PATCH), RETRIES.disruptions),
+        (AttemptLost(LossClass.INTERRUPTED, Stage.MID_RUN), 2),
         (AttemptLost(LossClass.EVICTED, Stage.UNKNOWN), 0),
     ],
 )
@@ -116,7 +119,12 @@ def test_disruptions_and_other_losses_do_not_spend_each_others_budgets(
         AttemptLost(disruption, Stage.AFTER_PATCH),
         AttemptLost(other, Stage.MID_RUN),
     ):
-        same = tuple(one for one in history if disrupted(one) == disrupted(lost))
+        same = tuple(
+            one
+            for one in history
+            if disrupted(one) == disrupted(lost)
+            and (one.loss is LossClass.INTERRUPTED) == (lost.loss is LossClass.INTERRUPTED)
+        )
         whole = lost.may_be_followed(TrialProgress(losses=tuple(history)), RETRIES)
         assert whole == lost.may_be_followed(TrialProgress(losses=same), RETRIES)
 
@@ -155,3 +163,29 @@ def test_a_place_that_was_never_found_is_never_charged() -> None:
     assert now.phase is TrialPhase.WAITING
     begun = AttemptLost(LossClass.UNSCHEDULABLE, Stage.MID_RUN)
     assert advance(advance(now, Placed(), retries=NONE), begun, retries=NONE).phase is TrialPhase.ABANDONED
+
+
+@given(st.lists(losses, max_size=12), st.sampled_from(sorted(LossClass)), st.sampled_from(sorted(Stage)))
+def test_interruptions_and_all_other_losses_do_not_spend_each_others_budgets(
+    history: list[AttemptLost], loss: LossClass, reached: Stage
+) -> None:
+    lost, interrupted = AttemptLost(loss, reached), loss is LossClass.INTERRUPTED
+    same = tuple(one for one in history if (one.loss is LossClass.INTERRUPTED) == interrupted)
+    whole = lost.may_be_followed(TrialProgress(losses=tuple(history)), RETRIES)
+    assert whole == lost.may_be_followed(TrialProgress(losses=same), RETRIES)
+
+
+@pytest.mark.parametrize("reached", [Stage.BEFORE_AGENT, Stage.AFTER_PATCH])
+def test_an_interruption_that_repeats_no_run_of_the_agent_abandons_nothing(reached: Stage) -> None:
+    """Otherwise an operator could make a trial missing whose patch is stored already."""
+    now = after(*[AttemptLost(LossClass.INTERRUPTED, reached)] * 30)
+    assert now.phase is TrialPhase.WAITING
+
+
+def test_the_third_interrupted_run_abandons_the_trial_whatever_the_plan_says() -> None:
+    interrupted, generous = AttemptLost(LossClass.INTERRUPTED, Stage.MID_RUN), RetrySpec(mid_run=20)
+    now = TrialProgress()
+    for _ in range(3):
+        assert not now.terminal
+        now = advance(advance(now, Placed(), retries=generous), interrupted, retries=generous)
+    assert now.abandoned is LossClass.INTERRUPTED

@@ -14,10 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from trialfleet_controller.backends.local import machine
 from trialfleet_controller.backends.protocol import AttemptId, Finished, Liveness, Order, Wait
+from trialfleet_controller.backends.runner_termination import RunnerTermination
 from trialfleet_ledger.owned_folder import claim_folder
-from trialfleet_ledger.records.attempt import Intent, Start
+from trialfleet_ledger.records.attempt import End, Intent, Start
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_runner.attempt import refused_patch
 from trialfleet_runner.attempt.scratch import LOCK, claim_scratch
 
@@ -40,8 +44,21 @@ class LaunchFiles:
     def pid(self) -> Path:
         return self.stem.with_suffix(".pid")
 
+    @property
+    def last_words(self) -> Path:
+        return self.stem.with_suffix(".end")
+
+    def stopped_end(self) -> End | None:
+        """The loss that a runner left to its controller because it was told to stop. Nothing else counts: the file
+        is no commit, so it cannot hold a verdict."""
+        try:
+            end = End.model_validate_json(self.last_words.read_bytes())
+        except (FileNotFoundError, ValidationError):
+            return None
+        return end if end.loss is not None and end.loss.loss is LossClass.TERMINATED else None
+
     def clear(self) -> None:
-        for path in (self.grants, self.log, self.pid):
+        for path in (self.grants, self.log, self.pid, self.last_words):
             path.unlink(missing_ok=True)
 
 
@@ -76,6 +93,12 @@ class Launched:
     id: AttemptId
     files: LaunchFiles
     kill_at: float | None = None
+
+    def finished(self, code: int | None, words: str) -> Finished:
+        """Its report, after which its files are gone. `code`, `words`: as in `RunnerTermination`."""
+        end = self.files.stopped_end()
+        self.files.clear()
+        return Finished(self.id, RunnerTermination(code=code, words=words, last_words=end))
 
 
 class RunnersHere(ABC):

@@ -11,7 +11,6 @@ from pathlib import Path
 from trialfleet_controller.backends.local import processes
 from trialfleet_controller.backends.local.local_runners import Launched, RunnersHere
 from trialfleet_controller.backends.protocol import Finished, Order
-from trialfleet_controller.backends.runner_termination import RunnerTermination
 
 
 class ProcessBackend(RunnersHere):
@@ -23,7 +22,8 @@ class ProcessBackend(RunnersHere):
 
     def launch(self, order: Order) -> None:
         files = self._work.files(order)
-        process = processes.start((*self._runner, str(files.grants)), files.log)
+        argv = (*self._runner, str(files.grants))
+        process = processes.start(argv, files.log, last_words=files.last_words)
         fd = os.pidfd_open(process.pid)
         self._children[fd] = process
         self._launched[fd] = Launched(order.id, files)
@@ -42,9 +42,7 @@ class ProcessBackend(RunnersHere):
         launched = self._launched.pop(key)
         code = processes.end_group(self._children.pop(key))
         os.close(key)
-        words = processes.tail(launched.files.log)
-        launched.files.clear()
-        return Finished(launched.id, RunnerTermination(code=code, words=words))
+        return launched.finished(code, processes.tail(launched.files.log))
 
     def _ask_to_stop(self, key: int) -> None:
         signal.pidfd_send_signal(key, signal.SIGTERM)

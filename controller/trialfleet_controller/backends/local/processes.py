@@ -12,17 +12,19 @@ from contextlib import suppress
 from pathlib import Path
 
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS
-from trialfleet_runner.attempt.parent import PARENT
+from trialfleet_runner.attempt.parent import LAST_WORDS, PARENT
 
 RUNNER = (sys.executable, "-m", "trialfleet_runner.attempt")
 
 
-def start(argv: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-    """Start the runner `argv` in a new session; its output is appended to the file `log`.
+def start(argv: Sequence[str], log: Path, *, last_words: Path | None = None) -> subprocess.Popen[bytes]:
+    """Start the runner `argv` in a new session; its output is appended to the file `log`. `last_words`: where it
+    leaves its end when it is told to stop; None: it commits that end itself.
 
     It has the kernel kill it when the calling thread ends, by SIGKILL too (`attempt.parent`), so call this from a
     thread that lives as long as the runner should.
     """
+    words = {} if last_words is None else {LAST_WORDS: str(last_words)}
     with log.open("ab") as out:
         return subprocess.Popen(
             argv,
@@ -30,7 +32,7 @@ def start(argv: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
             stdout=out,
             stderr=out,
             start_new_session=True,  # the terminal's Ctrl-C is for the controller, which then decides
-            env={**os.environ, PARENT: str(os.getpid())},
+            env={**os.environ, PARENT: str(os.getpid()), **words},
         )
 
 

@@ -104,7 +104,7 @@ def test_while_nothing_changes_it_asks_seldom_and_passes_an_interruption_on_at_o
 
     def sleep(seconds: float) -> None:
         clock.sleep(seconds)
-        interrupt.asked = clock.now >= 102.5
+        interrupt.receive(int(clock.now >= 102.5))
 
     with view(as_json=False, terminal=False) as shown:
         ending = monitor(
