@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from trialfleet_analysis.tables.columns import among, codes, known, some, texts
+from trialfleet_analysis.analysis_plan.contrast import plain_test
+from trialfleet_analysis.statistics.estimates import Test
+from trialfleet_analysis.statistics.missing import loss_by_condition
+from trialfleet_analysis.tables.columns import among, codes, integers, known, some, texts
 from trialfleet_ledger.records.verdicts import LossClass, Verdict
 from trialfleet_ledger.stage_reached import Stage
 
@@ -32,12 +35,14 @@ class LossCount:
 class LossRate:
     """How often a condition's running agents were lost. `rate` = informative / started; None without starts.
 
-    `informative`: attempts lost between the agent's start and its patch. `started`: those, and the runs that
-    left a patch. `elapsed_s`: median time to such a loss. `abandoned`: trials without a verdict.
+    `informative`: attempts lost between the agent's start and its patch, without those that the operator stopped,
+    which are `interrupted`. `started`: these two, and the runs that left a patch. `elapsed_s`: median time to an
+    informative loss. `abandoned`: trials without a verdict.
     """
 
     condition: str
     informative: int
+    interrupted: int
     started: int
     rate: float | None
     elapsed_s: float | None
@@ -115,6 +120,39 @@ def loss_rates(names: Sequence[str], trials: pa.Table, lost: Sequence[AttemptLos
     )
 
 
+@dataclass(frozen=True)
+class OperatorStops:
+    """Trials whose running agent the operator stopped, by condition, with the exact test of equal shares.
+    `trials`: with an outcome; `cells`: (task, condition, stopped trials) of those that have any;
+    `monte_carlo_se`: of a sampled p; None: exact."""
+
+    conditions: tuple[str, ...]
+    cells: tuple[tuple[str, str, int], ...]
+    stopped: tuple[int, ...]
+    trials: tuple[int, ...]
+    test: Test
+    monte_carlo_se: float | None
+
+
+def operator_stops(names: Sequence[str], trials: pa.Table, *, seed: int) -> OperatorStops:
+    """Over all trials with an outcome. Who watches a campaign could stop the trials that look bad."""
+    hit = integers(trials, "interrupted_runs") > 0
+    condition = codes(trials, "condition", names)
+    counts = [int(np.sum(hit & (condition == place))) for place in range(len(names))]
+    totals = [int(np.sum(condition == place)) for place in range(len(names))]
+    rows: list[dict[str, str]] = some(trials, hit).select(["task", "condition"]).to_pylist()
+    cells = Counter((row["task"], row["condition"]) for row in rows)
+    found = loss_by_condition(counts, totals, seed=seed)
+    return OperatorStops(
+        conditions=tuple(names),
+        cells=tuple((task, name, number) for (task, name), number in sorted(cells.items())),
+        stopped=tuple(counts),
+        trials=tuple(totals),
+        test=plain_test(found),
+        monte_carlo_se=found.standard_error,
+    )
+
+
 def loss_messages(lost: Sequence[AttemptLoss], *, most: int = 12) -> tuple[LossMessage, ...]:
     """The commonest messages first."""
     groups: dict[tuple[LossClass, Stage, str], list[AttemptLoss]] = {}
@@ -128,15 +166,17 @@ def loss_messages(lost: Sequence[AttemptLoss], *, most: int = 12) -> tuple[LossM
 
 
 def _rate(name: str, lost: Sequence[AttemptLoss], *, patched: int, abandoned: int) -> LossRate:
-    informative = [item for item in lost if item.stage is Stage.MID_RUN]
+    stopped = [item for item in lost if item.stage is Stage.MID_RUN]
+    informative = [item for item in stopped if not item.loss.by_operator]
     elapsed = [item.elapsed_s for item in informative if item.elapsed_s is not None]
-    started = len(informative) + patched
+    started = len(stopped) + patched
     return LossRate(
         condition=name,
         informative=len(informative),
+        interrupted=len(stopped) - len(informative),
         started=started,
         rate=len(informative) / started if started else None,
         elapsed_s=median(elapsed) if elapsed else None,
-        ignorable=sum(item.stage is Stage.BEFORE_AGENT for item in lost),
+        ignorable=sum(item.stage is Stage.BEFORE_AGENT and not item.loss.by_operator for item in lost),
         abandoned=abandoned,
     )

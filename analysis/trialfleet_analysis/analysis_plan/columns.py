@@ -82,7 +82,8 @@ class Columns:
 
     `task`, `condition`: positions in the scheme's names. `started_s`: since the epoch, NaN where not known.
     `valid`: it has a verdict. `first_missing`: its first attempt whose agent started gave nothing to count,
-    even if a retry did. `own_memory`: the agent's own memory ended it. `undelivered`: a declared delivery was
+    even if a retry did. `first_lost`: so, and not only because the operator stopped it.
+    `own_memory`: the agent's own memory ended it. `undelivered`: a declared delivery was
     not seen to reach the model. `cut_off`: it hit a budget, so that its times and tokens are lower bounds.
     `measures`: metrics by key, NaN where there is none.
     """
@@ -95,6 +96,7 @@ class Columns:
     valid: Bools
     passed: Bools
     first_missing: Bools
+    first_lost: Bools
     own_memory: Bools
     undelivered: Bools
     cut_off: Bools

@@ -17,7 +17,7 @@ from trialfleet_analysis.tables.rows import CHANNELS, ChannelName, TaskRow
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import PlannedTask
-from trialfleet_ledger.records.verdicts import Stop, Verdict
+from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_runner.metric_table import REPORTED, Metric
 
 BUDGET_STOPS = (Stop.MAX_TURNS, Stop.TIMEOUT, Stop.COST)
@@ -86,11 +86,19 @@ def columns_of(trials: pa.Table, scheme: Scheme) -> Columns:
         valid=among(used, "verdict", list(Verdict)),
         passed=truths(used, "passed"),
         first_missing=truths(used, "first_run_missing"),
+        first_lost=_first_lost(used),
         own_memory=among(used, "verdict", (Verdict.EXHAUSTED,)) & among(used, "stop", (Stop.MEMORY,)),
         undelivered=_undelivered(used, condition, scheme),
         cut_off=among(used, "stop", BUDGET_STOPS),
         measures={metric.name: values for metric in REPORTED if (values := values_of(metric, used)) is not None},
     )
+
+
+def _first_lost(used: pa.Table) -> Bools:
+    """First runs that are missing for another reason than the operator's."""
+    lost = integers(used, "mid_run_losses") > integers(used, "interrupted_runs")
+    stopped = among(used, "abandoned", [loss for loss in LossClass if loss.by_operator])
+    return lost | ~(among(used, "verdict", list(Verdict)) | stopped)
 
 
 def values_of(metric: Metric, trials: pa.Table) -> Floats | None:

@@ -150,8 +150,9 @@ def sensitivities(contrast: Contrast, scheme: Scheme, columns: Columns) -> tuple
 
 
 def loss_test(scheme: Scheme, columns: Columns) -> LossTestFinding:
-    """Trials whose first agent-started attempt gave nothing to count, by condition."""
-    lost = [int(np.sum(columns.first_missing & (columns.condition == c))) for c in range(len(scheme.conditions))]
+    """Trials whose first agent-started attempt gave nothing to count, by condition. What the operator stopped is
+    compared apart (`losses.operator_stops`)."""
+    lost = [int(np.sum(columns.first_lost & (columns.condition == c))) for c in range(len(scheme.conditions))]
     trials = [int(np.sum(columns.condition == c)) for c in range(len(scheme.conditions))]
     found = loss_by_condition(lost, trials, seed=scheme.seed_of("loss by condition"))
     return LossTestFinding(plain_test(found), found.standard_error, scheme.conditions, tuple(lost), tuple(trials))

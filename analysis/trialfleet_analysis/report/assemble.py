@@ -15,7 +15,14 @@ from trialfleet_analysis.analysis_plan.columns import Columns, Scheme, counted, 
 from trialfleet_analysis.analysis_plan.cutoff import split
 from trialfleet_analysis.analysis_plan.reading import columns_of, scheme_of
 from trialfleet_analysis.kept_answer import CampaignAnswer
-from trialfleet_analysis.losses import AttemptLoss, loss_counts, loss_messages, loss_rates, lost_attempts
+from trialfleet_analysis.losses import (
+    AttemptLoss,
+    loss_counts,
+    loss_messages,
+    loss_rates,
+    lost_attempts,
+    operator_stops,
+)
 from trialfleet_analysis.process import (
     block_results,
     channels,
@@ -91,6 +98,7 @@ def assemble(
         stops=stop_counts(names, used),
         losses=loss_counts(names, lost),
         loss_rates=loss_rates(names, trials, lost),
+        operator_stops=operator_stops(names, trials, seed=scheme.seed_of("operator's stops")),
         loss_messages=loss_messages(lost),
         metrics=typical(scheme, columns),
         core_seconds=core_seconds(trials),

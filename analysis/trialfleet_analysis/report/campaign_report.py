@@ -12,7 +12,7 @@ from trialfleet_analysis.analysis_plan.analyse import Analysis
 from trialfleet_analysis.analysis_plan.contrast import Contrast
 from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
 from trialfleet_analysis.analysis_plan.screens import TaskScreening
-from trialfleet_analysis.losses import LossCount, LossMessage, LossRate
+from trialfleet_analysis.losses import LossCount, LossMessage, LossRate, OperatorStops
 from trialfleet_analysis.process import (
     BlockResult,
     Channel,
@@ -128,6 +128,7 @@ class Report:
     stops: tuple[StopCount, ...]
     losses: tuple[LossCount, ...]
     loss_rates: tuple[LossRate, ...]
+    operator_stops: OperatorStops
     loss_messages: tuple[LossMessage, ...]
     metrics: tuple[Typical, ...]
     core_seconds: CoreSeconds

@@ -160,7 +160,7 @@ def _losses(report: Report) -> Table:
     table.add_column("by condition", overflow="fold")
     groups: dict[tuple[str, str], list[LossCount]] = {}
     for entry in report.losses:
-        groups.setdefault((entry.loss.value, entry.stage.value.replace("_", " ")), []).append(entry)
+        groups.setdefault((entry.loss.words, entry.stage.value.replace("_", " ")), []).append(entry)
     for (loss, stage), found in sorted(groups.items()):
         by_condition = ", ".join(f"{plain(entry.condition)} {entry.attempts}" for entry in found)
         table.add_row(loss, stage, str(sum(entry.attempts for entry in found)), Text(by_condition))

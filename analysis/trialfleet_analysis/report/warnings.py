@@ -290,6 +290,16 @@ def _losses(report: Report) -> Iterator[str]:
     test = report.analysis.loss_test.test
     if test.p_value is not None and test.p_value < SUSPICIOUS:
         yield f"Conditions lost first runs unequally often ({p_value(test.p_value)}): that may favour one of them."
+    stops = report.operator_stops
+    if stops.test.p_value is not None and stops.test.p_value < SUSPICIOUS:
+        shares = ", ".join(
+            f"{name} {stopped} of {trials}"
+            for name, stopped, trials in zip(stops.conditions, stops.stopped, stops.trials, strict=True)
+        )
+        yield (
+            f"You interrupted trials of some conditions more often than of others ({p_value(stops.test.p_value)}: "
+            f"{shares}): that may favour one of them."
+        )
 
 
 def _conflict(found: OnTheseTasks) -> Iterator[str]:

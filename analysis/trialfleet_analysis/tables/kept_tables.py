@@ -352,9 +352,10 @@ def _rows_follow(
     if not {outcome.trial.task for outcome in outcomes.values()} <= {task.task for task in tasks}:
         return False
     evidence = evidence_of(some(attempts, np.isin(np.array(texts(attempts, "trial")), names)))
-    lost = integers(sample, "mid_run_losses").tolist()
+    lost, stopped = (integers(sample, name).tolist() for name in ("mid_run_losses", "interrupted_runs"))
     rows = [
-        trial_row(outcomes[n], evidence.get(n), mid_run, blocks) for n, mid_run in zip(names, lost, strict=True)
+        trial_row(outcomes[n], evidence.get(n), mid_run, blocks, interrupted=interrupted)
+        for n, mid_run, interrupted in zip(names, lost, stopped, strict=True)
     ]
     return trials_table(rows, tasks).to_pylist() == sample.to_pylist()
 

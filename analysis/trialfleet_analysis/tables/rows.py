@@ -51,9 +51,10 @@ class TrialRow:
     """One trial with an outcome: measured (`verdict`) or missing (`missing`, why).
 
     `in_blocks`: it lies in the complete blocks that rates are made of. `mid_run_losses`: attempts lost while
-    the agent ran; with any, the first run that started is missing, regardless of retries. `core_s`: seconds of
-    core time for overhead, agent and tests; None when the overhead was not measured. `left_out`: metrics that
-    cannot be (`possible`), by name and value. `abandoned`: as its outcome says, `fault`: what its chain or bundle
+    the agent ran, `interrupted_runs`: those of them that the operator stopped. With any, the first run that
+    started is missing, regardless of retries. `core_s`: seconds of core time for overhead, agent and tests; None
+    when the overhead was not measured. `left_out`: metrics that cannot be (`possible`), by name and value.
+    `abandoned`: as its outcome says, `fault`: what its chain or bundle
     says against that. `started_at`, `ended_at` (seconds since the epoch), `host` and `node` are of the measuring
     attempt.
     """
@@ -73,6 +74,7 @@ class TrialRow:
     attempts: int
     losses: tuple[LossClass, ...]
     mid_run_losses: int
+    interrupted_runs: int
     bundle: str | None
     bundle_sha256: str | None
     verified: bool
@@ -131,9 +133,17 @@ def usable_blocks(ledger: CampaignRecords, tasks: Iterable[TaskRow]) -> int:
 
 def trial_rows(ledger: CampaignRecords, evidence: Mapping[str, Evidence], blocks: int) -> tuple[TrialRow, ...]:
     """Rows in launch order. A trial whose evidence has a fault is missing, regardless of its outcome."""
-    mid_run = Counter(lost.trial for lost in ledger.lost if lost.stage is Stage.MID_RUN)
+    lost = [lost for lost in ledger.lost if lost.stage is Stage.MID_RUN]
+    mid_run = Counter(one.trial for one in lost)
+    stopped = Counter(one.trial for one in lost if one.loss.by_operator)
     return tuple(
-        trial_row(outcome, evidence.get(outcome.trial.id), mid_run[outcome.trial.id], blocks)
+        trial_row(
+            outcome,
+            evidence.get(outcome.trial.id),
+            mid_run[outcome.trial.id],
+            blocks,
+            interrupted=stopped[outcome.trial.id],
+        )
         for outcome in planned(ledger)
     )
 
@@ -154,8 +164,11 @@ def unplanned(ledger: CampaignRecords) -> tuple[str, ...]:
     return tuple(outcome.trial.id for outcome in ledger.outcomes if outcome.trial.id not in kept)
 
 
-def trial_row(outcome: Outcome, evidence: Evidence | None, mid_run: int, blocks: int) -> TrialRow:
-    """One outcome's row. `mid_run`: its attempts that were lost while the agent ran."""
+def trial_row(
+    outcome: Outcome, evidence: Evidence | None, mid_run: int, blocks: int, *, interrupted: int = 0
+) -> TrialRow:
+    """One outcome's row. `mid_run`: its attempts that were lost while the agent ran; `interrupted`: those of them
+    that the operator stopped."""
     trial, scored = outcome.trial, outcome.scored
     fault = evidence.fault if evidence else None
     run = evidence.run if evidence else NOBODY
@@ -179,6 +192,7 @@ def trial_row(outcome: Outcome, evidence: Evidence | None, mid_run: int, blocks:
         attempts=outcome.attempts,
         losses=losses(outcome, fault),
         mid_run_losses=mid_run,
+        interrupted_runs=interrupted,
         bundle=outcome.bundle,
         bundle_sha256=outcome.bundle_sha256,
         verified=evidence.verified if evidence else False,

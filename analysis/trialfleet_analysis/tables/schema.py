@@ -99,6 +99,7 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
     Column("attempts", COUNT, "how many attempts it took"),
     Column("losses", TEXTS, "the classes of its lost attempts, in order"),
     Column("mid_run_losses", ORDINAL, "attempts that were lost while the agent ran"),
+    Column("interrupted_runs", ORDINAL, "those of them that the operator stopped"),
     Column("first_run_missing", CLAIM, "whether the first attempt whose agent started gave nothing to count"),
     Column("bundle", TEXT, "the bundle's key below the campaign", "", "it names none"),
     Column("bundle_sha256", TEXT, "the bundle's SHA-256 in the outcome", "", "it names none"),

@@ -46,7 +46,7 @@ def view(campaign: str, store: str | None, port: int, no_open: bool, folder: Pat
     if folder is not None:
         _write(opened, source.campaign, folder)
         return
-    with listening(port) as listener:
+    with suppress(KeyboardInterrupt), listening(port) as listener:
         access = Access(listener.getsockname()[1])
         click.echo(f"{source.campaign}: {access.address}")
         click.echo("Ctrl-C ends it", err=True)

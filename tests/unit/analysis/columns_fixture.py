@@ -65,6 +65,7 @@ def laid_out(passed: ArrayLike, *, measures: Mapping[str, ArrayLike] | None = No
         valid=known,
         passed=flat(np.nan_to_num(values)).astype(np.bool_),
         first_missing=flat(flags.get("first_missing", False)).astype(np.bool_) | ~known,
+        first_lost=flat(flags.get("first_missing", False)).astype(np.bool_) | ~known,
         measures={name: flat(of).astype(np.float64) for name, of in (measures or {}).items()},
         **told,
     )

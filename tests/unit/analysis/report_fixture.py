@@ -10,7 +10,7 @@ from base64 import b32encode
 from rich.console import Console
 
 from tests.unit.analysis.analysis_fixture import made_analysis
-from trialfleet_analysis.losses import LossCount, LossMessage, LossRate
+from trialfleet_analysis.losses import LossCount, LossMessage, LossRate, OperatorStops
 from trialfleet_analysis.process import (
     BlockResult,
     Channel,
@@ -24,7 +24,7 @@ from trialfleet_analysis.rates import CellResult, ConditionResult, LeftOut
 from trialfleet_analysis.report.assemble import worded
 from trialfleet_analysis.report.campaign_report import CampaignProgress, ManifestLine, RefusedBundle, Report
 from trialfleet_analysis.report.terminal import show
-from trialfleet_analysis.statistics.estimates import EffectiveInterval, Interval
+from trialfleet_analysis.statistics.estimates import EffectiveInterval, Interval, Test
 from trialfleet_analysis.statistics.intervals import PooledInterval, clopper_pearson, wilson
 from trialfleet_analysis.tables.rows import CHANNELS, TaskRow, Use
 from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
@@ -99,7 +99,15 @@ def made(
             for name in of_conditions
             for loss, stage in ((LossClass.EVICTED, Stage.MID_RUN), (LossClass.IMAGE_PULL, Stage.BEFORE_AGENT))
         ),
-        loss_rates=tuple(LossRate(name, 5, 60, 5 / 60, 321.0, 3, 1) for name in of_conditions),
+        loss_rates=tuple(LossRate(name, 5, 2, 60, 5 / 60, 321.0, 3, 1) for name in of_conditions),
+        operator_stops=OperatorStops(
+            conditions=tuple(of_conditions),
+            cells=(("task", of_conditions[0], 2),),
+            stopped=tuple(2 for _ in of_conditions),
+            trials=tuple(60 for _ in of_conditions),
+            test=Test(0.5, None, "exact"),
+            monte_carlo_se=None,
+        ),
         loss_messages=(LossMessage(LossClass.EVICTED, Stage.MID_RUN, "node was drained", 7, "abc"),),
         metrics=tuple(
             Typical(

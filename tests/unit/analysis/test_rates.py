@@ -17,7 +17,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.directives import Halt
 from trialfleet_ledger.records.measurements import Coverage, Delivery
 from trialfleet_ledger.records.trial import Trial
-from trialfleet_ledger.records.verdicts import Verdict
+from trialfleet_ledger.records.verdicts import Loss, LossClass, Verdict
 
 FAILED = Fate(verdict=Verdict.FAILED)
 LOST = Fate(verdict=None, losses=(MID_RUN, MID_RUN, MID_RUN))
@@ -216,6 +216,23 @@ def test_bounds_count_first_runs_whatever_a_retry_gave(tmp_path: Path) -> None:
     rates = {entry.condition: entry for entry in report.loss_rates}
     assert (rates["none"].informative, rates["none"].started, rates["none"].ignorable) == (1, 11, 1)
     assert rates["none"].rate == pytest.approx(1 / 11)
+
+
+def test_interruptions_are_no_losses_and_compared_by_themselves(tmp_path: Path) -> None:
+    """Every trial of one condition was interrupted by the operator while its agent ran, and passed afterwards."""
+    stop = Loss(loss=LossClass.INTERRUPTED, message="", agent_started=True)
+    report = read(write(tmp_path, plan(), lambda t: Fate(losses=(stop,) if t.condition == "none" else ())))
+    stops = report.operator_stops
+    shown = dict(zip(stops.conditions, zip(stops.stopped, stops.trials, strict=True), strict=True))
+    assert shown["none"] == (10, 10)
+    assert {count for name, (count, _) in shown.items() if name != "none"} == {0}
+    assert (stops.test.p_value or 1) < 0.01
+    assert ("alpha", "none", 5) in stops.cells
+    assert any(caution.startswith("You interrupted trials of some conditions more") for caution in report.cautions)
+    assert set(report.analysis.loss_test.lost) == {0}
+    rates = {entry.condition: entry for entry in report.loss_rates}
+    assert (rates["none"].informative, rates["none"].interrupted, rates["none"].rate) == (0, 10, 0)
+    assert condition(report, "none").first_runs_missing == 10
 
 
 def test_the_other_estimand_is_said_to_be_secondary(tmp_path: Path) -> None:

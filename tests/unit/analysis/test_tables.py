@@ -228,8 +228,8 @@ def _row_with(metrics: Metrics, delivery: Delivery, verdict: Verdict, stop: Stop
     return TrialRow(
         trial="a" * 26, task="alpha", condition="none", rep=0, block=0, position=0, in_blocks=True,
         verdict=verdict, passed=verdict is Verdict.PASSED, stop=stop, tests_passed=True, missing=None, attempts=1,
-        losses=(), mid_run_losses=0, bundle=None, bundle_sha256=None, verified=True, core_s=None,
-        metrics=metrics, delivery=delivery,
+        losses=(), mid_run_losses=0, interrupted_runs=0, bundle=None, bundle_sha256=None, verified=True,
+        core_s=None, metrics=metrics, delivery=delivery,
     )  # fmt: skip
 
 

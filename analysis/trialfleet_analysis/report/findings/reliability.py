@@ -13,7 +13,7 @@ from trialfleet_analysis.analysis_plan.sensitivity import (
     Sensitivity,
     SensitivityName,
 )
-from trialfleet_analysis.losses import UNASSIGNED
+from trialfleet_analysis.losses import UNASSIGNED, OperatorStops
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import (
     ESTIMANDS,
@@ -40,7 +40,6 @@ from trialfleet_analysis.report.findings.tables import (
     p_of,
     sampled_p,
     section,
-    spaced,
     table,
     text,
 )
@@ -83,6 +82,8 @@ def losses(report: Report) -> ReportSection:
         _tipping(tested),
         _sensitivities(analysis.sensitivities),
         _first_runs(analysis.loss_test),
+        _operator_stops(report.operator_stops),
+        _stopped_cells(report.operator_stops),
         _rates(report),
         _classes(report),
         _messages(report),
@@ -157,12 +158,40 @@ def _first_runs(found: LossTestFinding) -> ReportTable:
     )
 
 
+def _operator_stops(found: OperatorStops) -> ReportTable:
+    error = "" if found.monte_carlo_se is None else f" ± {decimals(found.monte_carlo_se, 4)} (sampled)"
+    shown = found.test.reason if found.test.p_value is None else f"{p_value(found.test.p_value)}{error}"
+    rows = zip(found.conditions, found.stopped, found.trials, strict=True) if any(found.stopped) else ()
+    return table(
+        "Interrupted by you, by condition",
+        rows,
+        text("Condition", lambda row: row[0]),
+        number("Trials interrupted", lambda row: row[1]),
+        number("Trials", lambda row: row[2]),
+        number("Rate", lambda row: percent(row[1] / row[2]) if row[2] else NOTHING),
+        lead=f"Did Ctrl-C or cancel --now stop running agents of some conditions more often? {shown}. Such a stop "
+        "is no infrastructure loss. Who watches a campaign could repeat the trials that look bad: at most two "
+        "interrupted runs of a trial are repeated.",
+    )
+
+
+def _stopped_cells(found: OperatorStops) -> ReportTable:
+    return table(
+        "Interrupted by you, by cell",
+        found.cells,
+        text("Cell", lambda row: f"{row[0]} × {row[1]}"),
+        number("Trials interrupted", lambda row: row[2]),
+        folded=True,
+    )
+
+
 def _rates(report: Report) -> ReportTable:
     return table(
         "Attempts lost, by condition",
         report.loss_rates,
         text("Condition", lambda one: one.condition),
         number("Lost while running", lambda one: one.informative),
+        number("Interrupted by you", lambda one: one.interrupted),
         number("Started runs", lambda one: one.started),
         number("Rate", lambda one: percent(one.rate)),
         number("Median time to loss", lambda one: quantity(one.elapsed_s, "s")),
@@ -177,7 +206,7 @@ def _classes(report: Report) -> ReportTable:
         names.append(UNASSIGNED)
     counts = {(entry.condition, (entry.loss, entry.stage)): entry.attempts for entry in report.losses}
     kinds = sorted({(entry.loss, entry.stage) for entry in report.losses})
-    heads = {kind: f"{spaced(kind[0].value)}, {STAGES[kind[1]]}" for kind in kinds}
+    heads = {kind: f"{kind[0].words}, {STAGES[kind[1]]}" for kind in kinds}
     return crossed(
         "Lost attempts by class", "Condition", names, heads, lambda name, kind: counts.get((name, kind), 0)
     )
@@ -187,7 +216,7 @@ def _messages(report: Report) -> ReportTable:
     return table(
         "Messages of the losses",
         report.loss_messages,
-        text("Class", lambda one: spaced(one.loss.value)),
+        text("Class", lambda one: one.loss.words),
         number("Attempts", lambda one: one.attempts),
         text("Message", lambda one: one.message or NOTHING),
         text("For example, trial", lambda one: one.example),

@@ -10,7 +10,10 @@ from trialfleet_analysis.report.html.markup import breakable, h, section
 from trialfleet_analysis.viewer.activity import CampaignActivity, EndedAttempt, RunningAttempt
 from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.pages.scaffold import block
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.trial_order import Planned
+
+_STOPS = tuple(loss for loss in LossClass if loss.by_operator)
 
 
 def placeholder() -> Element:
@@ -50,9 +53,11 @@ def _counts(found: CampaignActivity) -> Iterator[str]:
         yield f"about {_time(found.left_s)} left at this rate"
     if found.cost_usd is not None:
         yield f"{found.cost_usd:,.2f} USD for {plural(found.costed, 'measured trial')}, lost attempts not counted"
-    lost = sum(found.losses.values())
-    words = ", ".join(f"{loss} {count:,}" for loss, count in found.losses.items())
+    stops = {loss.words: found.losses[loss] for loss in _STOPS if loss in found.losses}
+    lost = sum(found.losses.values()) - sum(stops.values())
+    words = ", ".join(f"{loss} {count:,}" for loss, count in found.losses.items() if loss not in _STOPS)
     yield f"{plural(lost, 'lost attempt')} ({words})" if lost else "no attempt lost"
+    yield from (f"{stop}: {count:,}" for stop, count in stops.items())
 
 
 def _running(one: RunningAttempt, now: float, to: Addresses) -> Element:

@@ -212,5 +212,5 @@ def _losses(losses: Sequence[LossCount], to: Addresses) -> Element:
 
 def _loss_link(one: LossCount, to: Addresses) -> Node:
     if one.condition == UNASSIGNED:
-        return str(one.loss)
-    return h("a", str(one.loss), href=to.trials({"condition": one.condition, "loss": str(one.loss)}))
+        return one.loss.words
+    return h("a", one.loss.words, href=to.trials({"condition": one.condition, "loss": str(one.loss)}))
