@@ -7,7 +7,12 @@ import inspect
 import pytest
 
 from tests.support import records
-from trialfleet_controller.backends.runner_termination import RunnerTermination, classify, explained
+from trialfleet_controller.backends.runner_termination import (
+    RunnerTermination,
+    classify,
+    explained,
+    stopped_by_operator,
+)
 from trialfleet_ledger.records.attempt import End
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, HaltScope, Loss, LossClass, Verdict
 from trialfleet_runner.exit_codes import RunnerExit
@@ -91,3 +96,16 @@ def test_a_verdict_is_never_explained_away() -> None:
 
 def test_it_cannot_see_task_condition_or_outcome() -> None:
     assert set(inspect.signature(classify).parameters) == {"gone", "started", "patched"}
+
+
+@pytest.mark.parametrize("code", [143, -15, -9, 1, 75, None])
+def test_a_runner_that_the_operator_stopped_is_interrupted_as_far_as_it_came(code: int | None) -> None:
+    gone = stopped_by_operator(RunnerTermination(code=code, words="told to stop"), "the operator stopped it")
+    loss = classify(gone, started=True, patched=True)
+    assert (loss.loss, loss.agent_started, loss.patched) == (LossClass.INTERRUPTED, True, True)
+    assert gone.unplanned is None
+
+
+def test_what_halts_the_campaign_is_no_interruption() -> None:
+    refused = RunnerTermination(code=RunnerExit.REFUSED, words="no such program")
+    assert stopped_by_operator(refused, "the operator stopped it") == refused

@@ -27,6 +27,8 @@ from trialfleet_ledger.lifecycle import TrialPhase
 from trialfleet_ledger.records.attempt import End, Intent, Start
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Loss, LossClass, Verdict
+from trialfleet_ledger.retries import INTERRUPTIONS
+from trialfleet_ledger.stage_reached import Stage
 
 TRIAL = records.trial()
 RETRIES = RetrySpec(before_agent=2, mid_run=1, scoring=2, disruptions=3)
@@ -190,12 +192,15 @@ def runner_turn(world: World, which: int, fate: str) -> None:
         world.ends.setdefault(n, make_end(intent, loss=lost(started=True)))
     if fate == "evicted":  # its last words, which a controller adopted
         world.ends.setdefault(n, make_end(intent, loss=lost(started=True, loss=LossClass.EVICTED)))
-    if fate in ("killed early", "killed", "mid-run loss", "evicted"):
+    if fate == "interrupted":
+        world.ends.setdefault(n, make_end(intent, loss=lost(started=True, loss=LossClass.INTERRUPTED)))
+    if fate in ("killed early", "killed", "mid-run loss", "evicted", "interrupted"):
         return
     if not intent.score_only:
         world.patches.add(n)
-    if fate == "scoring loss":
-        patched = lost(started=True, patched=True, loss=LossClass.SCORING)
+    if fate in ("scoring loss", "interrupted while scoring"):
+        loss = LossClass.SCORING if fate == "scoring loss" else LossClass.INTERRUPTED
+        patched = lost(started=True, patched=True, loss=loss)
         world.ends.setdefault(n, make_end(intent, loss=patched))
     elif fate != "killed after patch":
         world.ends.setdefault(n, make_end(intent, verdict=fate))
@@ -204,7 +209,7 @@ def runner_turn(world: World, which: int, fate: str) -> None:
 fates = st.sampled_from(
     [
         *("passed", "failed", "killed early", "killed", "mid-run loss", "evicted", "killed after patch"),
-        "scoring loss",
+        *("scoring loss", "interrupted", "interrupted while scoring"),
     ]
 )
 turns = st.one_of(
@@ -247,6 +252,11 @@ def _check(world: World) -> None:
     assert len(verdicts) <= 1
     if verdicts:
         assert now.phase is TrialPhase.MEASURED
+    drawn_again = [one for one in now.losses if one.loss is LossClass.INTERRUPTED and one.stage is Stage.MID_RUN]
+    assert len(drawn_again) <= INTERRUPTIONS + (now.abandoned is LossClass.INTERRUPTED)
+    stages = [one.stage for one in now.losses]
+    if Stage.AFTER_PATCH in stages:
+        assert Stage.MID_RUN not in stages[stages.index(Stage.AFTER_PATCH) :], "an ended agent was drawn again"
     for n in world.intents:
         if n > 1:
             before = world.ends[n - 1]
