@@ -81,6 +81,15 @@ class Frame:
         return self.plan.condition_names
 
     @property
+    def halted_conditions(self) -> dict[str, str]:
+        """Name -> why: none of their trials is in a rate or a comparison."""
+        return {halt.condition: halt.reason for halt in self.halts if halt.condition is not None}
+
+    def blocks_in_use(self, condition: str, complete: int) -> int:
+        """How many of the complete blocks a condition's trials count in."""
+        return 0 if condition in self.halted_conditions else complete
+
+    @property
     def planned_reps(self) -> PlannedReps:
         """Of every cell: `reps`, fewer where a decision has left it out."""
         return planned_after(self.decisions, self.reps)

@@ -14,7 +14,6 @@ from trialfleet_analysis.statistics.estimates import Floats, Integers
 from trialfleet_analysis.tables.columns import among, codes, denied, integers, numbers, some, texts, truths
 from trialfleet_analysis.tables.rows import CHANNELS, ChannelName
 from trialfleet_ledger.conditions import Condition
-from trialfleet_ledger.dead_agent import did_nothing
 from trialfleet_ledger.records.measurements import Coverage
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_runner.metric_table import REPORTED, Metric
@@ -54,13 +53,14 @@ class StopCount:
 
 
 @dataclass(frozen=True)
-class DeadAgentCount:
-    """Measured trials of a condition, in complete blocks or not, and those of them whose agent broke before it did
-    anything."""
+class CrashCount:
+    """Measured trials of a condition whose agent crashed before it began to work. `example`: the id of the
+    first."""
 
     condition: str
-    dead: int
+    crashed: int
     measured: int
+    example: str | None
 
 
 @dataclass(frozen=True)
@@ -156,19 +156,22 @@ def stop_counts(names: Sequence[str], used: pa.Table) -> tuple[StopCount, ...]:
     )
 
 
-def dead_agent_counts(names: Sequence[str], trials: pa.Table) -> tuple[DeadAgentCount, ...]:
-    """One per condition, in the order of `names`."""
+def crash_counts(names: Sequence[str], trials: pa.Table) -> tuple[CrashCount, ...]:
+    """One per condition, in the order of `names`; of all measured trials, halted conditions included."""
     scored = some(trials, among(trials, "verdict", list(Verdict)))
-    rows = zip(
-        texts(scored, "stop"),
-        np.nan_to_num(numbers(scored, "turns")).tolist(),
-        np.nan_to_num(numbers(scored, "files_changed")).tolist(),
-        strict=True,
+    crashed, of, ids = (
+        among(scored, "stop", [Stop.CRASHED]),
+        codes(scored, "condition", names),
+        texts(scored, "trial"),
     )
-    dead = np.array([did_nothing(*row) for row in rows], dtype=bool)
-    of = codes(scored, "condition", names)
     return tuple(
-        DeadAgentCount(name, int(dead[of == n].sum()), int((of == n).sum())) for n, name in enumerate(names)
+        CrashCount(
+            name,
+            int(crashed[of == n].sum()),
+            int((of == n).sum()),
+            next((ids[int(row)] for row in np.flatnonzero(crashed & (of == n))), None),
+        )
+        for n, name in enumerate(names)
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from trialfleet_ledger.blocks import PlannedReps
+from trialfleet_ledger.blocks import CellName, PlannedReps
 from trialfleet_ledger.looks import Decision, StopRule, planned_after, revised_reps
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Halt
@@ -39,6 +39,13 @@ def in_force(halts: Sequence[Halt], amendments: Sequence[Amendment]) -> tuple[Ha
     """The halts that no amendment has lifted."""
     lifted = {number for amendment in amendments for number in amendment.lifts}
     return tuple(halt for halt in halts if halt.number not in lifted)
+
+
+def halted_cells(cells: Iterable[CellName], halts: Iterable[Halt]) -> frozenset[CellName]:
+    """The cells of halted tasks and of halted conditions. A halt of the whole campaign leaves its cells as they
+    are: the campaign is not finished."""
+    narrow = [halt for halt in halts if not halt.of_campaign]
+    return frozenset(cell for cell in cells if any(halt.covers(*cell) for halt in narrow))
 
 
 def wall_clock_s(plan: Plan, amendments: Sequence[Amendment]) -> float | None:

@@ -42,13 +42,13 @@ class PlannedReps:
 
 
 def complete_blocks(
-    cells: Iterable[CellName], ended: Iterable[Ended], planned: PlannedReps, *, halted: Collection[str] = ()
+    cells: Iterable[CellName], ended: Iterable[Ended], planned: PlannedReps, *, halted: Collection[CellName] = ()
 ) -> int:
     """Length of the longest prefix of blocks in which every cell's trial has ended.
 
     Rates of early finishers alone would favour quick trials. For the same reason a trial that was cancelled while
-    it ran does not count as ended: the trials that run at a cancellation are the slow ones. Tasks in `halted` are
-    excluded from every block, in all conditions; a cell from the blocks that it is not part of.
+    it ran does not count as ended: the trials that run at a cancellation are the slow ones. Cells in `halted` are
+    excluded from every block (`amendments.halted_cells`); a cell from the blocks that it is not part of.
 
     >>> cells = [("t", "a"), ("t", "b")]
     >>> complete_blocks(cells, [("t", "a", 0, None), ("t", "b", 0, "evicted")], PlannedReps(5))
@@ -56,7 +56,7 @@ def complete_blocks(
     >>> complete_blocks(cells, [("t", "a", 0, None), ("t", "b", 0, "cancelled")], PlannedReps(5))
     0
     """
-    wanted = {cell for cell in cells if cell[0] not in halted}
+    wanted = set(cells) - set(halted)
     if not wanted:
         return 0
     done: defaultdict[int, set[CellName]] = defaultdict(set)

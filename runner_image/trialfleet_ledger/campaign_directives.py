@@ -107,16 +107,18 @@ class Directives:
         return any(
             halt.number not in lifted or lifted[halt.number] > epoch
             for halt in self._records.all("halts", Halt)
-            if halt.task == task
+            if (halt.task, halt.condition) == (task, None)
         )
-
-    def halted_before(self, reason: str) -> bool:
-        """Whether there is a halt with this reason, in force or lifted."""
-        return any(halt.reason == reason for halt in self._records.all("halts", Halt))
 
     def halt(self, task: str | None, reason: str) -> Halt:
         halt = Halt(number=0, at=self._records.clock(), task=task, reason=reason)
         return self._records.append("halts", "halt", halt)
+
+    def halt_condition(self, condition: str, reason: str) -> None:
+        """Unless it was halted before: a halt that was lifted does not return."""
+        if all(halt.condition != condition for halt in self._records.all("halts", Halt)):
+            halt = Halt(number=0, at=self._records.clock(), condition=condition, reason=reason)
+            self._records.append("halts", "halt", halt)
 
     def cancelled(self) -> Cancel | None:
         now = self._records.read(keys.cancel(self._campaign, now=True), Cancel)

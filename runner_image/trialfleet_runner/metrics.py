@@ -130,15 +130,20 @@ def _codes(results: ResultFormat, failed: int) -> Collection[int]:
 def verdict(stop: Stop, *, passed: bool, tests_timed_out: bool) -> Verdict:
     """The verdict of a scored attempt. Only `PASSED` counts as a pass.
 
-    An agent that ran out of time, memory or disk keeps that verdict even if its tests pass; one that crashed or
-    ran out of turns or money is judged by its tests alone.
+    An agent that ran out of time, memory or disk keeps that verdict even if its tests pass; one that ended with an
+    error or ran out of turns or money is judged by its tests alone. One that crashed has failed: what passes
+    without its model is not its work.
 
-    >>> verdict(Stop.CRASHED, passed=True, tests_timed_out=False).value
+    >>> verdict(Stop.ERROR, passed=True, tests_timed_out=False).value
     'passed'
     >>> verdict(Stop.TIMEOUT, passed=True, tests_timed_out=False).value
     'timed_out'
+    >>> verdict(Stop.CRASHED, passed=True, tests_timed_out=False).value
+    'failed'
     """
     match stop:
+        case Stop.CRASHED:
+            return Verdict.FAILED
         case Stop.TIMEOUT:
             return Verdict.TIMED_OUT
         case Stop.MEMORY | Stop.DISK:

@@ -128,6 +128,37 @@ def test_an_agent_that_crashes_is_scored(lab: Lab) -> None:
     assert left.bundle.files["agent/stderr.log"] == b"half\n"
 
 
+@pytest.mark.parametrize(
+    ("argv", "stop"),
+    [
+        (["./agent.sh"], Stop.CRASHED),  # its first line names an interpreter that is not there
+        (["/bin/sh", "-c", "exec /usr/bin/env no-such-python"], Stop.CRASHED),
+        (["python", "-I", "-c", "import no_such_module"], Stop.CRASHED),
+        (["/bin/sh", "-c", "echo a > note.txt; exit 3"], Stop.ERROR),  # it has acted
+        (["/bin/sh", "-c", "exit 0"], Stop.FINISHED),
+    ],
+    ids=["interpreter", "env", "import", "acted", "finished"],
+)
+def test_an_agent_without_a_model_crashes_by_an_error_of_its_own_start(
+    lab: Lab, argv: list[str], stop: Stop
+) -> None:
+    tool = lab.root / "tool"
+    tool.mkdir(mode=0o755)
+    script = tool / "agent.sh"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    argv = [str(script) if word == "./agent.sh" else word for word in argv]
+    spec = AgentSpec(kind="command", options={"argv": argv, "mounts": [str(tool)]})
+    left = lab.run(lab.grants(spec))
+    assert left.end.scored is not None, left.end.loss
+    assert (left.end.scored.verdict, left.end.scored.stop) == (Verdict.FAILED, stop)
+    if argv[0] == str(script):
+        assert (
+            b"names an interpreter that is not there: #!/no/such/interpreter"
+            in left.bundle.files["agent/stderr.log"]
+        )
+
+
 def test_a_fix_that_comes_too_late_stays_timed_out(lab: Lab) -> None:
     script = "sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py; echo fixed; sleep 250"
     for attempt, timeout_s in enumerate((5, 60), start=1):  # a busy machine may not have come to the fix

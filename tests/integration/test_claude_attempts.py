@@ -322,7 +322,7 @@ def test_a_program_that_is_killed_by_itself_is_scored(attempts: Attempts) -> Non
     ran = attempts.run([Say("", (read(),)), Say("", (edit(),)), Say("", (last,))])
     end = scored(ran)
     assert "+ANTHROPIC_AUTH_TOKEN=[redacted]" in ran.left.said()
-    assert (end.verdict, end.stop) == (Verdict.PASSED, Stop.CRASHED)
+    assert (end.verdict, end.stop) == (Verdict.PASSED, Stop.ERROR)
     assert (end.metrics.turns, end.metrics.tool_calls, end.metrics.cost_usd) == (3, 3, report(ran)["cost_usd"])
 
 

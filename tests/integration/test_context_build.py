@@ -120,7 +120,7 @@ def test_a_program_writes_once_from_the_tree_before_the_fix(lab: Lab, tmp_path: 
     ("script", "why"),
     [
         ("true", "the author wrote nothing"),
-        ("echo Shop. > CLAUDE.md; exit 3", "the agent did not finish (crashed)"),
+        ("echo Shop. > CLAUDE.md; exit 3", "the agent did not finish (error)"),
         ("printf '```sh\\nmake test\\n```\\n' > CLAUDE.md", "nothing but development commands"),
         ("echo Shop. > AGENTS.md", "wrote nothing (but AGENTS.md)"),
         ("ln -s /etc/passwd CLAUDE.md", "left CLAUDE.md, which cannot be read"),

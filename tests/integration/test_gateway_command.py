@@ -13,7 +13,7 @@ from tests.support.agents import agent_setup
 from tests.support.attempts import Lab
 from tests.support.scripted_messages import ScriptedMessages, Usage
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
+from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop, Verdict
 from trialfleet_runner.agents.command import Command
 from trialfleet_runner.gateway import Gateway, Upstream, url_at
 from trialfleet_runner.sandbox.choose import choose
@@ -112,3 +112,41 @@ def test_a_program_that_asks_another_model_halts_its_campaign(tmp_path: Path, pr
     assert loss is not None
     assert (loss.loss, loss.halt) == (LossClass.CONTAMINATED, HaltScope.CAMPAIGN)
     assert loss.message == "the agent asked for the model claude-haiku-4-5, not for claude-sonnet-4-6 as planned"
+
+
+REQUEST = """
+import os, sys, urllib.error, urllib.request
+path, body = sys.argv[1:]
+headers = {"x-api-key": os.environ["ANTHROPIC_API_KEY"], "content-type": "application/json"}
+try:
+    urllib.request.urlopen(urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + path, body.encode(), headers))
+except urllib.error.HTTPError as error:
+    print(error.code)
+sys.exit(3)
+"""
+
+
+@pytest.mark.needs("bwrap")
+@pytest.mark.parametrize(
+    ("argv", "timeout_s", "stop"),
+    [
+        (["/bin/sh", "-c", "sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py"], 60, Stop.CRASHED),  # without its model
+        (["sleep", "300"], 1, Stop.CRASHED),
+        (["python", "-I", "-c", "import no_such_module"], 60, Stop.CRASHED),
+        (["python", "-I", "-c", REQUEST, "/v1/models/x", "{}"], 60, Stop.CRASHED),  # no request for a model
+        (["python", "-I", "-c", REQUEST, "/v1/messages", "no JSON"], 60, Stop.ERROR),  # refused by the gateway
+    ],
+    ids=["exits 0", "time limit", "import error", "other path", "refused request"],
+)
+def test_a_program_that_sends_no_request_to_its_model_has_crashed(
+    tmp_path: Path, provider: ScriptedMessages, argv: list[str], timeout_s: int, stop: Stop
+) -> None:
+    tmp_path.chmod(0o755)
+    lab = Lab(tmp_path)
+    options = {"argv": argv, "needs_model": True}
+    spec = AgentSpec(kind="command", model="claude-sonnet-4-6", timeout_s=timeout_s, options=options)
+    provider.play()
+    env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-key"}
+    scored = lab.run(lab.grants(spec), env=env).end.scored
+    assert scored is not None
+    assert (scored.verdict, scored.stop) == (Verdict.FAILED, stop)

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
+from tests.support import records
 from tests.support.audit import audit
 from tests.support.fake_campaign import drive, fake_argv
 from tests.support.plans import CAMPAIGN, make_plan, priced
@@ -33,7 +34,7 @@ from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.records.outcome import Outcome
-from trialfleet_ledger.records.verdicts import LossClass
+from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.trial_order import trials
 from trialfleet_runner.exit_codes import CommandExit
@@ -179,23 +180,42 @@ def test_a_permanent_error_of_the_operator_halts_at_once_and_says_what_it_is(sit
     assert site.run(plan) is Ending.COMPLETE
 
 
-def test_an_agent_that_breaks_in_every_trial_halts_once_and_a_lift_of_that_holds(site: Site) -> None:
+def test_a_condition_whose_first_agents_crash_halts_alone_and_once(site: Site) -> None:
     plan = make_plan(tasks=2, reps=8)
-    assert site.run(plan, "dead", slots=2) is Ending.HALTED
+    broken, *others = plan.condition_names
+    assert site.run(plan, f"dead={broken}", slots=2) is Ending.HALTED
     (halt,) = site.ledger.directives.halts()
-    assert halt.task is None
-    assert "the first 5 measured trials of condition" in halt.reason
-    assert 5 <= len(site.outcomes(plan)) <= 12, "of 32"
-    status = read_status(site.ledger.store, CAMPAIGN)
-    assert (status.state, sum(c.dead_agents for c in status.conditions.values())) == (
-        "halted",
-        len(site.outcomes(plan)),
+    assert (halt.task, halt.condition) == (None, broken)
+    assert halt.reason.startswith(
+        f"agent: in each of the first 3 measured trials of condition {broken} it crashed"
     )
+    assert len(site.outcomes(plan)) < len(trials(plan))
+    status = read_status(site.ledger.store, CAMPAIGN)
+    assert status.state == "halted"
+    assert status.complete_blocks == plan.reps, "the other conditions are complete without it"
+    assert status.conditions[broken].crashed == status.conditions[broken].measured >= 3
+    assert status.conditions[broken].interim_rate is None
+    for name in others:
+        assert status.conditions[name].measured == status.conditions[name].planned
+        assert status.conditions[name].interim_rate is not None
+    assert site.run(plan, f"dead={broken}") is Ending.HALTED, "still in force"
     site.ledger.directives.amend(reps=None, after_look=False, lifts=(halt.number,))
-    assert site.run(plan, "dead") in (Ending.COMPLETE, Ending.HALTED)  # of the other condition, at most once too
-    lifts = tuple(halt.number for halt in site.ledger.directives.halts())
-    site.ledger.directives.amend(reps=None, after_look=False, lifts=lifts)
-    assert site.run(plan, "dead") is Ending.COMPLETE
+    assert site.run(plan, f"dead={broken}") is Ending.COMPLETE
+    assert site.ledger.directives.halts() == (), "a halt that was lifted does not return"
+
+
+def test_a_resumed_controller_halts_for_crashes_that_an_earlier_one_measured(site: Site) -> None:
+    plan = make_plan(tasks=1, reps=8)
+    broken = plan.condition_names[0]
+    site.ledger.freeze(plan)
+    first = [trial for trial in trials(plan) if trial.condition == broken][:3]
+    for trial in first:
+        scored = records.scored(Verdict.FAILED, stop=Stop.CRASHED)
+        site.ledger.attempts.conclude(Outcome(trial=trial.record(), attempts=1, scored=scored))
+    assert site.run(plan) is Ending.HALTED
+    assert [halt.condition for halt in site.ledger.directives.halts()] == [broken]
+    measured = [one for one in site.outcomes(plan) if one.trial.condition == broken]
+    assert len(measured) == 3, "nothing more of it started"
 
 
 FULL = "echo 'OSError: [Errno 28] No space left on device' >&2; exit 1"

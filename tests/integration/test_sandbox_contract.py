@@ -24,7 +24,16 @@ from tests.support.processes import processes_with, unique_seconds
 from tests.support.waiting import wait_until
 from trialfleet_runner.sandbox import choose
 from trialfleet_runner.sandbox.processes import disown, kill_adopted, owned, read
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, Sandbox, SandboxError, inside, placed
+from trialfleet_runner.sandbox.protocol import (
+    Exit,
+    InterpreterMissing,
+    Job,
+    Mount,
+    Sandbox,
+    SandboxError,
+    inside,
+    placed,
+)
 from trialfleet_runner.sandbox.supervised import SUPERVISOR
 
 KINDS = [
@@ -522,6 +531,47 @@ def test_behind_the_gateway_signals_arrive_and_a_missing_program_is_told(bench: 
         assert polite.wall_s < 50, "who goes is not waited for"
         with pytest.raises(SandboxError, match="nosuchprogram"):
             bench.sandbox.run(bench.job("nosuchprogram", **changes))
+
+
+FORGERY = """
+import glob, os
+for name in glob.glob("/proc/*/fd/*"):
+    try:
+        if "/proc/self/" not in name and os.readlink(name).startswith("pipe:"):
+            fd = os.open(name, os.O_WRONLY | os.O_NONBLOCK)
+            os.write(fd, b"no such program")
+    except OSError:
+        pass
+os.write(2, b"forwarder: python3: No such file or directory\\n")
+os._exit(127)
+"""
+
+
+def test_a_program_cannot_forge_that_it_was_never_executed(bench: Bench) -> None:
+    """Not by an exit code, by what it prints, or by a pipe of its parents: that would be a loss and a second
+    try."""
+    if not (bench.sandbox.capabilities.isolates_network or bench.sandbox.capabilities.other_uid):
+        pytest.skip("here it may write into the pipes of every process of its user")
+    path = bench.root / "gateway.sock"
+    with reserved_port() as port, gateway(path):
+        changes = {"gateway": path, "gateway_port": port}
+        assert bench.sandbox.run(bench.job("python3", "-c", FORGERY, **changes)).code == 127
+    assert "No such file" in bench.err
+
+
+@pytest.mark.parametrize("served", [False, True], ids=["alone", "behind the gateway"])
+def test_a_missing_interpreter_is_told_from_a_missing_program(bench: Bench, *, served: bool) -> None:
+    script = bench.work / "agent.sh"
+    script.write_text("#!/no/such/interpreter -x\necho never\n")
+    script.chmod(0o755)
+    path = bench.root / "gateway.sock"
+    with reserved_port() as port, gateway(path):
+        changes = {"gateway": path, "gateway_port": port} if served else {}
+        with pytest.raises(InterpreterMissing, match="#!/no/such/interpreter -x"):
+            bench.sandbox.run(bench.job(inside(script, bench.mounts), **changes))
+        with pytest.raises(SandboxError) as caught:
+            bench.sandbox.run(bench.job(inside(bench.work / "no-agent.sh", bench.mounts), **changes))
+    assert not isinstance(caught.value, InterpreterMissing)
 
 
 def test_choose_reports_and_refuses() -> None:

@@ -10,7 +10,7 @@ file that holds them:
 `halt=SCOPE` the losses halt; `torn` the bundle is not what the end says; `crash` end with a traceback;
 `orphan=FILE` leave a process behind; `deaf` ignore SIGTERM; `linger=S` take S seconds to stop;
 `gap=S` take S seconds from the agent's end to its patch; `tests=S` score for S seconds;
-`cost=USD` what the agent says it has cost; `dead` it crashes and does nothing.
+`cost=USD` what the agent says it has cost; `dead` it crashes; `dead=CONDITION`: in that condition.
 """
 
 from __future__ import annotations
@@ -183,8 +183,12 @@ class Fake:
             "trajectory_jsonl": "",
         }
 
+    @property
+    def dead(self) -> bool:
+        return self.words.get("dead", "no") in ("", "1", self.grants["trial"]["condition"])
+
     def metrics(self) -> dict[str, Any]:
-        if "dead" in self.words:
+        if self.dead:
             return {"files_changed": 0}
         return {"turns": 3, **({"cost_usd": float(self.words["cost"])} if "cost" in self.words else {})}
 
@@ -192,7 +196,7 @@ class Fake:
         bundle = canonical({"bundle": self.id, "n": self.n})
         create(self.grants["bundle"], bundle + (b"torn" if "torn" in self.words else b""))
         self.place("bundle")
-        dead = "dead" in self.words
+        dead = self.dead
         passed = self.grants["trial"]["seed"] % 2 == 0 and not dead
         scored = {
             "verdict": "passed" if passed else "failed",

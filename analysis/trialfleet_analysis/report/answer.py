@@ -9,6 +9,7 @@ from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.rates import ConditionResult
 from trialfleet_analysis.report.campaign_report import Outcome, Report
 from trialfleet_analysis.report.cost_sentence import spent
+from trialfleet_analysis.report.crashes import crash_sentences, halted_sides
 from trialfleet_analysis.report.declared_result import (
     ENOUGH,
     DeclaredResult,
@@ -35,7 +36,15 @@ SHOWN: tuple[Outcome, ...] = ("more", "less")
 
 def answer(report: Report) -> tuple[str, ...]:
     """The decision of the declared contrast; then its size and its cost. Without a declared contrast, every
-    condition, and no test."""
+    condition, and no test. Last, what crashed agents make of it."""
+    return (*_of_contrast(report), *crash_sentences(report))
+
+
+def _of_contrast(report: Report) -> tuple[str, ...]:
+    if (halted := halted_sides(report)) and report.headline is not None:
+        names = " and ".join(halted)
+        are = "conditions are halted" if len(halted) > 1 else "condition is halted"
+        return (f"The declared contrast {report.headline.name} has no answer: its {are} ({names}).",)
     if report.analysis.trend is not None:
         return trend_answer(report.analysis.trend)
     result = declared_result(report)

@@ -27,7 +27,7 @@ from trialfleet_analysis.process import (
     block_results,
     channels,
     core_seconds,
-    dead_agent_counts,
+    crash_counts,
     inline_texts,
     stop_counts,
     typical,
@@ -39,10 +39,11 @@ from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgre
 from trialfleet_analysis.report.declared_result import decided
 from trialfleet_analysis.report.provenance import manifest_lines
 from trialfleet_analysis.report.summary import summary
-from trialfleet_analysis.report.warnings import broken_agent, cautions
+from trialfleet_analysis.report.warnings import cautions
 from trialfleet_analysis.tables.columns import among, codes, integers, known, some, texts, truths
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.rows import Use
+from trialfleet_ledger.amendments import halted_cells
 from trialfleet_ledger.looks import stopped
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.stage_reached import Stage
@@ -66,11 +67,10 @@ def assemble(
     counts = counted(columns, scheme)
     used = some(trials, truths(trials, "in_blocks") & among(trials, "task", compared))
     lost = lost_attempts(campaign.attempts)
-    dead_agents = dead_agent_counts(names, trials)
     bare = Report(
         schema_version=2,
         campaign=frame.plan.campaign,
-        banner=" ".join(text for text in (broken_agent(dead_agents), frame.plan.banner) if text) or None,
+        banner=frame.plan.banner,
         verified=campaign.verified,
         progress=_progress(campaign),
         answer=(),
@@ -109,7 +109,8 @@ def assemble(
         unplanned=campaign.unplanned,
         below_plan=below_plan(campaign) if campaign.interim else (),
         manifest=manifest_lines(campaign, versions),
-        dead_agents=dead_agents,
+        crashes=crash_counts(names, trials),
+        halted_conditions=frame.halted_conditions,
         cutoff=split(scheme, counts, {row.task: row.committed for row in tasks}, cutoff) if cutoff else None,
     )
     return worded(bare)
@@ -145,10 +146,10 @@ def _lost_runs(names: Sequence[str], lost: Sequence[AttemptLoss], trials: pa.Tab
 
 
 def below_plan(campaign: CampaignTables) -> tuple[BelowPlan, ...]:
-    """Cells of tasks that are not halted with fewer trials over than the plan has reps, fewest first."""
+    """Cells that are not halted with fewer trials over than the plan has reps, fewest first."""
     trials, frame = campaign.trials, campaign.frame
-    halted = {row.task for row in campaign.tasks if row.use is Use.HALTED}
-    cells, planned = [cell for cell in frame.plan.cell_names if cell[0] not in halted], frame.planned_reps
+    halted = halted_cells(frame.plan.cell_names, frame.halts)
+    cells, planned = [cell for cell in frame.plan.cell_names if cell not in halted], frame.planned_reps
     tasks = list(dict.fromkeys(task for task, _ in cells))
     task, condition = codes(trials, "task", tasks), codes(trials, "condition", frame.conditions)
     counts = Counter(zip(task.tolist(), condition.tolist(), strict=True))
@@ -169,7 +170,9 @@ def _progress(campaign: CampaignTables) -> CampaignProgress:
         missing=trials.num_rows - measured,
         blocks=frame.reps,
         complete_blocks=campaign.blocks,
-        beyond=int(np.sum(~truths(trials, "in_blocks"))),
+        beyond=int(
+            np.sum(~truths(trials, "in_blocks") & ~among(trials, "condition", list(frame.halted_conditions)))
+        ),
         cancelled=frame.cancel is not None,
         out_of_time=frame.out_of_time,
         looks=len(frame.looks),

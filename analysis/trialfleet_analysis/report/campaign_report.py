@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic import TypeAdapter
@@ -17,7 +18,7 @@ from trialfleet_analysis.process import (
     BlockResult,
     Channel,
     CoreSeconds,
-    DeadAgentCount,
+    CrashCount,
     InlineText,
     StopCount,
     Typical,
@@ -139,7 +140,8 @@ class Report:
     unplanned: tuple[str, ...]
     manifest: tuple[ManifestLine, ...]
     below_plan: tuple[BelowPlan, ...] = ()
-    dead_agents: tuple[DeadAgentCount, ...] = ()
+    crashes: tuple[CrashCount, ...] = ()
+    halted_conditions: Mapping[str, str] = field(default_factory=dict[str, str])  # name -> why
     cutoff: CutoffSplit | None = None  # None: none was given
 
     @property

@@ -160,7 +160,7 @@ def _events(frame: Frame) -> Iterator[tuple[str, str]]:
         label = ", after a look at results" if amendment.after_look else ""
         yield f"amendment {amendment.number}", f"{_changes(amendment)}{label}, {_time(amendment.at)}"
     for halt in frame.halts:
-        yield f"halt {halt.number}", f"{halt.task or 'campaign'}: {halt.reason}, {_time(halt.at)}"
+        yield f"halt {halt.number}", f"{halt.scope}: {halt.reason}, {_time(halt.at)}"
     if frame.cancel:
         yield "cancelled", f"by {frame.cancel.by}, {_time(frame.cancel.at)}"
     for look in frame.looks:

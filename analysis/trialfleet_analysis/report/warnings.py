@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from trialfleet_analysis.analysis_plan.contrast import Contrast, OnTheseTasks
 from trialfleet_analysis.analysis_plan.cutoff import CutoffSplit
 from trialfleet_analysis.evidence import CUT
-from trialfleet_analysis.process import DeadAgentCount
 from trialfleet_analysis.report.campaign_report import BelowPlan, CampaignProgress, Report
 from trialfleet_analysis.report.declared_result import DeclaredResult, could_tell, declared_result
 from trialfleet_analysis.report.figures import ESTIMANDS, bare_p, p_value, percent, plural
 from trialfleet_analysis.report.provenance import LEFT_OUT, MEASURED_OTHERWISE, NOT_GIVEN
 from trialfleet_analysis.statistics.estimates import Interval, cannot_reject
 from trialfleet_analysis.tables.rows import Use
-from trialfleet_ledger.dead_agent import WORDS, mostly
 from trialfleet_ledger.looks import PEEKING
 
 SUSPICIOUS = (
@@ -53,20 +51,6 @@ def _of_contrast(result: DeclaredResult) -> Iterator[str]:
     yield from _disagreement(on_these)
     if result.estimand == "tasks_like_these":
         yield from _few_tasks(result.contrast)
-
-
-def broken_agent(counts: Sequence[DeadAgentCount]) -> str | None:
-    """The banner for conditions whose agent broke in most trials; None: there is no such condition."""
-    found = [one for one in counts if mostly(one.dead, one.measured)]
-    if not found:
-        return None
-    dead, measured = sum(one.dead for one in found), sum(one.measured for one in found)
-    more = len(found) - CELLS_NAMED
-    names = ", ".join(one.condition for one in found[:CELLS_NAMED]) + (f" and {more} more" if more > 0 else "")
-    return (
-        f"Broken agent: in {dead:,} of {plural(measured, 'measured trial')} of {names} it {WORDS}. What follows "
-        "is not a result for these conditions; `trialfleet logs` shows what the agent printed."
-    )
 
 
 def _interim(report: Report) -> Iterator[str]:
@@ -132,8 +116,8 @@ def _but(report: Report) -> str:
 
 def _only_halted(report: Report) -> str:
     return (
-        f"All {plural(report.progress.blocks, 'block')} of the tasks that are not halted are complete: what is "
-        "still open changes no number here."
+        f"All {plural(report.progress.blocks, 'block')} of the tasks and conditions that are not halted are "
+        "complete: what is still open changes no number here."
     )
 
 

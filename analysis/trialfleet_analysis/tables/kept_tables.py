@@ -133,15 +133,27 @@ def is_sound(frame: Frame, tasks: Sequence[TaskRow], trials: pa.Table, attempts:
         and _is_whole(frame, trials)
         and _agrees_with_itself(trials)
         and _uses(trials) == {(row.task, row.use.value) for row in tasks}
-        and bool(np.all((numbers(trials, "block") < blocks_of(frame, trials)) == numbers(trials, "in_blocks")))
+        and bool(np.all(_in_blocks(frame, trials) == numbers(trials, "in_blocks")))
         and _every_trial_has_attempts(trials, attempts)
     )
+
+
+def _in_blocks(frame: Frame, trials: pa.Table) -> NDArray[np.bool_]:
+    return (numbers(trials, "block") < blocks_of(frame, trials)) & ~_of_halted(frame, trials)
+
+
+def _of_halted(frame: Frame, trials: pa.Table) -> NDArray[np.bool_]:
+    """Which trials belong to a halted condition."""
+    found = np.zeros(trials.num_rows, dtype=np.bool_)
+    for name in frame.halted_conditions:
+        found |= words(trials, "condition").are(name)
+    return found
 
 
 def blocks_of(frame: Frame, trials: pa.Table) -> int:
     """Complete blocks of a finished campaign: all, unless a trial was cancelled while it ran (see
     `complete_blocks`)."""
-    counted = ~words(trials, "use").are(Use.HALTED)
+    counted = ~words(trials, "use").are(Use.HALTED) & ~_of_halted(frame, trials)
     if not counted.any():
         return 0
     cut = numbers(trials, "block")[counted & words(trials, "abandoned").are(LossClass.CANCELLED)]
@@ -327,7 +339,7 @@ def _compared(
     examined[random.SystemRandom().sample(range(trials.num_rows), min(SAMPLE, trials.num_rows))] = True
     blocks = blocks_of(frame, trials)
     outcomes = _outcomes(store, frame, texts(some(trials, examined), "trial"))
-    if not _rows_follow(some(trials, examined), attempts, outcomes, tasks, blocks):
+    if not _rows_follow(frame, some(trials, examined), attempts, outcomes, tasks, blocks):
         return None
     again = tuple(outcomes[name] for name in texts(some(trials, refused), "trial") if name)
     if again and not _still_refused(store, frame, again):
@@ -343,7 +355,12 @@ def _outcomes(store: Store, frame: Frame, trials: Sequence[str | None]) -> dict[
 
 
 def _rows_follow(
-    sample: pa.Table, attempts: pa.Table, outcomes: Mapping[str, Outcome], tasks: Sequence[TaskRow], blocks: int
+    frame: Frame,
+    sample: pa.Table,
+    attempts: pa.Table,
+    outcomes: Mapping[str, Outcome],
+    tasks: Sequence[TaskRow],
+    blocks: int,
 ) -> bool:
     """Whether these rows are what their outcomes give, with what was found of them."""
     names = [name or "" for name in texts(sample, "trial")]
@@ -354,7 +371,13 @@ def _rows_follow(
     evidence = evidence_of(some(attempts, np.isin(np.array(texts(attempts, "trial")), names)))
     lost, stopped = (integers(sample, name).tolist() for name in ("mid_run_losses", "interrupted_runs"))
     rows = [
-        trial_row(outcomes[n], evidence.get(n), mid_run, blocks, interrupted=interrupted)
+        trial_row(
+            outcomes[n],
+            evidence.get(n),
+            mid_run,
+            frame.blocks_in_use(outcomes[n].trial.condition, blocks),
+            interrupted=interrupted,
+        )
         for n, mid_run, interrupted in zip(names, lost, stopped, strict=True)
     ]
     return trials_table(rows, tasks).to_pylist() == sample.to_pylist()

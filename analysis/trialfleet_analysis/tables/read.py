@@ -107,7 +107,7 @@ def _from_tables(frame: Frame, tasks: tuple[TaskRow, ...], held: CachedTables) -
 def _from_records(witness: ReadDigests, campaign: str, *, verify: bool) -> CampaignTables:
     ledger = read_ledger(cast("Store", witness), campaign)
     tasks = task_rows(ledger)
-    blocks = usable_blocks(ledger, tasks)
+    blocks = usable_blocks(ledger)
     evidence = read_evidence(witness.store, ledger, verify=verify)
     rows = trial_rows(ledger, evidence, blocks)
     return CampaignTables(

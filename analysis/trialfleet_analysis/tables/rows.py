@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -11,6 +11,7 @@ from typing import Literal, get_args
 
 from trialfleet_analysis.evidence import Evidence
 from trialfleet_analysis.ledger import NOBODY, AttemptRun, CampaignRecords, Frame, LostAttempt
+from trialfleet_ledger.amendments import halted_cells
 from trialfleet_ledger.blocks import complete_blocks
 from trialfleet_ledger.records.measurements import Delivery, Metrics
 from trialfleet_ledger.records.outcome import Outcome
@@ -50,13 +51,12 @@ class TaskRow:
 class TrialRow:
     """One trial with an outcome: measured (`verdict`) or missing (`missing`, why).
 
-    `in_blocks`: it lies in the complete blocks that rates are made of. `mid_run_losses`: attempts lost while
-    the agent ran, `interrupted_runs`: those of them that the operator stopped. With any, the first run that
-    started is missing, regardless of retries. `core_s`: seconds of core time for overhead, agent and tests; None
-    when the overhead was not measured. `left_out`: metrics that cannot be (`possible`), by name and value.
-    `abandoned`: as its outcome says, `fault`: what its chain or bundle
-    says against that. `started_at`, `ended_at` (seconds since the epoch), `host` and `node` are of the measuring
-    attempt.
+    `in_blocks`: it lies in the complete blocks that rates are made of, and its condition is not halted.
+    `mid_run_losses`: attempts lost while the agent ran, `interrupted_runs`: those of them that the operator
+    stopped. With any, the first run that started is missing, regardless of retries. `core_s`: seconds of core time
+    for overhead, agent and tests; None when the overhead was not measured. `left_out`: metrics that cannot be
+    (`possible`), by name and value. `abandoned`: as its outcome says, `fault`: what its chain or bundle says
+    against that. `started_at`, `ended_at` (seconds since the epoch), `host` and `node` are of the measuring attempt.
     """
 
     trial: str
@@ -121,13 +121,13 @@ def task_rows(ledger: Frame) -> tuple[TaskRow, ...]:
     return tuple(rows)
 
 
-def usable_blocks(ledger: CampaignRecords, tasks: Iterable[TaskRow]) -> int:
-    """Complete blocks of a campaign; a halted task is left out of every block, as in every condition."""
+def usable_blocks(ledger: CampaignRecords) -> int:
+    """Complete blocks of a campaign; halted tasks and conditions are left out of every block."""
     return complete_blocks(
         ledger.plan.cell_names,
         ((o.trial.task, o.trial.condition, o.trial.block, o.abandoned) for o in ledger.outcomes),
         ledger.planned_reps,
-        halted={row.task for row in tasks if row.use is Use.HALTED},
+        halted=halted_cells(ledger.plan.cell_names, ledger.halts),
     )
 
 
@@ -141,7 +141,7 @@ def trial_rows(ledger: CampaignRecords, evidence: Mapping[str, Evidence], blocks
             outcome,
             evidence.get(outcome.trial.id),
             mid_run[outcome.trial.id],
-            blocks,
+            ledger.blocks_in_use(outcome.trial.condition, blocks),
             interrupted=stopped[outcome.trial.id],
         )
         for outcome in planned(ledger)

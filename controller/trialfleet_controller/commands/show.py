@@ -29,7 +29,8 @@ _STOPS = {
     "max_turns": "ran out of turns",
     "timeout": "ran out of time",
     "cost": "ran out of money",
-    "crashed": "crashed",
+    "error": "ended with an error",
+    "crashed": "crashed before it began to work",
     "memory": "ran out of memory",
     "disk": "ran out of disk",
 }

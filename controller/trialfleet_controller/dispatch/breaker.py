@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from trialfleet_controller.dispatch.shards import Answers
-from trialfleet_ledger.dead_agent import WORDS, did_nothing
-from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass, Scored
+from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass
 from trialfleet_ledger.retries import MACHINE
 
 PAUSE_FIRST_S = 5.0
@@ -127,33 +126,6 @@ class Outage:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadAgents:
-    """Counts the measured trials of each condition whose agent broke and did nothing; `alive`: conditions where an
-    agent worked. A missing program makes a campaign of failures that looks like a result.
-
-    >>> dead = DeadAgents(limit=2).measured("none", did_nothing=True)
-    >>> dead.over("none"), dead.measured("none", did_nothing=True).over("none")
-    (False, True)
-    >>> dead.measured("none", did_nothing=False).measured("none", did_nothing=True).over("none")
-    False
-    """
-
-    limit: int = 5
-    by_condition: dict[str, int] = field(default_factory=dict[str, int])
-    alive: frozenset[str] = frozenset()
-
-    def measured(self, condition: str, *, did_nothing: bool) -> DeadAgents:
-        if not did_nothing:
-            return replace(self, alive=self.alive | {condition})
-        count = self.by_condition.get(condition, 0) + 1
-        return replace(self, by_condition={**self.by_condition, condition: count})
-
-    def over(self, condition: str) -> bool:
-        """Whether the agent did nothing in each of the first `limit` trials of the condition."""
-        return condition not in self.alive and self.by_condition.get(condition, 0) >= self.limit
-
-
-@dataclass(frozen=True, slots=True)
 class ProviderHealth:
     """`not_before`: nothing starts earlier than this, on the caller's clock; `answers`: counts of what moved the
     breaker, for the other shards of the campaign."""
@@ -161,16 +133,13 @@ class ProviderHealth:
     breaker: Breaker
     health: Health = field(default_factory=Health)
     outage: Outage = field(default_factory=Outage)
-    dead: DeadAgents = field(default_factory=DeadAgents)
     not_before: float = 0.0
     answers: Answers = field(default_factory=Answers)
 
-    def measured(self, task: str, condition: str, scored: Scored) -> ProviderHealth:
+    def measured(self, task: str) -> ProviderHealth:
         """After a verdict."""
-        nothing = did_nothing(scored.stop, scored.metrics.turns, scored.metrics.files_changed)
         return replace(
             self,
-            dead=self.dead.measured(condition, did_nothing=nothing),
             breaker=self.breaker.answered(),
             health=self.health.measured(task),
             outage=self.outage.measured(task),
@@ -198,7 +167,7 @@ class ProviderHealth:
         pause_s = max(breaker.pause_s, outage.pause_s(back_off_s))
         health = self.health.lost(task, loss)
         answers = self.answers + Answers(lost=int(provider))
-        return ProviderHealth(breaker, health, outage, self.dead, max(self.not_before, now + pause_s), answers)
+        return ProviderHealth(breaker, health, outage, max(self.not_before, now + pause_s), answers)
 
     def heard(
         self, before: Answers | None, elsewhere: Answers | None, *, in_flight: int, now: float
@@ -217,16 +186,6 @@ class ProviderHealth:
     def scope(self, task: str, loss: Loss) -> HaltScope:
         """What the loss halts: by itself, or together with earlier losses."""
         return loss.halt if loss.halt is not HaltScope.NONE else self.health.verdict(task)
-
-    def dead_agent(self, condition: str) -> str | None:
-        """Why the campaign halts after a verdict of `condition`; always the same text for a condition."""
-        if not self.dead.over(condition):
-            return None
-        return (
-            f"agent: in each of the first {self.dead.limit} measured trials of condition {condition} it {WORDS}; "
-            "`trialfleet logs` of such a trial shows what it printed. Fix the agent and start a campaign of "
-            "another name; if this is intended, `trialfleet resume --lift` continues and never halts for it again"
-        )
 
     def resized(self, width: int) -> ProviderHealth:
         return replace(self, breaker=self.breaker.resized(width))

@@ -17,6 +17,7 @@ from functools import partial
 from trialfleet_controller.backends.attempt_times import attempt_deadline_s
 from trialfleet_controller.backends.protocol import Backend
 from trialfleet_controller.dispatch.breaker import Breaker, ProviderHealth
+from trialfleet_controller.dispatch.crash_watch import CrashWatch
 from trialfleet_controller.dispatch.drive_options import DriveOptions
 from trialfleet_controller.dispatch.epochs import Driver
 from trialfleet_controller.dispatch.events import CampaignEvent, EventKind, Note, ignore
@@ -73,10 +74,12 @@ class Dispatcher:
         self._leased = self._lease = lease  # the latest one, and the one in force
         self._rate_limit = RateLimit.of(lease.creates_per_s, burst=lease.creates_burst, now=time.monotonic())
         self._io_pool = IoPool(backend.concurrency)
-        self._stop_conditions = StopConditions(ledger, tell, note, every_s=self._intervals.steer_s)
+        self._looks = looks or Looks(plan, lambda: trials, ledger, epoch=driver.number)
+        self._stop_conditions = StopConditions(
+            ledger, CrashWatch(ledger, self._looks.trials), tell, note, every_s=self._intervals.steer_s
+        )
         self._directives = PeriodicTask(self._io_pool, self._stop_conditions.read, self._follow)
         self._heartbeat = PeriodicTask(self._io_pool, driver.beat, lambda _: None)
-        self._looks = looks or Looks(plan, lambda: trials, ledger, epoch=driver.number)
         self._look = PeriodicTask(self._io_pool, self._looks.read, self._follow_looks)
         self._next_look = 0.0
         metered = frozenset(name for name, own in plan.agents.items() if own.spec.model is not None)
@@ -134,6 +137,7 @@ class Dispatcher:
             self._recover()
             while not self._over():
                 self._turn()
+            self._read_last_directives()
             self._take_last_look()
             self._publish(Activity.OVER)
             return self._ending()
@@ -202,6 +206,11 @@ class Dispatcher:
         if not done:
             return Ending.HALTED
         return Ending.INCOMPLETE if total.abandoned else Ending.COMPLETE
+
+    def _read_last_directives(self) -> None:
+        """The last trials to end may have been the first of their condition."""
+        if self._stop_conditions.ending is None and self._stop_conditions.crash_watch.due:
+            self._follow(self._stop_conditions.read())
 
     # --- declared looks -----------------------------------------------------------------------------
 

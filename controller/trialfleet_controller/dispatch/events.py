@@ -29,7 +29,7 @@ class EventKind(StrEnum):
     FINISHED = "finished"  # an attempt ended with a verdict, which is not named
     LOST = "lost"  # detail: loss, message
     RETRIED = "retried"  # the trial waits for its next attempt
-    HALTED = "halted"  # detail: task (none: the campaign), reason
+    HALTED = "halted"  # detail: task, condition (neither: the campaign), reason
     LEASED = "leased"  # detail: width, money_usd
     MESSAGE = "message"  # detail: message
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
-from trialfleet_ledger.amendments import planned_reps
+from trialfleet_ledger.amendments import halted_cells, planned_reps
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import digest
@@ -35,6 +35,7 @@ from trialfleet_ledger.looks import (
     stopped,
 )
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.directives import Halt
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.records.verdicts import Verdict as TrialVerdict
@@ -61,10 +62,12 @@ def look_test() -> LookTest:
 @dataclass(frozen=True)
 class LookNews:
     """`decisions` so far; `extended`: reps were added after the campaign was decided, and nothing holds them
-    back; `planned`: the trials of the campaign as it is now planned; None: no look changes that."""
+    back; `void`: a condition that every look needs is halted: none is taken, and nothing waits for one; `planned`:
+    the trials of the campaign as it is now planned; None: no look changes that."""
 
     decisions: tuple[Decision, ...] = ()
     extended: bool = False
+    void: bool = False
     planned: PlannedReps | None = None
 
     @property
@@ -91,7 +94,7 @@ class Looks:
         primary = plan.primary
         self._declared = primary is not None and primary.decides
         self._halving_after = halving_block(plan.reps) if primary is not None and primary.halve else 0
-        self._plan, self._trials, self._ledger = plan, trials, ledger
+        self._plan, self.trials, self._ledger = plan, trials, ledger
         self._epoch, self._obey_futility, self._anytime = epoch, obey_futility, False
         self._reps, self.news = reps or plan.reps, LookNews()
         self._rule: StopRule | None = None
@@ -122,7 +125,7 @@ class Looks:
     def next_at(self) -> int | None:
         """How many blocks are complete at the next look; None: there is none."""
         taken, news, at = len(self.news.decisions), self.news, self.at
-        return None if news.extended or news.stop or taken >= len(at) else at[taken]
+        return None if news.extended or news.void or news.stop or taken >= len(at) else at[taken]
 
     @property
     def barrier(self) -> int | None:
@@ -147,19 +150,27 @@ class Looks:
         decisions, amendments = directives.decisions(), directives.amendments()
         at = self._looks_at(decisions)
         extended = _extended(decisions, at, [a.reps for a in amendments], anytime=self._anytime)
-        while not extended and not stopped(decisions) and len(decisions) < len(self._looks_at(decisions)):
-            made = self._decide(decisions, len(amendments))
+        halts = directives.halts()
+        void = self._is_void(halts)
+        while not (extended or void or stopped(decisions)) and len(decisions) < len(self._looks_at(decisions)):
+            made = self._decide(decisions, len(amendments), halts)
             if made is None:
                 break
             decisions = (*decisions, made)
         planned = planned_reps(self._plan, amendments, decisions) if self._changes_plan else None
-        return LookNews(decisions, extended=extended, planned=planned)
+        return LookNews(decisions, extended=extended, void=void, planned=planned)
 
-    def _decide(self, earlier: tuple[Decision, ...], amendments: int) -> Decision | None:
+    def _is_void(self, halts: Collection[Halt]) -> bool:
+        """Whether a side of the comparison is halted, or so many treatments that there is nothing to halve."""
+        left = set(self._plan.condition_names) - {halt.condition for halt in halts}
+        sides = {self._primary.treatment, self._primary.control}
+        return not sides <= left or (self._primary.halve and len(left - sides) < 2)
+
+    def _decide(self, earlier: tuple[Decision, ...], amendments: int, halts: Collection[Halt]) -> Decision | None:
         """The next look; None while its blocks are not over. Losses of a cancellation are no ends: what was cut
         off were the slow ones."""
-        halted = {halt.task for halt in self._ledger.directives.halts() if halt.task is not None}
-        wanted = self._wanted(earlier, halted)
+        halted = {halt.task for halt in halts if halt.task is not None}
+        wanted = self._wanted(earlier, halts)
         if not {trial.id for trial in wanted} <= set(self._ledger.attempts.outcome_ids()):
             return None
         since = earlier[-1].blocks if earlier else 0
@@ -167,7 +178,7 @@ class Looks:
         if any(outcome.abandoned is LossClass.CANCELLED for outcome in ended):
             return None
         stage = self._stage(ended, halted)
-        result = self._result(earlier, stage, ended)
+        result = self._result(earlier, stage, ended, halts)
         decision = Decision(
             number=len(earlier) + 1,
             at=self._ledger.clock(),
@@ -183,21 +194,28 @@ class Looks:
         return self._ledger.directives.decide(self._dropping(decision, wanted))
 
     def _result(
-        self, earlier: Sequence[Decision], stage: Sequence[StageCounts], ended: Sequence[Outcome]
+        self,
+        earlier: Sequence[Decision],
+        stage: Sequence[StageCounts],
+        ended: Sequence[Outcome],
+        halts: Collection[Halt],
     ) -> LookResult | AnytimeResult | HalvingResult:
         if self._test is not None:
             return self._test(self._primary, self._plan.reps, earlier, stage)
         tasks, sides = {one.task for one in stage}, self._primary
         compared = [one for one in ended if one.trial.task in tasks]
-        return halved(compared, self._plan.condition_names, treatment=sides.treatment, control=sides.control)
+        halted = {halt.condition for halt in halts}
+        names = [name for name in self._plan.condition_names if name not in halted]
+        return halved(compared, names, treatment=sides.treatment, control=sides.control)
 
-    def _wanted(self, earlier: Sequence[Decision], halted: Collection[str]) -> list[Planned]:
+    def _wanted(self, earlier: Sequence[Decision], halts: Collection[Halt]) -> list[Planned]:
         """The trials of all blocks up to the next look."""
         planned = planned_after(earlier, self._looks_at(earlier)[len(earlier)])
+        halted = halted_cells(self._plan.cell_names, halts)
         return [
             trial
-            for trial in self._trials()
-            if planned.includes((trial.task, trial.condition), trial.block) and trial.task not in halted
+            for trial in self.trials()
+            if planned.includes(cell := (trial.task, trial.condition), trial.block) and cell not in halted
         ]
 
     def _dropping(self, decision: Decision, wanted: Sequence[Planned]) -> Decision:

@@ -6,12 +6,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from trialfleet_ledger.blocks import PlannedReps
+from trialfleet_ledger.records.directives import Halt
 from trialfleet_ledger.trial_order import Planned
 
 
 class Queue:
-    """`blocks_ahead`: how many blocks past the oldest incomplete one may start. Trials of a halted task count as
-    finished: they neither start nor hold others back. `oldest_elsewhere`: the oldest incomplete block of the whole
+    """`blocks_ahead`: how many blocks past the oldest incomplete one may start. Halted trials count as finished:
+    they neither start nor hold others back. `oldest_elsewhere`: the oldest incomplete block of the whole
     campaign, if these are the trials of one shard; an outdated value is harmless, because it only grows."""
 
     def __init__(self, trials: Sequence[Planned], blocks_ahead: int) -> None:
@@ -20,7 +21,7 @@ class Queue:
         self._ahead = blocks_ahead
         self._again: deque[Planned] = deque()
         self._held: set[str] = set()  # taken, retried, or begun before: not taken in plan order
-        self._halted: set[str] = set()
+        self._halts: list[Halt] = []
         self._unplanned: set[str] = set()
         self._cursor = 0
         self._oldest = 0
@@ -32,7 +33,7 @@ class Queue:
 
     @property
     def open(self) -> int:
-        """Trials without an outcome, without those of halted tasks."""
+        """Trials without an outcome, without those that are halted."""
         return sum(self._open)
 
     @property
@@ -46,7 +47,7 @@ class Queue:
         """The next trial to start; None when nothing may start now."""
         while self._again:
             trial = self._again.popleft()
-            if trial.task not in self._halted:
+            if not self._is_halted(trial):
                 return trial
         return self._in_order()
 
@@ -59,7 +60,7 @@ class Queue:
 
     def again_if(self, wanted: Callable[[Planned], bool]) -> Planned | None:
         """The first waiting retry that is `wanted`."""
-        return next((trial for trial in self._again if trial.task not in self._halted and wanted(trial)), None)
+        return next((trial for trial in self._again if not self._is_halted(trial) and wanted(trial)), None)
 
     def hold(self, trial: Planned) -> None:
         """A trial with attempts is not taken in plan order, only after `again`."""
@@ -76,12 +77,15 @@ class Queue:
             self._closed.add(trial.id)
             self._open[trial.block] -= 1
 
-    def halt(self, task: str) -> None:
-        """Nothing of this task starts any more."""
-        self._halted.add(task)
+    def halt(self, halt: Halt) -> None:
+        """Nothing that it covers starts any more."""
+        self._halts.append(halt)
         for trial in self._trials:
-            if trial.task == task:
+            if halt.covers(trial.task, trial.condition):
                 self.finish(trial)
+
+    def _is_halted(self, trial: Planned) -> bool:
+        return any(halt.covers(trial.task, trial.condition) for halt in self._halts)
 
     def plan(self, planned: PlannedReps) -> tuple[list[Planned], list[Planned]]:
         """From now on these trials are planned, and others do not start; returns those that go and those that
@@ -97,7 +101,7 @@ class Queue:
         return gone, come
 
     def _reopen(self, trial: Planned) -> None:
-        if trial.task not in self._halted:
+        if not self._is_halted(trial):
             self._closed.discard(trial.id)
             self._open[trial.block] += 1
             self._oldest = self._cursor = 0

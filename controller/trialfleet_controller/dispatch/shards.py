@@ -21,7 +21,7 @@ class Ending(StrEnum):
     INCOMPLETE = "incomplete"  # every trial is over, and some were abandoned
     CANCELLED = "cancelled"
     DECIDED = "decided"  # a declared look has ended it
-    HALTED = "halted"  # the campaign is halted, or every open trial belongs to a halted task
+    HALTED = "halted"  # the campaign is halted, or all that is open is halted with its task or condition
     OUT_OF_MONEY = "out of money"
     OUT_OF_TIME = "out of time"  # the campaign's wall-clock limit; running attempts were finished
     OUTAGE = "outage"  # attempts were lost in a row to machine or store; open trials wait for a resume

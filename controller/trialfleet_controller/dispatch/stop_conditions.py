@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from trialfleet_controller.dispatch.events import CampaignEvent, EventKind, Note
+from trialfleet_controller.dispatch.crash_watch import CrashWatch
+from trialfleet_controller.dispatch.events import CampaignEvent, Detail, EventKind, Note
 from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.directives import Cancel, Halt
@@ -63,24 +64,35 @@ class News:
 class StopConditions:
     """Which halts are in force, and whether the end has been decided: then nothing more starts."""
 
-    def __init__(self, ledger: Ledger, tell: Callable[[str], None], note: Note, *, every_s: float) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        crash_watch: CrashWatch,
+        tell: Callable[[str], None],
+        note: Note,
+        *,
+        every_s: float,
+    ) -> None:
         self.ending: Ending | None = None
         self.cancelled_now = False
+        self.crash_watch = crash_watch
         self._ledger, self._tell, self._note = ledger, tell, note
         self._every_s, self._next = every_s, 0.0
-        self._halted: set[str | None] = set()
+        self._halted: set[str] = set()  # scopes
 
     @property
     def due(self) -> bool:
         """Whether it is time to read the directives again."""
-        return time.monotonic() >= self._next
+        return self.crash_watch.due or time.monotonic() >= self._next
 
     def read(self) -> News:
-        """Read the directives. The only method for other threads."""
+        """Read the directives, with the halts that outcomes call for. The only method for other threads."""
+        if self.crash_watch.due:
+            self.crash_watch.write_halts()
         return News(self._ledger.directives.cancelled(), self._ledger.directives.halts())
 
-    def follow(self, news: News) -> list[str]:
-        """Returns the tasks that are newly halted."""
+    def follow(self, news: News) -> list[Halt]:
+        """Returns the halts of tasks and conditions that are new."""
         self._next = time.monotonic() + self._every_s
         halted = self._follow_halts(news.halts)
         if news.cancel is not None:
@@ -94,31 +106,26 @@ class StopConditions:
             self.ending = ending
             self._tell(why)
 
-    def halt(self, task: str | None, loss: Loss) -> list[str]:
+    def halt(self, task: str | None, loss: Loss) -> list[Halt]:
         """Write a halt (task None: of the whole campaign), unless one is in force."""
-        if task in self._halted:
+        reason = f"{loss.loss}: {loss.message}"
+        if Halt(number=0, at=0.0, task=task, reason=reason).scope in self._halted:
             return []
-        self._ledger.directives.halt(task, f"{loss.loss}: {loss.message}")
+        self._ledger.directives.halt(task, reason)
         return self._follow_halts(self._ledger.directives.halts())
 
-    def halt_once(self, reason: str) -> None:
-        """Halt the campaign for `reason`, unless it was halted for it before, even if that halt was lifted."""
-        if None not in self._halted and not self._ledger.directives.halted_before(reason):
-            self._ledger.directives.halt(None, reason)
-            self._follow_halts(self._ledger.directives.halts())
-
-    def _follow_halts(self, halts: Iterable[Halt]) -> list[str]:
-        new: list[str] = []
+    def _follow_halts(self, halts: Iterable[Halt]) -> list[Halt]:
+        new: list[Halt] = []
         for halt in halts:
-            if halt.task in self._halted:
+            if halt.scope in self._halted:
                 continue
-            self._halted.add(halt.task)
-            self._note(
-                CampaignEvent(time.time(), EventKind.HALTED, detail={"task": halt.task, "reason": halt.reason})
-            )
-            if halt.task is None:
+            self._halted.add(halt.scope)
+            detail: Detail = {"task": halt.task, "condition": halt.condition, "reason": halt.reason}
+            self._note(CampaignEvent(time.time(), EventKind.HALTED, detail=detail))
+            if halt.of_campaign:
                 self.stop(Ending.HALTED, f"halted: {halt.reason}")
             else:
-                new.append(halt.task)
-                self._tell(f"task {halt.task} is halted in all conditions: {halt.reason}")
+                new.append(halt)
+                where = "in all conditions" if halt.condition is None else "in all tasks; the others continue"
+                self._tell(f"{halt.scope} is halted {where}: {halt.reason}")
         return new

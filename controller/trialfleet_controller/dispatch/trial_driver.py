@@ -24,7 +24,8 @@ from trialfleet_controller.dispatch.trial_steps import UNKNOWN, Seen, TrialSteps
 from trialfleet_controller.dispatch.trial_table import SHOWN, OpenTrial, TrialState, TrialTable
 from trialfleet_ledger.fold import Conclude, Intend, LaunchAttempt, Step, WatchAttempt
 from trialfleet_ledger.kill_points import checkpoint
-from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass, Scored
+from trialfleet_ledger.records.directives import Halt
+from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass
 from trialfleet_ledger.trial_order import Planned
 
 T = TypeVar("T")
@@ -158,6 +159,7 @@ class TrialDriver:
                 case Conclude() as step:
                     self._table.put(opened, TrialState.CONCLUDING)
                     outcome = yield from _io(partial(self._steps.conclude, step))
+                    self._stop_conditions.crash_watch.learn(outcome)
                     return self._table.conclude(opened.trial, outcome)
                 case WatchAttempt():
                     tracked = self._adopt(opened)
@@ -275,14 +277,8 @@ class TrialDriver:
             self._learn_loss(opened, end.loss)
         else:
             self._say(EventKind.FINISHED, opened, {})
-            assert end.scored is not None
-            self._learn_verdict(opened.trial, end.scored)
+            self.provider_health = self.provider_health.measured(opened.trial.task)
         return opened
-
-    def _learn_verdict(self, trial: Planned, scored: Scored) -> None:
-        self.provider_health = self.provider_health.measured(trial.task, trial.condition, scored)
-        if (why := self.provider_health.dead_agent(trial.condition)) is not None:
-            self._stop_conditions.halt_once(why)
 
     def _learn_loss(self, opened: OpenTrial, loss: Loss) -> None:
         trial = opened.trial
@@ -313,9 +309,9 @@ class TrialDriver:
         if loss.halt is not HaltScope.NONE and not self._steps.ledger.directives.halt_known(task, epoch=epoch):
             self.halted(self._stop_conditions.halt(task, loss))
 
-    def halted(self, tasks: list[str]) -> None:
-        for task in tasks:
-            self._table.queue.halt(task)
+    def halted(self, halts: list[Halt]) -> None:
+        for halt in halts:
+            self._table.queue.halt(halt)
 
     def _say(self, kind: EventKind, opened: OpenTrial, detail: Detail) -> None:
         self._note(CampaignEvent(time.time(), kind, opened.trial.id, opened.id.n, detail))

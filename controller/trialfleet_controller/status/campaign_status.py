@@ -15,16 +15,15 @@ from trialfleet_controller.cost_estimate import so_far_and_projected
 from trialfleet_controller.dispatch.epochs import Heartbeat, HeartbeatConfig
 from trialfleet_controller.status.outcomes import quarantined_attempts, read_outcomes, without_quarantined
 from trialfleet_ledger import keys
-from trialfleet_ledger.amendments import ends_at, in_force, planned_reps
+from trialfleet_ledger.amendments import ends_at, halted_cells, in_force, planned_reps
 from trialfleet_ledger.blocks import CellName, Ended, PlannedReps, complete_blocks
-from trialfleet_ledger.dead_agent import did_nothing
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.halving import halving_block
 from trialfleet_ledger.ledger import NO_CAMPAIGN
 from trialfleet_ledger.looks import Decision, StopRule, dropped_tasks, halving_of, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt
-from trialfleet_ledger.records.verdicts import LossClass
+from trialfleet_ledger.records.verdicts import LossClass, Stop
 from trialfleet_ledger.store.clock import NEAR_S
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.stored_records import R, parse, readable
@@ -70,10 +69,10 @@ def _lives(epoch: Epoch | None, age_s: float | None) -> bool:
 @dataclass
 class ConditionStatus:
     """Counts of one condition. `interrupted`: attempts that the operator stopped, by Ctrl-C or `cancel --now`;
-    `lost_attempts`: all other lost ones. `dead_agents`: measured trials whose agent broke and did nothing.
-    `interim_*`: within the longest prefix of complete blocks alone, because early finishers would bias a rate over
-    everything that has ended. The rate is the mean of the rates of the compared tasks' cells, not the quotient of
-    the two counts: losses are not spread evenly over tasks."""
+    `lost_attempts`: all other lost ones. `crashed`: measured trials whose agent never began to work. `interim_*`:
+    within the longest prefix of complete blocks alone, because early finishers would bias a rate over everything
+    that has ended. The rate is the mean of the rates of the compared tasks' cells, not the quotient of the two
+    counts: losses are not spread evenly over tasks."""
 
     planned: int = 0
     measured: int = 0
@@ -82,7 +81,7 @@ class ConditionStatus:
     pending: int = 0
     lost_attempts: int = 0
     interrupted: int = 0
-    dead_agents: int = 0
+    crashed: int = 0
     interim_passed: int = 0
     interim_measured: int = 0
     interim_rate: float | None = None
@@ -158,13 +157,13 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     quarantined = quarantined_attempts(store, campaign)
     outcomes = [without_quarantined(outcome, quarantined) for outcome in read_outcomes(store, campaign)]
     holding = in_force(halts.records, amended.records)
-    halted = {halt.task for halt in holding if halt.task is not None}
+    halted = halted_cells(cells, holding)
     complete = complete_blocks(cells, map(_ended, outcomes), planned, halted=halted)
     losses: Counter[LossClass] = Counter()
     for outcome in outcomes:
         _count(conditions[outcome["trial"]["condition"]], outcome, losses)
-    primary = {task.order.id for task in plan.tasks if task.primary} - halted
-    _rate(conditions, primary, [outcome for outcome in outcomes if outcome["trial"]["block"] < complete])
+    primary = {task.order.id for task in plan.tasks if task.primary}
+    _rate(conditions, primary, [o for o in outcomes if o["trial"]["block"] < complete and _cell(o) not in halted])
     status = CampaignStatus(
         campaign=campaign,
         state=State.PLANNED,
@@ -183,7 +182,7 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     status.cost_usd, status.projected_cost_usd = so_far_and_projected(outcomes, cells, planned, complete)
     if status.terminal < status.planned:
         _count_open(store, plan, reps, {outcome["trial"]["id"] for outcome in outcomes}, status, losses)
-    status.halts = [f"{halt.task or 'the campaign'}: {halt.reason}" for halt in holding]
+    status.halts = [f"{halt.scope}: {halt.reason}" for halt in holding]
     status.cancelled = _cancelled(store, status)
     status.quarantined = len(quarantined)
     status.losses = {loss.value: count for loss, count in losses.most_common() if not loss.by_operator}
@@ -235,10 +234,11 @@ def _count(counts: ConditionStatus, outcome: dict[str, Any], losses: Counter[Los
         counts.abandoned += 1
     else:
         counts.measured += 1
-        metrics = outcome["scored"]["metrics"]
-        counts.dead_agents += did_nothing(
-            outcome["scored"]["stop"], metrics.get("turns"), metrics.get("files_changed")
-        )
+        counts.crashed += outcome["scored"]["stop"] == Stop.CRASHED
+
+
+def _cell(outcome: dict[str, Any]) -> CellName:
+    return outcome["trial"]["task"], outcome["trial"]["condition"]
 
 
 def _count_loss(counts: ConditionStatus, loss: LossClass, losses: Counter[LossClass]) -> None:
@@ -258,7 +258,7 @@ def _rate(conditions: dict[str, ConditionStatus], primary: set[str], outcomes: l
     passed: Counter[CellName] = Counter()
     measured: Counter[CellName] = Counter()
     for outcome in outcomes:
-        cell = outcome["trial"]["task"], outcome["trial"]["condition"]
+        cell = _cell(outcome)
         if outcome["scored"] is not None and cell[0] in primary:
             measured[cell] += 1
             passed[cell] += outcome["scored"]["verdict"] == "passed"

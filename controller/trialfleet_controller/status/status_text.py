@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trialfleet_controller.status.campaign_status import CampaignStatus, Controller, State
-from trialfleet_ledger.dead_agent import WORDS, mostly
+from trialfleet_ledger.crashed_agents import CRASHED, needs_caution
 from trialfleet_ledger.looks import PEEKING
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, LossClass
 from trialfleet_runner.untrusted import plain
@@ -37,12 +37,12 @@ def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
 
 
 def _of_agents(status: CampaignStatus) -> list[str]:
-    """Conditions whose numbers are those of a broken agent."""
+    """Every condition with crashed agents; from how many on they matter."""
     return [
-        f"{plain(name)}: in {c.dead_agents} of {c.measured} measured trials the agent {WORDS}; "
-        "`trialfleet logs` shows what it printed"
+        f"{plain(name)}: in {c.crashed} of {c.measured} measured trials the agent {CRASHED}, counted as failed"
+        + ("; `trialfleet logs` of one shows what it printed" if needs_caution(c.crashed, c.measured) else "")
         for name, c in status.conditions.items()
-        if mostly(c.dead_agents, c.measured)
+        if c.crashed
     ]
 
 

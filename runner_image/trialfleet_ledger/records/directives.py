@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from trialfleet_ledger.records.base import Name, Record
 
@@ -24,12 +24,35 @@ class Amendment(Record):
 
 
 class Halt(Record):
-    """`halts/<k>.json`: why nothing more of that scope starts."""
+    """`halts/<k>.json`: why nothing more of that scope starts: of a task in all conditions, of a condition in all
+    tasks, or, without either, of the whole campaign."""
 
     number: int
     at: float
-    task: Name | None = None  # None: the whole campaign
+    task: Name | None = None
+    condition: Name | None = None
     reason: str
+
+    @model_validator(mode="after")
+    def _one_scope(self) -> Halt:
+        if self.task is not None and self.condition is not None:
+            raise ValueError("a halt is of a task or of a condition, not of both")
+        return self
+
+    @property
+    def of_campaign(self) -> bool:
+        return self.task is None and self.condition is None
+
+    @property
+    def scope(self) -> str:
+        """For people."""
+        if self.condition is not None:
+            return f"condition {self.condition}"
+        return "the campaign" if self.task is None else f"task {self.task}"
+
+    def covers(self, task: str, condition: str) -> bool:
+        """Whether trials of this cell are halted."""
+        return self.task in (None, task) and self.condition in (None, condition)
 
 
 class Cancel(Record):

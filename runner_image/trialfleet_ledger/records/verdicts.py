@@ -27,7 +27,8 @@ class Stop(StrEnum):
     MAX_TURNS = "max_turns"
     TIMEOUT = "timeout"
     COST = "cost"
-    CRASHED = "crashed"
+    ERROR = "error"  # its program ended with an error, after it had begun to work
+    CRASHED = "crashed"  # it never began to work: counts as failed
     MEMORY = "memory"
     DISK = "disk"
 

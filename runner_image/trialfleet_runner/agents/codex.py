@@ -196,7 +196,7 @@ def _counted(stdout: Path, ended: Exit | None) -> Parsed:
             case "turn.completed", _:
                 usage, stop = usage + _usage(mapping(event.get("usage"))), Stop.FINISHED
             case "turn.failed", _:
-                stop = Stop.CRASHED
+                stop = Stop.ERROR
             case None, _:
                 malformed += 1
             case _:
@@ -207,7 +207,7 @@ def _counted(stdout: Path, ended: Exit | None) -> Parsed:
     return Parsed(
         tool_calls=calls if seen else None,
         **counts,
-        stop=Stop.CRASHED if stop is None and said is Stop.FINISHED else said,
+        stop=Stop.ERROR if stop is None and said is Stop.FINISHED else said,
         malformed_lines=malformed,
         answer=answer,
     )

@@ -221,5 +221,5 @@ def _usage(event: dict[str, Any]) -> TokenUsage:
 def _stop(code: object, ended: Exit | None) -> Stop | None:
     said = stop_of(ended)
     if said is Stop.FINISHED and code != 0:
-        return Stop.CRASHED  # it never leaves by itself without a result
+        return Stop.ERROR  # it never leaves by itself without a result
     return said

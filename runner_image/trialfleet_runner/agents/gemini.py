@@ -241,4 +241,4 @@ def _stop(result: dict[str, Any], ended: Exit | None) -> Stop | None:
     if mapping(result.get("error")).get("type") == _TURNS_SPENT:
         return Stop.MAX_TURNS
     said = stop_of(ended)
-    return Stop.CRASHED if said is Stop.FINISHED and result.get("status") != "success" else said
+    return Stop.ERROR if said is Stop.FINISHED and result.get("status") != "success" else said

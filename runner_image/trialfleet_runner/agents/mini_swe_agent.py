@@ -175,6 +175,6 @@ def _counted(stdout: Path, ended: Exit | None) -> Parsed:
     by_sandbox = stop_of(ended)
     return Parsed(
         **counts,
-        stop=said or (Stop.CRASHED if by_sandbox is Stop.FINISHED else by_sandbox),
+        stop=said or (Stop.ERROR if by_sandbox is Stop.FINISHED else by_sandbox),
         answer=plain(submission, ANSWER_CHARS) if isinstance(submission, str) else None,
     )

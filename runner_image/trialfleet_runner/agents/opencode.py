@@ -237,4 +237,4 @@ def _usage(tokens: dict[str, Any]) -> TokenUsage:
 def _stop(reason: object, ended: Exit | None) -> Stop | None:
     """Its exit code is 0 after some errors."""
     said = stop_of(ended)
-    return Stop.CRASHED if said is Stop.FINISHED and reason in (None, "error") else said
+    return Stop.ERROR if said is Stop.FINISHED and reason in (None, "error") else said

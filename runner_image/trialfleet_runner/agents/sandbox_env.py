@@ -54,7 +54,7 @@ def stop_of(ended: Exit | None) -> Stop | None:
     if ended is None or ended.cause == "stopped":
         return None
     if ended.cause == "itself":
-        return Stop.FINISHED if ended.code == 0 else Stop.CRASHED
+        return Stop.FINISHED if ended.code == 0 else Stop.ERROR
     return {"timeout": Stop.TIMEOUT, "memory": Stop.MEMORY, "disk": Stop.DISK}[ended.cause]
 
 

@@ -28,7 +28,7 @@ from trialfleet_runner.context import texts
 from trialfleet_runner.context.delivery import Composed, with_text
 from trialfleet_runner.context.preflight import block
 from trialfleet_runner.context.skills import needle
-from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxError
+from trialfleet_runner.sandbox.protocol import Exit, InterpreterMissing, Job, SandboxError
 from trialfleet_runner.test_call import CalledTests
 from trialfleet_runner.testrun import REPORT as TEST_REPORT
 
@@ -108,7 +108,7 @@ def run_agent(
                 raise Lost(LossClass.TERMINATED, "the runner was told to stop before the agent started")
             begun(True)
             try:
-                return place.sandbox.run(_limited(job, grants, gateway, stop))
+                return _run_program(place, _limited(job, grants, gateway, stop))
             except SandboxError as error:
                 begun(before is not None and before.exit is not None)  # what a pre-flight took is spent
                 raise Lost(LossClass.SETUP, f"the sandbox failed: {error}") from error
@@ -146,6 +146,17 @@ def run_agent(
         parsed = preflight_run.joined(before, parsed)
         ended = ended if ended is before.exit else preflight_run.both(before, ended)
     return AgentRun(identity, parsed, ended, report, why, composed, before, tools)
+
+
+def _run_program(place: MountedScratch, job: Job) -> Exit:
+    """A program whose interpreter is missing has failed by an error of its own, as a shell reports it: exit code
+    127, and why on stderr. Raises `SandboxError`."""
+    try:
+        return place.sandbox.run(job)
+    except InterpreterMissing as error:
+        with job.stderr.open("a") as file:
+            file.write(f"trialfleet: {error}\n")
+        return Exit(127, "itself", error.wall_s, None)
 
 
 def _over(before: PreflightRun) -> bool:

@@ -12,10 +12,11 @@ from trialfleet_ledger.records.attempt import Patch
 from trialfleet_ledger.records.condition_order import Channel
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import TOKEN_KINDS, Delivery, Metrics
-from trialfleet_ledger.records.verdicts import HaltScope, LossClass
+from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
 from trialfleet_runner import metrics
 from trialfleet_runner.agents.protocol import Parsed, Step
 from trialfleet_runner.attempt.agent_run import FAIL_FAST_LOG, HOOK_LOG, AgentRun
+from trialfleet_runner.attempt.crash import has_crashed
 from trialfleet_runner.attempt.loss import Lost, storable
 from trialfleet_runner.attempt.preflight_run import PreflightRun
 from trialfleet_runner.attempt.prepared_inputs import Ready
@@ -57,7 +58,7 @@ def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun, *, s
         at=time.time(),
         diff=without(secrets, left.diff),
         excluded=tuple(sorted(without(secrets, storable(path)) for path in {*left.excluded, *left.odd})),
-        stop=run.stop,
+        stop=Stop.CRASHED if _crashed(run, left) else run.stop,
         throttled_s=run.gateway.throttled_s if run.gateway else 0.0,
         metrics=measured(grants, run, left, hook, denied),
         delivery=delivery,
@@ -65,6 +66,11 @@ def patch_of(grants: Grants, ready: Ready, scratch: Scratch, run: AgentRun, *, s
         trajectory_jsonl=trajectory,
         trajectory_left_out=left_out,
     )
+
+
+def _crashed(run: AgentRun, left: WorkspacePatch) -> bool:
+    acted = bool(run.parsed.turns or run.parsed.steps or left.changed or left.excluded)
+    return has_crashed(run.exit, requests=None if run.gateway is None else run.gateway.received, acted=acted)
 
 
 def without(secrets: Collection[str], text: str) -> str:

@@ -95,6 +95,7 @@ class Gateway:
         """So far; final after `close`."""
         tally, spent = self._shared.tally, self._shared.account.spent
         return GatewayReport(
+            received=tally.received,
             requests=tally.requests,
             answered=tally.answered,
             turns=spent.turns,

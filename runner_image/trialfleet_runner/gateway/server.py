@@ -61,6 +61,8 @@ class Handler(BaseHTTPRequestHandler):
         try:
             key, query = without_key(query)
             self._authorise(headers, key)
+            if self.command == "POST" and dialect_of(path, query) is not None:
+                self._shared.tally.count_received()
             if not _QUERY.fullmatch(query):
                 raise _Refused(400, "invalid_request_error", "this query is not passed on")
             act(path, f"?{query}" if query else "", headers)

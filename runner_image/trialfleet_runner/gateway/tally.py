@@ -27,15 +27,16 @@ class ProviderError(Frozen):
 class GatewayReport(Frozen):
     """Counts of the gateway; an agent's own claims are kept apart (`Parsed`) and must agree.
 
-    `requests`: model requests that were forwarded; `answered`: those that came back whole. `turns`: answered
-    requests to the main model that belong to the agent's loop or to a sub-agent that the model started; which
-    these are is decided by conversation (`Conversations`). `side_requests`: the other answered ones (titles,
-    probes, the program's own helpers, sub-agents on smaller models); their tokens and cost are counted too.
-    Token kinds do not overlap.
-    `cost_usd`: None when a model without a known price answered. `estimated_output_tokens`: of answers cut
-    before the provider's count came; not in `output_tokens`, but charged to budget and cost.
-    """
+    `received`: model requests that came with the token, refused and malformed ones included: what tells an agent
+    that never began from one that failed. `requests`: those that were forwarded; `answered`: those that came back
+    whole. `turns`: answered requests to the main model that belong to the agent's loop or to a sub-agent that the
+    model started; which these are is decided by conversation (`Conversations`). `side_requests`: the other
+    answered ones (titles, probes, the program's own helpers, sub-agents on smaller models); their tokens and cost
+    are counted too. Token kinds do not overlap. `cost_usd`: None when a model without a known price answered.
+    `estimated_output_tokens`: of answers cut before the provider's count came; not in `output_tokens`, but charged
+    to budget and cost."""
 
+    received: int
     requests: int
     answered: int
     turns: int
@@ -123,6 +124,7 @@ class RequestTally:
 
     throttle: Throttle
     main_model: str | None
+    received: int = 0
     requests: int = 0
     answered: int = 0
     interrupted: int = 0
@@ -147,6 +149,11 @@ class RequestTally:
         with self._lock:
             self.main_model = self.main_model or model
             return bare(model) == bare(self.main_model)
+
+    def count_received(self) -> None:
+        """A request for a model came with the token, whatever becomes of it."""
+        with self._lock:
+            self.received += 1
 
     def sent(self, at: float, sighting: Sighting) -> None:
         """A request leaves for the provider."""

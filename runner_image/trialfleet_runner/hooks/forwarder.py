@@ -1,11 +1,11 @@
 """Runs inside a sandbox without a network: a loopback port that leads to the gateway's unix socket.
 
-    python forwarder.py --socket PATH --port PORT -- program arguments…
+    python forwarder.py --socket PATH --port PORT --report FD -- program arguments…
 
 Standard library only and a single file, so that any Python 3.11 can run it from a read-only mount. The program
-starts only when the port answers. It gets this process's stdin, stdout, stderr and signals; its exit code (128
-plus the signal when one ended it) becomes ours, 127 when it cannot be started.
-"""
+starts only when the port accepts connections. It gets this process's stdin, stdout, stderr and signals; its exit
+code (128 plus the signal when one ended it) becomes ours. The runner reads from FD whether the program was
+executed: no exit code and nothing printed can say it, for the program could forge both."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import argparse
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 from contextlib import suppress
@@ -75,27 +74,62 @@ def accept(listening: socket.socket, path: Path) -> None:
         threading.Thread(target=relay, args=(client, path), daemon=True).start()
 
 
-def run(argv: list[str]) -> int:
-    """The program to its end, with signals passed on."""
-    child: list[subprocess.Popen[bytes]] = []
+def close_at_exec() -> None:
+    """The program inherits stdin, stdout and stderr alone."""
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - numbers, no paths
+        with suppress(OSError):
+            os.set_inheritable(int(name), int(name) <= 2)
+
+
+def start(argv: list[str], report: int) -> int:
+    """The program's pid. `report` is closed here before the program is executed: nothing that the program could
+    open holds it then. No thread may run yet."""
+    closed_read, closed_write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(closed_write)
+        os.read(closed_read, 1)
+        execute(argv, report)
+    for fd in (report, closed_write, closed_read):
+        os.close(fd)
+    return child
+
+
+def execute(argv: list[str], report: int) -> None:
+    """Become the program. The runner reads "R", and what follows it says why the program could not be executed."""
+    for number in (*_FORWARDED, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    os.write(report, b"R")
+    try:
+        os.execvp(argv[0], argv)  # noqa: S606 - no shell is the point
+    except BaseException as error:
+        os.write(report, (getattr(error, "strerror", None) or str(error)).encode(errors="replace"))
+    os._exit(127)
+
+
+def pass_signals_on(child: list[int]) -> None:
+    """To `child`, also those that come before it is known."""
     early: list[int] = []
 
     def forward(number: int, _: object) -> None:
-        if child:
-            child[0].send_signal(number)
-        else:
-            early.append(number)
+        early.append(number)
+        while child and early:
+            with suppress(ProcessLookupError):
+                os.kill(child[0], early.pop(0))
 
     for number in _FORWARDED:
         signal.signal(number, forward)
-    try:
-        child.append(subprocess.Popen(argv))
-    except OSError as error:
-        print(f"forwarder: {argv[0]}: {error.strerror}", file=sys.stderr)
-        return 127
-    for missed in early:
-        child[0].send_signal(missed)
-    code = child[0].wait()
+
+
+def run(argv: list[str], listening: socket.socket, options: argparse.Namespace) -> int:
+    """The program to its end, with signals passed on."""
+    child: list[int] = []
+    pass_signals_on(child)
+    close_at_exec()
+    child.append(start(argv, options.report))
+    threading.Thread(target=accept, args=(listening, options.socket), daemon=True).start()
+    _, status = os.waitpid(child[0], 0)
+    code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 
 
@@ -103,14 +137,13 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--socket", required=True, type=Path)
     parser.add_argument("--port", required=True, type=int)
+    parser.add_argument("--report", required=True, type=int)
     parser.add_argument("program", nargs=argparse.REMAINDER)
     given = parser.parse_args(arguments)
     program = given.program[1:] if given.program[:1] == ["--"] else given.program
     if not program:
         parser.error("no program to run")
-    listening = socket.create_server(("127.0.0.1", given.port), backlog=128)
-    threading.Thread(target=accept, args=(listening, given.socket), daemon=True).start()
-    return run(program)
+    return run(program, socket.create_server(("127.0.0.1", given.port), backlog=128), given)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@
 
 Standard library only. It needs `supervisor.py` in the same folder or in its place in the package. No process of
 its container can read its memory or its environment, and none exists before it has connected to the gate. The job
-arrives over a unix socket with five descriptors: stdin, stdout, stderr, lifeline, status (`sandbox/gate.py` sends
-them). When the lifeline closes or the job ends, everything here ends. If another job is to follow, the first job
-comes with a sixth descriptor: the connection for the next job. After a program has run here, no connection is
-accepted by name.
+arrives over a unix socket with six descriptors: stdin, stdout, stderr, lifeline, status, and the report of the
+gateway's forwarder (`sandbox/gate.py` sends them). When the lifeline closes or the job ends, everything here ends.
+If another job is to follow, the first job comes with a seventh: the connection for the next job. After a program
+has run here, no connection is accepted by name.
 
 Exit codes: 0 the job has ended, or the runner is gone; 143 SIGTERM before a runner connected; 4 the runner never
 appeared. Only the runner gets the result of the job.
@@ -36,7 +36,7 @@ WAIT_S = 120.0
 # once, a fixed interval took most of a core and delayed the runners.
 SHORTEST_S, SHARE, LONGEST_S = 0.05, 1 / 8, 1.0
 NEVER_CAME, TOLD_TO_STOP = 4, 143
-DESCRIPTORS = 5
+DESCRIPTORS = 6
 
 
 def gate(role: str) -> str:
@@ -115,21 +115,21 @@ def counted(path: str) -> int | None:
     return int(pairs["oom_kill"]) if "oom_kill" in pairs else None
 
 
-def command(fields: list[bytes]) -> tuple[list[str], str, dict[bytes, bytes]]:
-    """The program with its arguments, its folder and its variables."""
-    cwd, count, *rest = fields
+def command(fields: list[bytes]) -> tuple[list[str], str, dict[bytes, bytes], bool]:
+    """The program with its arguments, its folder and its variables, and whether it inherits the report."""
+    cwd, reports, count, *rest = fields
     argv = [os.fsdecode(word) for word in rest[: int(count)]]
     pairs = [pair.partition(b"=") for pair in rest[int(count) :]]
-    return argv, os.fsdecode(cwd), {name: value for name, _, value in pairs}
+    return argv, os.fsdecode(cwd), {name: value for name, _, value in pairs}, reports == b"1"
 
 
 def run(fields: list[bytes], fds: list[int]) -> None:
     """Run one job to its end, kill everything that it left, and report over the status descriptor."""
-    *streams, lifeline, status = fds
+    *streams, lifeline, status, report = fds
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
         os.close(fd)
-    argv, cwd, environment = command(fields)
+    argv, cwd, environment, reports = command(fields)
     before, limits, spent = oom_kills(), supervisor.limits(), supervisor.core_s()
 
     def spoilt() -> bool:
@@ -138,7 +138,8 @@ def run(fields: list[bytes], fds: list[int]) -> None:
             return True
         return oom_kills() > before
 
-    main, error = supervisor.start(argv, cwd, None, environment)
+    main, error = supervisor.start(argv, cwd, None, environment, report if reports else None)
+    os.close(report)  # from here on, nothing that the program could open holds it
     if error is not None:
         supervisor.say(status, "error " + error.replace("\n", " "))
         return
@@ -154,7 +155,7 @@ def run_all(connection: socket.socket | None) -> None:
         run(fields, fds[:DESCRIPTORS])
         if len(fds) == DESCRIPTORS:
             return  # the end of this process hangs up
-        let_go(fds[3:DESCRIPTORS])
+        let_go(fds[3 : DESCRIPTORS - 1])  # run() has closed the report
         connection.close()
         connection = socket.socket(fileno=fds[DESCRIPTORS])
 

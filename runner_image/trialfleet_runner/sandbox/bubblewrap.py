@@ -15,7 +15,7 @@ from trialfleet_runner.sandbox import processes
 from trialfleet_runner.sandbox.drive import Descriptors
 from trialfleet_runner.sandbox.interpreter import FORWARDER, forwarded, last_line, own_interpreter, site_packages
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, SandboxCapabilities
-from trialfleet_runner.sandbox.supervised import Launch, read_available, supervise
+from trialfleet_runner.sandbox.supervised import Launch, report_pipe, supervise
 
 CAPABILITIES = SandboxCapabilities(maps_paths=True, isolates_network=True, hides_host_folders=True)
 UID = GID = 1000
@@ -92,16 +92,24 @@ def _distribution_packages() -> list[str]:
     return ["--tmpfs", str(folder), "--remount-ro", str(folder)] if folder.is_dir() and not already else []
 
 
-def wrapped(job: Job) -> tuple[tuple[str, ...], tuple[Mount, ...]]:
-    """The job's argv and mounts, with the gateway's forwarder before the argv when there is a gateway."""
+_FORWARDER_INSIDE, _SOCKET_INSIDE = f"{_INSIDE}/forwarder.py", f"{_INSIDE}/gateway.sock"
+
+
+def shown_mounts(job: Job) -> tuple[Mount, ...]:
+    """The job's mounts, with those of the gateway's forwarder when there is a gateway."""
     if job.gateway is None:
-        return job.argv, job.mounts
-    python, mounts = own_interpreter()
-    inside = f"{_INSIDE}/forwarder.py"
-    socket = f"{_INSIDE}/gateway.sock"
-    argv = forwarded(job, python=python, script=inside, socket=socket)
+        return job.mounts
+    _, mounts = own_interpreter()
     covered = [m for m in mounts if m.target not in {given.target for given in job.mounts}]
-    return argv, (*covered, *job.mounts, Mount(FORWARDER, inside), Mount(job.gateway, socket))
+    return (*covered, *job.mounts, Mount(FORWARDER, _FORWARDER_INSIDE), Mount(job.gateway, _SOCKET_INSIDE))
+
+
+def wrapped(job: Job, report: int | None) -> tuple[str, ...]:
+    """The job's argv, behind the gateway's forwarder when there is a gateway. `report`: of `report_pipe`."""
+    if report is None:
+        return job.argv
+    python, _ = own_interpreter()
+    return forwarded(job, python=python, script=_FORWARDER_INSIDE, socket=_SOCKET_INSIDE, report=report)
 
 
 def arguments(job: Job, files: dict[str, int]) -> list[str]:
@@ -110,14 +118,13 @@ def arguments(job: Job, files: dict[str, int]) -> list[str]:
     Mounts go from the outer to the inner folder. The root, /dev and /proc are read-only at the end: as root on
     the host, a program inside is the host's user 0 to /proc/sys, which asks for no capability.
     """
-    _, mounts = wrapped(job)
     found = [*_NAMESPACES, *(_network() if job.network else ()), *system_binds()]
     for path, fd in files.items():
         found += ["--ro-bind-data", str(fd), path]
     found += ["--proc", "/proc", "--dev", "/dev", "--dir", "/var/tmp"]  # noqa: S108 - a folder inside
     for folder in ("/tmp", "/dev/shm"):  # noqa: S108
         found += ["--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", folder]
-    for mount in sorted(mounts, key=lambda m: len(PurePosixPath(m.target).parts)):
+    for mount in sorted(shown_mounts(job), key=lambda m: len(PurePosixPath(m.target).parts)):
         found += bind(mount)
         if not mount.writable and mount.source.is_dir() and str(mount.source) == mount.target:
             found += masks(mount.source)
@@ -142,7 +149,7 @@ class _Namespace:
     _said: bytearray = field(default_factory=bytearray)
 
     def _values(self, key: str) -> list[int]:
-        self._said += read_available(self.status_fd)
+        self._said += processes.read_available(self.status_fd)
         lines = bytes(self._said).splitlines(keepends=True)
         said = [json.loads(line) for line in lines if line.endswith(b"\n")]
         return [line[key] for line in said if key in line]
@@ -184,14 +191,19 @@ class Bubblewrap:
             status, status_write = held.pipe()
             os.set_blocking(status, False)
             namespace = _Namespace(status)
-            fds = (*files.values(), given, status_write)
-            launch = Launch(self._command(job, given, status_write), {}, "/", None, fds, namespace.terminate)
-            return supervise(job, launch, held, lambda: None if namespace.executed() else last_line(job.stderr))
+            report, forwarders = report_pipe(job, held)
+            fds = (*files.values(), given, status_write, *forwarders)
+            command = self._command(given, status_write, wrapped(job, forwarders[0] if forwarders else None))
+            launch = Launch(command, {}, "/", None, fds, namespace.terminate)
 
-    def _command(self, job: Job, given: int, status: int) -> tuple[str, ...]:
+            def failure() -> str | None:
+                return report.failure(job) if namespace.executed() else last_line(job.stderr)
+
+            return supervise(job, launch, held, failure)
+
+    def _command(self, given: int, status: int, argv: tuple[str, ...]) -> tuple[str, ...]:
         """Arguments travel in a descriptor, and the environment is empty: pid 1 inside is bubblewrap itself, and
         its command line and environment can be read there."""
-        argv, _ = wrapped(job)
         return (self.program, "--args", str(given), "--json-status-fd", str(status), "--", *argv)
 
 

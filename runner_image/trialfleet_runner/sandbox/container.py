@@ -10,9 +10,10 @@ from pathlib import Path
 
 from trialfleet_runner.sandbox.drive import Descriptors, Ended, Hold, Outer, drive, stdin_of
 from trialfleet_runner.sandbox.gate import Gate, hand_over, message
-from trialfleet_runner.sandbox.interpreter import not_started
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, SandboxCapabilities, SandboxError
+from trialfleet_runner.sandbox.start import StartReport, start_failure
 from trialfleet_runner.sandbox.supervised import said_on, wrapped
+from trialfleet_runner.sandbox.supervisor import REPORT_FD
 from trialfleet_runner.sandbox.watch import LimitWatch, folder_bytes
 
 DISK_SHARE = 0.8  # of a volume's size: the kubelet evicts the whole pod for the rest, with hardly any grace
@@ -67,24 +68,31 @@ class ContainerSandbox:
             os.set_blocking(status, False)
             out, out_write = held.pipe()
             err, err_write = held.pipe()
-            given: tuple[int, ...] = (held.keep(stdin_of(job)), out_write, err_write, lifeline_read, status_write)
+            report, report_write = held.pipe()
+            given: tuple[int, ...] = (
+                *(held.keep(stdin_of(job)), out_write, err_write),
+                *(lifeline_read, status_write, report_write),
+            )
             given += (held.keep(self.gate.follow()),) if job.followed else ()
             watch = LimitWatch(limited(job, self.volume))
-            hand_over(connection, message(wrapped(job, other_uid=False), job.env, job.cwd), given)
+            argv = wrapped(job, other_uid=False, report=REPORT_FD if job.gateway else None)
+            hand_over(connection, message(argv, job.env, job.cwd, reports=job.gateway is not None), given)
             held.close(*given)
             outer = Outer(out, err, connection.fileno())
             ended = drive(job, outer, _RemoteHold(lifeline, connection), watch)
-            return self._exit(job, ended, said_on(status), watch)
+            return self._exit(job, ended, said_on(status), watch, StartReport(report if job.gateway else None))
 
-    def _exit(self, job: Job, ended: Ended, said: dict[str, list[str]], watch: LimitWatch) -> Exit:
+    def _exit(
+        self, job: Job, ended: Ended, said: dict[str, list[str]], watch: LimitWatch, report: StartReport
+    ) -> Exit:
         if "error" in said:
-            raise SandboxError(f"could not start {job.argv[0]}: {' '.join(said['error'])}")
+            raise start_failure(job, " ".join(said["error"]), ended.wall_s)
         if "exit" not in said:
             return self._gone(job, ended, by_program="lowered" in said)
         code, core_s, killed_by_kernel = said["exit"]
-        why = None if ended.cause else not_started(job, int(code))
+        why = None if ended.cause else report.failure(job)
         if why is not None:
-            raise SandboxError(f"could not start {job.argv[0]}: {why}")
+            raise start_failure(job, why, ended.wall_s)
         cause = ended.cause or ("memory" if int(killed_by_kernel) else watch.afterwards(killed_unasked=False))
         return Exit(int(code), cause or "itself", ended.wall_s, float(core_s))
 

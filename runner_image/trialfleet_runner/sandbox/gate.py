@@ -77,14 +77,14 @@ class Gate:
             self._next.close()
 
 
-def message(argv: tuple[str, ...], env: dict[str, str], cwd: str) -> bytes:
-    """A job on its way: fields that end with NUL, which none of them can hold: the folder, the number of
-    arguments, the arguments, and the variables.
+def message(argv: tuple[str, ...], env: dict[str, str], cwd: str, *, reports: bool) -> bytes:
+    """A job on its way: fields that end with NUL, which none of them can hold: the folder, whether its program
+    inherits the report (`REPORT_FD`), the number of arguments, the arguments, and the variables.
 
-    >>> message(("echo", "a b"), {"HOME": "/h"}, "/w")
-    b'/w\\x002\\x00echo\\x00a b\\x00HOME=/h\\x00'
+    >>> message(("echo", "a b"), {"HOME": "/h"}, "/w", reports=False)
+    b'/w\\x000\\x002\\x00echo\\x00a b\\x00HOME=/h\\x00'
     """
-    fields = (cwd, str(len(argv)), *argv, *(f"{name}={value}" for name, value in env.items()))
+    fields = (cwd, str(int(reports)), str(len(argv)), *argv, *(f"{name}={value}" for name, value in env.items()))
     return b"".join(os.fsencode(field) + b"\0" for field in fields)
 
 

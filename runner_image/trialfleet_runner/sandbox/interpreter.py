@@ -110,12 +110,12 @@ def _shown(path: Path) -> bool:
 
 
 FORWARDER = Path(__file__).resolve().parent.parent / "hooks" / "forwarder.py"
-_NOT_STARTED = 127
 
 
-def forwarded(job: Job, *, python: str, script: str, socket: str) -> tuple[str, ...]:
-    """The job's argv behind the forwarder; all paths are as the program sees them."""
-    told = ("--socket", socket, "--port", str(job.gateway_port), "--")
+def forwarded(job: Job, *, python: str, script: str, socket: str, report: int) -> tuple[str, ...]:
+    """The job's argv behind the forwarder; all paths are as the program sees them. `report`: the descriptor by
+    which the forwarder says whether it could execute the program (`sandbox/start.py`)."""
+    told = ("--socket", socket, "--port", str(job.gateway_port), "--report", str(report), "--")
     return (python, "-I", "-S", script, *told, *job.argv)
 
 
@@ -124,11 +124,3 @@ def last_line(path: Path) -> str:
         file.seek(max(0, path.stat().st_size - 4096))
         lines = file.read().decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else "no message"
-
-
-def not_started(job: Job, code: int) -> str | None:
-    """Why the forwarder could not start the program; None: it started. The forwarder reports this on stderr."""
-    if job.gateway is None or code != _NOT_STARTED:
-        return None
-    said = last_line(job.stderr)
-    return said if said.startswith(f"forwarder: {job.argv[0]}: ") else None

@@ -161,3 +161,12 @@ def kill_adopted() -> None:
                 send(process.pid, signal.SIGKILL)
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(stray.pid, 0)
+
+
+def read_available(fd: int) -> bytes:
+    """Everything that a non-blocking descriptor holds now."""
+    found = b""
+    with contextlib.suppress(BlockingIOError):
+        while chunk := os.read(fd, 4096):
+            found += chunk
+    return found

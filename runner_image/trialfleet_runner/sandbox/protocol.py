@@ -124,3 +124,12 @@ def inside(path: Path, mounts: tuple[Mount, ...]) -> str:
 
 class SandboxError(Exception):
     """The sandbox itself failed: an infrastructure loss, never the agent's failure."""
+
+
+class InterpreterMissing(SandboxError):
+    """The job's program is there, and the interpreter that its first line names is not: for an agent, an error of
+    its own start. `wall_s`: until then."""
+
+    def __init__(self, message: str, wall_s: float) -> None:
+        super().__init__(message)
+        self.wall_s = wall_s

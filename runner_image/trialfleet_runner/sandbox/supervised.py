@@ -17,8 +17,9 @@ from pathlib import Path
 from trialfleet_runner.interpreters import interpreters
 from trialfleet_runner.sandbox import processes
 from trialfleet_runner.sandbox.drive import Descriptors, Hold, Outer, drive, stdin_of
-from trialfleet_runner.sandbox.interpreter import FORWARDER, forwarded, not_started
+from trialfleet_runner.sandbox.interpreter import FORWARDER, forwarded
 from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxError
+from trialfleet_runner.sandbox.start import StartReport, start_failure
 from trialfleet_runner.sandbox.watch import LimitWatch
 
 SUPERVISOR = Path(__file__).resolve().with_name("supervisor.py")
@@ -68,17 +69,8 @@ class _LocalHold(Hold):
 
 def said_on(status: int) -> dict[str, list[str]]:
     """A supervisor's status lines, by first word; some are missing if it was killed."""
-    lines = [line.split(" ") for line in read_available(status).decode(errors="replace").splitlines()]
+    lines = [line.split(" ") for line in processes.read_available(status).decode(errors="replace").splitlines()]
     return {line[0]: line[1:] for line in lines}
-
-
-def read_available(fd: int) -> bytes:
-    """Everything that a non-blocking descriptor holds now."""
-    found = b""
-    with contextlib.suppress(BlockingIOError):
-        while chunk := os.read(fd, 4096):
-            found += chunk
-    return found
 
 
 def supervise(job: Job, launch: Launch, held: Descriptors, started: Callable[[], str | None]) -> Exit:
@@ -121,9 +113,8 @@ def supervise(job: Job, launch: Launch, held: Descriptors, started: Callable[[],
     code, core_s = said.get("exit", [str(_KILLED), "0"])
     if ended.cause is None:
         why = " ".join(said.get("error", ["no message"])) if "started" not in said else started()
-        why = why or not_started(job, int(code))
         if why is not None:
-            raise SandboxError(f"could not start {job.argv[0]}: {why}")
+            raise start_failure(job, why, ended.wall_s)
     cause = ended.cause or watch.afterwards(killed_unasked=int(code) == _KILLED)
     return Exit(int(code), cause or "itself", ended.wall_s, max(float(core_s), ended.core_s))
 
@@ -138,17 +129,27 @@ def _outer(process: subprocess.Popen[bytes], held: Descriptors) -> Generator[Out
 
 def run_on_the_host(job: Job, uid: int | None) -> Exit:
     """Run `job` on the host's own paths, as `uid` (None: as this user). Raises `SandboxError`."""
-    launch = Launch(wrapped(job, other_uid=uid is not None), job.env, job.cwd, uid)
     with Descriptors() as held:
-        return supervise(job, launch, held, started=lambda: None)
+        report, fds = report_pipe(job, held)
+        argv = wrapped(job, other_uid=uid is not None, report=fds[0] if fds else None)
+        launch = Launch(argv, job.env, job.cwd, uid, fds)
+        return supervise(job, launch, held, started=lambda: report.failure(job))
 
 
-def wrapped(job: Job, *, other_uid: bool) -> tuple[str, ...]:
-    """The job's argv, started by the gateway's forwarder if there is a gateway."""
+def report_pipe(job: Job, held: Descriptors) -> tuple[StartReport, tuple[int, ...]]:
+    """The forwarder's pipe: our end and, to be inherited, its own. Neither if the job has no forwarder."""
     if job.gateway is None:
+        return StartReport(None), ()
+    read_end, write_end = held.pipe()
+    return StartReport(read_end), (write_end,)
+
+
+def wrapped(job: Job, *, other_uid: bool, report: int | None) -> tuple[str, ...]:
+    """The job's argv, started by the gateway's forwarder if there is a gateway. `report`: of `report_pipe`."""
+    if report is None:
         return job.argv
     python = _python_of_others() if other_uid else _PYTHON
-    return forwarded(job, python=python, script=str(FORWARDER), socket=str(job.gateway))
+    return forwarded(job, python=python, script=str(FORWARDER), socket=str(job.gateway), report=report)
 
 
 def _python_of_others() -> str:

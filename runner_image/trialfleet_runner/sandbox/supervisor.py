@@ -32,6 +32,7 @@ _PRELOADED = (warnings,)
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 REAP_S, REAP_AT_ONCE = 1.0, 256
+REPORT_FD = 3  # of the gateway's forwarder, in a container
 LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 
 
@@ -127,14 +128,21 @@ def reap(statuses: dict[int, int]) -> bool:
     return True
 
 
-def start(argv: list[str], cwd: str, uid: int | None, environment: dict[bytes, bytes]) -> tuple[int, str | None]:
-    """The program's pid, and why it could not be executed."""
+def start(
+    argv: list[str], cwd: str, uid: int | None, environment: dict[bytes, bytes], report: int | None = None
+) -> tuple[int, str | None]:
+    """The program's pid, and why it could not be executed. `report`: a descriptor that it inherits as
+    `REPORT_FD`."""
     failed_read, failed_write = os.pipe()
     first = os.getpid() == 1
     child = os.fork()
     if child == 0:
         try:
             os.setsid()
+            if report is not None:
+                failed_write = os.dup(failed_write)  # may be REPORT_FD
+                os.dup2(report, REPORT_FD)
+                os.set_inheritable(REPORT_FD, True)
             if first:  # in a container of its own this costs it nothing, and a fork bomb cannot starve us
                 os.nice(19)
             if uid is not None:

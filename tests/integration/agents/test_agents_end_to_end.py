@@ -179,7 +179,7 @@ def test_a_hang_ends_with_its_time_and_leaves_no_process(attempts: AgentAttempts
 
 def test_a_program_that_is_killed_is_scored(killed: AgentRan) -> None:
     end = killed.scored
-    assert (end.verdict, end.stop) == (Verdict.PASSED, Stop.CRASHED)
+    assert (end.verdict, end.stop) == (Verdict.PASSED, Stop.ERROR)
 
 
 def test_skill_and_server_are_offered_and_which_was_used_is_measured(

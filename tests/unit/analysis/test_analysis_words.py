@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,10 +19,11 @@ from trialfleet_analysis.report.warnings import cautions
 from trialfleet_analysis.statistics.comparisons import midp_size
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.crashed_agents import reason_to_halt
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import InlineSpec
-from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 
@@ -141,32 +143,48 @@ def test_a_confounded_primary_comes_out_with_a_loud_caution(tmp_path: Path) -> N
     assert "{files: tree}" in made.cautions[0]
 
 
+def crashing(condition: str, *reps: int) -> Callable[[Trial], Fate]:
+    crashed, failed = Fate(verdict=Verdict.FAILED, stop=Stop.CRASHED), Fate(verdict=Verdict.FAILED)
+    return lambda trial: crashed if trial.condition == condition and trial.rep in reps else failed
+
+
 @pytest.mark.parametrize(
-    ("dead", "said"),
-    [(10, "in 10 of 10 measured trials"), (5, "in 5 of 10 measured trials"), (4, None), (0, None)],
+    ("crashed", "reps", "said"),
+    [(2, 50, True), (1, 10, False), (2, 70, False), (3, 70, True), (0, 10, False)],
 )
-def test_an_agent_that_broke_in_half_of_a_conditions_trials_is_said_above_the_answer(
-    tmp_path: Path, dead: int, said: str | None
+def test_crashed_agents_are_said_in_the_answer_from_two_and_three_percent_on(
+    tmp_path: Path, crashed: int, reps: int, *, said: bool
 ) -> None:
-    broke = Fate(verdict=Verdict.FAILED, stop=Stop.CRASHED, metrics=Metrics(files_changed=0))
-    crashed_late = Fate(verdict=Verdict.FAILED, stop=Stop.CRASHED, metrics=Metrics(turns=4, files_changed=1))
-
-    def fate(trial: Trial) -> Fate:
-        return broke if trial.condition == "none" and trial.rep < dead else crashed_late
-
-    made = read(write(tmp_path, plan(("a",), CONDITIONS, reps=10), fate))
-    assert [one.dead for one in made.dead_agents if one.condition == "none"] == [dead]
-    if said is None:
-        assert made.banner is None
-    else:
-        assert made.banner.startswith(f"Broken agent: {said} of none it crashed or ran out of memory")
+    made = read(write(tmp_path, plan(("a",), CONDITIONS, reps=reps), crashing("none", *range(5, 5 + crashed))))
+    found = [
+        text for text in made.answer if text.startswith(f"Careful: in {crashed} of {reps} measured trials of")
+    ]
+    assert bool(found) is said
+    assert [(one.crashed, one.measured) for one in made.crashes if one.condition == "none"] == [(crashed, reps)]
+    if said:
+        assert "of none the agent crashed before it began to work. They count as failed" in found[0]
+        assert f"`trialfleet logs {made.campaign} " in found[0]
 
 
-def test_conditions_with_a_broken_agent_are_one_sentence_next_to_the_agents_own_banner(tmp_path: Path) -> None:
-    broke = Fate(verdict=Verdict.FAILED, stop=Stop.MEMORY, metrics=Metrics(turns=0))
-    made = read(write(tmp_path, plan(("a",), CONDITIONS, reps=4, banner="A stand-in."), lambda t: broke))
-    assert "in 8 of 8 measured trials of placebo, none it" in made.banner
-    assert made.banner.endswith("A stand-in.")
+def test_crashes_that_differ_between_conditions_are_said_with_their_p(tmp_path: Path) -> None:
+    made = read(write(tmp_path, plan(("a",), CONDITIONS, reps=20), crashing("none", *range(1, 7))))
+    (found,) = [text for text in made.answer if "unequally often" in text]
+    assert "none 6 of 20" in found
+    few = read(write(tmp_path / "few", plan(("a",), CONDITIONS, reps=20), crashing("none", 1, 2)))
+    assert not [text for text in few.answer if "unequally often" in text]
+
+
+def test_a_halted_condition_is_in_no_rate_and_the_contrast_has_no_answer(tmp_path: Path) -> None:
+    made_plan = plan(("a", "b"), CONDITIONS, reps=4, primary=PRIMARY)
+    store = write(tmp_path, made_plan, crashing("none", *range(4)))
+    Ledger(store, made_plan.campaign).directives.halt_condition("none", reason_to_halt("none"))
+    made = read(store)
+    rates = {one.condition: one for one in made.conditions}
+    assert made.progress.complete_blocks == 4
+    assert made.compared == ("a", "b")
+    assert "is halted, and none of its trials is in a rate" in " ".join(made.answer)
+    assert made.answer[0].endswith("has no answer: its condition is halted (none).")
+    assert (rates["none"].valid, rates["placebo"].valid) == (0, 8)
 
 
 def test_losses_that_matter_are_in_the_answer(tmp_path: Path) -> None:

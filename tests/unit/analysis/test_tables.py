@@ -66,7 +66,7 @@ def test_rows_losses_and_evidence_come_back_as_they_were(lifelike: DirectoryStor
     ledger = read_ledger(lifelike, "preamble-vs-pull")
     evidence = read_evidence(lifelike, ledger, verify=True)
     tasks = task_rows(ledger)
-    rows = trial_rows(ledger, evidence, usable_blocks(ledger, tasks))
+    rows = trial_rows(ledger, evidence, usable_blocks(ledger))
     trials = trials_table(rows, tasks)
     attempts = attempts_table(attempt_rows(ledger, evidence))
     assert from_parquet(to_parquet(trials, {}), TRIALS).to_pylist() == trials.to_pylist()

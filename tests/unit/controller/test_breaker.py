@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.support import records
 from trialfleet_controller.dispatch.breaker import Breaker, Health, Outage, ProviderHealth
 from trialfleet_controller.dispatch.shards import Answers
 from trialfleet_controller.dispatch.trial_table import CampaignBudget
 from trialfleet_ledger.records.measurements import Metrics
-from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass, Scored, Stop, Verdict
+from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass, Scored, Verdict
 
 
 def loss_of(loss: LossClass) -> Loss:
@@ -58,7 +56,7 @@ def test_trouble_that_other_shards_have_with_the_provider_holds_everybody_back()
 
 
 def test_a_shard_tells_what_it_has_heard_of_the_provider() -> None:
-    told = ProviderHealth(Breaker.closed(32)).measured("task", "none", ended())
+    told = ProviderHealth(Breaker.closed(32)).measured("task")
     for loss in (LossClass.PROVIDER, LossClass.EVICTED, LossClass.PROVIDER):
         told = told.lost("task", loss_of(loss), in_flight=9, working=8, now=0, back_off_s=1)
     assert told.answers == Answers(lost=2, given=1)
@@ -159,49 +157,3 @@ def test_what_is_unknown_is_taken_as_the_most_it_can_have_been() -> None:
 
 def test_without_a_cap_everything_may_start() -> None:
     assert CampaignBudget(cap=None, trial=0, spent=1e9).allows(10_000)
-
-
-def ended(stop: Stop = Stop.FINISHED, turns: int | None = 3, files_changed: int | None = 1) -> Scored:
-    return records.scored(Verdict.FAILED, stop=stop, metrics=Metrics(turns=turns, files_changed=files_changed))
-
-
-CRASHED = ended(Stop.CRASHED, None, 0)
-
-
-def after(*ends: Scored, condition: str = "none") -> ProviderHealth:
-    provider_health = ProviderHealth(Breaker.closed(8))
-    for n, end in enumerate(ends):
-        provider_health = provider_health.measured(f"task-{n}", condition, end)
-    return provider_health
-
-
-@pytest.mark.parametrize("end", [CRASHED, ended(Stop.MEMORY, 0, 0), ended(Stop.CRASHED, None, None)])
-def test_a_condition_whose_first_agents_all_broke_halts_the_campaign_by_name(end: Scored) -> None:
-    assert after(*[end] * 4).dead_agent("none") is None
-    reason = after(*[end] * 5).dead_agent("none")
-    assert reason is not None
-    assert reason.startswith("agent: in each of the first 5 measured trials of condition none it crashed")
-    assert after(*[end] * 6).dead_agent("none") == reason, "the same words, so that a lift of it is known"
-    assert after(*[end] * 5).dead_agent("flat_llm") is None
-
-
-@pytest.mark.parametrize(
-    "end",
-    [
-        ended(Stop.FINISHED, 0, 0),  # nop, or an agent that gives up
-        ended(Stop.CRASHED, 4, 0),  # it had turns
-        ended(Stop.CRASHED, None, 2),  # no trajectory, and a change
-        ended(Stop.MEMORY, 9, 1),
-        ended(Stop.TIMEOUT, None, 0),
-        ended(Stop.MAX_TURNS, 50, 0),
-    ],
-)
-def test_an_agent_that_works_or_finishes_halts_nothing(end: Scored) -> None:
-    assert after(*[end] * 30).dead_agent("none") is None
-
-
-def test_one_agent_that_worked_clears_its_condition_for_good() -> None:
-    for place in (0, 2, 4):
-        ends = [CRASHED] * 9
-        ends[place] = ended()
-        assert after(*ends).dead_agent("none") is None

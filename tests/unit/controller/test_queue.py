@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialfleet_controller.dispatch.queue import Queue
+from trialfleet_ledger.records.directives import Halt
 from trialfleet_ledger.trial_order import Planned
 
 
@@ -60,7 +61,7 @@ def test_a_halted_task_neither_starts_nor_holds_others_back() -> None:
     assert lost is not None
     assert lost.task == "task-0"
     queue.again(lost)
-    queue.halt("task-0")
+    queue.halt(Halt(number=1, at=0.0, task="task-0", reason="broken"))
     assert drain(queue) == ["0-1"]
     queue.finish(trials[1])
     assert drain(queue) == ["1-1"]

@@ -12,6 +12,7 @@ import pytest
 from trialfleet_controller.backends.protocol import AttemptId, Backend, Finished, Liveness
 from trialfleet_controller.backends.runner_termination import RunnerTermination
 from trialfleet_controller.dispatch.breaker import Breaker, ProviderHealth
+from trialfleet_controller.dispatch.crash_watch import CrashWatch
 from trialfleet_controller.dispatch.io_pool import IoPool
 from trialfleet_controller.dispatch.stop_conditions import PollIntervals, StopConditions
 from trialfleet_controller.dispatch.trial_driver import TrialDriver
@@ -79,7 +80,9 @@ def table() -> TrialTable:
 
 
 def driver_of(script: Script, table: TrialTable) -> TrialDriver:
-    stop = StopConditions(cast("Ledger", None), lambda _: None, lambda _: None, every_s=1)
+    ledger = cast("Ledger", None)
+    watch = CrashWatch(ledger, lambda: [TRIAL])
+    stop = StopConditions(ledger, watch, lambda _: None, lambda _: None, every_s=1)
     return TrialDriver(
         table,
         cast("TrialSteps", script),

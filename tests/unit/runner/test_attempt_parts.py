@@ -31,7 +31,7 @@ BOTH = frozenset({"files", "inline"})
 def report(**given: object) -> GatewayReport:
     base: dict[str, object] = dict.fromkeys(
         (
-            *("requests", "answered", "turns", "side_requests", "input_tokens", "output_tokens"),
+            *("received", "requests", "answered", "turns", "side_requests", "input_tokens", "output_tokens"),
             *("cache_read_tokens", "cache_write_tokens", "estimated_output_tokens", "error_count"),
             *("unauthorised", "interrupted", "throttled_s"),
         ),
@@ -65,12 +65,12 @@ def test_an_agent_that_works_with_another_model_alone_halts_the_campaign() -> No
 @pytest.mark.parametrize(
     ("ended", "gateway", "said", "why"),
     [
-        (exited("timeout", 143), Stop.COST, Stop.CRASHED, Stop.TIMEOUT),
+        (exited("timeout", 143), Stop.COST, Stop.ERROR, Stop.TIMEOUT),
         (exited("memory", 137), Stop.COST, None, Stop.MEMORY),
-        (exited(code=1), Stop.MAX_TURNS, Stop.CRASHED, Stop.MAX_TURNS),
+        (exited(code=1), Stop.MAX_TURNS, Stop.ERROR, Stop.MAX_TURNS),
         (exited(code=1), None, Stop.MAX_TURNS, Stop.MAX_TURNS),
-        (exited(code=137), None, None, Stop.CRASHED),
-        (exited(), None, Stop.CRASHED, Stop.CRASHED),
+        (exited(code=137), None, None, Stop.ERROR),
+        (exited(), None, Stop.ERROR, Stop.ERROR),
         (exited(), None, None, Stop.FINISHED),
     ],
 )

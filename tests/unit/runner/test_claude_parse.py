@@ -81,9 +81,9 @@ def test_the_last_result_wins_and_sums_over_models(tmp_path: Path) -> None:
     [
         (result("error_max_turns"), Stop.MAX_TURNS),
         (result("error_max_budget_usd"), Stop.COST),
-        (result("error_during_execution"), Stop.CRASHED),
-        (result("success", is_error=True), Stop.CRASHED),
-        (result("something_new", is_error=True), Stop.CRASHED),
+        (result("error_during_execution"), Stop.ERROR),
+        (result("success", is_error=True), Stop.ERROR),
+        (result("something_new", is_error=True), Stop.ERROR),
         (result("success"), Stop.FINISHED),
     ],
 )
@@ -112,11 +112,11 @@ def test_a_time_out_sums_what_was_answered(tmp_path: Path) -> None:
 def test_nothing_said_is_not_zero(tmp_path: Path) -> None:
     parsed = parse_stream(tmp_path, Exit(1, "itself", 1, None), tmp_path)
     assert (parsed.turns, parsed.input_tokens, parsed.cost_usd) == (None, None, None)
-    assert parsed.stop is Stop.CRASHED
+    assert parsed.stop is Stop.ERROR
 
 
 def test_leaving_quietly_without_a_result_is_a_crash(tmp_path: Path) -> None:
-    assert parse_stream(write(tmp_path, INIT, assistant("m1")), FINE, tmp_path).stop is Stop.CRASHED
+    assert parse_stream(write(tmp_path, INIT, assistant("m1")), FINE, tmp_path).stop is Stop.ERROR
 
 
 def test_malformed_and_partial_lines_are_counted_and_skipped(tmp_path: Path) -> None:

@@ -130,8 +130,8 @@ def test_counts_and_the_last_words_come_from_its_output(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("events", "ended", "stop"),
     [
-        ([{"type": "turn.failed", "error": {"message": "m"}}], Exit(1, "itself", 1.0, None), Stop.CRASHED),
-        ([{"type": "turn.started"}], ITSELF, Stop.CRASHED),
+        ([{"type": "turn.failed", "error": {"message": "m"}}], Exit(1, "itself", 1.0, None), Stop.ERROR),
+        ([{"type": "turn.started"}], ITSELF, Stop.ERROR),
         ([{"type": "turn.started"}], Exit(-9, "timeout", 1.0, None), Stop.TIMEOUT),
         ([], Exit(-9, "memory", 1.0, None), Stop.MEMORY),
     ],

@@ -148,7 +148,7 @@ def test_an_atif_document_is_read(tmp_path: Path) -> None:
     ("ended", "stop"),
     [
         (Exit(0, "itself", 1, None), Stop.FINISHED),
-        (Exit(3, "itself", 1, None), Stop.CRASHED),
+        (Exit(3, "itself", 1, None), Stop.ERROR),
         (Exit(-9, "timeout", 1, None), Stop.TIMEOUT),
         (Exit(-9, "memory", 1, None), Stop.MEMORY),
         (Exit(-9, "disk", 1, None), Stop.DISK),

@@ -55,7 +55,9 @@ def knock(path: Path) -> socket.socket:
 def test_a_job_arrives_as_it_was_sent(argv: tuple[str, ...], env: dict[str, str], cwd: str) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        sender = threading.Thread(target=hand_over, args=(ours, message(argv, env, cwd), (0, 1, 2, 0, 1)))
+        sender = threading.Thread(
+            target=hand_over, args=(ours, message(argv, env, cwd, reports=True), (0, 1, 2, 0, 1, 2))
+        )
         sender.start()
         received = supervise.receive(theirs)
         sender.join()
@@ -65,10 +67,10 @@ def test_a_job_arrives_as_it_was_sent(argv: tuple[str, ...], env: dict[str, str]
         assert not os.get_inheritable(fd)
         os.close(fd)
     assert len(fds) == supervise.DESCRIPTORS
-    count = int(fields[1])
-    assert fields[0] == os.fsencode(cwd)
-    assert tuple(map(os.fsdecode, fields[2 : 2 + count])) == argv
-    pairs = [os.fsdecode(field).partition("=") for field in fields[2 + count :]]
+    count = int(fields[2])
+    assert fields[:2] == [os.fsencode(cwd), b"1"]
+    assert tuple(map(os.fsdecode, fields[3 : 3 + count])) == argv
+    pairs = [os.fsdecode(field).partition("=") for field in fields[3 + count :]]
     assert {name: value for name, _, value in pairs} == env
 
 
@@ -76,7 +78,9 @@ def test_a_job_that_is_larger_than_a_sockets_buffer_arrives() -> None:
     argv = tuple(f"tests/test_{n}.py::test" for n in range(100_000))
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        sender = threading.Thread(target=hand_over, args=(ours, message(argv, {}, "/"), (0, 1, 2, 0, 1)))
+        sender = threading.Thread(
+            target=hand_over, args=(ours, message(argv, {}, "/", reports=False), (0, 1, 2, 0, 1, 2))
+        )
         sender.start()
         received = supervise.receive(theirs)
         sender.join()

@@ -139,17 +139,17 @@ def test_a_cut_output_keeps_what_was_said(tmp_path: Path, kind: str) -> None:
 def test_nothing_said_is_not_zero(tmp_path: Path, kind: str) -> None:
     found = parsed(tmp_path, kind, ended=FAILED)
     assert (found.turns, found.tool_calls, found.input_tokens, found.answer) == (None, None, None, None)
-    assert found.stop is Stop.CRASHED
-    assert parsed(tmp_path, kind, ended=ITSELF).stop is Stop.CRASHED
+    assert found.stop is Stop.ERROR
+    assert parsed(tmp_path, kind, ended=ITSELF).stop is Stop.ERROR
     assert parsed(tmp_path, kind, ended=None).stop is None
 
 
 @pytest.mark.parametrize(
     ("kind", "event", "stop"),
     [
-        ("copilot", {"type": "result", "exitCode": 1}, Stop.CRASHED),
-        ("opencode", {"type": "error", "error": {"name": "APIError"}}, Stop.CRASHED),
-        ("gemini", {"type": "result", "status": "error", "error": {"type": "unknown"}}, Stop.CRASHED),
+        ("copilot", {"type": "result", "exitCode": 1}, Stop.ERROR),
+        ("opencode", {"type": "error", "error": {"name": "APIError"}}, Stop.ERROR),
+        ("gemini", {"type": "result", "status": "error", "error": {"type": "unknown"}}, Stop.ERROR),
         (
             "gemini",
             {"type": "result", "status": "error", "error": {"type": "FatalTurnLimitedError"}},

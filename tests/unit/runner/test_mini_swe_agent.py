@@ -90,7 +90,7 @@ def answer(sent: int, cached: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("status", "stop"),
-    [("Submitted", Stop.FINISHED), ("LimitsExceeded", Stop.MAX_TURNS), ("RuntimeError", Stop.CRASHED)],
+    [("Submitted", Stop.FINISHED), ("LimitsExceeded", Stop.MAX_TURNS), ("RuntimeError", Stop.ERROR)],
 )
 def test_counts_and_the_stop_come_from_its_trajectory(tmp_path: Path, status: str, stop: Stop) -> None:
     messages: list[dict[str, Any]] = [

@@ -52,7 +52,7 @@ def test_a_fix_that_does_not_apply_changes_nothing_and_is_a_crash(tmp_path: Path
     ended = play(oracle_job(tmp_path, FIX.replace(b"-x = 1", b"-x = 9")))
     parsed = agent("oracle").parse(tmp_path / "record", ended, tmp_path / "ws")
     assert (tmp_path / "ws/sp ace.py").read_text() == "x = 1\n"
-    assert (parsed.steps, parsed.stop) == ((), Stop.CRASHED)
+    assert (parsed.steps, parsed.stop) == ((), Stop.ERROR)
 
 
 def test_oracle_without_a_fix_is_the_operators_to_mend(tmp_path: Path) -> None:

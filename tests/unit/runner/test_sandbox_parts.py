@@ -244,11 +244,14 @@ def test_no_private_key_of_the_host_is_bound(tmp_path: Path) -> None:
 
 
 def test_the_gateway_brings_its_socket_and_its_forwarder(tmp_path: Path) -> None:
-    argv, mounts = bubblewrap.wrapped(job(tmp_path, gateway=tmp_path / "g.sock", gateway_port=81))
+    served = job(tmp_path, gateway=tmp_path / "g.sock", gateway_port=81)
+    argv = bubblewrap.wrapped(served, 7)
     assert argv[1:4] == ("-I", "-S", "/run/trialfleet/forwarder.py")
-    assert argv[4:] == ("--socket", "/run/trialfleet/gateway.sock", "--port", "81", "--", "true")
-    assert Mount(tmp_path / "g.sock", "/run/trialfleet/gateway.sock") in mounts
-    assert bubblewrap.wrapped(job(tmp_path)) == (("true",), ())
+    options = ("--socket", "/run/trialfleet/gateway.sock", "--port", "81", "--report", "7")
+    assert argv[4:] == (*options, "--", "true")
+    assert Mount(tmp_path / "g.sock", "/run/trialfleet/gateway.sock") in bubblewrap.shown_mounts(served)
+    assert bubblewrap.wrapped(job(tmp_path), None) == ("true",)
+    assert bubblewrap.shown_mounts(job(tmp_path)) == ()
 
 
 def test_paths_inside() -> None:

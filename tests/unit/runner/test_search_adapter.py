@@ -146,5 +146,5 @@ def test_a_search_that_was_ended_says_so_by_its_exit(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_bytes(b"")
     ended = SearchAgent().parse(tmp_path, Exit(-15, "timeout", 1.0, None), tmp_path)
     assert (ended.stop, ended.turns, ended.steps) == (Stop.TIMEOUT, 0, ())
-    assert SearchAgent().parse(tmp_path, Exit(1, "itself", 1.0, None), tmp_path).stop is Stop.CRASHED
+    assert SearchAgent().parse(tmp_path, Exit(1, "itself", 1.0, None), tmp_path).stop is Stop.ERROR
     assert SearchAgent().parse(tmp_path / "none", None, tmp_path).stop is None

@@ -66,7 +66,7 @@ def _top(found: CampaignTables, answer: CampaignAnswer | None, to: Addresses) ->
         chip("cancelled", "interim") if frame_.cancel else None,
     ]
     interim = "Interim: rates, pairs and the answer are made of complete blocks alone. This look is recorded."
-    halts = [notice(f"Halted: {halt.task or 'the whole campaign'}: {halt.reason}", "bad") for halt in frame_.halts]
+    halts = [notice(f"Halted: {halt.scope}: {halt.reason}", "bad") for halt in frame_.halts]
     return top(
         "trialfleet view",
         breakable(frame_.plan.campaign),

@@ -193,7 +193,7 @@ def _cost(result: dict[str, Any] | None) -> float | None:
 def _stop(result: dict[str, Any] | None, ended: Exit | None) -> Stop | None:
     if result is None:
         said = stop_of(ended)
-        return Stop.CRASHED if said is Stop.FINISHED else said  # it never leaves without a result by itself
+        return Stop.ERROR if said is Stop.FINISHED else said  # it never leaves without a result by itself
     match result.get("subtype"):
         case "error_max_turns":
             return Stop.MAX_TURNS
@@ -202,7 +202,7 @@ def _stop(result: dict[str, Any] | None, ended: Exit | None) -> Stop | None:
         case "success" if not result.get("is_error"):
             return Stop.FINISHED
         case _:
-            return Stop.CRASHED
+            return Stop.ERROR
 
 
 def _known(path: Path) -> dict[str, _Known]:

@@ -1,0 +1,75 @@
+"""Whether a job's program was executed, and why not.
+
+The last program of ours before it says so over a pipe that is closed when the program is executed, or before: the
+supervisor (its status line), bubblewrap (its status messages) or the gateway's forwarder (`report` here).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from trialfleet_runner.sandbox.interpreter import last_line
+from trialfleet_runner.sandbox.processes import read_available
+from trialfleet_runner.sandbox.protocol import InterpreterMissing, Job, SandboxError
+
+_EXECUTING = b"R"
+_FIRST_LINE_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class StartReport:
+    """The runner's end of the forwarder's pipe; `fd` None: the job has no forwarder."""
+
+    fd: int | None
+
+    def failure(self, job: Job) -> str | None:
+        """Why the forwarder could not execute the program; None: it did, or there is no forwarder."""
+        if self.fd is None:
+            return None
+        os.set_blocking(self.fd, False)
+        said = read_available(self.fd)
+        if not said.startswith(_EXECUTING):
+            return f"the gateway's forwarder ended before it: {last_line(job.stderr)}"
+        return said.removeprefix(_EXECUTING).decode(errors="replace") or None
+
+
+def start_failure(job: Job, why: str, wall_s: float) -> SandboxError:
+    """What to raise when the program was not executed, for the reason `why`."""
+    line = _missing_interpreter(job) if os.strerror(2) in why else None
+    if line is None:
+        return SandboxError(f"could not start {job.argv[0]}: {why}")
+    message = f"could not start {job.argv[0]}: its first line names an interpreter that is not there: {line}"
+    return InterpreterMissing(message, wall_s)
+
+
+def _missing_interpreter(job: Job) -> str | None:
+    """The first line of a program that is there, as is its folder: "no such file" is then about what that line
+    names."""
+    if not _on_the_host(job, job.cwd).is_dir():
+        return None
+    for path in _candidates(job):
+        if path.is_file() and os.access(path, os.X_OK):
+            with path.open("rb") as file:
+                line = file.readline(_FIRST_LINE_BYTES)
+            return line.decode(errors="replace").strip() if line.startswith(b"#!") else None
+    return None
+
+
+def _candidates(job: Job) -> list[Path]:
+    """Where the host has the program, in the order in which it is looked up."""
+    name = job.argv[0]
+    if "/" in name:
+        return [_on_the_host(job, str(PurePosixPath(job.cwd, name)))]
+    folders = [folder for folder in job.env.get("PATH", "").split(":") if folder]
+    return [_on_the_host(job, f"{folder}/{name}") for folder in folders]
+
+
+def _on_the_host(job: Job, path: str) -> Path:
+    """The reverse of `inside`: the host's path of what the program sees at `path`."""
+    holding = [mount for mount in job.mounts if PurePosixPath(path).is_relative_to(mount.target)]
+    if not holding:
+        return Path(path)
+    deepest = max(holding, key=lambda mount: len(PurePosixPath(mount.target).parts))
+    return deepest.source / PurePosixPath(path).relative_to(deepest.target)
