@@ -107,27 +107,25 @@ def execute(argv: list[str], report: int) -> None:
     os._exit(127)
 
 
-def pass_signals_on(child: list[int]) -> None:
-    """To `child`, also those that come before it is known."""
-    early: list[int] = []
-
-    def forward(number: int, _: object) -> None:
-        early.append(number)
-        while child and early:
-            with suppress(ProcessLookupError):
-                os.kill(child[0], early.pop(0))
-
-    for number in _FORWARDED:
-        signal.signal(number, forward)
-
-
 def run(argv: list[str], listening: socket.socket, options: argparse.Namespace) -> int:
     """The program to its end, with signals passed on."""
     child: list[int] = []
-    pass_signals_on(child)
+    early: list[int] = []
+
+    def forward(number: int, _: object) -> None:
+        if child:
+            with suppress(ProcessLookupError):  # it has just been collected
+                os.kill(child[0], number)
+        else:
+            early.append(number)
+
+    for number in _FORWARDED:
+        signal.signal(number, forward)
     close_at_exec()
     child.append(start(argv, options.report))
     threading.Thread(target=accept, args=(listening, options.socket), daemon=True).start()
+    for missed in early:
+        os.kill(child[0], missed)
     _, status = os.waitpid(child[0], 0)
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
