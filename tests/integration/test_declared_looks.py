@@ -195,6 +195,18 @@ def test_a_halted_task_is_left_out(site: Site) -> None:
     assert {one.task for one in decision.stage} == {f"task-{i}" for i in (0, 1, 2, 4, 5)}
 
 
+@pytest.mark.parametrize("side", [TREATED, CONTROL])
+def test_without_a_side_of_its_contrast_no_look_is_taken_and_the_rest_runs(site: Site, side: str) -> None:
+    plan = monitored()
+    site.ledger.freeze(plan)
+    site.ledger.directives.halt_condition(side, "agent: crashed")
+    assert site.run(plan) is Ending.HALTED, "nothing waits for a look that cannot be"
+    assert site.decisions == ()
+    measured = list(site.ledger.attempts.outcomes([trial.id for trial in trials(plan)]))
+    assert len(measured) == len([trial for trial in trials(plan) if trial.condition != side])
+    assert {one.trial.condition for one in measured} == set(plan.condition_names) - {side}
+
+
 # --- saturated tasks --------------------------------------------------------------------------------
 
 DROPPING = StopRule(looks=(2, 4, 6), futility="none", drop_saturated=2)
