@@ -41,7 +41,7 @@ def in_force(halts: Sequence[Halt], amendments: Sequence[Amendment]) -> tuple[Ha
     return tuple(halt for halt in halts if halt.number not in lifted)
 
 
-def halted_cells(cells: Iterable[CellName], halts: Iterable[Halt]) -> frozenset[CellName]:
+def select_halted_cells(cells: Iterable[CellName], halts: Iterable[Halt]) -> frozenset[CellName]:
     """The cells of halted tasks and of halted conditions. A halt of the whole campaign leaves its cells as they
     are: the campaign is not finished."""
     narrow = [halt for halt in halts if not halt.of_campaign]

@@ -48,7 +48,7 @@ def complete_blocks(
 
     Rates of early finishers alone would favour quick trials. For the same reason a trial that was cancelled while
     it ran does not count as ended: the trials that run at a cancellation are the slow ones. Cells in `halted` are
-    excluded from every block (`amendments.halted_cells`); a cell from the blocks that it is not part of.
+    excluded from every block (`amendments.select_halted_cells`); a cell from the blocks that it is not part of.
 
     >>> cells = [("t", "a"), ("t", "b")]
     >>> complete_blocks(cells, [("t", "a", 0, None), ("t", "b", 0, "evicted")], PlannedReps(5))

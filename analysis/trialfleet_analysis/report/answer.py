@@ -9,7 +9,7 @@ from trialfleet_analysis.analysis_plan.looks import LooksFinding
 from trialfleet_analysis.rates import ConditionResult
 from trialfleet_analysis.report.campaign_report import Outcome, Report
 from trialfleet_analysis.report.cost_sentence import spent
-from trialfleet_analysis.report.crashes import crash_sentences, halted_sides
+from trialfleet_analysis.report.crashes import crash_sentences, find_halted_sides
 from trialfleet_analysis.report.declared_result import (
     ENOUGH,
     DeclaredResult,
@@ -41,7 +41,7 @@ def answer(report: Report) -> tuple[str, ...]:
 
 
 def _of_contrast(report: Report) -> tuple[str, ...]:
-    if (halted := halted_sides(report)) and report.headline is not None:
+    if (halted := find_halted_sides(report)) and report.headline is not None:
         names = " and ".join(halted)
         are = "conditions are halted" if len(halted) > 1 else "condition is halted"
         return (f"The declared contrast {report.headline.name} has no answer: its {are} ({names}).",)

@@ -43,7 +43,7 @@ from trialfleet_analysis.report.warnings import cautions
 from trialfleet_analysis.tables.columns import among, codes, integers, known, some, texts, truths
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.rows import Use
-from trialfleet_ledger.amendments import halted_cells
+from trialfleet_ledger.amendments import select_halted_cells
 from trialfleet_ledger.looks import stopped
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.stage_reached import Stage
@@ -148,7 +148,7 @@ def _lost_runs(names: Sequence[str], lost: Sequence[AttemptLoss], trials: pa.Tab
 def below_plan(campaign: CampaignTables) -> tuple[BelowPlan, ...]:
     """Cells that are not halted with fewer trials over than the plan has reps, fewest first."""
     trials, frame = campaign.trials, campaign.frame
-    halted = halted_cells(frame.plan.cell_names, frame.halts)
+    halted = select_halted_cells(frame.plan.cell_names, frame.halts)
     cells, planned = [cell for cell in frame.plan.cell_names if cell not in halted], frame.planned_reps
     tasks = list(dict.fromkeys(task for task, _ in cells))
     task, condition = codes(trials, "task", tasks), codes(trials, "condition", frame.conditions)

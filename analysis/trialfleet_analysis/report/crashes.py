@@ -13,7 +13,7 @@ from trialfleet_ledger.crashed_agents import CRASHED, needs_caution
 _ALPHA = 0.05
 
 
-def halted_sides(report: Report) -> list[str]:
+def find_halted_sides(report: Report) -> list[str]:
     """Conditions of the declared contrast that are halted."""
     contrast = report.headline
     sides = () if contrast is None else (contrast.treatment, contrast.control)

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 from trialfleet_analysis.evidence import Evidence
 from trialfleet_analysis.ledger import NOBODY, AttemptRun, CampaignRecords, Frame, LostAttempt
-from trialfleet_ledger.amendments import halted_cells
+from trialfleet_ledger.amendments import select_halted_cells
 from trialfleet_ledger.blocks import complete_blocks
 from trialfleet_ledger.records.measurements import Delivery, Metrics
 from trialfleet_ledger.records.outcome import Outcome
@@ -127,7 +127,7 @@ def usable_blocks(ledger: CampaignRecords) -> int:
         ledger.plan.cell_names,
         ((o.trial.task, o.trial.condition, o.trial.block, o.abandoned) for o in ledger.outcomes),
         ledger.planned_reps,
-        halted=halted_cells(ledger.plan.cell_names, ledger.halts),
+        halted=select_halted_cells(ledger.plan.cell_names, ledger.halts),
     )
 
 

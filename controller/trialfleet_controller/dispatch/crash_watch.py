@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from trialfleet_ledger.amendments import halted_cells
+from trialfleet_ledger.amendments import select_halted_cells
 from trialfleet_ledger.crashed_agents import begins_with_crashes, reason_to_halt
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.outcome import Outcome
@@ -36,7 +36,7 @@ class CrashWatch:
     def write_halts(self) -> None:
         suspects, self._suspects = self._suspects, set()
         trials, halts = self._trials(), self._ledger.directives.halts()
-        halted = halted_cells(((trial.task, trial.condition) for trial in trials), halts)
+        halted = select_halted_cells(((trial.task, trial.condition) for trial in trials), halts)
         for condition in sorted({trial.condition for trial in trials} if suspects is None else suspects):
             ids = (
                 trial.id

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
-from trialfleet_ledger.amendments import halted_cells, planned_reps
+from trialfleet_ledger.amendments import planned_reps, select_halted_cells
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import digest
@@ -211,7 +211,7 @@ class Looks:
     def _wanted(self, earlier: Sequence[Decision], halts: Collection[Halt]) -> list[Planned]:
         """The trials of all blocks up to the next look."""
         planned = planned_after(earlier, self._looks_at(earlier)[len(earlier)])
-        halted = halted_cells(self._plan.cell_names, halts)
+        halted = select_halted_cells(self._plan.cell_names, halts)
         return [
             trial
             for trial in self.trials()

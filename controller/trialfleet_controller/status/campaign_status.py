@@ -15,7 +15,7 @@ from trialfleet_controller.cost_estimate import so_far_and_projected
 from trialfleet_controller.dispatch.epochs import Heartbeat, HeartbeatConfig
 from trialfleet_controller.status.outcomes import quarantined_attempts, read_outcomes, without_quarantined
 from trialfleet_ledger import keys
-from trialfleet_ledger.amendments import ends_at, halted_cells, in_force, planned_reps
+from trialfleet_ledger.amendments import ends_at, in_force, planned_reps, select_halted_cells
 from trialfleet_ledger.blocks import CellName, Ended, PlannedReps, complete_blocks
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.halving import halving_block
@@ -157,7 +157,7 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     quarantined = quarantined_attempts(store, campaign)
     outcomes = [without_quarantined(outcome, quarantined) for outcome in read_outcomes(store, campaign)]
     holding = in_force(halts.records, amended.records)
-    halted = halted_cells(cells, holding)
+    halted = select_halted_cells(cells, holding)
     complete = complete_blocks(cells, map(_ended, outcomes), planned, halted=halted)
     losses: Counter[LossClass] = Counter()
     for outcome in outcomes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support import records
-from trialfleet_ledger.amendments import halted_cells
+from trialfleet_ledger.amendments import select_halted_cells
 from trialfleet_ledger.crashed_agents import begins_with_crashes
 from trialfleet_ledger.records.directives import Halt
 from trialfleet_ledger.records.outcome import Outcome
@@ -62,8 +62,8 @@ def test_a_halt_covers_its_task_or_its_condition() -> None:
         Halt(number=1, at=0.0, task="a", reason="r"),
         Halt(number=2, at=0.0, condition="y", reason="r"),
     )
-    assert halted_cells(cells, [of_task]) == {("a", "x"), ("a", "y")}
-    assert halted_cells(cells, [of_condition]) == {("a", "y"), ("b", "y")}
-    assert halted_cells(cells, [Halt(number=3, at=0.0, reason="r")]) == frozenset()
+    assert select_halted_cells(cells, [of_task]) == {("a", "x"), ("a", "y")}
+    assert select_halted_cells(cells, [of_condition]) == {("a", "y"), ("b", "y")}
+    assert select_halted_cells(cells, [Halt(number=3, at=0.0, reason="r")]) == frozenset()
     with pytest.raises(ValueError, match="not of both"):
         Halt(number=4, at=0.0, task="a", condition="y", reason="r")

@@ -62,13 +62,13 @@ def test_what_was_cancelled_while_it_ran_is_not_over(why: str) -> None:
     """Else a rate would be made of those that happened to be quick."""
     ended: list[Ended] = [("a", "x", 0, None), ("a", "y", 0, why), ("b", "x", 0, None), ("b", "y", 0, "evicted")]
     assert complete_blocks(CELLS, ended, PlannedReps(1)) == 0
-    assert complete_blocks(CELLS, ended, PlannedReps(1), halted={"a"}) == 1
+    assert complete_blocks(CELLS, ended, PlannedReps(1), halted={cell for cell in CELLS if cell[0] == "a"}) == 1
     assert complete_blocks(CELLS, [*ended, ("a", "y", 0, None)], PlannedReps(1)) == 1
 
 
 def test_without_any_task_nothing_is_complete() -> None:
     assert complete_blocks([], [], PlannedReps(5)) == 0
-    assert complete_blocks(CELLS, [], PlannedReps(5), halted={"a", "b"}) == 0
+    assert complete_blocks(CELLS, [], PlannedReps(5), halted=CELLS) == 0
 
 
 def test_a_dropped_task_holds_no_later_block_back() -> None:
