@@ -56,7 +56,8 @@ class TrialRow:
     stopped. With any, the first run that started is missing, regardless of retries. `core_s`: seconds of core time
     for overhead, agent and tests; None when the overhead was not measured. `left_out`: metrics that cannot be
     (`possible`), by name and value. `abandoned`: as its outcome says, `fault`: what its chain or bundle says
-    against that. `started_at`, `ended_at` (seconds since the epoch), `host` and `node` are of the measuring attempt.
+    against that. `started_at`, `ended_at` (seconds since the epoch), `host` and `node` are of the measuring
+    attempt.
     """
 
     trial: str
