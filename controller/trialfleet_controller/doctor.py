@@ -7,7 +7,6 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -112,13 +111,21 @@ def _package(name: str, fix: str, *, needed: bool = True) -> DoctorCheck:
 
 def _languages() -> DoctorCheck:
     """Programs that tasks in other languages than Python need; none of them is needed by itself."""
-    from trialfleet_runner.tool_environment import find_tool
+    from trialfleet_runner.tool_environment import BrokenTool, find_tool
 
-    found: list[str] = []
+    versions: list[str] = []
+    broken: list[BrokenTool] = []
     for program in ("go", "node", "npm", "cargo", "java", "mvn", "gradle"):
-        with suppress(OperatorError):
-            found.append(f"{program} {find_tool(program)[1]}")
-    return DoctorCheck("languages", "ok", ", ".join(found) or "Python alone: no tools of other languages are here")
+        try:
+            versions.append(f"{program} {find_tool(program)[1]}")
+        except BrokenTool as error:
+            broken.append(error)
+        except OperatorError:
+            continue
+    text = ", ".join(versions) or "Python alone: no tools of other languages are here"
+    if broken:
+        return DoctorCheck("languages", "warning", "; ".join((text, *(e.message for e in broken))), broken[0].hint)
+    return DoctorCheck("languages", "ok", text)
 
 
 def _isolation() -> Iterator[DoctorCheck]:

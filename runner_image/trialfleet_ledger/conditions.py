@@ -72,6 +72,11 @@ class Condition(ConditionParts):
         return self.context or self.files or "tree"
 
     @property
+    def task_contexts(self) -> frozenset[str]:
+        """The task contexts that it delivers."""
+        return frozenset(name for name in (self.files, self.source) if name is not None)
+
+    @property
     def predicted(self) -> bool:
         """Whether it needs a prediction of the task's targets."""
         return self.inline is not None and self.inline.source in PREDICTED

@@ -11,7 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.owned_folder import claim_folder
+from trialfleet_ledger.store.full_disk import is_full
+from trialfleet_ledger.user_folders import home_folder
 from trialfleet_runner.removal import remove
 
 
@@ -24,7 +27,25 @@ def cache_root() -> Path:
     if os.geteuid() == 0:
         return Path("/var/cache/trialfleet")
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "trialfleet"
+    return (Path(base) if base else home_folder() / ".cache") / "trialfleet"
+
+
+def uv_cache() -> dict[str, str]:
+    """The variable that gives uv a cache, where HOME cannot hold uv's own; empty where uv can do without."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    usual = (Path(base) if base else home_folder() / ".cache") / "uv"
+    nearest = next(folder for folder in (usual, *usual.parents) if folder.exists())
+    if os.environ.get("UV_CACHE_DIR") or (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
+        return {}
+    return {"UV_CACHE_DIR": str(Cache.default().folder("uv"))}
+
+
+def _unusable(folder: Path, error: OSError) -> OperatorError:
+    return OperatorError(
+        f"the cache cannot be written: {error.strerror or error}",
+        where=str(folder),
+        hint="set $TRIALFLEET_CACHE to a folder that can be written, on a disk with room for environments",
+    )
 
 
 @dataclass(frozen=True)
@@ -44,7 +65,12 @@ class Cache:
     def folder(self, name: str, mode: int = 0o700) -> Path:
         """Raises `OperatorError` as `claim_folder`."""
         path = claim_folder(self.root, "cache").path / name
-        path.mkdir(mode=mode, exist_ok=True)
+        try:
+            path.mkdir(mode=mode, exist_ok=True)
+        except OSError as error:
+            if is_full(error):
+                raise
+            raise _unusable(path, error) from None
         facts = path.stat()
         if stat.S_IMODE(facts.st_mode) != mode and facts.st_uid == os.geteuid():
             path.chmod(mode)  # created by an earlier release, or under another umask

@@ -9,6 +9,9 @@ from pathlib import PurePosixPath
 
 from trialfleet_runner.trees import Tree, TreeEntry, check_path
 
+COPIES = (
+    "trialfleet/contexts/"  # of `trialfleet init` and `context build`: contexts of tasks, not the repository's
+)
 _NAMES = {
     "agents.md",
     "agents.override.md",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_ledger.errors import OperatorError
@@ -18,6 +19,8 @@ _SETTINGS = (
     "core.symlinks=true",
     "core.quotePath=true",
     "core.pager=cat",
+    "log.showSignature=false",
+    "i18n.logOutputEncoding=UTF-8",
     "gc.auto=0",
     "maintenance.auto=false",
     "safe.directory=*",
@@ -34,6 +37,25 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 class GitError(Exception):
     """git refused; the message is its own, capped."""
+
+
+@dataclass(frozen=True)
+class GitRepository:
+    """Where git keeps a repository. `git_dir`: HEAD and index, which each linked work tree has for itself.
+    `common_dir`: objects, branches and tags. `work_tree`: the root of the checked-out files, None if bare."""
+
+    git_dir: Path
+    common_dir: Path
+    work_tree: Path | None
+
+    @property
+    def root(self) -> Path:
+        """The work tree; of a bare repository, its own folder."""
+        return self.work_tree or self.git_dir
+
+    @property
+    def shallow(self) -> bool:
+        return (self.common_dir / "shallow").exists()
 
 
 def environment(extra: Mapping[str, str] | None = None, *, protocols: str = "") -> dict[str, str]:
@@ -89,6 +111,20 @@ def git(
         words = ended.stderr.decode(errors="replace").strip()[-2000:]
         raise GitError(f"git {args[0]}: {words or f'exit {ended.returncode}'}")
     return ended.stdout
+
+
+def locate_repository(folder: Path) -> GitRepository:
+    """The repository that `folder` is or lies in: a checkout, a linked work tree, a submodule, or a bare one.
+    Raises `GitError` when it lies in none."""
+    start = folder.resolve()
+
+    def ask(*words: str) -> Path:
+        return Path(os.fsdecode(git(("-C", str(start), "rev-parse", *words)).removesuffix(b"\n")))
+
+    git_dir = ask("--absolute-git-dir")
+    common_dir = (start / ask("--git-common-dir")).resolve()
+    is_checked_out = ask("--is-inside-work-tree") == Path("true")
+    return GitRepository(git_dir, common_dir, ask("--show-toplevel") if is_checked_out else None)
 
 
 def read_blobs(git_dir: Path, names: Iterable[bytes], *, limit: int) -> dict[bytes, bytes]:

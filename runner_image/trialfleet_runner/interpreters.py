@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.user_folders import home_folder
 
 _ASK = (
     "import sys,platform;print(sys.implementation.name, platform.python_version(), "
@@ -100,7 +101,7 @@ def _candidates(version: str) -> Iterator[Path]:
     for program in (Path(f"/usr/bin/python{minor}"), Path(f"/usr/local/bin/python{minor}")):
         if program.exists():
             yield program
-    for root in (os.environ.get("PYENV_ROOT") or str(Path.home() / ".pyenv"),):
+    for root in (os.environ.get("PYENV_ROOT") or str(home_folder() / ".pyenv"),):
         yield from sorted(Path(root, "versions").glob(f"{minor}*/bin/python{minor}"), reverse=True)
 
 

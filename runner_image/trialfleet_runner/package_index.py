@@ -9,7 +9,6 @@ import json
 import os
 import re
 import ssl
-import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -20,6 +19,9 @@ from typing import Any, cast
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit, urlunsplit
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.user_folders import home_folder
+from trialfleet_runner.cache import uv_cache
+from trialfleet_runner.child_program import ChildFailure, run_program
 from trialfleet_runner.interpreters import uv_program
 
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
@@ -63,7 +65,7 @@ def pip_option(option: str, environ: Mapping[str, str]) -> str | None:
 
 
 def _pip_files(environ: Mapping[str, str]) -> list[Path]:
-    home = Path(environ.get("HOME") or Path.home())
+    home = Path(environ.get("HOME") or home_folder())
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
     shared = [
         Path(folder) / "pip/pip.conf" for folder in (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")
@@ -78,14 +80,13 @@ def _pip_files(environ: Mapping[str, str]) -> list[Path]:
 @once
 def _uv_default() -> str:
     """uv knows the public index; nothing here needs to."""
-    ended = subprocess.run(
-        (uv_program(), "pip", "compile", "--quiet", "--no-header", "--emit-index-url", "--offline", "-"),
-        input="",
-        capture_output=True,
-        text=True,
-        check=False,
+    asked = ("pip", "compile", "--quiet", "--no-header", "--emit-index-url", "--offline", "-")
+    ended = run_program((uv_program(), *asked), env={**os.environ, **uv_cache()})
+    if isinstance(ended, ChildFailure):
+        raise OperatorError(f"uv does not say which package index it uses: {ended}", hint=f"fix that, or {_HINT}")
+    match = re.search(
+        r"^--(?:default-)?index(?:-url)? (\S+)$", ended.stdout.decode(errors="replace"), re.MULTILINE
     )
-    match = re.search(r"^--(?:default-)?index(?:-url)? (\S+)$", ended.stdout, re.MULTILINE)
     if match is None:
         raise OperatorError("no package index is configured", hint=_HINT)
     return match[1]

@@ -13,7 +13,7 @@ from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.records.base import Frozen, Name, Sha256
 from trialfleet_ledger.records.task_order import ResultFormat
 
-Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
 
 
 def _inside(path: str) -> str:

@@ -10,7 +10,6 @@ import functools
 import os
 import re
 import shutil
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -20,6 +19,7 @@ from pydantic import Field
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.base import Frozen, Sha256
+from trialfleet_runner.child_program import ChildFailure, ChildOutput, run_program
 from trialfleet_runner.interpreters import executable_by_others
 from trialfleet_runner.sandbox.interpreter import FURNISHINGS
 
@@ -162,13 +162,17 @@ def programs(tools: Mapping[str, str], *, for_other_uid: bool = False) -> dict[s
     return found
 
 
+class BrokenTool(OperatorError):
+    """The program is there and does not work."""
+
+
 def find_tool(name: str) -> tuple[Path, str]:
     """(Program, version) of this machine, the real program where rustup stands before it. Raises
-    `OperatorError`."""
+    `OperatorError`, `BrokenTool` where it is there and does not work."""
     path = shutil.which(name)
     if path is not None and Path(path).resolve().name == "rustup":
-        answer = _asked((str(Path(path).with_name("rustup")), "which", name)).strip()
-        path = answer if answer.startswith("/") else None  # else it is an error, such as that of another HOME
+        rustup = Path(path).with_name("rustup")
+        path = os.fsdecode(_output((rustup, "which", name), name).stdout).strip()
     if path is None or not Path(path).is_file():
         raise OperatorError(
             f"there is no program {name} on this machine",
@@ -177,7 +181,7 @@ def find_tool(name: str) -> tuple[Path, str]:
         )
     facts = Path(path).stat()
     program = _ProgramFile(path, facts.st_ino, facts.st_size, facts.st_mtime_ns)
-    return Path(path), _version_of(program, _ASKS.get(name, "--version"))
+    return Path(path), _version_of(program, name)
 
 
 class _ProgramFile(NamedTuple):
@@ -188,9 +192,9 @@ class _ProgramFile(NamedTuple):
 
 
 @functools.cache
-def _version_of(program: _ProgramFile, option: str) -> str:
+def _version_of(program: _ProgramFile, name: str) -> str:
     """Asked once for all tasks of a command: Maven takes 0.2 core seconds to say it."""
-    return version_in(_asked((program.path, option)))
+    return version_in(_output((program.path, _ASKS.get(name, "--version")), name).text)
 
 
 def version_in(said: str) -> str:
@@ -202,12 +206,12 @@ def version_in(said: str) -> str:
     return own[1] if own else first[0] if first else "unknown"
 
 
-def _asked(argv: Sequence[str]) -> str:
-    try:
-        ended = subprocess.run(
-            argv, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
-            check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return ended.stdout.decode(errors="replace")
+def _output(argv: Sequence[str | Path], name: str) -> ChildOutput:
+    ended = run_program(argv)
+    if isinstance(ended, ChildFailure):
+        raise BrokenTool(
+            f"{name} does not work on this machine: {ended}",
+            where="environment.tools",
+            hint=f"set {name} up until this command works, or put another {name} first on PATH",
+        )
+    return ended

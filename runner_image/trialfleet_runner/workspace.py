@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,10 +11,12 @@ from pathlib import Path
 
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_runner.cache import Cache, built_once
+from trialfleet_runner.child_program import ChildFailure, run_program
 from trialfleet_runner.git import git
 from trialfleet_runner.trees import EntryKind, Tree, TreeEntry, TreeError, check, write_folder
 
 FORMAT = 1  # of a template's folder: raise it when older ones must not be used
+_COPY_S = 3600.0
 _WHO = "developer <developer@localhost> 946684800 +0000"
 _MESSAGE = "Import"
 _MODES = {EntryKind.FILE: b"100644", EntryKind.EXEC: b"100755", EntryKind.LINK: b"120000"}
@@ -155,4 +157,6 @@ def _build(folder: Path, tree: Tree) -> None:
 
 def _copy(source: Path, dest: Path) -> None:
     command = ("cp", "-a", "--reflink=auto", "--", str(source), str(dest))
-    subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True)  # an error carries what it said
+    ended = run_program(command, env={**os.environ, "LC_ALL": "C"}, timeout_s=_COPY_S)
+    if isinstance(ended, ChildFailure):
+        raise OSError(str(ended))

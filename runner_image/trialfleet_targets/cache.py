@@ -52,7 +52,14 @@ def _given() -> Path:
         return Path(chosen).absolute()
     if os.geteuid() == 0:
         return Path("/var/cache/trialfleet")
-    return (Path(base) if base else Path.home() / ".cache") / "trialfleet"
+    return (Path(base) if base else _home() / ".cache") / "trialfleet"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # neither $HOME nor the machine's list of users names one: then nothing is kept
+        return Path("/nonexistent")
 
 
 def claim_cache() -> Path | None:

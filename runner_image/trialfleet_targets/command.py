@@ -13,6 +13,7 @@ import click
 
 from trialfleet_targets.errors import TargetsError
 from trialfleet_targets.prediction import METHODS
+from trialfleet_targets.progress import show_progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +114,7 @@ def evaluate_command(repositories: Sequence[str], commits: int, as_json: bool) -
         answers: list[CaseResult] = []
         opened = [Repository.open(name) for name in repositories]
         for one in opened:
-            with _status(f"evaluating {one.name}"):
+            with show_progress(f"evaluating {one.name}"):
                 found = list(evaluate(one, printable(str(one.folder)), most=commits, cache=claim_cache()))
             if not found:
                 _say(f"{one.name}: no usable commit")
@@ -136,29 +137,16 @@ def _asked(prompt: str) -> str:
 
 
 def _index(repository: str, at: str | None, methods: Sequence[str]) -> Index:
-    """The index from the cache, or a new one; shows a status line on a terminal."""
+    """The index from the cache, or a new one; says what takes long."""
     from trialfleet_targets.cache import claim_cache
     from trialfleet_targets.index import index_at
 
-    with _status("reading the repository"):
-        return index_at(repository, at, cache=claim_cache(), methods=methods, say=_say)
+    with show_progress("reading the repository") as report:
+        return index_at(repository, at, cache=claim_cache(), methods=methods, say=_say, report=report)
 
 
 def _say(words: str) -> None:
     click.echo(f"trialfleet: {words}", err=True)
-
-
-@contextmanager
-def _status(words: str) -> Generator[None]:
-    """A spinner on a terminal, removed at the end; nothing elsewhere."""
-    from rich.console import Console
-
-    screen = Console(stderr=True, highlight=False, markup=False)
-    if not screen.is_terminal:
-        yield
-        return
-    with screen.status(words):
-        yield
 
 
 @contextmanager

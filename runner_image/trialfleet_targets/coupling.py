@@ -29,23 +29,19 @@ class Coupling:
 
 
 def couplings(
-    history: Iterable[PastCommit], *, now: int, paths: Collection[str] | None = None
+    history: Iterable[PastCommit], *, now: int | None, paths: Collection[str] | None = None
 ) -> tuple[Coupling, ...]:
     """Pairs of files that changed together often enough, by path. The order of `history` does not matter.
 
     A commit counts when it is at most 90 days older than `now` (Unix seconds; the snapshot's own time, so that the
-    same commit always gives the same pairs) and changed 1–30 files. Pairs need a Jaccard index ≥ .3 and 3 common
-    commits, 2 where no more than 20 commits changed several files. `paths`: only pairs of these; the commits'
-    sizes count all that they changed.
+    same commit always gives the same pairs; None: no pairs) and changed 1–30 files. Pairs need a Jaccard index
+    ≥ .3 and 3 common commits, 2 where no more than 20 commits changed several files. `paths`: only pairs of these;
+    the commits' sizes count all that they changed.
 
     Source: Clarté's published constants; the Jaccard index is of the plain sets of commits, one-file commits
     included (the publication leaves open which).
     """
-    near = [
-        one
-        for one in history
-        if 1 <= len(one.changed) <= MAX_COMMIT_FILES and one.time >= now - WINDOW_DAYS * _DAY_S
-    ]
+    near = [one for one in history if 1 <= len(one.changed) <= MAX_COMMIT_FILES and _is_near(one.time, now)]
     changes = Counter(path for one in near for path in one.changed)
     together = Counter(
         pair
@@ -60,3 +56,7 @@ def couplings(
         if times >= least
     )
     return tuple(one for one in found if one.jaccard >= MIN_JACCARD)
+
+
+def _is_near(time: int | None, now: int | None) -> bool:
+    return time is not None and now is not None and time >= now - WINDOW_DAYS * _DAY_S

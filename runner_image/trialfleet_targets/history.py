@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, replace
 
@@ -12,6 +13,7 @@ from trialfleet_targets.snapshot import PastCommit
 
 MAX_COMMITS = 4000
 MAX_SUBJECT, MAX_BODY = 500, 8000  # characters: logs that were pasted into a message say nothing about files
+_LATEST = 253_402_300_799  # the last second of the year 9999
 _FORMAT = "%x1e%H%x1f%P%x1f%ct%x1f%s%x1f%b"
 
 
@@ -71,7 +73,7 @@ def _commit(head: bytes, changes: list[tuple[str, str]]) -> PastCommit:
     sha, parents, time, subject, body = head.decode("utf-8", "replace").split("\x1f", 4)
     return PastCommit(
         sha=sha,
-        time=int(time),
+        time=_seconds(time),
         subject=subject[:MAX_SUBJECT],
         body=body.strip()[:MAX_BODY],
         changed=tuple(sorted(path for _, path in changes)),
@@ -81,9 +83,17 @@ def _commit(head: bytes, changes: list[tuple[str, str]]) -> PastCommit:
     )
 
 
+def _seconds(text: str) -> int | None:
+    """
+    >>> _seconds("1700000000"), _seconds("1000000000000"), _seconds("")
+    (1700000000, None, None)
+    """
+    return int(text) if re.fullmatch(r"[0-9]{1,12}", text) and int(text) <= _LATEST else None
+
+
 def _key(sha: str, end: bool) -> bytes:
     """`end`: a shallow clone knows the commit without its changes."""
-    return key_of("commit 1", sha, "end" if end else "")
+    return key_of("commit 2", sha, "end" if end else "")
 
 
 def _encoded(one: PastCommit) -> bytes:

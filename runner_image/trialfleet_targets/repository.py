@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import IO
 
 from trialfleet_targets.errors import TargetsError
 
@@ -197,7 +198,8 @@ class Repository:
     def contents(self, blobs: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """Object name and content, in the given order. Raises `RepositoryError` for a missing one."""
         with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as complaints:
-            asked.write("".join(f"{blob}\n" for blob in blobs).encode())
+            names = list(blobs)
+            asked.write("".join(f"{blob}\n" for blob in names).encode())
             asked.seek(0)
             with subprocess.Popen(
                 ("git", "--git-dir", str(self.git_dir), "cat-file", "--batch"),
@@ -205,7 +207,10 @@ class Repository:
             ) as process:  # fmt: skip
                 assert process.stdout is not None
                 try:
-                    while head := process.stdout.readline():
+                    for _ in names:
+                        head = process.stdout.readline()
+                        if not head:
+                            raise RepositoryError(_last_words(process, complaints))
                         name, *kind = head.decode(errors="replace").split()
                         if len(kind) != 2:
                             raise RepositoryError(f"object {printable(name)} is missing")
@@ -215,6 +220,13 @@ class Repository:
                         yield name, data[:-1]
                 finally:
                     process.kill()
+
+
+def _last_words(process: subprocess.Popen[bytes], complaints: IO[bytes]) -> str:
+    """Why git ended before it had answered."""
+    code = process.wait()
+    complaints.seek(0)
+    return printable(complaints.read().decode(errors="replace").strip()) or f"git ended with {code}"
 
 
 def printable(text: str, limit: int = _WORDS) -> str:

@@ -11,10 +11,10 @@ from trialfleet_targets.syntax_facts import Edge, FileFacts
 @dataclass(frozen=True, slots=True)
 class PastCommit:
     """`changed`: paths that it modified, added or deleted, by its first parent; `added` and `deleted` are part of
-    it. `time`: of the committer, Unix seconds. A merge has no `changed`."""
+    it. `time`: of the committer, Unix seconds; None where its date does not exist. A merge has no `changed`."""
 
     sha: str
-    time: int
+    time: int | None
     subject: str
     body: str
     changed: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Snapshot:
     included."""
 
     commit: str
-    time: int
+    time: int | None
     files: Mapping[str, SourceFile]
     edges: tuple[Edge, ...]
     history: tuple[PastCommit, ...]

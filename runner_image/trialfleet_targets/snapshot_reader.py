@@ -12,6 +12,7 @@ from trialfleet_targets.disk_cache import DiskCache
 from trialfleet_targets.errors import TargetsError
 from trialfleet_targets.history import MAX_COMMITS, history
 from trialfleet_targets.parsing_pool import FEW, PROCESSES
+from trialfleet_targets.progress import Report, ignore_progress
 from trialfleet_targets.repository import GitTreeEntry, Repository, RepositoryError
 from trialfleet_targets.resolve.edges import edges
 from trialfleet_targets.snapshot import Skipped, Snapshot
@@ -37,6 +38,7 @@ def snapshot_at(
     cache: Path | None = None,
     max_commits: int = MAX_COMMITS,
     processes: int = PROCESSES,
+    report: Report = ignore_progress,
 ) -> Snapshot:
     """The repository at `at` (default: HEAD) with at most `max_commits` ancestors, and nothing later.
 
@@ -46,16 +48,20 @@ def snapshot_at(
     found = repository if isinstance(repository, Repository) else Repository.open(repository)
     commit = found.resolve(at)
     try:
-        return _read(found, commit, DiskCache(cache / "facts.sqlite" if cache else None), max_commits, processes)
+        kept = DiskCache(cache / "facts.sqlite" if cache else None)
+        return _read(found, commit, kept, max_commits, processes, report)
     except RepositoryError as error:
         hint = "fetch what is missing, or use a full clone (no --filter)" if found.partial else "see `git fsck`"
         raise TargetsError(f"commit {commit[:12]} cannot be read: {error}", where=found.name, hint=hint) from None
 
 
-def _read(repository: Repository, commit: str, cache: DiskCache, max_commits: int, processes: int) -> Snapshot:
+def _read(
+    repository: Repository, commit: str, cache: DiskCache, max_commits: int, processes: int, report: Report
+) -> Snapshot:
     entries = _classified(repository, commit)
     files = SourceFiles(repository, entries.rows, cache)
-    files.parse_missing(processes, FEW)
+    files.parse_missing(processes, FEW, report)
+    report(f"reading up to {max_commits:,} commits")
     commits = history(repository, commit, max_commits=max_commits, cache=cache)
     return LazySnapshot(
         commit=commit,

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from trialfleet_targets.disk_cache import DiskCache, key_of
 from trialfleet_targets.encoding import decoded
 from trialfleet_targets.parsing_pool import CRASHED, TIMED_OUT, parse_all
+from trialfleet_targets.progress import Report, count_items, ignore_progress
 from trialfleet_targets.repository import Repository
 from trialfleet_targets.snapshot import SourceFile
 from trialfleet_targets.syntax_facts import LANGUAGES, FileFacts
@@ -52,12 +53,14 @@ class SourceFiles(Mapping[str, SourceFile]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def parse_missing(self, processes: int, few: int) -> None:
+    def parse_missing(self, processes: int, few: int, report: Report = ignore_progress) -> None:
         """Parse the files that are not in the cache, in one process when there are at most `few`."""
         known = self._cache.known(row.key for row in self._rows.values())
         fresh = {path: row for path, row in self._rows.items() if row.key not in known}
         if fresh:
-            answers = parse_all(contents(self._repository, fresh), processes=1 if len(fresh) <= few else processes)
+            read = contents(self._repository, fresh)
+            counted = count_items(read, report, f"parsing {{}} of {len(fresh):,} files")
+            answers = parse_all(counted, processes=1 if len(fresh) <= few else processes)
             self._cache.put({fresh[path].key: answer for path, answer in answers.items()})
 
     def facts(self, path: str) -> FileFacts:

@@ -40,6 +40,15 @@ def context_tree(task: LoadedTask, name: str, *, objects: Objects) -> Tree:
     return tree
 
 
+def readable_context(task: LoadedTask, name: str, *, objects: Objects) -> Tree | OperatorError:
+    """The tree, or why there is none: where a context is looked at that no condition may use, its faults are no
+    reason to refuse a campaign."""
+    try:
+        return context_tree(task, name, objects=objects)
+    except OperatorError as error:
+        return error
+
+
 def context_object(task: LoadedTask, name: str, *, objects: Objects, pulled: bool = False) -> str:
     """SHA-256 of the tree's canonical tar, which is put among the objects. `pulled`: the prompt points at its
     files. Raises `OperatorError` like `context_tree`, and when there is nothing to point at."""

@@ -19,7 +19,7 @@ from trialfleet_runner.task import Status
 from trialfleet_runner.trees import pack
 from trialfleet_runner.workspace import build_template, template_of
 from trialfleet_tasks import prompts
-from trialfleet_tasks.contexts import context_tree
+from trialfleet_tasks.contexts import readable_context
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.inputs import Prepared, prepare_inputs
 from trialfleet_tasks.validate.record import Validation
@@ -155,7 +155,6 @@ def _prompt(task: LoadedTask, prepared: Prepared, output: str | None) -> str:
 
 
 def _covered(task: LoadedTask, anchor: str | None, objects: Objects) -> bool | None:
-    """Whether a node of the task's `tree` covers the anchor; None when it has no such context."""
-    if "tree" not in task.contexts:
-        return None
-    return covering_node(set(context_tree(task, "tree", objects=objects)), anchor) is not None
+    """Whether a node of the task's `tree` covers the anchor; None when it has no such context that can be read."""
+    tree = readable_context(task, "tree", objects=objects)
+    return None if isinstance(tree, OperatorError) else covering_node(set(tree), anchor) is not None

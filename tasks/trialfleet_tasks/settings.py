@@ -10,6 +10,7 @@ from pydantic import Field
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.base import Frozen
+from trialfleet_ledger.user_folders import expand_home, home_folder
 from trialfleet_tasks import yamlfile
 
 
@@ -22,7 +23,7 @@ class Settings(Frozen):
 def settings_path() -> Path:
     """`$XDG_CONFIG_HOME/trialfleet/settings.yaml`, or the same below `~/.config`."""
     base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path.home() / ".config") / "trialfleet" / "settings.yaml"
+    return (Path(base) if base else home_folder() / ".config") / "trialfleet" / "settings.yaml"
 
 
 def load_settings(path: Path | None = None) -> Settings:
@@ -37,7 +38,10 @@ def mirror_map(settings: Settings, options: tuple[str, ...]) -> dict[str, Path]:
     >>> mirror_map(Settings(), ("https://example.org/a/b.git=/srv/b",))
     {'https://example.org/a/b': PosixPath('/srv/b')}
     """
-    mirrors = {plain_url(url): Path(folder).expanduser() for url, folder in settings.mirrors.items()}
+    mirrors = {
+        plain_url(url): expand_home(folder, where=f"{settings_path()}: mirrors")
+        for url, folder in settings.mirrors.items()
+    }
     for option in options:
         url, separator, folder = option.rpartition("=")
         if not separator or not url or not folder:
@@ -46,7 +50,7 @@ def mirror_map(settings: Settings, options: tuple[str, ...]) -> dict[str, Path]:
                 where="--mirror",
                 hint="write --mirror https://example.org/owner/name=/path/to/clone",
             )
-        mirrors[plain_url(url)] = Path(folder).expanduser()
+        mirrors[plain_url(url)] = expand_home(folder, where="--mirror")
     return mirrors
 
 

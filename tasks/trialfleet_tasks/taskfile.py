@@ -189,8 +189,6 @@ def _resolve(loaded: yamlfile.Loaded[TaskFile], index: int) -> LoadedTask:
             where=loaded.where("tasks", index, "test_pattern"),
             hint="leave it out, and name the tests in fail_to_pass and pass_to_pass",
         )
-    _check_contexts(loaded, ("repo", "contexts"), repo.contexts)
-    _check_contexts(loaded, ("tasks", index, "contexts"), spec.contexts)
     return LoadedTask(
         spec=spec,
         repo=repo,
@@ -218,16 +216,3 @@ def _source(loaded: yamlfile.Loaded[TaskFile], index: int) -> Source:
     if url.startswith(("./", "../")) or url in (".", ".."):
         url = str((loaded.path.parent / url).resolve())
     return GitSource(url=url, pre_fix_commit=spec.pre_fix_commit, fix_commit=spec.fix_commit)
-
-
-def _check_contexts(
-    loaded: yamlfile.Loaded[TaskFile], place: tuple[str | int, ...], contexts: dict[str, str]
-) -> None:
-    for name, content in contexts.items():
-        if content.startswith("sha256:"):
-            continue
-        path = loaded.path.parent / content
-        if not path.exists():
-            raise OperatorError(
-                f"no such file or folder: {path}", where=loaded.where(*place, name), hint="check the path"
-            )

@@ -265,7 +265,8 @@ _HINTS = {
 _ANY_HINT = "correct the value, or remove the line to use the default"
 _PATTERNS = {  # pattern of a field -> way out in words
     r"^[0-9a-f]{64}$": "give all 64 lower-case hexadecimal digits, as `sha256sum` prints them",
-    r"^[0-9a-f]{40}$": "give all 40 lower-case hexadecimal digits, as `git rev-parse` prints them",
+    r"^([0-9a-f]{40}|[0-9a-f]{64})$": "give all 40 lower-case hexadecimal digits (64 in a SHA-256 repository), as "
+    "`git rev-parse` prints them",
     r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$": "use letters, digits, . _ and -, a letter or digit first, at most 100",
     r"^[A-Za-z0-9._-]+==[A-Za-z0-9.!+_-]+$": "write name==version",
 }

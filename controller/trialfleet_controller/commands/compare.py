@@ -89,15 +89,16 @@ def _comparison(revisions: str, like: Path, tasks: tuple[str, ...]) -> dict[str,
 
 def _place(folder: Path, *revisions: str | None) -> tuple[str, tuple[str | None, ...]]:
     """The repository as the campaign file names it, and the commit of each revision."""
-    from trialfleet_runner.git import git
+    from trialfleet_runner.git import git, locate_repository
 
-    def asked(*words: str) -> str:
-        return os.fsdecode(git(("-C", str(Path.cwd()), "rev-parse", *words))).strip()
+    repository = locate_repository(Path.cwd())
 
-    commits = tuple(
-        None if name is None else asked("--verify", "--end-of-options", f"{name}^{{commit}}") for name in revisions
-    )
-    return os.path.relpath(asked("--show-toplevel"), folder), commits
+    def resolve_commit(name: str) -> str:
+        words = ("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
+        return git(words, git_dir=repository.git_dir).decode().strip()
+
+    commits = tuple(None if name is None else resolve_commit(name) for name in revisions)
+    return os.path.relpath(repository.root, folder), commits
 
 
 def _written(made: dict[str, Any], path: Path, folder: Path) -> Path:

@@ -15,6 +15,7 @@ from trialfleet_controller.images.environments import ImageEnvironments
 from trialfleet_controller.images.toolchains import ToolFolder, write_toolchains
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.child_program import ChildOutput, run_program
 from trialfleet_runner.pod.bake import TREES
 
 ENVIRONMENTS = "requirements/environments.json"  # where the Dockerfile looks for it
@@ -131,8 +132,7 @@ def working_builder(name: str) -> str:
 def _works(program: str) -> bool:
     if shutil.which(program) is None:
         return False
-    asked = subprocess.run((program, "version"), capture_output=True, stdin=subprocess.DEVNULL, check=False)
-    return asked.returncode == 0  # for docker this needs its daemon
+    return isinstance(run_program((program, "version")), ChildOutput)  # for docker this needs its daemon
 
 
 def run_builder(program: str, options: Sequence[str], folder: Path) -> str:

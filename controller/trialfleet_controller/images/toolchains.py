@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.user_folders import home_folder
+from trialfleet_runner.child_program import ChildFailure, run_program
 from trialfleet_runner.tool_environment import find_tool
 
 _SHARED = ("/", "/usr", "/usr/local", "/opt")  # folders that are no program's own
@@ -63,7 +64,7 @@ def toolchains(tools: Iterable[str]) -> Toolchains:
 
 def _own_folder(program: Path) -> Path | None:
     folder = program.parent.parent
-    shared = {*_SHARED, str(Path.home()), str(Path.home() / ".local")}
+    shared = {*_SHARED, str(home_folder()), str(home_folder() / ".local")}
     if program.parent.name != "bin" or str(folder) in shared or folder.is_relative_to(_DEBIAN_NODE):
         return None
     return folder
@@ -74,15 +75,19 @@ def _stands_alone(program: Path) -> bool:
     with program.open("rb") as file:
         if file.read(4) != b"\x7fELF":
             return False
-    ended = subprocess.run(("ldd", program), capture_output=True, text=True, check=False)
-    return all(_EVERYWHERE.search(line) for line in ended.stdout.splitlines() if "=>" in line or "/" in line)
+    ended = run_program(("ldd", program))
+    if isinstance(ended, ChildFailure):
+        return "not a dynamic executable" in ended.reason
+    lines = ended.stdout.decode(errors="replace").splitlines()
+    return all(_EVERYWHERE.search(line) for line in lines if "=>" in line or "/" in line)
 
 
 def _package(name: str, program: Path) -> str:
     """The Debian package that it is of. Raises `OperatorError`."""
     if shutil.which("dpkg-query"):
-        ended = subprocess.run(("dpkg-query", "-S", program), capture_output=True, text=True, check=False)
-        owner = re.match(r"([a-z0-9][a-z0-9+.-]*)(?::\w+)?: ", ended.stdout)
+        ended = run_program(("dpkg-query", "-S", program))
+        text = "" if isinstance(ended, ChildFailure) else ended.stdout.decode(errors="replace")
+        owner = re.match(r"([a-z0-9][a-z0-9+.-]*)(?::\w+)?: ", text)
         if owner:
             return owner[1]
     raise OperatorError(

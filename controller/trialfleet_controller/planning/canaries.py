@@ -19,20 +19,22 @@ from trialfleet_runner.context.delivery import NEEDLE_CHARS, Composed, compose
 from trialfleet_runner.context.markdown import LineKind, scan
 from trialfleet_runner.context.skills import placed
 from trialfleet_runner.trees import unpack
-from trialfleet_tasks.contexts import context_tree
+from trialfleet_tasks.contexts import readable_context
 from trialfleet_tasks.taskfile import LoadedTask
 
 
 def watched(
     task: LoadedTask, order: TaskOrder, conditions: Sequence[ConditionOrder], objects: Objects
 ) -> Iterator[Cell]:
-    """The task's cells, with their `forbidden` lines from all its contexts, used by the campaign or not.
+    """The task's cells, with their `forbidden` lines from all its contexts that can be read, used by the campaign
+    or not.
 
-    Raises `OperatorError` for a context that cannot be read or delivered.
+    Raises `OperatorError` for a context that cannot be delivered.
     """
     contexts = {
-        name: {path: entry.data for path, entry in context_tree(task, name, objects=objects).items()}
+        name: {path: entry.data for path, entry in tree.items()}
         for name in task.contexts
+        if not isinstance(tree := readable_context(task, name, objects=objects), OperatorError)
     } | {f"skill {name}": tree for name, tree in _skills(conditions, objects).items()}
     workspace = objects.get(order.workspace)  # an uncompressed tar: it holds every file's bytes unchanged
 

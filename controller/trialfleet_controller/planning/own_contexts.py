@@ -11,22 +11,22 @@ from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_ledger.campaign_spec import ContextSource
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_runner.context_files import is_context_file
-from trialfleet_runner.git import GitError, git, read_blobs
+from trialfleet_runner.context_files import COPIES, is_context_file
+from trialfleet_runner.git import GitError, git, locate_repository, read_blobs
 from trialfleet_runner.trees import TreeEntry, check, pack, resolve
 from trialfleet_tasks.taskfile import LoadedTask
 
 MAX_BYTES = 16 * 2**20
 _LINK = b"120000"
-_COPIES = "trialfleet/contexts/"  # of `trialfleet init` and `context build`: contexts of tasks, none of the code's
 
 
 def with_contexts(file: CampaignFile, tasks: Sequence[LoadedTask], objects: Objects) -> tuple[LoadedTask, ...]:
-    """The tasks with the campaign's contexts, each an object. Raises `OperatorError`: a name that a task has too,
-    no such revision or repository, or one without context files."""
-    own = {name: f"sha256:{objects.put(pack(_tree(file, name)))}" for name in file.spec.contexts}
+    """The tasks with those of the campaign's contexts that a condition uses, each an object. Raises
+    `OperatorError`: a name that a task has too, no such revision or repository, or one without context files."""
+    used = frozenset[str]().union(*(condition.task_contexts for condition in file.conditions.values()))
+    own = {name: f"sha256:{objects.put(pack(_tree(file, name)))}" for name in file.spec.contexts if name in used}
     for task in tasks:
-        twice = sorted(own.keys() & task.contexts.keys())
+        twice = sorted(file.spec.contexts.keys() & task.contexts.keys())
         if twice:
             raise OperatorError(
                 f"{twice[0]!r} is a context of this campaign and of the task {task.id}",
@@ -66,14 +66,15 @@ def of_source(source: ContextSource, base: Path) -> dict[str, bytes]:
 
 def of_revision(repository: Path, revision: str) -> dict[str, bytes]:
     """Of a commit, a branch or a tag. A link to a file of the same revision counts as that file."""
-    top = _top(repository)
-    commit = _asked(top, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}").strip().decode()
-    listed = [line.split(b"\t", 1) for line in _asked(top, "ls-tree", "-r", "-z", commit).split(b"\0") if line]
+    git_dir = locate_repository(repository).git_dir
+    verified = ("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    commit = git(verified, git_dir=git_dir).strip().decode()
+    rows = git(("ls-tree", "-r", "-z", "--full-tree", commit), git_dir=git_dir).split(b"\0")
+    listed = [line.split(b"\t", 1) for line in rows if line]
     blobs = {os.fsdecode(path): head.split(b" ") for head, path in listed}
-    folder = Path(os.fsdecode(_asked(top, "rev-parse", "--absolute-git-dir").strip()))
 
     def read(paths: Sequence[str]) -> dict[str, bytes]:
-        found = read_blobs(folder, [blobs[path][2] for path in paths], limit=MAX_BYTES)
+        found = read_blobs(git_dir, [blobs[path][2] for path in paths], limit=MAX_BYTES)
         return {path: found[blobs[path][2]] for path in paths}
 
     files = [path for path, (_, kind, _) in blobs.items() if kind == b"blob"]
@@ -83,8 +84,11 @@ def of_revision(repository: Path, revision: str) -> dict[str, bytes]:
 
 def of_worktree(folder: Path) -> dict[str, bytes]:
     """Of the repository's files as they are now: uncommitted changes and new files that are not ignored too."""
-    top = _top(folder)
-    named = _asked(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split(b"\0")
+    top = locate_repository(folder).work_tree
+    if top is None:
+        raise GitError(f"{folder} is a bare repository, without a working tree")
+    listing = ("-C", str(top), "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    named = git(listing).split(b"\0")
     paths = sorted({os.fsdecode(path) for path in named if path})
     there = [path for path in paths if os.path.lexists(top / path)]  # removed and not yet committed
     links = {path: str((top / path).readlink()) for path in there if (top / path).is_symlink()}
@@ -111,12 +115,4 @@ def _followed(
 
 
 def _counts(path: str) -> bool:
-    return is_context_file(path) and not path.startswith(_COPIES)
-
-
-def _top(folder: Path) -> Path:
-    return Path(os.fsdecode(_asked(folder, "rev-parse", "--show-toplevel").removesuffix(b"\n")))
-
-
-def _asked(folder: Path, *words: str) -> bytes:
-    return git(("-C", str(folder.resolve()), *words))
+    return is_context_file(path) and not path.startswith(COPIES)

@@ -10,8 +10,10 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.retry_policy import Patience
+from trialfleet_ledger.user_folders import expand_home
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_FILE_URL = re.compile(r"file:(?://(?:localhost)?)?(/.*)", re.DOTALL)  # also with a bare `#` or `?` in the path
 _FORMS = "write s3://bucket/prefix, or a directory"
 
 
@@ -35,8 +37,7 @@ def open_store(
     `patience` bounds how long S3 calls are retried (default 120 s).
     `where` names the file and field for the message. Raises OperatorError on a malformed url.
     """
-    parts = urlsplit(url)
-    if parts.scheme == "s3":
+    if url.startswith("s3:"):
         from trialfleet_ledger.store.s3 import open_s3
 
         bucket, prefix = _bucket_and_prefix(url, where)
@@ -48,11 +49,12 @@ def open_store(
             path_style=path_style,
             patience=patience,
         )
-    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
-        return DirectoryStore(Path(unquote(parts.path)).absolute())
+    named = _FILE_URL.fullmatch(url)
+    if named is not None:
+        return DirectoryStore(Path(unquote(named[1])).absolute())
     if not url or "://" in url:
         raise OperatorError(f"{url!r} is not a store", where=where, hint=_FORMS)
-    return DirectoryStore(Path((base or Path()) / Path(url).expanduser()).absolute())
+    return DirectoryStore(Path((base or Path()) / expand_home(url, where=where or "store")).absolute())
 
 
 def _bucket_and_prefix(url: str, where: str | None) -> tuple[str, str]:

@@ -64,7 +64,7 @@ def checked_version(spec: AgentSpec, found: str) -> str:
 def _ask(kind: str, program: Path, _: int, pattern: str, env: tuple[tuple[str, str], ...]) -> str:
     ran = _ran(kind, program, ("--version",), env)
     match = re.search(pattern, ran.stdout, re.MULTILINE)
-    if match is None:
+    if ran.returncode or match is None:
         raise _unusable(kind, program, (ran.stderr or ran.stdout).strip()[:300] or f"exit code {ran.returncode}")
     return match[1]
 

@@ -72,7 +72,7 @@ def main(argv: list[str]) -> None:
         event = cast("dict[str, Any]", json.loads(sys.stdin.buffer.read(STDIN_BYTES)))
         data = json.dumps(asked(event)).encode()
         ran = subprocess.run(command, input=data, capture_output=True, timeout=PATIENCE_S, check=False)
-        if ran.stdout.strip():
+        if ran.returncode == 0 and ran.stdout.strip():
             answer = answered(json.loads(ran.stdout), dialect, str(event.get("hook_event_name")))
             sys.stdout.write(json.dumps(answer) + "\n")
     except Exception as error:

@@ -29,7 +29,7 @@ _TRAILER = re.compile(
 )
 _ADDRESS = re.compile(r"https?://\S+|\S+@\S+\.\S+")
 _NUMBER = re.compile(r"\(?(?:GH-?|PR ?|[\w.-]+/[\w.-]+)?#\d+\)?")
-_COMMIT = re.compile(r"\b[0-9a-f]{7,40}\b")
+_COMMIT = re.compile(r"\b[0-9a-f]{7,64}\b")
 _PATH = re.compile(
     r"\w\.(?:pyi?|tsx?|jsx?|mjs|cjs|mts|cts|go|rs|java)\b|\b[\w.-]+/[\w.-]+/[\w.-]+|\b[\w-]+/[\w-]+\.\w+"
 )

@@ -26,7 +26,7 @@ WITH_GRAPH = frozenset({"clarte"})
 """Methods that use edges. Resolving edges reads every file again; other methods do without."""
 Prepare = Callable[[Snapshot, Stored | None], Stored]
 _LIBRARIES = ("numpy", "scipy", "networkx", "snowballstemmer")
-_NOT_BUILDING = ("command.py", "evaluation/", "index/cache_store.py")
+_NOT_BUILDING = ("command.py", "progress.py", "evaluation/", "index/cache_store.py")
 
 
 def build(snapshot: Snapshot, *, methods: Sequence[str] = ("default",), previous: Index | None = None) -> Index:

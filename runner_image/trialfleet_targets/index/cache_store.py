@@ -13,6 +13,7 @@ from trialfleet_targets.history import MAX_COMMITS
 from trialfleet_targets.index.build import build, version
 from trialfleet_targets.index.model import Index
 from trialfleet_targets.index.packing import DamagedIndex, mapped
+from trialfleet_targets.progress import Report, ignore_progress
 from trialfleet_targets.repository import Repository
 from trialfleet_targets.snapshot_reader import snapshot_at
 
@@ -28,11 +29,12 @@ def index_at(
     methods: Sequence[str] = ("default",),
     max_commits: int = MAX_COMMITS,
     say: Callable[[str], None] = lambda _: None,
+    report: Report = ignore_progress,
 ) -> Index:
     """The index of `at` (default: HEAD) for the methods: from the folder `cache`, or built and stored there.
 
     An index that is damaged or by another version is rebuilt and reported through `say`. Raises `TargetsError` for
-    errors that the operator can fix. Many processes may share the folder.
+    errors that the operator can fix. Many processes may share the folder. `report`: takes what is being done now.
     """
     found = repository if isinstance(repository, Repository) else Repository.open(repository)
     commit = found.resolve(at)
@@ -47,7 +49,8 @@ def index_at(
         return cached
     wanted = sorted({*methods, *(cached.methods if cached is not None else ())})
     older = cached or (_newest(folder) if folder else None)
-    snapshot = snapshot_at(found, commit, cache=cache, max_commits=max_commits)
+    snapshot = snapshot_at(found, commit, cache=cache, max_commits=max_commits, report=report)
+    report(f"indexing {len(snapshot.files):,} files")
     index = build(snapshot, methods=wanted, previous=older)
     if path:
         with suppress(OSError):  # a cache that cannot be written costs time, never the answer

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import canonical_json
-from trialfleet_runner.git import git
+from trialfleet_runner.git import GitRepository
 from trialfleet_runner.trees import Tree
 from trialfleet_runner.untrusted import plain
 from trialfleet_tasks.commands.output_folder import refuse_links_to
@@ -51,6 +52,7 @@ limits: {{cost_usd: {{trial: 2, campaign: 500}}}}   # a trial is stopped at its 
 store: runs                 # a folder beside this file, or s3://bucket/prefix
 backend: local              # or kubernetes
 """
+_AS_OF = re.compile(rb"(# contexts/own: the repository's files, as of commit )[0-9a-f]{12}\b")
 IGNORED = "runs/\ntasks/.mining/\n"
 
 
@@ -61,12 +63,13 @@ IGNORED = "runs/\ntasks/.mining/\n"
 def init(repository: Path, commits: int, as_json: bool) -> None:
     """Look at REPOSITORY and write a campaign that compares its own context files with none.
 
-    Everything goes to REPOSITORY/trialfleet. Nothing is overwritten.
+    Everything goes to REPOSITORY/trialfleet. Nothing is overwritten. Called again, it writes what is missing, and
+    names the copies of context files that differ from the repository's.
     """
-    git_dir = open_repository(repository)
-    commit = resolve(git_dir, "HEAD")
-    found, context = survey(git_dir, commit, commits=commits)
-    folder = _checkout(repository) / FOLDER
+    repo = open_repository(repository)
+    commit = resolve(repo.git_dir, "HEAD")
+    found, context = survey(repo.git_dir, commit, commits=commits)
+    folder = _home(repo, repository) / FOLDER
     texts = dict(_files(found, context, folder.parent.name))
     own = folder / "contexts" / OWN
     for place in (own, *((folder / name).parent for name in texts)):
@@ -74,20 +77,40 @@ def init(repository: Path, commits: int, as_json: bool) -> None:
     own.mkdir(parents=True, exist_ok=True)  # also without files: mined tasks name it
     written = [name for name, data in texts.items() if _write(folder / name, data)]
     kept = [name for name in texts if name not in written]
+    stale = sorted(_stale_copies(folder, texts))
+    if not stale:
+        _date_comment(folder / "campaign.yaml", found.commit)
     if as_json:
         facts = found.model_dump(mode="json") | {"folder": str(folder), "written": written, "kept": kept}
-        click.echo(canonical_json(facts), nl=False)
+        click.echo(canonical_json(facts | {"stale": stale}), nl=False)
         return
-    for line in _said(found, folder, written, kept):
+    for line in _said(found, folder, written, [name for name in kept if name not in stale], stale):
         click.echo(line)
 
 
-def _checkout(repository: Path) -> Path:
+def _home(repo: GitRepository, named: Path) -> Path:
     """The root of the work tree; of a bare clone, the folder that was named."""
-    inside = git(("-C", str(repository.absolute()), "rev-parse", "--is-inside-work-tree")).decode().strip()
-    if inside != "true":
-        return repository.absolute()
-    return Path(git(("-C", str(repository.absolute()), "rev-parse", "--show-toplevel")).decode().strip())
+    return repo.work_tree or named.absolute()
+
+
+def _stale_copies(folder: Path, texts: Mapping[str, bytes]) -> Iterator[str]:
+    """Files of `contexts/own` that are not as in the repository: other text, or not there at all."""
+    copies = folder / "contexts" / OWN
+    for place, _, names in os.walk(copies):
+        for path in (Path(place, name) for name in names):
+            name = str(path.relative_to(folder))
+            if path.is_symlink() or texts.get(name) != path.read_bytes():
+                yield name
+
+
+def _date_comment(campaign: Path, commit: str) -> None:
+    """Name the commit of the copies in the comment that `init` wrote, where the file still has it."""
+    if campaign.is_symlink():
+        return
+    text = campaign.read_bytes()
+    dated = _AS_OF.sub(rb"\g<1>" + commit[:12].encode(), text)
+    if dated != text:
+        write_whole(campaign, dated, mode=0o644)
 
 
 def _files(found: RepositorySurvey, context: Tree, name: str) -> Iterator[tuple[str, bytes]]:
@@ -115,7 +138,9 @@ def _history(found: RepositorySurvey) -> str:
     return f"{found.commits} commits{span}; {number}"
 
 
-def _said(found: RepositorySurvey, folder: Path, written: list[str], kept: list[str]) -> Iterator[str]:
+def _said(
+    found: RepositorySurvey, folder: Path, written: list[str], kept: list[str], stale: list[str]
+) -> Iterator[str]:
     languages = ", ".join(f"{name} {number}" for name, number in found.languages.items())
     yield f"files          {found.files}: {languages or 'no known language'}"
     yield from (f"{title:<15}{_listed(values)}" for title, values in _rows(found))
@@ -124,6 +149,9 @@ def _said(found: RepositorySurvey, folder: Path, written: list[str], kept: list[
     yield f"wrote          {_listed(tuple(written))} in {plain(str(folder))}"
     if kept:
         yield f"left as it is  {_listed(tuple(kept))}"
+    if stale:
+        yield f"left, differs  {_listed(tuple(stale))}: not as in the repository at {found.commit[:12]}"
+        yield f"{'':15}To test the repository's files, remove contexts/{OWN} and call init again."
     yield ""
     yield from _next_steps(found, folder)
 

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from trialfleet_tasks.commands.output_folder import refuse_links_in, refuse_link
 from trialfleet_tasks.mining import yield_table
 from trialfleet_tasks.mining.environments import MinedEnvironments, ToolEnvironments
 from trialfleet_tasks.mining.examine import Miner, PromptSource
+from trialfleet_tasks.mining.findings import RejectionReason
 from trialfleet_tasks.mining.history import CandidateRules, open_repository, read_commits
 from trialfleet_tasks.mining.languages import GO, JAVA, JAVASCRIPT, LANGUAGES, PYTHON, RUST
 from trialfleet_tasks.mining.mine import CandidateCommits, MiningLimits, MiningProgress, candidates, run
@@ -111,7 +113,7 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
     """
     started = time.monotonic()
     cutoff: date | None = given["cutoff"] and given["cutoff"].date()
-    git_dir = open_repository(repository)
+    git_dir = open_repository(repository).git_dir
     folder = (out or repository / "trialfleet" / "tasks").absolute()
     if _holds(repository, folder):
         refuse_links_to(folder, repository.absolute())
@@ -121,11 +123,12 @@ def mine(repository: Path, out: Path | None, as_json: bool, no_sandbox: bool, **
         git_dir, head=given["head"], since=given["since"], until=given["until"], limit=given["commits"]
     )
     rules = CandidateRules(given["source_files"], given["source_lines"], given["paths"], given["grep"])
-    here = _environments(folder, build=given["build"])
-    environments = _chosen(here, given["languages"])
-    lacking = [] if given["languages"] else [LANGUAGES[name] for name in LANGUAGES if name not in here]
+    here, obstacles = _environments(folder, build=given["build"])
+    environments = _chosen(here, obstacles, given["languages"])
+    lacking = [] if given["languages"] else [LANGUAGES[name] for name in obstacles]
     languages = [LANGUAGES[name] for name in environments]
     found = candidates(commits, languages, rules, git_dir, lacking=lacking)
+    _say_what_is_lacking(found, obstacles)
     miner = _mine(repository, git_dir, folder, environments, given, no_sandbox=no_sandbox)
     of_commit = {candidate.commit.sha: candidate.language.name for candidate in found.chosen}
     state = MiningState.load(folder / STATE / "findings.jsonl", _setting(given), of_commit)
@@ -191,8 +194,8 @@ def _ending(write: Callable[[], None]) -> Generator[_Ending]:
             signal.signal(each, handler)
 
 
-def _environments(folder: Path, *, build: bool) -> dict[str, MinedEnvironments]:
-    """Of every language whose tests this machine can run, by the language's name."""
+def _environments(folder: Path, *, build: bool) -> tuple[dict[str, MinedEnvironments], dict[str, OperatorError]]:
+    """Of every language whose tests this machine can run, by the language's name; why it cannot run the others."""
     tools = {
         GO.name: ToolEnvironments("go", "go"),
         JAVASCRIPT.name: ToolEnvironments(
@@ -201,23 +204,33 @@ def _environments(folder: Path, *, build: bool) -> dict[str, MinedEnvironments]:
         RUST.name: ToolEnvironments("rust", "cargo"),
         JAVA.name: ToolEnvironments("java", "java"),
     }
-    return {
-        PYTHON.name: PythonEnvironments(folder / LOCKS, build=build),
-        **{name: environments for name, environments in tools.items() if environments.available},
-    }
+    tried = {name: environments.find_obstacle() for name, environments in tools.items()}
+    obstacles = {name: obstacle for name, obstacle in tried.items() if obstacle is not None}
+    usable = {name: environments for name, environments in tools.items() if name not in obstacles}
+    return {PYTHON.name: PythonEnvironments(folder / LOCKS, build=build), **usable}, obstacles
 
 
 def _chosen(
-    environments: dict[str, MinedEnvironments], languages: tuple[str, ...]
+    environments: dict[str, MinedEnvironments], obstacles: Mapping[str, OperatorError], languages: tuple[str, ...]
 ) -> dict[str, MinedEnvironments]:
-    missing = next((name for name in languages if name not in environments), None)
+    missing = next((name for name in languages if name in obstacles), None)
     if missing is not None:
         raise OperatorError(
-            f"tests in {missing} cannot be run on this machine",
+            f"tests in {missing} cannot be run: {obstacles[missing].message}",
             where="--language",
-            hint=f"choose from {', '.join(environments)}",
+            hint=f"{obstacles[missing].hint}; or choose from {', '.join(environments)}",
         )
     return {name: environments[name] for name in languages} if languages else environments
+
+
+def _say_what_is_lacking(found: CandidateCommits, obstacles: Mapping[str, OperatorError]) -> None:
+    """Why commits are left out whose tools this machine lacks."""
+    lacking = Counter(row.language for row in found.rejected if row.outcome is RejectionReason.NO_TOOLCHAIN)
+    for name, commits in lacking.items():
+        if name is not None:
+            click.echo(
+                f"trialfleet: {commits} commits in {name} are left out: {plain(str(obstacles[name]))}", err=True
+            )
 
 
 def _mine(
@@ -287,6 +300,7 @@ def _issues(file: Path | None, prompt_source: str) -> dict[int, str]:
 
 
 def _write(miner: Miner, state: MiningState, order: list[str]) -> None:
+    state.refresh()  # two minings at once write the same file: neither may leave out what the other kept
     kept = state.tasks(order)
     if kept:
         own = miner.file.parent.parent / "contexts" / OWN  # `trialfleet init` writes it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Literal, Protocol
 
 from trialfleet_ledger.errors import OperatorError
@@ -21,7 +21,7 @@ from trialfleet_tasks.presets.preset import preset
 class MinedEnvironments(Protocol):
     """Environments of one repository's commits in one language. Threads may share it."""
 
-    def of(self, tree: Tree, committed: datetime, version: str, tests: Sequence[str]) -> Environment:
+    def of(self, tree: Tree, committed: date, version: str, tests: Sequence[str]) -> Environment:
         """The environment for a tree of that time, and for these test files. Raises `OperatorError` if there is
         none.
 
@@ -50,16 +50,15 @@ class ToolEnvironments:
     install_scripts: bool = False
     locks: NodeLocks | None = None
 
-    @property
-    def available(self) -> bool:
-        """Whether this machine has the program."""
+    def find_obstacle(self) -> OperatorError | None:
+        """Why this machine cannot run the tests; None where it can."""
         try:
             find_tool(self.program)
-        except OperatorError:
-            return False
-        return True
+        except OperatorError as error:
+            return error
+        return None
 
-    def of(self, tree: Tree, committed: datetime, version: str, tests: Sequence[str]) -> Environment:
+    def of(self, tree: Tree, committed: date, version: str, tests: Sequence[str]) -> Environment:
         """Every commit of a package has the same, except for locks; what is fetched for it depends on its tree."""
         package = package_of_most(self.kind, tree, tests)
         environment = ToolEnvironment(
@@ -68,7 +67,7 @@ class ToolEnvironments:
             directory=None if package == ROOT else package,
         )
         if self.locks is not None and lacks_lock(tree, package):
-            made = self.locks.of(tree, package, month_after(committed.date()))
+            made = self.locks.of(tree, package, month_after(committed))
             return environment.model_copy(update={"lock": made.path, "fetch": made.fetch})
         for name in preset(environment, tree).tools:
             find_tool(name)

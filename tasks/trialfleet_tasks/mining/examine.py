@@ -86,6 +86,8 @@ class Miner:
 
     def _environment(self, candidate: CandidateCommit) -> Environment:
         commit = candidate.commit
+        if commit.committed is None:
+            raise OperatorError("its date cannot be read, so which versions its packages had is not known")
         return self.environments[candidate.language.name].of(
             self._metadata(commit.parent, candidate.language),
             commit.committed,
@@ -222,7 +224,7 @@ class Miner:
             prompt_source=self.prompt_source,
             issue=text if self.prompt_source == "issue" else None,
             environment=environment,
-            committed=commit.committed.date(),
+            committed=commit.committed,
         )
         return LoadedTask(spec, Repo(url=self.url), source, environment, {}, self.file, 0)
 

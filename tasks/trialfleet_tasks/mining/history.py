@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from pathlib import Path, PurePosixPath
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.context_files import is_context_file
-from trialfleet_runner.git import GitError, git
+from trialfleet_runner.git import GitError, GitRepository, git, locate_repository
 from trialfleet_tasks.mining.findings import RejectionReason
 from trialfleet_tasks.mining.languages import MinedLanguage
+from trialfleet_tasks.sources.commit_date import parse_commit_date
 
 _HEAD = "\x01"  # no row of numbers begins with it
-_REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,40})", re.MULTILINE)
+_FORMAT = "%x01%H%x01%P%x01%ct%x01%cd"  # the raw date ends with the zone; beyond 64 bits its seconds are 0
+_REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,64})", re.MULTILINE)
 _LINES_OF_BINARY = 10**6  # a changed binary file is never a small change
 
 
@@ -29,11 +31,12 @@ class FileChange:
 
 @dataclass(frozen=True)
 class HistoryCommit:
-    """A commit with one parent. `committed`: when."""
+    """A commit with one parent. `committed`: the day where it was committed; None where it has no date that can be
+    read."""
 
     sha: str
     parent: str
-    committed: datetime
+    committed: date | None
     message: str
     changes: tuple[FileChange, ...]
 
@@ -69,29 +72,28 @@ class CandidateCommit:
 
         >>> from trialfleet_tasks.mining.languages import PYTHON
         >>> change = FileChange("src/shop/cart/total.py", 3)
-        >>> commit = HistoryCommit("a", "b", datetime(2025, 1, 1), "", (change,))
+        >>> commit = HistoryCommit("a", "b", date(2025, 1, 1), "", (change,))
         >>> CandidateCommit(commit, PYTHON, (change.path,), (), ()).area
         'src/shop/cart'
         """
         return "/".join(PurePosixPath(self.source[0]).parts[:-1][:3]) or "."
 
 
-def open_repository(folder: Path) -> Path:
-    """The git folder of a work tree or of a bare clone. Raises `OperatorError` where there is no whole history."""
+def open_repository(folder: Path) -> GitRepository:
+    """The repository of a work tree, or a bare clone. Raises `OperatorError` where there is no whole history."""
     try:
-        git_dir = Path(git(("-C", str(folder.absolute()), "rev-parse", "--git-common-dir")).decode().strip())
+        repository = locate_repository(folder)
     except GitError:
         raise OperatorError(
             "this is not a git repository", where=str(folder), hint="name a clone of the repository"
         ) from None
-    git_dir = (folder.absolute() / git_dir).resolve()
-    if (git_dir / "shallow").exists():
+    if repository.shallow:
         raise OperatorError(
             "this is a shallow clone: most of its history is missing",
             where=str(folder),
             hint=f"deepen it: git -C {folder} fetch --unshallow",
         )
-    return git_dir
+    return repository
 
 
 def resolve(git_dir: Path, name: str) -> str:
@@ -117,7 +119,7 @@ def read_commits(
     args += [f"--{name}={value}" for name, value in (("since", since), ("until", until)) if value]
     end = ("--end-of-options", head, "--")
     try:
-        facts = git((*args, "--numstat", "--format=%x01%H %P %cI", *end), git_dir=git_dir)
+        facts = git((*args, "--numstat", "--date=raw", f"--format={_FORMAT}", *end), git_dir=git_dir)
         messages = git((*args, "--format=%H %B", *end), git_dir=git_dir)
     except GitError as error:
         raise OperatorError(
@@ -138,18 +140,17 @@ def _commits(rows: Iterable[str], texts: Mapping[str, str]) -> Iterator[HistoryC
     found: list[tuple[list[str], list[FileChange]]] = []
     for row in rows:
         if row.startswith(_HEAD):
-            found.append((row.removeprefix(_HEAD).split(" "), []))
+            found.append((row.removeprefix(_HEAD).split(_HEAD), []))
             continue
-        added, _, rest = row.strip("\n").partition("\t")
+        added, _, rest = row.removeprefix("\n").partition("\t")
         removed, tab, path = rest.partition("\t")
         if tab and found:
             lines = int(added) + int(removed) if added.isdigit() and removed.isdigit() else _LINES_OF_BINARY
             found[-1][1].append(FileChange(path, lines))
-    for facts, changes in found:
-        if len(facts) == 3 and facts[1]:  # exactly one parent
-            sha, parent, committed = facts
-            at = datetime.fromisoformat(committed)
-            yield HistoryCommit(sha, parent, at, texts.get(sha, "").strip(), tuple(changes))
+    for (sha, parents, seconds, stamp), changes in found:
+        if parents and " " not in parents:
+            committed = parse_commit_date(seconds, stamp.rpartition(" ")[2])
+            yield HistoryCommit(sha, parents, committed, texts.get(sha, "").strip(), tuple(changes))
 
 
 @dataclass(frozen=True)

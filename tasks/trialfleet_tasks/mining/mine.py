@@ -46,9 +46,7 @@ def candidates(
     for commit in commits:
         judged = RejectionReason.UNDONE if commit.sha in gone else judge(commit, languages, rules)
         if isinstance(judged, RejectionReason):
-            if judged in _NOT_IN_THESE and isinstance(judge(commit, lacking, rules), CandidateCommit):
-                judged = RejectionReason.NO_TOOLCHAIN
-            rejected.append(MiningFinding(commit=commit.sha, outcome=judged))
+            rejected.append(_rejection(commit, judged, lacking, rules))
         else:
             found.append(judged)
     chosen: list[CandidateCommit] = []
@@ -61,6 +59,17 @@ def candidates(
             seen.add(patch)
             chosen.append(candidate)
     return CandidateCommits(len(commits), tuple(spread(chosen)), tuple(rejected))
+
+
+def _rejection(
+    commit: HistoryCommit, reason: RejectionReason, lacking: Collection[MinedLanguage], rules: CandidateRules
+) -> MiningFinding:
+    """With the language, where only its tools are lacking."""
+    found = judge(commit, lacking, rules) if reason in _NOT_IN_THESE else reason
+    if isinstance(found, CandidateCommit):
+        name = found.language.name
+        return MiningFinding(commit=commit.sha, language=name, outcome=RejectionReason.NO_TOOLCHAIN)
+    return MiningFinding(commit=commit.sha, outcome=reason)
 
 
 def _patch_id(git_dir: Path, commit: HistoryCommit) -> str:

@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -51,15 +51,15 @@ class PythonEnvironments:
     _locks: dict[str, str | OperatorError] = field(default_factory=dict[str, "str | OperatorError"])
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
-    def of(self, tree: Tree, committed: datetime, version: str, tests: Sequence[str]) -> PythonEnvironment:
+    def of(self, tree: Tree, committed: date, version: str, tests: Sequence[str]) -> PythonEnvironment:
         """The environment for a tree of that time. Raises `OperatorError` if no set of requirements can be locked.
 
         `tree`: all paths, with the content of `is_metadata` ones. `version`: of the project, for
         `importlib.metadata`."""
         project, sources = project_of_tests(tree, tests)
-        python = _python(project, committed.date())
+        python = _python(project, committed)
         declared = declared_extras(tree, project.groups, project.extras)
-        lock = self._locked(project, declared, python, month_after(committed.date()))
+        lock = self._locked(project, declared, python, month_after(committed))
         call = declared_command(tree) or PytestCall("")
         call = call.among(_LOCKED.findall((self.folder.parent / lock).read_text()))
         return PythonEnvironment(

@@ -66,15 +66,14 @@ def compiled(wanted: WantedLock, folder: Path, *, build: bool) -> str | Operator
     lock = folder / f"{wanted.name}.txt"
     if lock.exists():
         return f"{folder.name}/{lock.name}"
-    constraints = folder / f".{wanted.name}.constraints"
     folder.mkdir(parents=True, exist_ok=True)
-    constraints.write_text("\n".join(wanted.pins) + "\n")
-    try:
-        ended = _building(wanted, constraints) if build else _resolved(wanted, constraints)
-    except subprocess.TimeoutExpired:
-        return OperatorError(f"its requirements could not be resolved within {_COMPILE_S} s")
-    finally:
-        constraints.unlink()
+    with scratch(folder, ".lock-") as place:  # another mining of the repository may lock the same now
+        constraints = place / "constraints"
+        constraints.write_text("\n".join(wanted.pins) + "\n")
+        try:
+            ended = _building(wanted, constraints) if build else _resolved(wanted, constraints)
+        except subprocess.TimeoutExpired:
+            return OperatorError(f"its requirements could not be resolved within {_COMPILE_S} s")
     if ended.code:
         return OperatorError(
             f"its requirements cannot be locked: {ended.errors.strip()[-1500:]}", hint=_hint(ended.errors)

@@ -26,10 +26,11 @@ class ExaminedCommit(Frozen):
 
 @dataclass
 class MiningState:
-    """`findings.jsonl` of one setting. Threads may share it."""
+    """`findings.jsonl` of one setting. Threads may share it; another mining may add to the file meanwhile."""
 
     path: Path
     setting: str
+    languages: Mapping[str, str]
     _found: dict[str, ExaminedCommit] = field(default_factory=dict[str, ExaminedCommit])
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -37,18 +38,26 @@ class MiningState:
     def load(cls, path: Path, setting: str, languages: Mapping[str, str]) -> MiningState:
         """The findings of this setting and method; a line that was cut off is left out. `languages`: of the
         candidates, by commit; a finding of such a commit in another language is left out as well."""
-        state = cls(path, setting)
-        for line in path.read_bytes().splitlines() if path.exists() else ():
-            try:
-                examined = ExaminedCommit.model_validate_json(line)
-            except ValueError:
-                continue
-            commit, language = examined.finding.commit, examined.finding.language or "Python"
-            if (examined.method, examined.setting) == (METHOD, setting) and (
-                languages.get(commit, language) == language
-            ):
-                state._found[commit] = examined
+        state = cls(path, setting, languages)
+        state.refresh()
         return state
+
+    def refresh(self) -> None:
+        """Read what another process has added to the file as well."""
+        with self._turn:
+            for line in self.path.read_bytes().splitlines() if self.path.exists() else ():
+                self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            examined = ExaminedCommit.model_validate_json(line)
+        except ValueError:
+            return
+        commit, language = examined.finding.commit, examined.finding.language or "Python"
+        if (examined.method, examined.setting) == (METHOD, self.setting) and (
+            self.languages.get(commit, language) == language
+        ):
+            self._found[commit] = examined
 
     def add(self, finding: MiningFinding, task: TaskSpec | None) -> None:
         """Keep one more, on disk first."""

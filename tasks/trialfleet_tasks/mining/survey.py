@@ -15,7 +15,7 @@ import yaml
 
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_runner.context.anchor import is_test_path
-from trialfleet_runner.context_files import is_context_file, leftovers
+from trialfleet_runner.context_files import COPIES, is_context_file, leftovers
 from trialfleet_runner.trees import EntryKind, Tree, TreeEntry
 from trialfleet_runner.untrusted import json_object, mapping
 from trialfleet_tasks.mining.declared_command import declared_command, is_workflow
@@ -80,11 +80,12 @@ def survey(git_dir: Path, commit: str, *, commits: int) -> tuple[RepositorySurve
 
     Raises `OperatorError` when the commit is incomplete.
     """
-    tree = read_tree(git_dir, commit, where=str(git_dir))
+    whole = read_tree(git_dir, commit, where=str(git_dir))
+    tree = {path: entry for path, entry in whole.items() if not path.startswith(COPIES)}
     history = read_commits(git_dir, head=commit, limit=commits)
     judged = [judge(each, LANGUAGES.values(), CandidateRules()) for each in history]
     candidates = Counter(found.language.name for found in judged if isinstance(found, CandidateCommit))
-    dates = sorted(each.committed.date() for each in history)
+    dates = sorted(each.committed for each in history if each.committed is not None)
     context = context_files(tree)
     languages = Counter(
         _LANGUAGES[suffix]

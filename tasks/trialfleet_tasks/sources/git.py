@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from datetime import date, datetime, timedelta, timezone
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.cache import Cache, built_once, locked
 from trialfleet_runner.context_files import named
-from trialfleet_runner.git import GitError, git, read_blobs
+from trialfleet_runner.git import GitError, git, locate_repository, read_blobs
 from trialfleet_runner.trees import (
     MAX_BYTES,
     EntryKind,
@@ -25,8 +25,10 @@ from trialfleet_runner.trees import (
 from trialfleet_runner.workspace import fast_import, init_bare
 from trialfleet_tasks.settings import mirror_of, plain_url
 
-_URL = re.compile(r"(https?|ssh|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+|/[^\s]*")
-_COMMITTED = re.compile(rb"^committer .* (\d{1,15}) ([+-]\d{4})$", re.MULTILINE)
+_URL = re.compile(
+    r"(https?|ssh|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+|/.*", re.DOTALL
+)  # a path may hold any character
+_SHA256_DIGITS = 64  # of a commit's name
 _KINDS = {
     b"100644": EntryKind.FILE,
     b"100664": EntryKind.FILE,
@@ -49,10 +51,7 @@ def repository(url: str, commits: tuple[str, ...], *, cache: Cache, mirrors: Map
             where="repo.url",
             hint="use https://, ssh://, file:// or an absolute path",
         )
-    folder = cache.git / f"{sha256(plain_url(url).encode())[:32]}.git"
-    with locked(folder):
-        if not (folder / "HEAD").exists():
-            git(("init", "--bare", "--quiet", "--template=", str(folder)))
+    with _clone(url, commits[0], cache, "") as folder:
         missing = [commit for commit in commits if not has_commit(folder, commit)]
         if missing:
             _fetch(folder, url, missing)
@@ -66,10 +65,7 @@ def with_history(url: str, commit: str, *, cache: Cache, mirrors: Mapping[str, P
     if mirror is not None:
         folder = _mirror(mirror, url, (commit,))
         return None if (folder / "shallow").exists() else folder
-    folder = cache.git / f"{sha256(plain_url(url).encode())[:32]}-history.git"
-    with locked(folder):
-        if not (folder / "HEAD").exists():
-            git(("init", "--bare", "--quiet", "--template=", str(folder)))
+    with _clone(url, commit, cache, "-history") as folder:
         if not has_commit(folder, commit):
             whole = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", url, commit)
             try:
@@ -77,6 +73,19 @@ def with_history(url: str, commit: str, *, cache: Cache, mirrors: Mapping[str, P
             except GitError:
                 return None
     return folder
+
+
+@contextmanager
+def _clone(url: str, commit: str, cache: Cache, kind: str) -> Generator[Path]:
+    """The cache's clone of `url`, empty at first, for this process alone. A commit's name tells the hash of its
+    repository."""
+    form = "sha256" if len(commit) == _SHA256_DIGITS else "sha1"
+    name = f"{sha256(plain_url(url).encode())[:32]}{kind}{'' if form == 'sha1' else '-sha256'}.git"
+    folder = cache.git / name
+    with locked(folder):
+        if not (folder / "HEAD").exists():
+            git(("init", "--bare", "--quiet", "--template=", f"--object-format={form}", str(folder)))
+        yield folder
 
 
 def orphan(tree: Tree, folder: Path) -> Path:
@@ -132,30 +141,17 @@ def read_tree(folder: Path, commit: str, *, where: str, unread: Iterable[str] = 
 
 
 def message(folder: Path, commit: str) -> str:
-    """The commit's message."""
-    raw = git(("cat-file", "commit", commit), git_dir=folder)
-    return raw.partition(b"\n\n")[2].decode("utf-8", "replace").strip()
-
-
-def committed(folder: Path, commit: str) -> date | None:
-    """The day on which it was committed, where that was; None where the commit says none that exists."""
-    head = git(("cat-file", "commit", commit), git_dir=folder).partition(b"\n\n")[0]
-    found = _COMMITTED.search(head)
-    if found is None:
-        return None
-    hours, minutes = int(found[2][:3]), int(found[2][0:1] + found[2][3:])
-    try:
-        return datetime.fromtimestamp(int(found[1]), timezone(timedelta(hours=hours, minutes=minutes))).date()
-    except (ValueError, OverflowError, OSError):
-        return None
+    """The commit's message; git turns the encoding that the commit names into UTF-8."""
+    return git(("log", "-1", "--format=%B", commit, "--"), git_dir=folder).decode("utf-8", "replace").strip()
 
 
 def _mirror(mirror: Path, url: str, commits: tuple[str, ...]) -> Path:
-    folder = mirror / ".git" if (mirror / ".git").is_dir() else mirror
-    if not (folder / "objects").is_dir():
+    try:
+        folder = locate_repository(mirror).common_dir
+    except GitError:
         raise OperatorError(
             f"{mirror} is not a git clone", where=f"mirror of {url}", hint="create it with `git clone --bare`"
-        )
+        ) from None
     missing = [commit for commit in commits if not has_commit(folder, commit)]
     if missing:
         shallow = (folder / "shallow").exists()

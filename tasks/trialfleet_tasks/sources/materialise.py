@@ -11,6 +11,7 @@ from trialfleet_runner.cache import Cache
 from trialfleet_runner.task import GitSource, PathSource, SdistSource
 from trialfleet_runner.trees import Tree
 from trialfleet_tasks.sources import git, path, sdist
+from trialfleet_tasks.sources.commit_date import read_commit_date
 from trialfleet_tasks.taskfile import LoadedTask
 
 
@@ -33,7 +34,7 @@ def materialise(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path]) 
             unread = task.repo.strip_extra
             pre_fix, fixed = (git.read_tree(folder, c, where=task.where, unread=unread) for c in commits)
             said = task.spec.commit_message or git.message(folder, source.fix_commit)
-            return Trees(pre_fix, fixed, said, git.committed(folder, source.fix_commit))
+            return Trees(pre_fix, fixed, said, read_commit_date(folder, source.fix_commit))
         case SdistSource() as source:
             pre_fix, fixed = sdist.read(source, cache=cache, where=task.where)
             return Trees(pre_fix, fixed, task.spec.commit_message)

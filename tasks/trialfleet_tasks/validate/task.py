@@ -18,7 +18,7 @@ from trialfleet_runner.context.nodes import child_nodes
 from trialfleet_runner.environment import build
 from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.task import Status
-from trialfleet_tasks.contexts import context_tree, coverage
+from trialfleet_tasks.contexts import coverage, readable_context
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.bench import bench
 from trialfleet_tasks.validate.inputs import Prepared, prepare_inputs
@@ -152,7 +152,10 @@ def _with_contexts(validation: Validation, task: LoadedTask, objects: Objects) -
     rows: list[NodeCoverage] = []
     gaps: list[str] = []
     for name in sorted(task.contexts):
-        tree = context_tree(task, name, objects=objects)
+        tree = readable_context(task, name, objects=objects)
+        if isinstance(tree, OperatorError):
+            gaps.append(f"contexts.{name}: {tree.message}")
+            continue
         found = coverage(tree, paths)
         rows += [NodeCoverage(context=name, path=path, node=node) for path, node in found.items()]
         if child_nodes(tree):  # of a single file at the root nobody expects it

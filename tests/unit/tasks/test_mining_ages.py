@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.support.git_repositories import Made
 from trialfleet_runner.task import GitSource, TaskSpec
 from trialfleet_tasks.mining.yield_table import age, by_cutoff
-from trialfleet_tasks.sources.git import committed
+from trialfleet_tasks.sources.commit_date import read_commit_date
 
 CUTOFF = date(2025, 1, 31)
 
@@ -33,9 +33,9 @@ def test_the_day_of_a_commit_is_git_s_own(tmp_path: Path) -> None:
     made = Made(tmp_path / "shop")
     sha = made.commit("Start\n\ncommitter a <b> 0 +0000", a="x = 1\n")
     git_dir = made.folder / ".git"
-    assert str(committed(git_dir, sha)) == made.git("show", "-s", "--format=%cs", sha)
+    assert str(read_commit_date(git_dir, sha)) == made.git("show", "-s", "--format=%cs", sha)
     raw = made.git("cat-file", "commit", sha)
     odd = made.folder / "odd"
     odd.write_text(raw.replace("committer a <a@b> 17", "committer a <a@b> 99999999999999") + "\n")
     strange = made.git("hash-object", "-t", "commit", "-w", "--literally", "odd")
-    assert committed(git_dir, strange) is None
+    assert read_commit_date(git_dir, strange) is None
