@@ -20,9 +20,11 @@ def home_folder() -> Path:
 def expand_home(path: str, *, where: str) -> Path:
     """A path in which `~` and `~user` at its start are replaced. Raises `OperatorError` for a user without a home.
 
-    >>> str(expand_home("runs", where="store"))
-    'runs'
+    >>> str(expand_home("runs", where="store")), str(expand_home("./~runs", where="store"))
+    ('runs', '~runs')
     """
+    if not path.startswith("~"):  # pathlib would take ./~runs for the home of a user
+        return Path(path)
     try:
         return Path(path).expanduser()
     except RuntimeError:

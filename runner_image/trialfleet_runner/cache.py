@@ -33,11 +33,24 @@ def cache_root() -> Path:
 def uv_cache() -> dict[str, str]:
     """The variable that gives uv a cache, where HOME cannot hold uv's own; empty where uv can do without."""
     base = os.environ.get("XDG_CACHE_HOME")
-    usual = (Path(base) if base else home_folder() / ".cache") / "uv"
-    nearest = next(folder for folder in (usual, *usual.parents) if folder.exists())
-    if os.environ.get("UV_CACHE_DIR") or (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
+    usual = Path(base) / "uv" if base else home_folder() / ".cache/uv"
+    if os.environ.get("UV_CACHE_DIR") or ((base or _is_folder(home_folder())) and _can_hold(usual)):
         return {}
     return {"UV_CACHE_DIR": str(Cache.default().folder("uv"))}
+
+
+def _can_hold(folder: Path) -> bool:
+    """Whether it can be written, or made."""
+    nearest = next(each for each in (folder, *folder.parents) if _is_there(each))
+    return _is_folder(nearest) and os.access(nearest, os.W_OK | os.X_OK)
+
+
+def _is_there(path: Path) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 - False where a folder on the way is closed; pathlib raises
+
+
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 - as above
 
 
 def _unusable(folder: Path, error: OSError) -> OperatorError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.user_folders import expand_home, home_folder
 from trialfleet_tasks import yamlfile
+
+# The first `=` before what begins as a path does, else the last: a folder's name may hold one, and a url as well.
+_MIRROR = re.compile(r"(?P<url>.+?)=(?P<folder>[/~.].*)|(?P<other_url>.+)=(?P<other_folder>.+)", re.DOTALL)
 
 
 class Settings(Frozen):
@@ -43,13 +47,14 @@ def mirror_map(settings: Settings, options: tuple[str, ...]) -> dict[str, Path]:
         for url, folder in settings.mirrors.items()
     }
     for option in options:
-        url, separator, folder = option.rpartition("=")
-        if not separator or not url or not folder:
+        parts = _MIRROR.fullmatch(option)
+        if parts is None:
             raise OperatorError(
                 f"{option!r} is not URL=DIR",
                 where="--mirror",
                 hint="write --mirror https://example.org/owner/name=/path/to/clone",
             )
+        url, folder = parts["url"] or parts["other_url"], parts["folder"] or parts["other_folder"]
         mirrors[plain_url(url)] = expand_home(folder, where="--mirror")
     return mirrors
 

@@ -123,7 +123,7 @@ def task_files(loaded: yamlfile.Loaded[CampaignSpec]) -> tuple[Path, ...]:
 
 def _matches(loaded: yamlfile.Loaded[CampaignSpec], place: int, pattern: str) -> list[Path]:
     folder, wanted = loaded.path.parent, Path(pattern)
-    if any(character in pattern for character in "*?["):
+    if any(character in pattern for character in "*?[") and not (folder / wanted).is_file():
         root = Path(wanted.anchor) if wanted.is_absolute() else folder
         relative = wanted.relative_to(wanted.anchor) if wanted.is_absolute() else wanted
         matches = sorted(path for path in root.glob(str(relative)) if path.is_file())

@@ -228,10 +228,10 @@ def test_a_history_without_tests_and_languages_without_tools(
     made.write("cart.go", "package x\n")
     made.write("cart_test.go", "package x\n")
     made.commit("Go")
-    here = mine_command._environments(tmp_path, build=False)  # pyright: ignore[reportPrivateUsage]
+    here, _ = mine_command._environments(tmp_path, build=False)  # pyright: ignore[reportPrivateUsage]
 
-    def python_alone(*_: object, **__: object) -> dict[str, MinedEnvironments]:
-        return {"Python": here["Python"]}
+    def python_alone(*_: object, **__: object) -> tuple[dict[str, MinedEnvironments], dict[str, OperatorError]]:
+        return {"Python": here["Python"]}, {"Go": OperatorError("go does not work: exit code 1")}
 
     monkeypatch.setattr(mine_command, "_environments", python_alone)
     ended = CliRunner().invoke(tasks, ["mine", str(made.folder)], catch_exceptions=False)
@@ -240,6 +240,7 @@ def test_a_history_without_tests_and_languages_without_tools(
     assert "no_tests: changes no test file 1" in shown
     assert "no_toolchain: needs tools of its language that this machine lacks 1" in shown
     assert "no task was kept" in shown
+    assert "1 commit in Go left out: go does not work: exit code 1" in shown
 
 
 @pytest.mark.needs("node", "npm")

@@ -228,9 +228,8 @@ def _say_what_is_lacking(found: CandidateCommits, obstacles: Mapping[str, Operat
     lacking = Counter(row.language for row in found.rejected if row.outcome is RejectionReason.NO_TOOLCHAIN)
     for name, commits in lacking.items():
         if name is not None:
-            click.echo(
-                f"trialfleet: {commits} commits in {name} are left out: {plain(str(obstacles[name]))}", err=True
-            )
+            why = plain(str(obstacles[name]))
+            click.echo(f"trialfleet: {commits} commit{'s' * (commits > 1)} in {name} left out: {why}", err=True)
 
 
 def _mine(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -80,7 +81,7 @@ def _clone(url: str, commit: str, cache: Cache, kind: str) -> Generator[Path]:
     """The cache's clone of `url`, empty at first, for this process alone. A commit's name tells the hash of its
     repository."""
     form = "sha256" if len(commit) == _SHA256_DIGITS else "sha1"
-    name = f"{sha256(plain_url(url).encode())[:32]}{kind}{'' if form == 'sha1' else '-sha256'}.git"
+    name = f"{sha256(os.fsencode(plain_url(url)))[:32]}{kind}{'' if form == 'sha1' else '-sha256'}.git"
     folder = cache.git / name
     with locked(folder):
         if not (folder / "HEAD").exists():

@@ -10,7 +10,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_runner.trees import TreeEntry, pack
-from trialfleet_tasks.contexts import context_object, context_tree
+from trialfleet_tasks.contexts import context_object, context_tree, readable_context
 from trialfleet_tasks.taskfile import LoadedTask, load_task_file
 
 ROOT = Path(__file__).parents[3]
@@ -117,3 +117,25 @@ def test_shipped_trees_hold(folder: Path, tmp_path: Path) -> None:
 
 def test_there_are_shipped_trees() -> None:
     assert len(SHIPPED) >= 20
+
+
+UNUSABLE = {
+    "missing": (),
+    "empty": ("flat/",),
+    "empty file": ("flat/CLAUDE.md",),
+    "no context file": ("flat/CLAUDE.md", "flat/notes.txt"),
+    "not UTF-8": ("flat/AGENTS.md",),
+}
+
+
+@pytest.mark.parametrize("case", UNUSABLE)
+def test_a_context_is_demanded_only_where_it_is_used(tmp_path: Path, case: str) -> None:
+    for name in UNUSABLE[case]:
+        path = tmp_path / name
+        (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+        if not name.endswith("/"):
+            path.write_bytes(b"caf\xe9" if case == "not UTF-8" else b"")
+    task, kept = task_of(tmp_path, "flat"), objects(tmp_path)
+    assert isinstance(readable_context(task, "flat", objects=kept), OperatorError)
+    with pytest.raises(OperatorError, match=r"contexts\.flat"):
+        context_tree(task, "flat", objects=kept)
