@@ -30,13 +30,16 @@ def cache_root() -> Path:
     return (Path(base) if base else home_folder() / ".cache") / "trialfleet"
 
 
-def uv_cache() -> dict[str, str]:
-    """The variable that gives uv a cache, where HOME cannot hold uv's own; empty where uv can do without."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    usual = Path(base) / "uv" if base else home_folder() / ".cache/uv"
-    if os.environ.get("UV_CACHE_DIR") or ((base or _is_folder(home_folder())) and _can_hold(usual)):
-        return {}
-    return {"UV_CACHE_DIR": str(Cache.default().folder("uv"))}
+def uv_folders() -> dict[str, str]:
+    """The variables that give uv folders, where HOME cannot hold uv's own; empty where uv can do without."""
+    base, home = os.environ.get("XDG_CACHE_HOME"), home_folder()
+    found: dict[str, str] = {}
+    if not _is_folder(home) and not os.environ.get("UV_PYTHON_INSTALL_DIR"):
+        found["UV_PYTHON_INSTALL_DIR"] = str(Cache.default().folder("uv") / "python")  # uv only looks into it
+    usual = Path(base) / "uv" if base else home / ".cache/uv"
+    if not os.environ.get("UV_CACHE_DIR") and not ((base or _is_folder(home)) and _can_hold(usual)):
+        found["UV_CACHE_DIR"] = str(Cache.default().folder("uv"))
+    return found
 
 
 def _can_hold(folder: Path) -> bool:

@@ -20,7 +20,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit, urlunsplit
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.user_folders import home_folder
-from trialfleet_runner.cache import uv_cache
+from trialfleet_runner.cache import uv_folders
 from trialfleet_runner.child_program import ChildFailure, run_program
 from trialfleet_runner.interpreters import uv_program
 
@@ -81,7 +81,7 @@ def _pip_files(environ: Mapping[str, str]) -> list[Path]:
 def _uv_default() -> str:
     """uv knows the public index; nothing here needs to."""
     asked = ("pip", "compile", "--quiet", "--no-header", "--emit-index-url", "--offline", "-")
-    ended = run_program((uv_program(), *asked), env={**os.environ, **uv_cache()})
+    ended = run_program((uv_program(), *asked), env={**os.environ, **uv_folders()})
     if isinstance(ended, ChildFailure):
         raise OperatorError(f"uv does not say which package index it uses: {ended}", hint=f"fix that, or {_HINT}")
     match = re.search(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.environment import PythonEnvironmentRef
-from trialfleet_runner.cache import scratch, uv_cache
+from trialfleet_runner.cache import scratch, uv_folders
 from trialfleet_runner.interpreters import uv_program
 from trialfleet_runner.trees import TreeEntry, write_folder
 
@@ -109,6 +109,7 @@ def _network_variables() -> dict[str, str]:
         "SSL_CERT_FILE",
         "SSL_CERT_DIR",
         "UV_CACHE_DIR",
+        "UV_PYTHON_INSTALL_DIR",
         "UV_KEYRING_PROVIDER",
     )
     kept = {
@@ -119,7 +120,7 @@ def _network_variables() -> dict[str, str]:
     from trialfleet_runner.package_index import ca_file
 
     trusted = ca_file()
-    return kept | uv_cache() | ({"SSL_CERT_FILE": trusted} if trusted else {})
+    return kept | uv_folders() | ({"SSL_CERT_FILE": trusted} if trusted else {})
 
 
 def uv_variables() -> dict[str, str]:

@@ -41,7 +41,7 @@ def test_a_program_that_fails_gives_no_output(tmp_path: Path, script: str, words
 
 def test_a_program_that_does_not_start(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("text")
-    for program in ("no-such-program", tmp_path, tmp_path / "text"):
+    for program in (tmp_path / "absent", tmp_path, tmp_path / "text"):
         ended = run_program((program,))
         assert isinstance(ended, ChildFailure)
         assert ended.reason.startswith("does not start: ")

@@ -9,7 +9,7 @@ import pytest
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.user_folders import home_folder
-from trialfleet_runner.cache import Cache, cache_root, uv_cache
+from trialfleet_runner.cache import Cache, cache_root, uv_folders
 from trialfleet_runner.interpreters import find_interpreter
 from trialfleet_runner.package_index import find_links
 from trialfleet_runner.python_environment import uv_variables
@@ -39,7 +39,8 @@ def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 def test_uv_gets_a_cache_that_it_can_write(home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIALFLEET_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PIP_INDEX_URL", "https://index.example/simple")
-    assert uv_cache() == {"UV_CACHE_DIR": str(tmp_path / "cache/uv")}
+    assert uv_folders()["UV_CACHE_DIR"] == str(tmp_path / "cache/uv")
+    assert "UV_PYTHON_INSTALL_DIR" in uv_folders() or home == "unwritable", "there is no folder to look into"
     assert uv_variables()["UV_CACHE_DIR"] == str(tmp_path / "cache/uv")
     monkeypatch.setenv("UV_CACHE_DIR", "/mine")
     assert uv_variables()["UV_CACHE_DIR"] == "/mine", "the user's choice holds"
@@ -67,4 +68,4 @@ def test_a_home_that_can_be_written_is_uv_s_own(tmp_path: Path, monkeypatch: pyt
     for name in ("XDG_CACHE_HOME", "UV_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert uv_cache() == {}
+    assert uv_folders() == {}
