@@ -11,6 +11,7 @@ import platform
 import stat
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -201,9 +202,10 @@ def retire(environment: Path) -> None:
     in it; they detect the change themselves."""
     _mark(environment).touch()
     for mark in environment.parent.glob(".*.retired"):
-        if time.time() - mark.stat().st_mtime > RETIRED_S:
-            remove(mark.with_name(mark.name.removeprefix(".").removesuffix(".retired")))
-            mark.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # another attempt has removed it
+            if time.time() - mark.stat().st_mtime > RETIRED_S:
+                remove(mark.with_name(mark.name.removeprefix(".").removesuffix(".retired")))
+                mark.unlink(missing_ok=True)
 
 
 def _mark(environment: Path) -> Path:
