@@ -91,7 +91,8 @@ def shop(tmp_path: Path) -> Made:
 def test_histories_of_odd_commits_are_read(shop: Made, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dates, people, encodings, headers and messages as no program writes them."""
     monkeypatch.setenv("TRIALFLEET_CACHE", str(shop.folder.parent / "cache"))
-    draw, trees, shas = random.Random(seed), [], [shop.git("rev-parse", "HEAD")]
+    draw, shas = random.Random(seed), [shop.git("rev-parse", "HEAD")]
+    trees: list[str] = []
     for number in (1, 2):
         shop.write("shop/cart.py", f"def total(prices):\n    return {number}\n")
         shop.write("tests/test_cart.py", f"def test_total():\n    assert {number}\n")
@@ -187,7 +188,8 @@ def test_what_a_hook_of_git_sets_has_no_say(
     other = Made(tmp_path / "other")
     other.write("CLAUDE.md", "Other.\n")
     other.commit("Other")
-    place = {"checkout": lambda *_: shop.folder, "linked": linked, "submodule": submodule}[which](shop, tmp_path)
+    places = {"linked": linked, "submodule": submodule}
+    place = places[which](shop, tmp_path) if which in places else shop.folder
     expected = of_worktree(place), of_revision(place, "HEAD"), locate_repository(place)
     git_dir = str(other.folder / ".git")
     for name, value in {

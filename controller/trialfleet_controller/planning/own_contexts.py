@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_runner.context_files import COPIES, is_context_file
 from trialfleet_runner.git import GitError, git, locate_repository, read_blobs
-from trialfleet_runner.trees import TreeEntry, check, pack, resolve
+from trialfleet_runner.trees import Tree, TreeEntry, check, pack, resolve
 from trialfleet_tasks.taskfile import LoadedTask
 
 MAX_BYTES = 16 * 2**20
@@ -21,10 +21,9 @@ _LINK = b"120000"
 
 
 def with_contexts(file: CampaignFile, tasks: Sequence[LoadedTask], objects: Objects) -> tuple[LoadedTask, ...]:
-    """The tasks with those of the campaign's contexts that a condition uses, each an object. Raises
-    `OperatorError`: a name that a task has too, no such revision or repository, or one without context files."""
-    used = frozenset[str]().union(*(condition.task_contexts for condition in file.conditions.values()))
-    own = {name: f"sha256:{objects.put(pack(_tree(file, name)))}" for name in file.spec.contexts if name in used}
+    """The tasks with the campaign's contexts, each an object. Raises `OperatorError`: a name that a task has too;
+    and for a context that a condition uses: no such revision or repository, or one without context files."""
+    own = {name: f"sha256:{objects.put(pack(tree))}" for name, tree in _readable_trees(file)}
     for task in tasks:
         twice = sorted(file.spec.contexts.keys() & task.contexts.keys())
         if twice:
@@ -34,6 +33,17 @@ def with_contexts(file: CampaignFile, tasks: Sequence[LoadedTask], objects: Obje
                 hint="give it another name here, or remove it from the task file",
             )
     return tuple(replace(task, contexts={**task.contexts, **own}) for task in tasks)
+
+
+def _readable_trees(file: CampaignFile) -> Iterator[tuple[str, Tree]]:
+    """By name. One that no condition uses is left out if it cannot be read."""
+    used = frozenset[str]().union(*(condition.task_contexts for condition in file.conditions.values()))
+    for name in file.spec.contexts:
+        try:
+            yield name, _tree(file, name)
+        except OperatorError:
+            if name in used:
+                raise
 
 
 def _tree(file: CampaignFile, name: str) -> dict[str, TreeEntry]:

@@ -153,13 +153,16 @@ def test_a_further_context_changes_no_trial(tmp_path: Path) -> None:
     assert ids[0] == ids[1]
 
 
-def test_a_context_that_cannot_be_read_is_refused_before_anything_runs(tmp_path: Path) -> None:
+def test_a_context_that_cannot_be_read_has_no_forbidden_lines(tmp_path: Path) -> None:
+    """It is refused where a condition delivers it."""
     objects = Objects(tmp_path / "objects")
     task = task_of(tmp_path, flat=FLAT, tree=TREE)
     orders = conditions(task, objects)
     (tmp_path / "tree" / "CLAUDE.md").unlink()
+    bare, flat = (cell.condition for cell in watched(task, order_of(objects), orders, objects))
+    assert (bare.forbidden, flat.forbidden) == ({"flat": (FLAT,)}, {})
     with pytest.raises(OperatorError, match=r"one: contexts\.tree"):
-        list(watched(task, order_of(objects), orders, objects))
+        context_object(task, "tree", objects=objects)
 
 
 def test_a_context_of_the_campaign_and_of_a_task_is_refused(tmp_path: Path) -> None:

@@ -70,11 +70,11 @@ def test_a_folder_without_a_repository_is_refused(tmp_path: Path) -> None:
         of_worktree(tmp_path)
 
 
-def campaign(folder: Path, contexts: str) -> CampaignFile:
+def campaign(folder: Path, contexts: str, conditions: str = "{a: {files: a}}") -> CampaignFile:
     (folder / "t.yaml").write_text("")
     path = folder / "c.yaml"
     path.write_text(
-        f"{{campaign: c, seed: 1, tasks: [t.yaml], contexts: {contexts}, conditions: [none], reps: 1, "
+        f"{{campaign: c, seed: 1, tasks: [t.yaml], contexts: {contexts}, conditions: {conditions}, reps: 1, "
         "agent: {kind: nop}, store: runs}"
     )
     return load_campaign(path)
@@ -97,3 +97,9 @@ def test_what_cannot_be_had_is_refused_by_name(repository: Path, contexts: str, 
     git(repository, "checkout", "-q", "main")
     with pytest.raises(OperatorError, match=words):
         with_contexts(campaign(repository, contexts), (), Objects(repository.parent / "objects"))
+
+
+@pytest.mark.parametrize("source", ["{ref: nobody}", "{worktree: /no/such/folder}", "{ref: main, repo: /proc}"])
+def test_what_no_condition_uses_is_not_demanded(repository: Path, source: str) -> None:
+    file = campaign(repository, f"{{a: {source}}}", "[none]")
+    assert with_contexts(file, (), Objects(repository.parent / "objects")) == ()

@@ -31,7 +31,8 @@ def test_all_lock_the_same_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     wanted = WantedLock(("pytest",), ("pytest==8.0",), "3.12", date(2025, 2, 1))
     folder = tmp_path / "locks"
     with ThreadPoolExecutor(6) as pool:
-        answers = [*pool.map(lambda _: compiled(wanted, folder, build=False), range(6))]
+        begun = [pool.submit(compiled, wanted, folder, build=False) for _ in range(6)]
+        answers = [each.result() for each in begun]
     assert answers == [f"locks/{wanted.name}.txt"] * 6
     assert [(path.name, path.read_text()) for path in folder.iterdir()] == [
         (f"{wanted.name}.txt", "pytest==8.0\n")
