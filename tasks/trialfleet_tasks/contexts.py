@@ -80,6 +80,8 @@ def _object(content: str, objects: Objects, where: str) -> Tree:
 
 
 def _path(path: Path, where: str) -> Tree:
+    if not path.exists():
+        raise OperatorError(f"no such file or folder: {path}", where=where, hint="check the path")
     try:
         if path.is_dir():
             _check_names(_names(path), where)  # before anything is read

@@ -218,7 +218,7 @@ def _chosen(
         raise OperatorError(
             f"tests in {missing} cannot be run: {obstacles[missing].message}",
             where="--language",
-            hint=f"{obstacles[missing].hint}; or choose from {', '.join(environments)}",
+            hint="; or ".join(filter(None, (obstacles[missing].hint, f"choose from {', '.join(environments)}"))),
         )
     return {name: environments[name] for name in languages} if languages else environments
 

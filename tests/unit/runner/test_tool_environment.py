@@ -163,5 +163,5 @@ def test_rustup_without_the_component_has_no_such_program(tmp_path: Path, monkey
     rustup.write_text("#!/bin/sh\necho \"error: 'some-tool' is not installed for the toolchain\" >&2\nexit 1\n")
     rustup.chmod(0o755)
     (tmp_path / "some-tool").symlink_to(rustup)
-    with pytest.raises(OperatorError, match="no program some-tool"):
+    with pytest.raises(OperatorError, match="'some-tool' is not installed for the toolchain"):
         find_tool("some-tool")

@@ -111,8 +111,8 @@ def test_a_real_history(tmp_path: Path) -> None:
     picked = made.git("rev-parse", "HEAD")
     made.git("merge", "-q", "--no-edit", "side")
 
-    git_dir = open_repository(made.folder)
-    assert git_dir == open_repository(git_dir)
+    git_dir = open_repository(made.folder).git_dir
+    assert git_dir == open_repository(git_dir).git_dir
     commits = read_commits(git_dir)
     by_sha = {each.sha: each for each in commits}
     assert by_sha.keys() == {odd, fix, picked}, "neither the merge nor the first commit"
@@ -128,7 +128,7 @@ def test_histories_that_cannot_be_mined(tmp_path: Path) -> None:
         open_repository(tmp_path)
     made = Made(tmp_path / "repo")
     with pytest.raises(OperatorError, match="there is no commit 'HEAD'"):
-        read_commits(open_repository(made.folder))
+        read_commits(open_repository(made.folder).git_dir)
     made.commit("One")
     made.commit("Two")
     subprocess.run(
@@ -140,4 +140,4 @@ def test_histories_that_cannot_be_mined(tmp_path: Path) -> None:
         open_repository(tmp_path / "shallow")
     assert "--unshallow" in str(refused.value)
     with pytest.raises(OperatorError, match="there is no commit '--output"):
-        read_commits(open_repository(made.folder), head="--output=/tmp/x")
+        read_commits(open_repository(made.folder).git_dir, head="--output=/tmp/x")

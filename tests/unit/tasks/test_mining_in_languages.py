@@ -125,10 +125,12 @@ def test_a_finding_counts_for_its_language_alone(tmp_path: Path) -> None:
 
 def test_languages_that_cannot_be_run_are_refused() -> None:
     environments: dict[str, MinedEnvironments] = {"Python": NoEnvironments()}
-    assert _chosen(environments, ()) == environments == _chosen(environments, ("Python", "Python"))
-    with pytest.raises(OperatorError, match="tests in Go cannot be run") as refused:
-        _chosen(environments, ("Python", "Go"))
-    assert "choose from Python" in str(refused.value)
+    lacking = {"Go": OperatorError("there is no program go", hint="install go")}
+    assert _chosen(environments, lacking, ()) == environments
+    assert _chosen(environments, lacking, ("Python", "Python")) == environments
+    with pytest.raises(OperatorError, match="tests in Go cannot be run: there is no program go") as refused:
+        _chosen(environments, lacking, ("Python", "Go"))
+    assert refused.value.hint == "install go; or choose from Python"
 
 
 def test_the_task_file_names_language_and_day() -> None:

@@ -83,7 +83,6 @@ def test_defaults_of_the_repository_reach_the_task(folder: Path) -> None:
         ("id: two", "id: two\n    id: three", 17, "tasks[1].id", "is used twice"),
         ("  url: https://example.org/a/b\n", "", 10, "pre_fix_commit", "url"),
         ("    lock: lock.txt\n", "    lock: gone.txt\n", 6, "repo.environment.lock", "no such file"),
-        ("{flat: other}", "{flat: gone}", 20, "tasks[1].contexts.flat", "no such file"),
         ("[src]", "src", 7, "pythonpath", "list"),
     ],
 )
