@@ -33,13 +33,13 @@ def cache_root() -> Path:
 def uv_folders() -> dict[str, str]:
     """The variables that give uv folders, where HOME cannot hold uv's own; empty where uv can do without."""
     base, home = os.environ.get("XDG_CACHE_HOME"), home_folder()
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     if not _is_folder(home) and not os.environ.get("UV_PYTHON_INSTALL_DIR"):
-        found["UV_PYTHON_INSTALL_DIR"] = str(Cache.default().folder("uv") / "python")  # uv only looks into it
+        variables["UV_PYTHON_INSTALL_DIR"] = str(Cache.default().folder("uv") / "python")  # uv only looks into it
     usual = Path(base) / "uv" if base else home / ".cache/uv"
     if not os.environ.get("UV_CACHE_DIR") and not ((base or _is_folder(home)) and _can_hold(usual)):
-        found["UV_CACHE_DIR"] = str(Cache.default().folder("uv"))
-    return found
+        variables["UV_CACHE_DIR"] = str(Cache.default().folder("uv"))
+    return variables
 
 
 def _can_hold(folder: Path) -> bool:

@@ -65,9 +65,9 @@ def _rejection(
     commit: HistoryCommit, reason: RejectionReason, lacking: Collection[MinedLanguage], rules: CandidateRules
 ) -> MiningFinding:
     """With the language, where only its tools are lacking."""
-    found = judge(commit, lacking, rules) if reason in _NOT_IN_THESE else reason
-    if isinstance(found, CandidateCommit):
-        name = found.language.name
+    verdict = judge(commit, lacking, rules) if reason in _NOT_IN_THESE else reason
+    if isinstance(verdict, CandidateCommit):
+        name = verdict.language.name
         return MiningFinding(commit=commit.sha, language=name, outcome=RejectionReason.NO_TOOLCHAIN)
     return MiningFinding(commit=commit.sha, outcome=reason)
 

@@ -36,10 +36,10 @@ def parse_commit_date(seconds: str, zone: str) -> date | None:
 
 
 def _offset(zone: str) -> timedelta:
-    found = _ZONE.fullmatch(zone)
-    if found is None:
+    parts = _ZONE.fullmatch(zone)
+    if parts is None:
         return timedelta()
-    offset = timedelta(hours=int(found[2]), minutes=int(found[3]))
+    offset = timedelta(hours=int(parts[2]), minutes=int(parts[3]))
     if offset > _WIDEST:
         return timedelta()
-    return -offset if found[1] == "-" else offset
+    return -offset if parts[1] == "-" else offset

@@ -18,9 +18,9 @@ def test_it_speaks_until_it_ends(capfd: pytest.CaptureFixture[str]) -> None:
     time.sleep(0.1)
     printed, lines = capfd.readouterr()
     assert printed == ""
-    said = [re.sub(r" \(\d+ s\)$", "", line) for line in lines.splitlines()]
-    assert said[0] == "trialfleet: reading"
-    assert said[-1] == "trialfleet: parsing 7 of 9 files"
+    reports = [re.sub(r" \(\d+ s\)$", "", line) for line in lines.splitlines()]
+    assert reports[0] == "trialfleet: reading"
+    assert reports[-1] == "trialfleet: parsing 7 of 9 files"
 
 
 def test_a_short_command_and_one_that_fails_say_nothing(capfd: pytest.CaptureFixture[str]) -> None:
@@ -32,6 +32,6 @@ def test_a_short_command_and_one_that_fails_say_nothing(capfd: pytest.CaptureFix
 
 
 def test_items_are_counted_by_the_hundreds() -> None:
-    said: list[str] = []
-    assert [*count_items(range(1001), said.append, "parsing {} of 1,001 files")] == [*range(1001)]
-    assert said == [f"parsing {number} of 1,001 files" for number in ("0", "500", "1,000")]
+    reports: list[str] = []
+    assert [*count_items(range(1001), reports.append, "parsing {} of 1,001 files")] == [*range(1001)]
+    assert reports == [f"parsing {number} of 1,001 files" for number in ("0", "500", "1,000")]
