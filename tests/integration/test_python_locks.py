@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from trialfleet_runner.python_environment import site_packages
 from trialfleet_runner.trees import Tree, TreeEntry
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
 
-THEN = datetime(2021, 5, 20, tzinfo=UTC)
+THEN = date(2021, 5, 20)
 
 
 def tree(*dependencies: str, pins: str = "") -> Tree:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from datetime import UTC, datetime
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -27,9 +27,7 @@ from trialfleet_tasks.mining.mine import candidates
 
 
 def commit(*changes: tuple[str, int], sha: str = "a" * 40, message: str = "Fix it") -> HistoryCommit:
-    return HistoryCommit(
-        sha, "0" * 40, datetime(2025, 1, 1, tzinfo=UTC), message, tuple(FileChange(*c) for c in changes)
-    )
+    return HistoryCommit(sha, "0" * 40, date(2025, 1, 1), message, tuple(FileChange(*c) for c in changes))
 
 
 FIX = (("src/shop/cart.py", 3), ("tests/test_cart.py", 9))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import date
 
 import pytest
 from hypothesis import given
@@ -117,9 +117,7 @@ def test_no_path_is_source_and_test(parts: list[str]) -> None:
 
 
 def commit(*changes: tuple[str, int]) -> HistoryCommit:
-    return HistoryCommit(
-        "a" * 40, "0" * 40, datetime(2025, 1, 1, tzinfo=UTC), "Fix", tuple(FileChange(*c) for c in changes)
-    )
+    return HistoryCommit("a" * 40, "0" * 40, date(2025, 1, 1), "Fix", tuple(FileChange(*c) for c in changes))
 
 
 ALL = tuple(LANGUAGES.values())
