@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -39,9 +39,9 @@ class NoEnvironments:
     """Notes what it is given, and has no environment."""
 
     def __init__(self) -> None:
-        self.given: list[tuple[Tree, datetime, str]] = []
+        self.given: list[tuple[Tree, date, str]] = []
 
-    def of(self, tree: Tree, committed: datetime, version: str, tests: Sequence[str]) -> Environment:
+    def of(self, tree: Tree, committed: date, version: str, tests: Sequence[str]) -> Environment:
         self.given.append((tree, committed, version))
         raise OperatorError("there is none")
 
