@@ -24,7 +24,7 @@ MARKER = ".trialfleet-folder"
 VERSION = 1
 Purpose = Literal["scratch", "cache", "ray"]
 _VARIABLES: dict[Purpose, str] = {"scratch": "$TRIALFLEET_SCRATCH", "cache": "$TRIALFLEET_CACHE", "ray": "/tmp"}  # noqa: S108
-_UNUSABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.ELOOP}
+_UNUSABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 

@@ -11,7 +11,7 @@ from tests.cluster.cluster import await_quota, done, fresh_namespace, kubectl, r
 from tests.support.plans import kube_plan
 from tests.support.waiting import wait_until
 from trialfleet_controller.backends.kube import manifest
-from trialfleet_controller.backends.kube.admission import Patience
+from trialfleet_controller.backends.kube.admission import DenialDuration
 from trialfleet_controller.backends.kube.api_requests import PODS, Json
 from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.backends.kube.errors import Forbidden
@@ -58,36 +58,46 @@ def apply(namespace: str, thing: Json) -> None:
 
 
 @pytest.mark.parametrize(
-    ("thing", "by", "patience", "hint"),
+    ("thing", "by", "lasts", "hint"),
     [
-        (quota(limits_cpu="16"), "ResourceQuota compute, which wants limits.cpu", Patience.NONE, "runner.cpu"),
-        (quota(pods="0"), "it allows pods 0, and one attempt needs 1", Patience.NONE, "limits.parallel"),
-        (quota(requests_memory="8Mi"), "it allows requests.memory 8Mi", Patience.NONE, "limits.memory"),
-        (limit_range(max={"cpu": "20m"}), "maximum cpu usage per Container is 20m", Patience.NONE, "limits.cpu"),
+        (
+            quota(limits_cpu="16"),
+            "ResourceQuota compute, which wants limits.cpu",
+            DenialDuration.FOREVER,
+            "runner.cpu",
+        ),
+        (quota(pods="0"), "it allows pods 0, and one attempt needs 1", DenialDuration.FOREVER, "limits.parallel"),
+        (quota(requests_memory="8Mi"), "it allows requests.memory 8Mi", DenialDuration.FOREVER, "limits.memory"),
+        (
+            limit_range(max={"cpu": "20m"}),
+            "maximum cpu usage per Container is 20m",
+            DenialDuration.FOREVER,
+            "limits.cpu",
+        ),
         (
             limit_range(max={"memory": "64Mi"}),
             "maximum memory usage per Container",
-            Patience.NONE,
+            DenialDuration.FOREVER,
             "limits.memory",
         ),
         (
             limit_range(maxLimitRequestRatio={"memory": "1"}),
             "memory max limit to request ratio",
-            Patience.NONE,
+            DenialDuration.FOREVER,
             "kubectl -n NAMESPACE describe limitrange",
         ),
     ],
     ids=lambda value: value["kind"] + str(value["spec"]) if isinstance(value, dict) else "",
 )
 def test_what_refuses_an_attempt_is_named_with_its_field(
-    client: Client, namespace: str, thing: Json, by: str, patience: Patience, hint: str
+    client: Client, namespace: str, thing: Json, by: str, lasts: DenialDuration, hint: str
 ) -> None:
     apply(namespace, thing)
     with pytest.raises(Forbidden) as caught:
         client.call(PODS.create(namespace, attempt(), dry_run=True))
     denial = caught.value.denial
     assert by in denial.by, caught.value.message
-    assert denial.patience is patience
+    assert denial.lasts is lasts
     assert hint in denial.hint
 
 

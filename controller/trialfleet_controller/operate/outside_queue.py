@@ -9,7 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-from trialfleet_controller.backends.kube.admission import Patience
+from trialfleet_controller.backends.kube.admission import DenialDuration
 from trialfleet_controller.backends.kube.api_requests import PODS, Json
 from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.backends.kube.errors import Forbidden, Invalid
@@ -27,7 +27,7 @@ def create_outside_queue(client: Client, namespace: str, pod: Json, queue: str |
     try:
         return client.call(PODS.create(namespace, pod))
     except (Forbidden, Invalid) as error:
-        if queue is None or (isinstance(error, Forbidden) and error.denial.patience is Patience.UNTIL_ROOM):
+        if queue is None or (isinstance(error, Forbidden) and error.denial.lasts is DenialDuration.UNTIL_ROOM):
             raise
     pod["metadata"]["labels"][QUEUE_LABEL] = queue
     return client.call(PODS.create(namespace, pod))

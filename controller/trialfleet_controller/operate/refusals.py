@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trialfleet_controller.backends.kube.admission import Patience
+from trialfleet_controller.backends.kube.admission import DenialDuration
 from trialfleet_controller.backends.kube.errors import ApiError, Forbidden, NotFound, Throttled, Unreachable
 from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_controller.operate.permissions import Need, lacking
@@ -68,7 +68,7 @@ def refused_pod(error: ApiError, namespace: str) -> DoctorCheck:
     if isinstance(error, Forbidden):
         denial = error.denial
         found = f"{denial.by} refuses an attempt's pod: {error.message}"
-        waits = denial.patience is Patience.UNTIL_ROOM
+        waits = denial.lasts is DenialDuration.UNTIL_ROOM
         return DoctorCheck(
             name, "warning" if waits else "missing", found, denial.hint.replace("NAMESPACE", namespace)
         )

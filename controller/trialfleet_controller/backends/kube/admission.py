@@ -14,12 +14,12 @@ from enum import StrEnum
 from typing import Any
 
 
-class Patience(StrEnum):
-    """What a caller that tries again may expect."""
+class DenialDuration(StrEnum):
+    """How long the same object stays refused."""
 
-    UNTIL_ROOM = "until_room"  # other pods end
-    A_MINUTE = "a_minute"  # a server, a webhook or a namespace becomes ready
-    NONE = "none"  # the object is never admitted as it is
+    UNTIL_ROOM = "until_room"  # until other pods end
+    A_MINUTE = "a_minute"  # at most, if a server, a webhook or the namespace has yet to become ready
+    FOREVER = "forever"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Denial:
     """`by`: who refuses, in words; `hint`: how to change it, with NAMESPACE for the namespace's name."""
 
     by: str
-    patience: Patience
+    lasts: DenialDuration
     hint: str
 
 
@@ -42,44 +42,44 @@ _FIELDS = {
     "ephemeral-storage": "limits.disk",
     "pods": "limits.parallel",
 }
-# A part of the message, who refuses, whether waiting helps, the hint. The first match counts.
+# A part of the message, who refuses, how long it lasts, the hint. The first match counts.
 _KNOWN = (
     (
         r"violates PodSecurity \"?(?P<name>[^\s\"]*)",
         "Pod Security level {name}",
-        Patience.NONE,
+        DenialDuration.FOREVER,
         "attempts obey `restricted`: find the webhook that adds what the message names",
     ),
     (
         r"RuntimeClass \"?(?P<name>[^\s\"]*)",
         "RuntimeClass {name}",
-        Patience.NONE,
+        DenialDuration.FOREVER,
         "correct or remove kubernetes.runtime_class; kubectl get runtimeclass lists them",
     ),
     (
         r"PriorityClass with name (?P<name>\S+)|PriorityClass",
         "PriorityClass {name}",
-        Patience.NONE,
+        DenialDuration.FOREVER,
         "correct or remove kubernetes.priority_class; kubectl get priorityclass lists them",
     ),
     (
         r"(?i)service account",
         "the service account of the namespace",
-        Patience.A_MINUTE,
+        DenialDuration.A_MINUTE,
         "check: kubectl -n NAMESPACE get serviceaccount default; a new namespace gets it soon",
     ),
     (
         r"because it is being terminated",
         "the namespace, which is being deleted",
-        Patience.NONE,
+        DenialDuration.FOREVER,
         "wait until kubectl get namespace NAMESPACE finds nothing, make it again with kubectl apply --server-side "
         "-k k8s/base, then run the same command",
     ),
-    (r"cannot \w+ resource", "RBAC", Patience.A_MINUTE, _ROLE_HINT),
+    (r"cannot \w+ resource", "RBAC", DenialDuration.A_MINUTE, _ROLE_HINT),
     (
         r"^Unauthorized",
         "the API server, which does not accept these credentials",
-        Patience.A_MINUTE,
+        DenialDuration.A_MINUTE,
         "renew them (kubectl get pods tests them), or choose another kubernetes.context",
     ),
 )
@@ -99,23 +99,23 @@ _BOUND = re.compile(
 def read_denial(message: str) -> Denial:
     """A message that nothing here knows counts as RBAC's would: it may pass within a minute."""
     if (webhook := _WEBHOOK.search(message)) is not None:
-        return Denial(f"the admission webhook {webhook['name']}", Patience.A_MINUTE, WEBHOOK_HINT)
+        return Denial(f"the admission webhook {webhook['name']}", DenialDuration.A_MINUTE, WEBHOOK_HINT)
     if (policy := _POLICY.search(message)) is not None:
         hint = "change what the message names in the section kubernetes: of the campaign file, or the policy"
-        return Denial(f"the ValidatingAdmissionPolicy {policy['name']}", Patience.NONE, hint)
+        return Denial(f"the ValidatingAdmissionPolicy {policy['name']}", DenialDuration.FOREVER, hint)
     if (found := _UNSPECIFIED.search(message)) is not None:
         return _unspecified(found["name"], found["what"])
     if (found := _EXCEEDED.search(message)) is not None:
         return _exceeded(found)
     if "exceeded quota" in message or "status unknown for quota" in message:
-        return Denial("a ResourceQuota", Patience.UNTIL_ROOM, "kubectl -n NAMESPACE describe quota shows it")
+        return Denial("a ResourceQuota", DenialDuration.UNTIL_ROOM, "kubectl -n NAMESPACE describe quota shows it")
     if bounds := list(_BOUND.finditer(message)):
         return _out_of_bounds(bounds)
-    for pattern, by, patience, hint in _KNOWN:
+    for pattern, by, lasts, hint in _KNOWN:
         if (found := re.search(pattern, message)) is not None:
             name = found.groupdict().get("name") or ""
-            return Denial(by.format(name=name).strip(), patience, hint)
-    return Denial("the API server", Patience.A_MINUTE, _ROLE_HINT)
+            return Denial(by.format(name=name).strip(), lasts, hint)
+    return Denial("the API server", DenialDuration.A_MINUTE, _ROLE_HINT)
 
 
 def _unspecified(quota: str, what: str) -> Denial:
@@ -123,7 +123,7 @@ def _unspecified(quota: str, what: str) -> Denial:
     limits = [name for name in ("cpu", "memory") if f"limits.{name}" in what]
     fields = " and ".join(f"kubernetes.runner.{name}" for name in limits) or "what the message names"
     hint = f"set {fields} in the campaign file, as in kubernetes: {{runner: {{cpu: 0.5, memory: 512Mi}}}}"
-    return Denial(f"the ResourceQuota {quota}, which wants {what}", Patience.NONE, hint)
+    return Denial(f"the ResourceQuota {quota}, which wants {what}", DenialDuration.FOREVER, hint)
 
 
 def _exceeded(found: re.Match[str]) -> Denial:
@@ -135,18 +135,20 @@ def _exceeded(found: re.Match[str]) -> Denial:
         words = ", ".join(f"{key} {limited[key]}, and one attempt needs {requested[key]}" for key in never)
         fields = " and ".join(sorted({_field(key) for key in never}))
         return Denial(
-            f"{name}: it allows {words}", Patience.NONE, f"lower {fields}, or raise the quota in NAMESPACE"
+            f"{name}: it allows {words}",
+            DenialDuration.FOREVER,
+            f"lower {fields}, or raise the quota in NAMESPACE",
         )
     words = ", ".join(f"{used.get(key, '?')} of {limited.get(key, '?')} {key}" for key in requested)
     hint = "attempts wait until others end; kubectl -n NAMESPACE describe quota shows who uses it"
-    return Denial(f"{name}: {words} are in use", Patience.UNTIL_ROOM, hint)
+    return Denial(f"{name}: {words} are in use", DenialDuration.UNTIL_ROOM, hint)
 
 
 def _out_of_bounds(bounds: list[re.Match[str]]) -> Denial:
     words = "; ".join(bound[0] for bound in bounds)
     fields = " and ".join(sorted({_field(bound["resource"] or bound["ratio"]) for bound in bounds}))
     hint = f"change {fields}, or the LimitRange: kubectl -n NAMESPACE describe limitrange"
-    return Denial(f"a LimitRange: {words}", Patience.NONE, hint)
+    return Denial(f"a LimitRange: {words}", DenialDuration.FOREVER, hint)
 
 
 def _amounts(text: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from trialfleet_controller.backends.attempt_times import AFTER_S
 from trialfleet_controller.backends.kube import names
-from trialfleet_controller.backends.kube.admission import Patience
+from trialfleet_controller.backends.kube.admission import DenialDuration
 from trialfleet_controller.backends.kube.api_requests import PODS, Json
 from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.backends.kube.errors import ApiError, Backoff, Conflict, Forbidden, Invalid, NotFound
@@ -57,10 +57,10 @@ class Launcher:
             except (Invalid, NotFound) as error:
                 raise self._refusal(error) from error
             except ApiError as error:
-                if isinstance(error, Forbidden) and error.denial.patience is not Patience.UNTIL_ROOM:
+                if isinstance(error, Forbidden) and error.denial.lasts is not DenialDuration.UNTIL_ROOM:
                     refused_since = refused_since or time.monotonic()
                     if (
-                        error.denial.patience is Patience.NONE
+                        error.denial.lasts is DenialDuration.FOREVER
                         or time.monotonic() - refused_since >= self._refused_s
                     ):
                         raise self._refusal(error) from error

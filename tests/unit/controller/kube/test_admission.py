@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trialfleet_controller.backends.kube.admission import Patience, read_denial
+from trialfleet_controller.backends.kube.admission import DenialDuration, read_denial
 
 POD = 'pods "t-a-a1" is forbidden: '
 COMPUTE = f"{POD}exceeded quota: compute, requested: {{requested}}, used: {{used}}, limited: {{limited}}"
@@ -15,101 +15,101 @@ def exceeded(requested: str, used: str, limited: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("message", "by", "patience", "hint"),
+    ("message", "by", "lasts", "hint"),
     [
         (
             f'{POD}User "x" cannot create resource "pods" in API group "" in the namespace "trials"',
             "RBAC",
-            Patience.A_MINUTE,
+            DenialDuration.A_MINUTE,
             "kubectl auth can-i --list",
         ),
-        ("Unauthorized", "does not accept these credentials", Patience.A_MINUTE, "renew them"),
+        ("Unauthorized", "does not accept these credentials", DenialDuration.A_MINUTE, "renew them"),
         (
             exceeded("limits.cpu=1500m,pods=1", "limits.cpu=3,pods=2", "limits.cpu=4,pods=9"),
             "ResourceQuota compute: 3 of 4 limits.cpu, 2 of 9 pods are in use",
-            Patience.UNTIL_ROOM,
+            DenialDuration.UNTIL_ROOM,
             "attempts wait until others end",
         ),
         (
             exceeded("requests.memory=4Gi", "requests.memory=0", "requests.memory=2Gi"),
             "allows requests.memory 2Gi, and one attempt needs 4Gi",
-            Patience.NONE,
+            DenialDuration.FOREVER,
             "lower limits.memory or kubernetes.runner.memory",
         ),
         (
             f"{POD}failed quota: compute: must specify limits.cpu for: runner",
             "ResourceQuota compute, which wants limits.cpu for: runner",
-            Patience.NONE,
+            DenialDuration.FOREVER,
             "set kubernetes.runner.cpu in the campaign file",
         ),
         (
             f"{POD}[maximum cpu usage per Container is 500m, but limit is 1, maximum cpu usage per Pod is 1, but "
             "limit is 2]",
             "a LimitRange: maximum cpu usage per Container is 500m, but limit is 1; maximum cpu usage per Pod is",
-            Patience.NONE,
+            DenialDuration.FOREVER,
             "change limits.cpu or kubernetes.runner.cpu, or the LimitRange",
         ),
         (
             f"{POD}maximum memory usage per Container is 1Gi.  No limit is specified",
             "maximum memory usage per Container is 1Gi.  No limit is specified",
-            Patience.NONE,
+            DenialDuration.FOREVER,
             "limits.memory",
         ),
         (
             f"{POD}cpu max limit to request ratio per Container is 2, but provided ratio is 50.000000",
             "cpu max limit to request ratio per Container is 2, but provided ratio is 50.000000",
-            Patience.NONE,
+            DenialDuration.FOREVER,
             "limits.cpu",
         ),
         (
             f'{POD}violates PodSecurity "restricted:latest": seccompProfile (…)',
             "Pod Security level restricted:latest",
-            Patience.NONE,
+            DenialDuration.FOREVER,
             "the webhook that adds",
         ),
         (
             f"{POD}no PriorityClass with name high was found",
             "PriorityClass high",
-            Patience.NONE,
+            DenialDuration.FOREVER,
             "kubernetes.priority_class",
         ),
         (
             f'{POD}pod rejected: RuntimeClass "gvisor" not found',
             "RuntimeClass gvisor",
-            Patience.NONE,
+            DenialDuration.FOREVER,
             "kubernetes.runtime_class",
         ),
         (
             'admission webhook "policy.example" denied the request: exceeded quota: mine',
             "the admission webhook policy.example",
-            Patience.A_MINUTE,
+            DenialDuration.A_MINUTE,
             "validatingwebhookconfigurations",
         ),
         (
             f"{POD}ValidatingAdmissionPolicy 'team' with binding 'b' denied request: no team label",
             "the ValidatingAdmissionPolicy team",
-            Patience.NONE,
+            DenialDuration.FOREVER,
             "kubernetes:",
         ),
         (
             f'{POD}error looking up service account trials/default: serviceaccount "default" not found',
             "the service account",
-            Patience.A_MINUTE,
+            DenialDuration.A_MINUTE,
             "get serviceaccount default",
         ),
         (
             f"{POD}unable to create new content in namespace trials because it is being terminated",
             "being deleted",
-            Patience.NONE,
+            DenialDuration.FOREVER,
             "make it again",
         ),
-        ("something new", "the API server", Patience.A_MINUTE, "kubectl auth can-i"),
+        ("something new", "the API server", DenialDuration.A_MINUTE, "kubectl auth can-i"),
     ],
 )
 def test_a_refusal_names_who_refuses_and_what_changes_it(
-    message: str, by: str, patience: Patience, hint: str
+    message: str, by: str, lasts: DenialDuration, hint: str
 ) -> None:
     denial = read_denial(message)
     assert by in denial.by
-    assert denial.patience is patience
+    assert denial.lasts is lasts
     assert hint in denial.hint
