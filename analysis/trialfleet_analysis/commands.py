@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from trialfleet_analysis.source import find_source
-from trialfleet_ledger.errors import OperatorError
 
 if TYPE_CHECKING:
     from trialfleet_analysis.report.campaign_report import Report
@@ -80,25 +79,20 @@ def report(
     """
     from trialfleet_analysis.report.make import make_report, write_report
     from trialfleet_analysis.viewer.embedded import embedded_pairs
-    from trialfleet_ledger.store.protocol import StoreError
 
     _check_form(form, link, as_json=as_json)
     source = find_source(campaign, store)
     folder, opened = out or source.default_folder(), source.open()
-    try:
-        made = make_report(
-            opened,
-            source.campaign,
-            verify=not no_verify,
-            complete=complete,
-            now=time.time(),
-            contrasts=contrasts,
-            packages=packages,
-            cutoff=cutoff and cutoff.date(),
-        )
-    except StoreError as error:
-        hint = "the store could not answer: try again"
-        raise OperatorError(str(error), where=source.store, hint=hint) from error
+    made = make_report(
+        opened,
+        source.campaign,
+        verify=not no_verify,
+        complete=complete,
+        now=time.time(),
+        contrasts=contrasts,
+        packages=packages,
+        cutoff=cutoff and cutoff.date(),
+    )
     written = write_report(made, folder, partial(embedded_pairs, opened, made))
     if form == "github":
         _comment(made, link)

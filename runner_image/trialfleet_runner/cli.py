@@ -6,13 +6,18 @@ A command's module is imported only when that command is called, so that `--help
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 
 import click
 
-from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.waiting import say_waits
+from trialfleet_runner.command_errors import operator_error
+from trialfleet_runner.console import Interrupts
 from trialfleet_runner.exit_codes import CommandExit
+from trialfleet_runner.standard_streams import prepare_streams
 
 GROUP = "trialfleet.commands"
 
@@ -88,18 +93,45 @@ def root() -> None:
 
 def main() -> None:
     """Exits with a code of `CommandExit`; a bug ends with the interpreter's traceback."""
+    prepare_streams()
+    say_waits(_say_wait)
+    interrupts = Interrupts()
+    interrupts.begin()
+    code = _run(interrupts)
+    interrupts.end()
+    sys.exit(code)
+
+
+def _run(interrupts: Interrupts) -> int:
     try:
         code = root.main(standalone_mode=False)
-    except OperatorError as error:
-        click.echo(f"trialfleet: {error}", err=True)
-        sys.exit(CommandExit.OPERATOR)
+        sys.stdout.flush()  # a full disk shows itself here
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
+        return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("trialfleet: interrupted", err=True)
-        sys.exit(CommandExit.INTERRUPTED)
-    sys.exit(code if isinstance(code, int) else CommandExit.DONE)
+        return _interrupted()
+    except Exception as error:
+        if interrupts.seen:
+            return _interrupted()
+        if (known := operator_error(error)) is None:
+            raise
+        click.echo(f"trialfleet: {known}", err=True)
+        return CommandExit.OPERATOR
+    return code if isinstance(code, int) else CommandExit.DONE
+
+
+def _interrupted() -> int:
+    command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+    way_on = "; the same command continues the campaign" if command in ("run", "resume") else ""
+    click.echo(f"trialfleet: interrupted{way_on}", err=True)
+    return CommandExit.INTERRUPTED
+
+
+def _say_wait(sentence: str) -> None:
+    """Unbuffered: a thread that holds a stream's lock at the interpreter's end would abort it."""
+    with suppress(OSError):
+        os.write(2, f"trialfleet: {sentence}\n".encode(sys.stderr.encoding, "replace"))
 
 
 if __name__ == "__main__":

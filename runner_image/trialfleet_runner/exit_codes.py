@@ -13,6 +13,7 @@ class CommandExit(IntEnum):
     OPERATOR = 2  # what the operator can fix
     NOT_COMPLETE = 3  # `run` and `resume`: the campaign is over, and trials of it are not measured
     INTERRUPTED = 130  # Ctrl-C, as shells have it: 128 + SIGINT
+    OUTPUT_CLOSED = 141  # the reader of the output has gone, as with `| head`: 128 + SIGPIPE
 
 
 class RunnerExit(IntEnum):

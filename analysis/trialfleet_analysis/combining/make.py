@@ -20,7 +20,6 @@ from trialfleet_analysis.statistics.pooling import Weighing
 from trialfleet_analysis.tables.read import open_campaign
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.output_files import replace_outputs
-from trialfleet_ledger.store.protocol import StoreError
 
 
 @dataclass(frozen=True)
@@ -61,13 +60,9 @@ def _refuse_weights(weighing: Weighing) -> None:
 
 def _read(source: CampaignSource, *, verify: bool) -> CampaignEvidence:
     store = source.open()
-    try:
-        return campaign_evidence(
-            open_campaign(store, source.campaign, verify=verify), f"{store.url}/{source.campaign}"
-        )
-    except StoreError as error:
-        hint = "the store could not answer: try again"
-        raise OperatorError(str(error), where=source.store, hint=hint) from error
+    return campaign_evidence(
+        open_campaign(store, source.campaign, verify=verify), f"{store.url}/{source.campaign}"
+    )
 
 
 def write_combination(found: Combined, folder: Path) -> CombinationFiles:

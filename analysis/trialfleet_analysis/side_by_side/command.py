@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from trialfleet_analysis.source import CampaignSource, find_source
-from trialfleet_ledger.errors import OperatorError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -53,16 +52,11 @@ def side_by_side(campaign: str, other: str, store: str | None, as_json: bool, no
 
 def _read(source: CampaignSource, *, verify: bool) -> CampaignTables:
     from trialfleet_analysis.tables.read import open_campaign
-    from trialfleet_ledger.store.protocol import StoreError
 
     store = source.open()
-    try:
-        found = open_campaign(store, source.campaign, verify=verify)
-        if found.interim:
-            found.record_look(store, at=time.time(), by="trialfleet side-by-side")
-    except StoreError as error:
-        hint = "the store could not answer: try again"
-        raise OperatorError(str(error), where=source.store, hint=hint) from error
+    found = open_campaign(store, source.campaign, verify=verify)
+    if found.interim:
+        found.record_look(store, at=time.time(), by="trialfleet side-by-side")
     return found
 
 

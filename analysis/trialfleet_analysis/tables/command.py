@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from trialfleet_analysis.source import CampaignSource, find_source
-from trialfleet_ledger.errors import OperatorError
+from trialfleet_analysis.source import find_source
 
 if TYPE_CHECKING:
     from trialfleet_analysis.tables.read import CampaignTables
@@ -42,24 +41,13 @@ def tables(
     docs/reference/tables.md. Of a finished campaign, the tables are also kept in its store, and used from there.
     """
     from trialfleet_analysis.tables.export import write_tables
+    from trialfleet_analysis.tables.read import open_campaign
 
     source = find_source(campaign, store)
     folder = out or source.default_folder().with_name(f"{source.campaign}-tables")
-    read = _read(source, verify=not no_verify, again=again)
+    read = open_campaign(source.open(), source.campaign, verify=not no_verify, tables=not again)
     paths = write_tables(read, folder, form)
     _say(read, [str(path) for path in paths], as_json=as_json)
-
-
-def _read(source: CampaignSource, *, verify: bool, again: bool) -> CampaignTables:
-    from trialfleet_analysis.tables.read import open_campaign
-    from trialfleet_ledger.store.protocol import StoreError
-
-    try:
-        return open_campaign(source.open(), source.campaign, verify=verify, tables=not again)
-    except StoreError as error:
-        raise OperatorError(
-            str(error), where=source.store, hint="the store could not answer: try again"
-        ) from error
 
 
 def _say(campaign: CampaignTables, paths: list[str], *, as_json: bool) -> None:

@@ -60,13 +60,8 @@ def _write(store: Store, campaign: str, folder: Path) -> None:
     from trialfleet_analysis.viewer.answer_process import computed
     from trialfleet_analysis.viewer.campaign_state import WatchedCampaign
     from trialfleet_analysis.viewer.folder import write_folder
-    from trialfleet_ledger.store.protocol import StoreError
 
-    try:
-        number = write_folder(WatchedCampaign(store, campaign, computed), folder)
-    except StoreError as error:
-        hint = "the store could not answer: try again, in a new folder"
-        raise OperatorError(str(error), where=store.url, hint=hint) from error
+    number = write_folder(WatchedCampaign(store, campaign, computed), folder)
     click.echo(f"{number:,} files: {folder / 'index.html'}")
 
 

@@ -14,6 +14,7 @@ import click
 
 from trialfleet_controller.commands.options import HostOptions, host_options, mirror_option, report_options
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.command_errors import operator_error
 
 if TYPE_CHECKING:
     from trialfleet_ledger.ledger import Ledger
@@ -121,8 +122,10 @@ def conclude(ending: str, campaign: tuple[str, ...], *, as_json: bool, out: str 
         with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
             try:
                 _report(campaign, out)
-            except OperatorError as error:  # the caller still reports how the campaign ended, which matters more
-                click.echo(f"no report: {error}", err=True)
+            except Exception as error:  # the caller still reports how the campaign ended, which matters more
+                if (known := operator_error(error)) is None:
+                    raise
+                click.echo(f"no report: {known}", err=True)
 
 
 def _report(campaign: tuple[str, ...], out: str | None) -> None:

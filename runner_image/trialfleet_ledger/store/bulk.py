@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from botocore.session import Session as BotocoreSession
 
 from trialfleet_ledger.store.protocol import ListedKey
+from trialfleet_ledger.waiting import waiting_for
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -47,12 +48,14 @@ def quick_reader(client: S3Client, signer: Signer) -> Quick | None:
     from obstore.exceptions import BaseError
 
     broken: list[BaseException] = []
+    wait = _wait(client, signer)
 
     def read(key: str) -> bytes | None:
         if broken or not _PLAIN.issuperset(key):  # obstore writes other characters its own way
             return None
         try:
-            return obstore.get(bucket, key).bytes().to_bytes()
+            with waiting_for(wait):
+                return obstore.get(bucket, key).bytes().to_bytes()
         except FileNotFoundError:
             return None
         except (BaseError, OSError) as error:
@@ -77,11 +80,13 @@ def quick_listing(client: S3Client, signer: Signer) -> QuickListing | None:
     from obstore.exceptions import BaseError
 
     pages: Any = obstore  # whose stubs leave the listing as Arrow unknown
+    wait = _wait(client, signer)
 
     def listed(folder: str, after: str) -> Iterator[ListedKey]:
         last = after
         try:
-            for page in pages.list(bucket, prefix=folder, offset=after, chunk_size=_PAGE):
+            answers = iter(pages.list(bucket, prefix=folder, offset=after, chunk_size=_PAGE))
+            while (page := _next_page(answers, wait)) is not None:
                 for found in page:
                     key, size = found["path"], found["size"]
                     if not (key.startswith(folder) and key > last and size and _PLAIN.issuperset(key)):
@@ -92,6 +97,16 @@ def quick_listing(client: S3Client, signer: Signer) -> QuickListing | None:
             raise CutShortError(last) from error
 
     return listed
+
+
+def _next_page(pages: Iterator[Any], wait: str) -> Any:
+    """None after the last."""
+    with waiting_for(wait):
+        return next(pages, None)
+
+
+def _wait(client: S3Client, signer: Signer) -> str:
+    return f"bucket {signer.bucket} at {client.meta.endpoint_url} to answer"
 
 
 def _usable(client: S3Client, signer: Signer) -> Bucket | None:

@@ -35,8 +35,9 @@ from trialfleet_ledger.store.key_syntax import is_key, key_parts, prefix_parts
 from trialfleet_ledger.store.prefetch import one_ahead
 from trialfleet_ledger.store.protocol import CredentialsRefused, ListedKey, StoreError
 from trialfleet_ledger.store.retry_policy import Patience, is_transient
-from trialfleet_ledger.store.s3_client import addressing, s3_client
+from trialfleet_ledger.store.s3_client import LONGEST_TRY_S, addressing, s3_client
 from trialfleet_ledger.store.signing import Signer
+from trialfleet_ledger.waiting import waiting_for
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -261,6 +262,11 @@ class S3Store:
 
     def _bear(self, what: str, once: Callable[[], _T]) -> _T:
         """Calls `once` until it has an answer or the patience is spent."""
+        wait = f"{self.url} at {self.endpoint} to answer"
+        with waiting_for(wait, at_most_s=self.patience.total_s + LONGEST_TRY_S):
+            return self._tried(what, once)
+
+    def _tried(self, what: str, once: Callable[[], _T]) -> _T:
         trouble: object = "no time to try"
         for _ in self.patience.tries():
             try:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
 CONNECTIONS = 32  # 16 for the I/O threads of a dispatcher, 16 for those of `get_many`
+_CONNECT_S, _READ_S = 5, 30
+LONGEST_TRY_S = _CONNECT_S + _READ_S  # without an answer
 _Style = Literal["auto", "virtual", "path"]
 
 
@@ -41,8 +43,8 @@ def s3_client(session: Session, endpoint: str | None, style: _Style) -> S3Client
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
         retries={"mode": "standard", "total_max_attempts": 1},  # `Patience` decides, not botocore
-        connect_timeout=5,
-        read_timeout=30,
+        connect_timeout=_CONNECT_S,
+        read_timeout=_READ_S,
         max_pool_connections=CONNECTIONS,
     )
     region = session.region_name or "us-east-1"

@@ -1,0 +1,53 @@
+"""The program `trialfleet`, and what Ctrl-C does to it: exit 130 and no traceback, at any moment."""
+
+from __future__ import annotations
+
+import _thread
+import os
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
+INTERRUPTED = 130  # `CommandExit.INTERRUPTED`, without its import
+
+
+def main() -> None:
+    """Run the command that `sys.argv` names."""
+    signal.signal(signal.SIGINT, quit_at_once)
+    from trialfleet_runner.cli import main as run_command
+
+    run_command()
+
+
+def quit_at_once(number: int, frame: FrameType | None) -> NoReturn:
+    """Handles SIGINT before and after a command, when nothing needs to be cleaned up."""
+    del number, frame
+    os.write(2, b"trialfleet: interrupted\n")
+    os._exit(INTERRUPTED)
+
+
+class Interrupts:
+    """Handles SIGINT during a command: raises `KeyboardInterrupt`, and remembers it, because libraries turn it
+    into errors of their own, and the interpreter drops it where it strikes in a destructor."""
+
+    def __init__(self) -> None:
+        self.seen = False
+
+    def begin(self) -> None:
+        signal.signal(signal.SIGINT, self._raise)
+        sys.unraisablehook = self._again
+
+    def end(self) -> None:
+        signal.signal(signal.SIGINT, quit_at_once)
+
+    def _raise(self, number: int, frame: FrameType | None) -> NoReturn:
+        del number, frame
+        self.seen = True
+        raise KeyboardInterrupt
+
+    def _again(self, dropped: sys.UnraisableHookArgs) -> None:
+        if isinstance(dropped.exc_value, KeyboardInterrupt):
+            _thread.interrupt_main()
+        else:
+            sys.__unraisablehook__(dropped)
