@@ -18,6 +18,8 @@ from trialfleet_ledger.records.manifest import BundleFile, Manifest
 MANIFEST = "manifest.json"
 MEMBER_CAP = 8 * 2**20  # bytes of one member; longer ones keep their head and, mostly, their tail
 UNPACKED_CAP = 256 * 2**20
+MOST_MEMBERS = 10_000
+_TOO_MANY = f"it has more than {MOST_MEMBERS} members"
 _HEAD = 64 * 2**10
 _MASK = b"[redacted]"
 _BLOCK = 512  # of a tar archive
@@ -140,10 +142,12 @@ def read_member(data: bytes, expected: str, path: str) -> bytes | None:
         _refuse_large(data)
         unpacked = zstandard.ZstdDecompressor().stream_reader(data)
         with unpacked, tarfile.open(fileobj=unpacked, mode="r|") as tar:
-            for info in tar:
+            for number, info in enumerate(tar):
+                if number > MOST_MEMBERS:
+                    raise BundleError(_TOO_MANY)
                 if info.offset_data + info.size > UNPACKED_CAP:
                     raise BundleError(f"it has more than {UNPACKED_CAP} bytes unpacked")
-                if info.name == path and info.isreg():
+                if info.name == path and info.isreg() and not info.issparse():
                     stream = tar.extractfile(info)
                     return stream.read(MEMBER_CAP) if stream else None
     except (zstandard.ZstdError, tarfile.TarError, EOFError) as error:
@@ -185,6 +189,8 @@ def plain_members(raw: bytes) -> dict[str, bytes] | None:
         if name in found:
             return None
         found[name] = raw[place : place + size]
+        if len(found) > MOST_MEMBERS:
+            raise BundleError(_TOO_MANY)
         place += -(-size // _BLOCK) * _BLOCK
     return found
 
@@ -207,6 +213,10 @@ def any_members(raw: bytes) -> dict[str, bytes]:
                 pure = PurePosixPath(info.name)
                 if not info.isreg() or pure.is_absolute() or ".." in pure.parts or info.name in found:
                     raise BundleError(f"member {info.name!r} is not allowed")
+                if info.issparse():
+                    raise BundleError(f"member {info.name!r} is sparse: it expands beyond the archive")
+                if len(found) >= MOST_MEMBERS:
+                    raise BundleError(_TOO_MANY)
                 stream = tar.extractfile(info)
                 found[info.name] = stream.read() if stream else b""
     except (tarfile.TarError, EOFError) as error:

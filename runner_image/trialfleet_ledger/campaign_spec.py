@@ -13,7 +13,7 @@ from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.halving import TREATMENTS, halving_block
 from trialfleet_ledger.looks import AnytimeRule, Reestimation, StopDeclaration, StopRule
 from trialfleet_ledger.records.agent import AgentSpec, AttemptTimes, Limits
-from trialfleet_ledger.records.base import Frozen, Name
+from trialfleet_ledger.records.base import BoundedCount, Dollars, Frozen, Name, Reps, Seconds
 from trialfleet_ledger.trend import TrendPrimary
 
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
@@ -36,7 +36,7 @@ def parse_bytes(value: Any) -> Any:
     return value
 
 
-Size = Annotated[int, BeforeValidator(parse_bytes), Field(gt=0)]
+Size = Annotated[int, BeforeValidator(parse_bytes), Field(gt=0, le=2**50)]
 
 
 def _at_least(least: int) -> Callable[[int], int]:
@@ -57,8 +57,8 @@ def _at_least(least: int) -> Callable[[int], int]:
 class CostSpec(Frozen):
     """Money, US dollars."""
 
-    trial: Annotated[float, Field(gt=0)] | None = None
-    campaign: Annotated[float, Field(gt=0)] | None = None
+    trial: Dollars | None = None
+    campaign: Dollars | None = None
 
 
 class RetrySpec(Frozen):
@@ -66,21 +66,21 @@ class RetrySpec(Frozen):
     lost nodes after the agent began, which spend neither `mid_run` nor `scoring`."""
 
     before_agent: Annotated[int, Field(ge=0, le=10)] = 10
-    mid_run: Annotated[int, Field(ge=0)] = 2
-    scoring: Annotated[int, Field(ge=0)] = 3
-    disruptions: Annotated[int, Field(ge=0)] = 20
+    mid_run: Annotated[int, Field(ge=0, le=1000)] = 2
+    scoring: Annotated[int, Field(ge=0, le=1000)] = 3
+    disruptions: Annotated[int, Field(ge=0, le=1000)] = 20
 
 
 class LimitSpec(AttemptTimes):
     """`limits:` of the campaign file."""
 
-    parallel: Annotated[int, Field(ge=1)] | None = None  # None: as many as the CPUs allow
+    parallel: BoundedCount | None = None  # None: as many as the CPUs allow
     memory: Annotated[Size, AfterValidator(_at_least(16 * 2**20))] = 4 * 2**30
     disk: Annotated[Size, AfterValidator(_at_least(2**20))] = 8 * 2**30
     cost_usd: CostSpec = CostSpec()
     retries: RetrySpec = RetrySpec()
-    blocks_ahead: Annotated[int, Field(ge=1)] = 4  # blocks past the oldest incomplete one that may start
-    wall_clock_s: Annotated[float, Field(gt=0)] | None = None  # of the whole campaign, since it was first driven
+    blocks_ahead: BoundedCount = 4  # blocks past the oldest incomplete one that may start
+    wall_clock_s: Seconds | None = None  # of the whole campaign, since it was first driven
 
     def frozen(self) -> Limits:
         """The part that every attempt obeys."""
@@ -100,17 +100,15 @@ class StoreSpec(Frozen):
 class Graces(Frozen):
     """How long a pod may stay in a state before its attempt counts as lost. Seconds."""
 
-    config_error_s: Annotated[float, Field(gt=0)] = 120  # CreateContainerConfigError, FailedMount, sandbox
-    image_pull_s: Annotated[float, Field(gt=0)] = 900
-    unschedulable_s: Annotated[float, Field(gt=0)] = 1200
-    pending_s: Annotated[float, Field(gt=0)] = 1800  # any other reason: signatures are made to live as long
-    queued_s: Annotated[float, Field(gt=0)] = (
-        10_800  # behind a queue's gate: then it is created again with new grants
-    )
-    terminating_s: Annotated[float, Field(gt=0)] = 60  # beyond the pod's own grace: its node is lost
-    unseen_s: Annotated[float, Field(gt=0)] = 60  # created, and in no listing
-    termination_s: Annotated[int, Field(ge=1)] = 60  # terminationGracePeriodSeconds
-    unreachable_s: Annotated[int, Field(ge=0)] = 60  # toleration of an unreachable node
+    config_error_s: Seconds = 120  # CreateContainerConfigError, FailedMount, sandbox
+    image_pull_s: Seconds = 900
+    unschedulable_s: Seconds = 1200
+    pending_s: Seconds = 1800  # any other reason: signatures are made to live as long
+    queued_s: Seconds = 10_800  # behind a queue's gate: then it is created again with new grants
+    terminating_s: Seconds = 60  # beyond the pod's own grace: its node is lost
+    unseen_s: Seconds = 60  # created, and in no listing
+    termination_s: Annotated[int, Field(ge=1, le=86_400)] = 60  # terminationGracePeriodSeconds
+    unreachable_s: Annotated[int, Field(ge=0, le=86_400)] = 60  # toleration of an unreachable node
 
 
 class Uids(Frozen):
@@ -174,9 +172,9 @@ class KubernetesSpec(Frozen):
     priority_class: str | None = None
     labels: dict[str, str] = Field(default_factory=dict)
     image_pull_secrets: tuple[Name, ...] = ()
-    max_pending: Annotated[int, Field(ge=1)] = 100
-    creates_per_s: Annotated[float, Field(gt=0)] = 10
-    creates_burst: Annotated[int, Field(ge=1)] = 20
+    max_pending: BoundedCount = 100
+    creates_per_s: Seconds = 10
+    creates_burst: BoundedCount = 20
     allow_unenforced_network: bool = False
     graces: Graces = Graces()
     runner: RunnerLimits = RunnerLimits()
@@ -311,7 +309,7 @@ class CampaignSpec(Frozen):
     only: tuple[Name, ...] = ()  # ids of tasks in these files; none: all of them
     conditions: Annotated[tuple[Name, ...], Field(min_length=1)] | dict[Name, FileCondition | None]
     contexts: dict[Name, ContextSource] = Field(default_factory=dict)  # beyond those of the tasks
-    reps: Annotated[int, Field(ge=1)]
+    reps: Reps
     agent: AgentSpec
     limits: LimitSpec = LimitSpec()
     primary: PrimaryDeclaration | None = None

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self, cast
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from trialfleet_ledger.errors import FieldError
-from trialfleet_ledger.records.base import Frozen, Name
+from trialfleet_ledger.records.base import BoundedCount, Frozen, Name
 from trialfleet_ledger.records.condition_order import InlineParts, InlineSource, InlineSpec, McpSpec
 
 
@@ -20,7 +20,7 @@ class AgentChange(Frozen):
     kind: Name | None = None
     version: str | None = None
     model: str | None = None
-    max_turns: Annotated[int, Field(ge=1)] | None = None
+    max_turns: BoundedCount | None = None
     options: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -90,7 +90,7 @@ class Condition(ConditionParts):
 class InlineDoses(InlineParts):
     """One text in several lengths: its doses, ascending."""
 
-    max_tokens: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=2)]
+    max_tokens: Annotated[tuple[BoundedCount, ...], Field(min_length=2)]
 
     @model_validator(mode="after")
     def _ascending(self) -> InlineDoses:

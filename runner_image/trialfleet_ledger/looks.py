@@ -18,7 +18,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.halving import HalvingResult
-from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
+from trialfleet_ledger.records.base import Frozen, Name, Record, Reps, Sha256
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Verdict as TrialVerdict
 
@@ -49,8 +49,8 @@ class Reestimation(Frozen):
     of the primary contrast together: as many as give one test at the end a power of 80% at the declared effect, at
     least those that are over, at most `cap`."""
 
-    after: Annotated[int, Field(ge=1)]
-    cap: Annotated[int, Field(ge=2)]
+    after: Reps
+    cap: Annotated[Reps, Field(ge=2)]
 
 
 class StopRule(Frozen):

@@ -5,7 +5,8 @@ An object is named by the SHA-256 of its uncompressed bytes. The store holds it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.store.protocol import Store
 
 MAX_BYTES = 2 * 2**30
+TEXT_BYTES = 16 * 2**20  # of an object that is one text, as a prompt
+_CHUNK = 2**20
 
 
 class ObjectError(Exception):
@@ -36,21 +39,28 @@ def compress(data: bytes) -> bytes:
     return zstandard.ZstdCompressor(level=6).compress(data)
 
 
-def decompress(digest: str, stored: bytes) -> bytes:
-    """The object's bytes, verified. Raises `ObjectError`; never inflates beyond `MAX_BYTES`."""
-    chunks: list[bytes] = []
-    size = 0
+def decompress(digest: str, stored: bytes, *, most: int = MAX_BYTES) -> bytes:
+    """The object's bytes, verified. Raises `ObjectError`, also beyond `most` bytes. They are read once for the
+    digest before they are kept, so that a few bytes which expand to many take no memory."""
+    content, size = hashlib.sha256(), 0
+    for chunk in _chunks(digest, stored):
+        content.update(chunk)
+        size += len(chunk)
+        if size > most:
+            raise ObjectError(f"object {digest}: its {len(stored)} bytes expand to more than {most}")
+    if content.hexdigest() != digest:
+        raise ObjectError(f"object {digest}: the content is not what the name says")
+    return b"".join(_chunks(digest, stored))
+
+
+def _chunks(digest: str, stored: bytes) -> Iterator[bytes]:
+    """zstandard itself refuses frames that ask for a window of more than 128 MiB."""
     try:
         with zstandard.ZstdDecompressor().stream_reader(stored) as reader:
-            while size <= MAX_BYTES and (chunk := reader.read(2**20)):
-                chunks.append(chunk)
-                size += len(chunk)
+            while chunk := reader.read(_CHUNK):
+                yield chunk
     except zstandard.ZstdError as error:
         raise ObjectError(f"object {digest}: not zstd ({error})") from None
-    data = b"".join(chunks)
-    if size > MAX_BYTES or sha256(data) != digest:
-        raise ObjectError(f"object {digest}: the content is not what the name says")
-    return data
 
 
 @dataclass(frozen=True)

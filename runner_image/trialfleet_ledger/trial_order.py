@@ -10,9 +10,11 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from trialfleet_ledger.canonical import digest
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import Cell, Plan
 from trialfleet_ledger.records.trial import Trial
 
+MOST_TRIALS = 1_000_000
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 _PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
 _SHIFTS = range(120, -1, -10)  # 130 bits, ten at a time
@@ -41,10 +43,24 @@ class _Cell(NamedTuple):
     identity: bytes
 
 
+def check_size(tasks: int, conditions: int, reps: int, *, where: str) -> None:
+    """Raises `OperatorError` for more trials than any machine enumerates. Before anything is enumerated."""
+    planned = tasks * conditions * reps
+    if planned > MOST_TRIALS:
+        raise OperatorError(
+            f"{tasks} tasks × {conditions} conditions × {reps} reps are {planned:,} trials; a campaign has at most "
+            f"{MOST_TRIALS:,}",
+            where=where,
+            hint=f"at most {MOST_TRIALS // (tasks * conditions):,} reps of these, or several campaigns",
+        )
+
+
 def trials(plan: Plan, reps: int | None = None) -> list[Planned]:
-    """Every trial in launch order; `reps` (default: the plan's) may be more than planned, after an amendment."""
+    """Every trial in launch order; `reps` (default: the plan's) may be more than planned, after an amendment.
+    Raises `OperatorError` for too many."""
     cells = _cells(plan)
     count = plan.reps if reps is None else reps
+    check_size(len(plan.tasks), len(plan.conditions), count, where="reps")
     return [trial for block in range(count) for trial in _block(plan.seed, block, cells)]
 
 

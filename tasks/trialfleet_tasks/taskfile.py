@@ -19,6 +19,7 @@ from trialfleet_runner.task import (
     ToolEnvironment,
 )
 from trialfleet_tasks import yamlfile
+from trialfleet_tasks.file_patterns import is_pattern, matching_files
 
 
 @dataclass(frozen=True)
@@ -123,10 +124,8 @@ def task_files(loaded: yamlfile.Loaded[CampaignSpec]) -> tuple[Path, ...]:
 
 def _matches(loaded: yamlfile.Loaded[CampaignSpec], place: int, pattern: str) -> list[Path]:
     folder, wanted = loaded.path.parent, Path(pattern)
-    if any(character in pattern for character in "*?[") and not (folder / wanted).is_file():
-        root = Path(wanted.anchor) if wanted.is_absolute() else folder
-        relative = wanted.relative_to(wanted.anchor) if wanted.is_absolute() else wanted
-        matches = sorted(path for path in root.glob(str(relative)) if path.is_file())
+    if is_pattern(pattern) and not (folder / wanted).is_file():
+        matches = matching_files(folder, pattern, where=loaded.where("tasks", place))
     else:
         matches = [path for path in (folder / wanted,) if path.is_file()]
     if matches:

@@ -1,7 +1,8 @@
 """YAML files that people write: read into a model, every refusal naming file, line and field.
 
 Keys that start with `_` are notes for people and ignored (also as anchors to copy from); a key that stands twice
-is refused. Values are taken strictly: `reps: "25"` and `version: 3.11` (a number) are refused, not converted.
+is refused. Values are taken strictly: `reps: "25"` and `version: 3.11` (a number) are refused, not converted. What
+YAML 1.1 reads otherwise than people do (`010`, `1:30`, `1_000`, `no`) is refused, with the value that was meant.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,13 +53,17 @@ def load(path: Path, model: type[M]) -> M:
 def read(path: Path, model: type[M]) -> Loaded[M]:
     """Like `load`, with digest and positions."""
     raw = _bytes(path)
-    lines: dict[Place, int] = {}
-    value = _PlainReader(path, lines).walk(_compose(path, raw), (), ())
+    reader = _PlainReader(path)
     try:
-        parsed = model.model_validate_json(json.dumps(value), strict=True)
+        value = reader.walk(_compose(path, raw), (), ())
+        text = json.dumps(value)
+    except RecursionError:
+        raise OperatorError("is nested too deeply", where=str(path), hint="use fewer levels of brackets") from None
+    try:
+        parsed = model.model_validate_json(text, strict=True)
     except ValidationError as error:
-        raise _refusal(path, model, value, lines, error) from None
-    return Loaded(path, parsed, sha256(raw), lines)
+        raise _refusal(reader, model, value, error) from None
+    return Loaded(path, parsed, sha256(raw), reader.lines)
 
 
 def located(path: Path, lines: Mapping[Place, int], place: Place) -> str:
@@ -117,8 +123,6 @@ def _compose(path: Path, raw: bytes) -> yaml.Node:
             where=str(path),
             hint="name a YAML file; if it is one, save it as UTF-8 text",
         ) from None
-    except RecursionError:
-        raise OperatorError("is nested too deeply", where=str(path), hint="use fewer levels of brackets") from None
     except yaml.YAMLError as error:
         raise _not_yaml(path, error) from None
     if not isinstance(node, yaml.MappingNode):
@@ -130,10 +134,12 @@ def _compose(path: Path, raw: bytes) -> yaml.Node:
 
 @dataclass
 class _PlainReader:
-    """Nodes of one file as plain values. `lines` gets the line of every place."""
+    """Nodes of one file as plain values. `lines`: the line of every place; `bare`: what stands there without
+    quotes."""
 
     path: Path
-    lines: dict[Place, int]
+    lines: dict[Place, int] = field(default_factory=dict[Place, int])
+    bare: dict[Place, str] = field(default_factory=dict[Place, str])
     scalars: yaml.SafeLoader = field(default_factory=lambda: yaml.SafeLoader(""))
     count: int = 0
 
@@ -193,10 +199,34 @@ class _PlainReader:
         if not isinstance(value, str | int | float | bool | None):
             hint = "write plain text, a number, true, false or null"
             raise self._wrong(f"tag {node.tag} is not allowed", place, hint)
+        if isinstance(node, yaml.ScalarNode) and node.style is None:
+            self.bare[place] = str(node.value)
+            self._refuse_other_notation(str(node.value), value, place)
         return value
+
+    def _refuse_other_notation(self, text: str, value: object, place: Place) -> None:
+        if isinstance(value, str | None) or _AS_PEOPLE_READ_IT.fullmatch(text):
+            return
+        plain = json.dumps(value)
+        raise self._wrong(
+            f"YAML reads `{_short(text)[1:-1]}` as {plain}",
+            place,
+            f"write {plain} if that is meant, {text.lstrip('0') or 0} if a decimal number is, "
+            f'or "{text}" in quotes if it is text'
+            if text.isdigit()
+            else f'write {plain}, or "{text}" in quotes if it is text',
+        )
 
     def _wrong(self, message: str, place: Place, hint: str) -> OperatorError:
         return OperatorError(message, where=located(self.path, self.lines, place), hint=hint)
+
+
+# Of what is not text. YAML 1.1 also has octal (010), hexadecimal, binary and sexagesimal (1:30) numbers, digits in
+# groups (1_000), and yes, no, on and off.
+_AS_PEOPLE_READ_IT = re.compile(
+    r"[-+]?(0|[1-9]\d*)|[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d+)?|true|True|TRUE|false|False|FALSE"
+)
+_A_NUMBER = re.compile(r"[-+]?[\d_]*\.?\d[\d_]*([eE][-+]?\d{1,2})?|0o[0-7]+")
 
 
 def _line(node: yaml.Node) -> int:
@@ -282,10 +312,9 @@ _BOUNDS = {  # error type -> (name of the bound in its context, way out)
 }
 
 
-def _refusal(
-    path: Path, model: type[BaseModel], value: Any, lines: Mapping[Place, int], error: ValidationError
-) -> OperatorError:
+def _refusal(reader: _PlainReader, model: type[BaseModel], value: Any, error: ValidationError) -> OperatorError:
     """One message: the errors that lie deepest (of a union, the branch that got furthest), in file order."""
+    path, lines = reader.path, reader.lines
     found: dict[Place, list[ErrorDetails]] = {}
     for detail in error.errors(include_url=False):
         found.setdefault(_place(detail["loc"], value, detail["type"] == "missing"), []).append(detail)
@@ -297,9 +326,25 @@ def _refusal(
     more = "".join(f"\n  also {located(path, lines, place)}: {_word(found[place][0])}" for place in rest[:4]) + (
         f"\n  and {len(rest) - 4} more" if len(rest) > 4 else ""
     )
-    return OperatorError(
-        words + more, where=located(path, lines, first), hint=_hint(found[first][0], first, model)
-    )
+    hint = _hint_of_bare(found[first][0], reader.bare.get(first)) or _hint(found[first][0], first, model)
+    return OperatorError(words + more, where=located(path, lines, first), hint=hint)
+
+
+def _hint_of_bare(detail: ErrorDetails, bare: str | None) -> str | None:
+    """Where quotes are missing, or YAML takes a number for text: `1e3`, `08`.
+
+    >>> _hint_of_bare({"type": "int_type", "loc": (), "msg": "", "input": "1e3"}, "1e3")
+    'YAML takes 1e3 for text: write 1000'
+    """
+    if bare is None:
+        return None
+    if detail["type"] == "string_type":
+        return f'put it in quotes: "{bare}"'
+    takes_text = detail["type"] in ("int_type", "float_type") and isinstance(detail["input"], str)
+    if takes_text and _A_NUMBER.fullmatch(bare):
+        number = int(bare, 8) if bare.startswith("0o") else float(bare.replace("_", ""))
+        return f"YAML takes {bare} for text: write {number:g}" if abs(number) < 1e6 else None
+    return None
 
 
 def _place(loc: Place, value: Any, missing: bool) -> Place:

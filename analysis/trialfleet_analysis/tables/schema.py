@@ -176,6 +176,7 @@ ATTEMPTS: pa.Schema = _schema(ATTEMPT_COLUMNS)
 
 
 _parquet: Any = pq  # whose stubs leave much unknown
+MOST_ROWS = 10_000_000  # a plan has at most a million trials
 ABOUT = b"trialfleet"  # metadata key of the file's description
 
 
@@ -195,8 +196,11 @@ def to_parquet(table: pa.Table, about: Mapping[str, object]) -> bytes:
 def from_parquet(raw: bytes, schema: pa.Schema) -> pa.Table:
     """The table that `to_parquet` wrote. Raises `NotThese` on other bytes, columns, types or nulls."""
     try:
-        table: pa.Table = _parquet.ParquetFile(pa.BufferReader(raw)).read().combine_chunks()
-    except (pa.ArrowException, OSError) as error:
+        file = _parquet.ParquetFile(pa.BufferReader(raw))
+        if file.metadata.num_rows > MOST_ROWS:
+            raise NotThese(f"{file.metadata.num_rows} rows")
+        table: pa.Table = file.read().combine_chunks()
+    except (pa.ArrowException, OSError, MemoryError) as error:
         raise NotThese(str(error)) from error
     if not table.schema.equals(schema):
         raise NotThese("other columns")

@@ -14,7 +14,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.fold import StoredAttempt
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.live_output import inflated, last_lines
-from trialfleet_ledger.objects import ObjectError, decompress, object_key
+from trialfleet_ledger.objects import TEXT_BYTES, ObjectError, decompress, object_key
 from trialfleet_ledger.records.attempt import Quarantine, Start
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.trial import Trial
@@ -137,7 +137,9 @@ class TrialReader:
         digest = self.prompts.get(task)
         try:
             raw = self.store.get(object_key(digest)) if digest else None
-            return None if raw is None or digest is None else decompress(digest, raw).decode(errors="replace")
+            if raw is None or digest is None:
+                return None
+            return decompress(digest, raw, most=TEXT_BYTES).decode(errors="replace")
         except (ObjectError, StoreError, OperatorError):
             return None
 

@@ -10,6 +10,7 @@ from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import StopRule, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment
+from trialfleet_ledger.trial_order import check_size
 
 
 def amend(
@@ -33,6 +34,7 @@ def amend(
             hint=f"give {now + 1} or more: reps can only grow, because measured trials stay",
         )
     if reps is not None:
+        check_size(len(plan.tasks), len(plan.conditions), reps, where="--reps")
         _refuse_open_looks(ledger, plan)
     if cost_usd is not None and plan.limits.cost_usd is None:
         raise OperatorError(

@@ -12,6 +12,7 @@ from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.treatments import agent_of
+from trialfleet_ledger.trial_order import check_size
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.taskfile import task_files
 
@@ -59,7 +60,9 @@ def load_campaign(path: Path) -> CampaignFile:
     _check_place(loaded)
     agents = {name: agent_of(loaded.value.agent, condition) for name, condition in conditions.items()}
     _check_secrets(loaded, conditions, agents)
-    return CampaignFile(loaded, conditions, agents, task_files(loaded))
+    files = task_files(loaded)
+    check_size(len(files), len(conditions), loaded.value.reps, where=loaded.where("reps"))  # a file has a task
+    return CampaignFile(loaded, conditions, agents, files)
 
 
 def _conditions(loaded: yamlfile.Loaded[CampaignSpec]) -> dict[str, Condition]:

@@ -77,9 +77,10 @@ def description_of(text: bytes) -> str:
         return ""
     try:
         head = mapping(yaml.safe_load(rest.partition("\n---")[0]))
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):
         return ""
-    return " ".join(str(head.get("description") or "").split())
+    description = head.get("description")  # never `str` of a list: aliases can make it long beyond bound
+    return " ".join(description.split()) if isinstance(description, str) else ""
 
 
 def _server(base: Path, spec: McpSpec, where: str, objects: Objects) -> McpOrder:

@@ -32,6 +32,7 @@ from trialfleet_ledger.plan import Cell, KubernetesPlan, Plan, PlannedAgent, Pla
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.treatments import distinct
+from trialfleet_ledger.trial_order import check_size
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.cache import Cache
@@ -66,6 +67,7 @@ def prepare(
     """The plan, not yet frozen; `identities`: of every condition's agent where trials will run. Raises
     `OperatorError`; what costs least is checked first."""
     tasks = with_contexts(file, campaign_tasks(file.loaded), shop.objects)
+    check_size(len(tasks), len(file.conditions), file.spec.reps, where=file.where("reps"))
     _check_statuses(file, tasks)
     _check_block_cost(file, len(tasks))
     check_deliveries(file, identities)

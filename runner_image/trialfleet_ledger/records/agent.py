@@ -6,17 +6,17 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from trialfleet_ledger.records.base import Frozen, Name
+from trialfleet_ledger.records.base import BoundedCount, Dollars, Frozen, Name, Seconds
 
 
 class AttemptTimes(Frozen):
     """Limits and graces that a campaign file and its plan spell alike."""
 
-    cpu: Annotated[float, Field(gt=0)] = 1
-    setup_timeout_s: Annotated[float, Field(gt=0)] = 600
-    tests_timeout_s: Annotated[float, Field(gt=0)] = 300
-    stop_grace_s: Annotated[float, Field(ge=0)] = 5
-    live_interval_s: Annotated[float, Field(gt=0)] = 5
+    cpu: Annotated[float, Field(gt=0, le=10_000)] = 1
+    setup_timeout_s: Seconds = 600
+    tests_timeout_s: Seconds = 300
+    stop_grace_s: Annotated[float, Field(ge=0, le=86_400)] = 5
+    live_interval_s: Seconds = 5
 
 
 class Limits(AttemptTimes):
@@ -24,7 +24,7 @@ class Limits(AttemptTimes):
 
     memory_bytes: Annotated[int, Field(gt=0)] = 4 * 2**30
     disk_bytes: Annotated[int, Field(gt=0)] = 8 * 2**30
-    cost_usd: Annotated[float, Field(gt=0)] | None = None
+    cost_usd: Dollars | None = None
 
 
 class AgentSpec(Frozen):
@@ -33,6 +33,6 @@ class AgentSpec(Frozen):
     kind: Name
     version: str | None = None
     model: str | None = None
-    max_turns: Annotated[int, Field(ge=1)] = 50
-    timeout_s: Annotated[float, Field(gt=0)] = 1800
+    max_turns: BoundedCount = 50
+    timeout_s: Seconds = 1800
     options: dict[str, Any] = Field(default_factory=dict)

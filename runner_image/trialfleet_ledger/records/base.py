@@ -12,6 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 SCHEMA: Literal[1] = 1
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+# Bounds of numbers that people write: beyond them a number is a slip, and a loop over it would never end.
+Reps = Annotated[int, Field(ge=1, le=100_000)]
+BoundedCount = Annotated[int, Field(ge=1, le=1_000_000)]
+Seconds = Annotated[float, Field(gt=0, le=10_000_000)]  # 115 days
+Dollars = Annotated[float, Field(gt=0, le=1e9)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from trialfleet_ledger.errors import FieldError
-from trialfleet_ledger.records.base import Frozen, Name, Sha256
+from trialfleet_ledger.records.base import BoundedCount, Frozen, Name, Sha256
 
 InlineSource = Literal["nearest", "targets", "preflight", "placebo_matched", "wrong_targets", "oracle_targets"]
 Channel = Literal["user", "system", "rules"]
@@ -36,7 +36,7 @@ class InlineParts(Frozen):
 class InlineSpec(InlineParts):
     """With its length, above which it is cut."""
 
-    max_tokens: Annotated[int, Field(ge=1)] = 1500
+    max_tokens: BoundedCount = 1500
 
 
 class McpSpec(Frozen):

@@ -56,7 +56,7 @@ class MiniSweAgentOptions(Frozen):
     binary: str | None = None
     provider: Literal["openai", "anthropic"] = "openai"
     max_retries: int = Field(default=9, ge=0, le=100)
-    command_timeout_s: int = Field(default=120, ge=1)
+    command_timeout_s: int = Field(default=120, ge=1, le=10_000_000)
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     prices: dict[str, Price] = Field(default_factory=dict)

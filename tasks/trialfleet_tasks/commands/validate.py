@@ -23,6 +23,7 @@ from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.task import Status, ToolEnvironment
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.commands.validation_results import print_results
+from trialfleet_tasks.file_patterns import matching_files
 from trialfleet_tasks.settings import load_settings, mirror_map
 from trialfleet_tasks.taskfile import (
     LoadedTask,
@@ -153,7 +154,7 @@ def _task_files(paths: Iterable[Path]) -> list[Path]:
     """The given files; a folder stands for the YAML files below it."""
     found: list[Path] = []
     for path in paths:
-        inside = sorted(path.rglob("*.yaml")) if path.is_dir() else [path]
+        inside = matching_files(path, "**/*.yaml", where="FILES") if path.is_dir() else [path]
         if not inside:
             raise OperatorError("the folder holds no .yaml file", where=str(path), hint="name task files")
         found += inside

@@ -154,9 +154,9 @@ def _workflow(data: bytes) -> Iterator[_Line]:
         around |= _texts(job.get("variables"))
         scripts = ({"run": line} for line in _list(job.get("script")))
         for step in (*map(mapping, _list(job.get("steps"))), *scripts):
-            folder = step.get("working-directory")
-            start = f"cd {_known(str(folder))} && " if folder else ""
-            for line in _joined(str(step.get("run") or "")):
+            folder, script = step.get("working-directory"), step.get("run")
+            start = f"cd {_known(folder)} && " if folder and isinstance(folder, str) else ""
+            for line in _joined(script if isinstance(script, str) else ""):
                 yield start + _known(line), around | _texts(step.get("env"))
 
 
