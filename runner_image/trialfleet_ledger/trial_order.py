@@ -48,8 +48,8 @@ def check_size(tasks: int, conditions: int, reps: int, *, where: str) -> None:
     planned = tasks * conditions * reps
     if planned > MOST_TRIALS:
         raise OperatorError(
-            f"{tasks} tasks × {conditions} conditions × {reps} reps are {planned:,} trials; a campaign has at most "
-            f"{MOST_TRIALS:,}",
+            f"{tasks} tasks × {conditions} conditions × {reps} reps are {planned:,} trials, and a campaign has at "
+            f"most {MOST_TRIALS:,}",
             where=where,
             hint=f"at most {MOST_TRIALS // (tasks * conditions):,} reps of these, or several campaigns",
         )

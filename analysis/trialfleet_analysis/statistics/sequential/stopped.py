@@ -20,6 +20,7 @@ from trialfleet_analysis.statistics.sequential.stages import SequentialStage, co
 
 _LARGEST = 40.0  # of a log odds ratio
 _NOTHING = "no task could tell the conditions apart"
+_PERFECT = "all trials of one condition passed and none of the other: the variance at that difference is 0"
 
 
 def stagewise_difference(
@@ -37,7 +38,8 @@ def stagewise_difference(
     `look`: the one at which the campaign stopped; counts of shape (T,), all up to it. The outcome is as likely
     to lie above as below where the estimate is the truth; limits cover at `level` in the normal limit with the
     constrained variance of Miettinen and Nurminen. With a single look the estimate is the raw difference. It
-    halves the bias that stopping gives the raw difference, about. Undefined where no task carries information.
+    halves the bias that stopping gives the raw difference, about. Undefined where no task carries information;
+    the limits also where the difference is 1 or −1.
     """
     x_a, n_a, x_b, n_b = (floats(counted) for counted in strata(passes_a, trials_a, passes_b, trials_b))
     method = "stagewise_difference"
@@ -51,9 +53,12 @@ def stagewise_difference(
     narrow = 2 * math.sqrt(look.variance) / look.task_blocks
     root = math.sqrt(look.blocks / design.blocks)
     median = drift_estimate(design, look.number, (look.sum - look.mean) / math.sqrt(look.variance), level=level)
+    estimate = median.median * narrow * root
+    if wide == 0:
+        return Interval(estimate, None, None, level, n, method, "these_tasks", _PERFECT)
     limits = drift_estimate(design, look.number, d / wide, level=level)
     low, high = limits.low * wide * root, limits.high * wide * root
-    return Interval(median.median * narrow * root, max(-1.0, low), min(1.0, high), level, n, method, "these_tasks")
+    return Interval(estimate, max(-1.0, low), min(1.0, high), level, n, method, "these_tasks")
 
 
 def stagewise_odds_ratio(

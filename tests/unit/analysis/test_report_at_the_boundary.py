@@ -1,0 +1,169 @@
+"""Results at the boundary (all passed, none passed, one task, one block) through every design, to the files of the
+report: a number that cannot be computed is missing with its reason, and the sentence is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support import ledgers
+from tests.support.ledgers import Fate
+from trialfleet_analysis.monitoring import look_result
+from trialfleet_analysis.report.make import write_report
+from trialfleet_ledger.campaign_spec import Primary
+from trialfleet_ledger.conditions import PRESETS, Condition
+from trialfleet_ledger.halving import halved
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.looks import AnytimeRule, Decision, FutilityRule, StageCounts, StopRule, stopped
+from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.measurements import Metrics
+from trialfleet_ledger.records.trial import Trial
+from trialfleet_ledger.records.verdicts import Verdict
+from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.trend import TrendPrimary
+
+SIDES = {"treatment": "intent_layer", "control": "none"}
+FIVE = ("none", "flat_llm", "intent_layer", "placebo", "preamble_only")
+DESIGNS: Mapping[str, Primary | TrendPrimary] = {
+    "fixed": Primary(**SIDES),
+    "tasks_like_these": Primary(**SIDES, estimand="tasks_like_these"),
+    "margin": Primary(**SIDES, margin=0.1, effect=0.2),
+    "looks": Primary(**SIDES, stop=StopRule(looks=2, futility="none")),
+    "futility": Primary(**SIDES, stop=StopRule(looks=3, futility=FutilityRule(predictive=0.5))),
+    "anytime": Primary(**SIDES, effect=0.3, stop=AnytimeRule(anytime="half")),
+    "mixture": Primary(**SIDES, stop=AnytimeRule(anytime="mixture")),
+    "halving": Primary(**SIDES, halve=True),
+    "trend": TrendPrimary(trend=("none", "flat_llm", "intent_layer"), doses=(0, 1, 2)),
+}
+Passes = Callable[[Trial], bool]
+# Which trials pass. The treatment is intent_layer, the control none.
+RESULTS: Mapping[str, Passes] = {
+    "all": lambda trial: True,
+    "none": lambda trial: False,
+    "treatment alone": lambda trial: trial.condition == "intent_layer",
+    "all but the control": lambda trial: trial.condition != "none",
+    "control alone": lambda trial: trial.condition == "none",
+    "constant tasks": lambda trial: trial.task == "task-0",
+    "all but one": lambda trial: not (trial.condition == "none" and trial.block == 0 and trial.task == "task-0"),
+    "one": lambda trial: trial.condition == "intent_layer" and trial.block == 0 and trial.task == "task-0",
+}
+# Result, tasks, reps.
+CASES = (
+    ("treatment alone", 2, 10),
+    ("control alone", 1, 6),
+    ("all", 1, 1),
+    ("none", 2, 4),
+    ("all but the control", 1, 2),
+    ("constant tasks", 2, 4),
+    ("all but one", 2, 10),
+)
+
+
+def campaign(folder: Path, design: str, passes: Passes, tasks: int, reps: int) -> DirectoryStore:
+    """Run to its end, or to the look that stopped it."""
+    primary = DESIGNS[design]
+    names = {"halving": FIVE, "trend": ("none", "flat_llm", "intent_layer")}.get(design, ("none", "intent_layer"))
+    conditions = {name: PRESETS.get(name, Condition()) for name in names}
+    plan = ledgers.plan([f"task-{n}" for n in range(tasks)], conditions, reps=reps)
+    field = "trend" if isinstance(primary, TrendPrimary) else "primary"
+    plan = plan.model_copy(update={field: primary})
+
+    def fate(trial: Trial) -> Fate:
+        verdict = Verdict.PASSED if passes(trial) else Verdict.FAILED
+        return Fate(verdict, metrics=Metrics(cost_usd=0.5, turns=3))
+
+    decisions = _looks(plan, fate) if isinstance(primary, Primary) and primary.stop else []
+    end = decisions[-1].blocks if stopped(decisions) else reps
+    out = () if design != "halving" else ("flat_llm", "placebo")
+    after = 4 * reps // 10
+
+    def ended(trial: Trial) -> Fate | None:
+        gone = trial.block >= end or (trial.condition in out and trial.block >= after)
+        return None if gone else fate(trial)
+
+    store = ledgers.write(folder, plan, ended)
+    for decision in decisions:
+        ledgers.put(store, f"demo/decisions/{decision.number}.json", decision)
+    return store
+
+
+def _looks(plan: Plan, fate: Callable[[Trial], Fate]) -> list[Decision]:
+    assert plan.primary is not None
+    assert plan.primary.stop is not None
+    taken: list[Decision] = []
+    first = 0
+    for number, last in enumerate(plan.primary.stop.blocks(plan.reps), start=1):
+        trials = [trial for trial in ledgers.trials(plan) if first <= trial.block < last]
+        stage = tuple(_counts(task.order.id, trials, fate) for task in plan.tasks)
+        result = look_result(plan.primary, plan.reps, taken, stage)
+        taken.append(
+            Decision(
+                number=number,
+                at=1.0,
+                epoch=1,
+                blocks=last,
+                stage=stage,
+                outcomes=ledgers.ZERO,
+                amendments=0,
+                result=result,
+            )
+        )
+        if stopped(taken):
+            break
+        first = last
+    return taken
+
+
+def _counts(task: str, trials: list[Trial], fate: Callable[[Trial], Fate]) -> StageCounts:
+    def passed(condition: str) -> list[bool]:
+        own = [trial for trial in trials if (trial.task, trial.condition) == (task, condition)]
+        return [fate(trial).verdict is Verdict.PASSED for trial in own]
+
+    treated, control = passed("intent_layer"), passed("none")
+    return StageCounts(
+        task=task,
+        treatment_passed=sum(treated),
+        treatment_valid=len(treated),
+        control_passed=sum(control),
+        control_valid=len(control),
+    )
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_the_report_is_written(design: str, tmp_path: Path) -> None:
+    for result, tasks, reps in CASES:
+        reps = 10 if design == "halving" else reps
+        store = campaign(tmp_path / result, design, RESULTS[result], tasks, reps)
+        if design == "halving":
+            _halve(store, reps)
+        report = ledgers.read(store)
+        assert report.answer, result
+        assert not any(word in sentence.split() for sentence in report.answer for word in ("nan", "None"))
+        write_report(report, tmp_path / f"{result}-report")
+
+
+def test_a_perfect_result_at_a_look_has_an_estimate_and_no_stagewise_limits(tmp_path: Path) -> None:
+    report = ledgers.read(campaign(tmp_path, "looks", RESULTS["treatment alone"], 2, 10))
+    assert report.decision == "more"
+    looks = report.analysis.looks
+    assert looks is not None
+    assert looks.difference is not None
+    assert looks.difference.low is None
+    assert looks.difference.reason == (
+        "all trials of one condition passed and none of the other: the variance at that difference is 0"
+    )
+    assert report.headline is not None
+    assert report.headline.these_tasks.difference.low is not None, "Miettinen and Nurminen's limits stand there"
+
+
+def _halve(store: DirectoryStore, reps: int) -> None:
+    ledger = Ledger(store, "demo")
+    early = [trial.id for trial in ledgers.trials(ledger.plan()) if trial.block < 4 * reps // 10]
+    outcomes = list(ledger.attempts.outcomes(early))
+    result = halved(outcomes, FIVE, treatment="intent_layer", control="none")
+    decision = Decision(
+        number=1, at=1.0, epoch=1, blocks=4, stage=(), outcomes=ledgers.ZERO, amendments=0, result=result
+    )
+    ledgers.put(store, "demo/decisions/1.json", decision)
