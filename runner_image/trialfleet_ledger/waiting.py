@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-FIRST_S = 3.0  # of waiting; then after twice as long, each time
+FIRST_S = 3.0  # without output; then after twice as long, each time
+_SHORT_S = 1.0  # a wait that began just now is not worth a word
 _waits: dict[int, waiting_for] = {}
-_say: list[Callable[[str], None]] = []
 
 
 class waiting_for:  # noqa: N801 - used as a context manager alone, like `contextlib.suppress`
@@ -21,8 +21,7 @@ class waiting_for:  # noqa: N801 - used as a context manager alone, like `contex
 
     def __enter__(self) -> None:
         self.since = time.monotonic()
-        if _say:
-            _waits[id(self)] = self
+        _waits[id(self)] = self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -30,11 +29,12 @@ class waiting_for:  # noqa: N801 - used as a context manager alone, like `contex
         _waits.pop(id(self), None)
 
 
-def say_waits(say: Callable[[str], None]) -> None:
-    """From now on, call `say` in a thread with one sentence about the wait that began last, when none has ended
-    for `FIRST_S`."""
-    _say[:] = [say]
-    threading.Thread(target=_follow, name="waits", daemon=True).start()
+def say_waits(
+    say: Callable[[str], None], *, output_at: Callable[[], float], idle: Callable[[], str | None]
+) -> None:
+    """From now on, call `say` in a thread whenever nothing has been printed for `FIRST_S`: about the wait that
+    began last, or else what `idle` returns. `output_at`: when something was printed last, by `time.monotonic`."""
+    threading.Thread(target=_follow, args=(say, output_at, idle), name="waits", daemon=True).start()
 
 
 def sentence(what: str, waited_s: float, at_most_s: float | None) -> str:
@@ -46,13 +46,18 @@ def sentence(what: str, waited_s: float, at_most_s: float | None) -> str:
     return f"waiting for {what}: {waited_s:.0f} s so far{end}"
 
 
-def _follow() -> None:
-    due, current = FIRST_S, None
+def _follow(say: Callable[[str], None], output_at: Callable[[], float], idle: Callable[[], str | None]) -> None:
+    quiet_since, interval = time.monotonic(), FIRST_S
     while True:
         time.sleep(0.25)
-        waits = sorted(_waits.copy().values(), key=lambda wait: wait.since)
-        if not waits or waits[0] is not current:
-            due, current = FIRST_S, waits[0] if waits else None
-        if current is not None and (waited := time.monotonic() - current.since) >= due:
-            due *= 2
-            _say[0](sentence(waits[-1].what, waited, waits[-1].at_most_s))
+        now = time.monotonic()
+        if output_at() > quiet_since:
+            quiet_since, interval = output_at(), FIRST_S
+        wait = max(_waits.copy().values(), key=lambda one: one.since, default=None)
+        waited = 0.0 if wait is None else now - wait.since
+        if now - quiet_since < interval or (wait is not None and waited < _SHORT_S):
+            continue
+        text = idle() if wait is None else sentence(wait.what, waited, wait.at_most_s)
+        if text is not None:
+            say(text)
+            quiet_since, interval = now, 2 * interval

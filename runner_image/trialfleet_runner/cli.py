@@ -17,7 +17,7 @@ from trialfleet_ledger.waiting import say_waits
 from trialfleet_runner.command_errors import operator_error
 from trialfleet_runner.console import Interrupts
 from trialfleet_runner.exit_codes import CommandExit
-from trialfleet_runner.standard_streams import prepare_streams
+from trialfleet_runner.standard_streams import PlainOutput, prepare_streams
 
 GROUP = "trialfleet.commands"
 
@@ -94,7 +94,7 @@ def root() -> None:
 def main() -> None:
     """Exits with a code of `CommandExit`; a bug ends with the interpreter's traceback."""
     prepare_streams()
-    say_waits(_say_wait)
+    say_waits(_say_wait, output_at=lambda: PlainOutput.written_at, idle=_at_work)
     interrupts = Interrupts()
     interrupts.begin()
     code = _run(interrupts)
@@ -121,9 +121,17 @@ def _run(interrupts: Interrupts) -> int:
     return code if isinstance(code, int) else CommandExit.DONE
 
 
+def _command() -> str:
+    return next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+
+
+def _at_work() -> str | None:
+    """What is waited for before the first output; after it, a command says itself what it does."""
+    return None if PlainOutput.written_at else f"`{_command()}` is at work; its first result is not there yet"
+
+
 def _interrupted() -> int:
-    command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
-    way_on = "; the same command continues the campaign" if command in ("run", "resume") else ""
+    way_on = "; the same command continues the campaign" if _command() in ("run", "resume") else ""
     click.echo(f"trialfleet: interrupted{way_on}", err=True)
     return CommandExit.INTERRUPTED
 

@@ -20,6 +20,7 @@ _EXTRAS = {
     "trialfleet_targets": "targets",
     "trialfleet_tasks": "controller",
 }
+_PREFERRED = ("controller", "analysis", "targets", "bedrock", "bulk", "metrics")  # where several bring a package
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z]+)['\"]")
 _WAYS_OUT = {
     errno.EACCES: "change its owner or its permissions, or name another place",
@@ -61,7 +62,8 @@ def operator_error(error: Exception) -> OperatorError | None:
 def missing_extra(error: ModuleNotFoundError) -> OperatorError | None:
     """None where no extra of ours brings the module."""
     wanted = (error.name or "").partition(".")[0].replace("_", "-")
-    extras = [extra for name, extra in _optional() if name == wanted or wanted.startswith(f"{name}-")]
+    bringing = {extra for name, extra in _optional() if name == wanted or wanted.startswith(f"{name}-")}
+    extras = [extra for extra in _PREFERRED if extra in bringing]
     if not extras:
         return None
     frames = traceback.extract_tb(error.__traceback__)
@@ -74,7 +76,7 @@ def missing_extra(error: ModuleNotFoundError) -> OperatorError | None:
 
 
 def _optional() -> list[tuple[str, str]]:
-    """(distribution, extra) of this installation's own requirements, in the order of pyproject.toml."""
+    """(distribution, extra) of this installation's own requirements."""
     matches = map(_REQUIREMENT.match, metadata.requires("trialfleet") or ())
     return [(found[1].lower().replace("_", "-"), found[2]) for found in matches if found is not None]
 

@@ -40,6 +40,8 @@ class Interrupts:
 
     def end(self) -> None:
         signal.signal(signal.SIGINT, quit_at_once)
+        # Python kills itself by SIGINT at its end when one struck inside `exec`, as of a dataclass; this resets it.
+        exec("")  # noqa: S102
 
     def _raise(self, number: int, frame: FrameType | None) -> NoReturn:
         del number, frame
@@ -51,3 +53,7 @@ class Interrupts:
             _thread.interrupt_main()
         else:
             sys.__unraisablehook__(dropped)
+
+
+if __name__ == "__main__":
+    main()

@@ -6,8 +6,9 @@ import codecs
 import io
 import os
 import sys
+import time
 import unicodedata
-from typing import TextIO
+from typing import ClassVar, TextIO
 
 from trialfleet_runner.exit_codes import CommandExit
 
@@ -53,7 +54,10 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
 
 class PlainOutput(io.TextIOWrapper):
     """A text stream in the terminal's encoding that cannot fail to encode. Raises `SystemExit` with
-    `CommandExit.OUTPUT_CLOSED` when its reader has gone, as `head` does."""
+    `CommandExit.OUTPUT_CLOSED` when its reader has gone, as `head` does. `written_at`: when any of them was
+    written to last, by `time.monotonic`; 0: never."""
+
+    written_at: ClassVar[float] = 0.0
 
     def __init__(self, descriptor: int, like: TextIO) -> None:
         file = open(descriptor, "wb", closefd=False)  # noqa: SIM115 - lives as long as the process
@@ -63,6 +67,7 @@ class PlainOutput(io.TextIOWrapper):
         super().__init__(file, encoding, _HANDLER, line_buffering=like.isatty() or like is sys.stderr)
 
     def write(self, text: str, /) -> int:
+        PlainOutput.written_at = time.monotonic()
         if self._asked == "ascii":
             text = text.encode("ascii", _HANDLER).decode("ascii")
         try:

@@ -1,0 +1,305 @@
+"""Every command under every accident: what it says, how it ends, and how long it is silent.
+
+Commands come from the command line itself, so a new one is included. Each cell runs in a copy of one small site: a
+repository with a task, a campaign file, and the finished campaign in a directory store.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import selectors
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from tests.support.attempts import Lab
+from tests.support.real_campaign import campaign_file, trialfleet
+from trialfleet_runner.cli import root
+
+SILENT_S = 5.0  # at most, without a word of what is waited for
+GOOD_EXITS = (0, 2, 3, 130, 141)
+_ARGUMENTS = {
+    "repository": ".",
+    "repositories": ".",
+    "files": "task/task.yaml",
+    "revisions": "HEAD",
+    "trial": "shop-discount/none/0",
+    "folder": "out",
+    "prompt": "Prices with a discount are wrong",
+    "kind": "nop",
+}
+_OPTIONS = {
+    "submit": ("--controller-image", "example.org/trialfleet:1"),
+    "image build": ("--tag", "trialfleet:none", "--for", "campaign.yaml"),
+    "context build": ("--kind", "flat", "--agent", "search"),
+    "tasks mine": ("--commits", "5"),
+    "view": ("--no-open",),
+}
+_WAYS_OUT = ("way out:", "fix:", "Usage:", "over and not complete", "no isolation")
+
+
+@dataclass(frozen=True)
+class Accident:
+    """`prepare` changes the copied site; `inside` is a shell script that ends with `exec "$@"`; `env` replaces
+    variables ("" removes one). `ends`: how the command is ended from outside."""
+
+    name: str
+    prepare: Callable[[Path], None] = lambda site: None
+    inside: str = ""
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    ends: str = ""
+
+
+def _replaced(path: str, text: str | None) -> Callable[[Path], None]:
+    """With a file of this text; None: with a folder."""
+
+    def prepare(site: Path) -> None:
+        at = site / path
+        shutil.rmtree(at) if at.is_dir() else at.unlink()
+        if text is None:
+            at.mkdir()
+        else:
+            at.write_text(text)
+
+    return prepare
+
+
+def _other_version(site: Path) -> None:
+    for file in site.glob("store/*/**/*.json"):
+        file.write_text(file.read_text().replace('"schema_version":1', '"schema_version":2'))
+
+
+def _in_bucket(site: Path) -> None:
+    file = site / "campaign.yaml"
+    file.write_text("".join(line for line in file.open() if not line.startswith("store:")))
+    with file.open("a") as end:
+        end.write("store: s3://bucket/runs\n")
+
+
+def _read_only(folder: str) -> str:
+    return f'mount --bind {folder} {folder} && mount -o remount,bind,ro {folder} && cd . && exec "$@"'
+
+
+_FULL = (
+    "mount -t tmpfs -o size=2m none full && cp -a home store task *.yaml .git full/ && cd full && "
+    '(cat /dev/zero >fill 2>/dev/null; true) && export HOME=$PWD/home TMPDIR=$PWD && exec "$@"'
+)
+_KEYS = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
+ACCIDENTS = (
+    Accident("none"),
+    Accident("no store", _in_bucket, env={**_KEYS, "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9"}, ends="word"),
+    Accident("silent store", _in_bucket, env={**_KEYS, "AWS_ENDPOINT_URL_S3": "SILENT"}, ends="word"),
+    Accident("store's folder is gone", lambda site: shutil.rmtree(site / "store")),
+    Accident("no network", inside='unshare -n -- "$@"'),
+    Accident("no HOME", env={"HOME": "", "XDG_CACHE_HOME": "", "XDG_CONFIG_HOME": ""}),
+    Accident("read-only HOME", inside=_read_only("home")),
+    Accident("read-only checkout", inside=_read_only("$PWD").replace("cd .", 'cd "$PWD"')),
+    Accident("full disk", inside=_FULL),
+    Accident("ASCII output", env={"PYTHONIOENCODING": "ascii"}),
+    Accident("closed stdout", inside='exec "$@" >&-'),
+    Accident("reader ends", ends="reader"),
+    Accident("SIGINT", ends="SIGINT"),
+    Accident("store is a file", _replaced("store", "no folder")),
+    Accident("cache is a file", lambda site: (site / "home/.cache").write_text("no folder") and None),
+    Accident("out is a file", lambda site: (site / "out").write_text("no folder") and None),
+    Accident("campaign file is a folder", _replaced("campaign.yaml", None)),
+    Accident("task file is a folder", _replaced("task/task.yaml", None)),
+    Accident("campaign file is empty", _replaced("campaign.yaml", "")),
+    Accident("task file is empty", _replaced("task/task.yaml", "")),
+    Accident("plan is empty", _replaced("store/demo/campaign.json", "")),
+    Accident("records of another version", _other_version),
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    command: tuple[str, ...]
+    accident: Accident
+
+    @property
+    def name(self) -> str:
+        return f"{' '.join(self.command)} × {self.accident.name}"
+
+
+def commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command without subcommands, by its words."""
+
+    def walk(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+        if not isinstance(command, click.Group):
+            yield words, command
+            return
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from walk(inner, (*words, name))
+
+    return walk(root, ())
+
+
+def cells() -> list[Cell]:
+    return [Cell(words, accident) for words, _ in commands() for accident in ACCIDENTS]
+
+
+def drawn(number: int, seed: int) -> list[Cell]:
+    return random.Random(seed).sample(cells(), number)
+
+
+def argv(words: tuple[str, ...]) -> list[str]:
+    """The command on the site's files: every argument given, optional ones too."""
+    command = dict(commands())[words]
+    arguments = [p for p in command.params if isinstance(p, click.Argument)]
+    given = [_ARGUMENTS.get(str(p.name), "campaign.yaml") for p in arguments]
+    return [*words, *given, *_OPTIONS.get(" ".join(words), ())]
+
+
+def make_site(folder: Path) -> Path:
+    """Takes seconds: a task is validated and a campaign of two trials is run."""
+    lab = Lab(folder / "site")
+    lab.root.mkdir(parents=True)
+    (lab.root / "CLAUDE.md").write_text("Prices are in cents – never floats.\n")
+    file = campaign_file(lab, name="demo", agent={"kind": "nop"}, store="store", reps=2)
+    file.write_text(file.read_text().replace(str(lab.root) + "/", ""))
+    file.rename(lab.root / "campaign.yaml")
+    trialfleet("run", "campaign.yaml", "--no-ray", "--no-report", lab=lab)
+    for name in ("home", "full"):
+        (lab.root / name).mkdir()
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run([*git, "init", "-q", "."], cwd=lab.root, check=True)
+    subprocess.run([*git, "add", "CLAUDE.md", "task"], cwd=lab.root, check=True)
+    subprocess.run([*git, "commit", "-qm", "Prices"], cwd=lab.root, check=True)
+    return lab.root
+
+
+@dataclass(frozen=True)
+class Ended:
+    """`exit`: None where it had to be killed. `silent_s`: the longest time without a new line. `fault`: None where
+    it is as it must be."""
+
+    cell: Cell
+    exit: int | None
+    output: str
+    silent_s: float
+    wall_s: float
+
+    @property
+    def fault(self) -> str | None:
+        if "Traceback (most recent call last)" in self.output or "Exception ignored in" in self.output:
+            return "traceback"
+        if self.exit not in GOOD_EXITS:
+            return "killed: it did not end" if self.exit is None else f"exit {self.exit}"
+        if self.exit == 2 and not any(word in self.output for word in _WAYS_OUT):
+            return "no way out"
+        if self.cell.accident.ends == "word" and self.exit == 130 and "waiting for" not in self.output:
+            return "no word of what is waited for"
+        return None
+
+
+@contextmanager
+def silent_server() -> Iterator[str]:
+    """Accepts and never answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
+        kept: list[socket.socket] = []
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    kept.append(server.accept()[0])
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def run_cell(cell: Cell, site: Path, folder: Path, silent: str, *, limit_s: float = 240) -> Ended:
+    """Copies the site to `folder`; `silent`: the address of `silent_server`."""
+    shutil.copytree(site, folder, symlinks=True)
+    cell.accident.prepare(folder)
+    words = [sys.executable, "-m", "trialfleet_runner.console", *argv(cell.command)]
+    inside = cell.accident.inside
+    if inside:
+        own_user = () if os.geteuid() == 0 else ("--map-root-user",)
+        words = ["unshare", *own_user, "-m", "sh", "-c", inside, "sh", *words]
+    process = subprocess.Popen(
+        words,
+        cwd=folder,
+        env=_env(cell, folder, silent),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        return _followed(process, cell, limit_s)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _env(cell: Cell, folder: Path, silent: str) -> dict[str, str]:
+    own = {
+        "XDG_CACHE_HOME": "",
+        "XDG_CONFIG_HOME": "",
+        "HOME": str(folder / "home"),
+        "TRIALFLEET_SCRATCH": "",
+        "TRIALFLEET_CACHE": "",
+        "TERM": "",
+    }
+    wanted = {**os.environ, **own, **cell.accident.env}
+    if wanted.get("AWS_ENDPOINT_URL_S3") == "SILENT":
+        wanted["AWS_ENDPOINT_URL_S3"] = silent
+    return {name: value for name, value in wanted.items() if value}
+
+
+def _followed(process: subprocess.Popen[bytes], cell: Cell, limit_s: float) -> Ended:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    began = last = time.monotonic()
+    silent, output = 0.0, b""
+    interrupt_at = _interrupt_after(cell)
+    with selectors.DefaultSelector() as ready:
+        for stream in (process.stdout, process.stderr):
+            ready.register(stream, selectors.EVENT_READ)
+        while ready.get_map() and (now := time.monotonic()) - began < limit_s:
+            for key, _ in ready.select(0.2):
+                data = os.read(key.fd, 65536)
+                if not data or (cell.accident.ends == "reader" and key.fileobj is process.stdout):
+                    ready.unregister(key.fileobj)
+                    key.fileobj.close()  # type: ignore[union-attr] # registered above: a stream
+                silent, last, output = max(silent, time.monotonic() - last), time.monotonic(), output + data
+            if interrupt_at is not None and (now - began > interrupt_at or b"waiting for" in output):
+                os.killpg(process.pid, signal.SIGINT)
+                interrupt_at = None
+    silent = max(silent, time.monotonic() - last)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(10 if ready else 1)
+    return Ended(cell, process.poll(), output.decode(errors="replace"), silent, time.monotonic() - began)
+
+
+def _interrupt_after(cell: Cell) -> float | None:
+    """Seconds until SIGINT; None: it ends by itself."""
+    if cell.accident.ends == "SIGINT":
+        return random.Random(cell.name).uniform(0.3, 4)
+    if cell.command == ("view",) or cell.accident.ends == "word":
+        return 30.0
+    return None
+
+
+def shown(ended: Sequence[Ended]) -> Iterator[str]:
+    """One line for each fault."""
+    for one in ended:
+        if one.fault is not None:
+            last = " | ".join(one.output.strip().splitlines()[-3:])[:300]
+            yield f"{one.cell.name}: {one.fault}; {shlex.join(argv(one.cell.command))}: {last}"

@@ -1,0 +1,115 @@
+"""What reaches the command line: operators' errors with a way out, bugs as they are; output in any encoding."""
+
+from __future__ import annotations
+
+import errno
+import io
+import subprocess
+import sys
+
+import pytest
+
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.store.protocol import StoreError
+from trialfleet_runner.command_errors import missing_extra, operator_error
+from trialfleet_runner.standard_streams import ascii_of
+
+
+def hint_of(error: Exception) -> str:
+    known = operator_error(error)
+    assert known is not None
+    assert known.hint is not None
+    return known.hint
+
+
+def test_a_store_that_does_not_answer_is_the_operators() -> None:
+    known = operator_error(StoreError("s3://b/p: k: no answer within 120 s"))
+    assert str(known).startswith("s3://b/p: k: no answer within 120 s\n  way out: start the store")
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "free disk space"),
+        (errno.EROFS, "a place that can be written"),
+        (errno.ENOTDIR, "a file is where a folder is needed"),
+        (errno.EISDIR, "a folder is where a file is needed"),
+        (errno.EACCES, "permissions"),
+    ],
+)
+def test_a_file_system_that_refuses_is_the_operators(number: int, words: str) -> None:
+    known = operator_error(OSError(number, "refused", "/srv/runs"))
+    assert known is not None
+    assert known.where == "/srv/runs"
+    assert words in (known.hint or "")
+
+
+@pytest.mark.parametrize("bug", [KeyError("x"), OSError("no number"), FileNotFoundError(2, "gone", "/x")])
+def test_a_bug_stays_a_bug(bug: Exception) -> None:
+    assert operator_error(bug) is None
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [("scipy.stats", "controller"), ("statsmodels", "analysis"), ("tree_sitter_rust", "targets")],
+)
+def test_a_missing_package_names_its_extra(module: str, extra: str) -> None:
+    assert hint_of(ModuleNotFoundError(name=module)) == f"pip install 'trialfleet[{extra}]'"
+
+
+def test_a_module_that_no_extra_brings_is_a_bug() -> None:
+    assert missing_extra(ModuleNotFoundError(name="trialfleet_lost")) is None
+
+
+def test_an_operators_error_is_itself() -> None:
+    error = OperatorError("reps must be at least 1")
+    assert operator_error(error) is error
+
+
+TEXT = "95% – ≥ 3 … é ✓ 漢 \udce9"
+PRINTS = """
+import sys
+from trialfleet_runner.standard_streams import prepare_streams
+prepare_streams()
+import click
+click.echo(sys.argv[1].encode("utf-8", "surrogatepass").decode("utf-8", "surrogatepass") + "\\udce9")
+print(sys.argv[1], file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [
+        ("ascii", b"95% - >= 3 ... e ok ?"),
+        ("latin-1", b"95% - >= 3 ... \xe9 ok ?"),
+        ("cp1252", b"95% \x96 >= 3 \x85 \xe9 ok ?"),
+        ("utf-8", "95% – ≥ 3 … é ✓ 漢".encode()),
+    ],
+)
+def test_output_is_replaced_where_the_encoding_lacks_it(encoding: str, shown: bytes) -> None:
+    text = "95% – ≥ 3 … é ✓ 漢"
+    ended = subprocess.run(
+        [sys.executable, "-X", "utf8", "-c", PRINTS, text],
+        env={"PYTHONIOENCODING": encoding, "PATH": ""},
+        capture_output=True,
+        check=True,
+    )
+    assert ended.stdout == shown + b"?\n"
+    assert ended.stderr == shown + b"\n"
+
+
+def test_every_replacement_is_ascii() -> None:
+    assert all(ascii_of(chr(code)).isascii() for code in range(0x80, 0x3000))
+
+
+def test_a_reader_that_has_gone_ends_the_command_with_141() -> None:
+    script = PRINTS.replace("click.echo", "[click.echo(n) for n in range(100000)]; click.echo")
+    with subprocess.Popen(
+        [sys.executable, "-c", script, "x"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        assert isinstance(running.stdout, io.BufferedReader)
+        running.stdout.readline()
+        running.stdout.close()
+        assert running.stderr is not None
+        assert running.stderr.read() == b""
+    assert running.returncode == 141
