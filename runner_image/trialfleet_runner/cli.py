@@ -15,8 +15,8 @@ import click
 
 from trialfleet_ledger.waiting import say_waits
 from trialfleet_runner.command_errors import operator_error
-from trialfleet_runner.console import Interrupts
 from trialfleet_runner.exit_codes import CommandExit
+from trialfleet_runner.interrupts import Interrupts
 from trialfleet_runner.standard_streams import PlainOutput, prepare_streams
 
 GROUP = "trialfleet.commands"

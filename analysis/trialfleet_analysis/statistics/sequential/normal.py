@@ -158,8 +158,6 @@ def drift_estimate(design: SequentialDesign, look: int, z: float, *, level: floa
             return upper_tail(bounds, times, look, z, drift) - chance
 
         start = z / float(np.sqrt(times[look - 1]))  # earlier looks may have all the chance there, so 0 is inside
-        return float(
-            optimize.brentq(excess, min(start, 0.0) - _FARTHEST, max(start, 0.0) + _FARTHEST, xtol=1e-10)
-        )
+        return float(optimize.brentq(excess, min(start, 0.0) - _FARTHEST, max(start, 0.0) + _FARTHEST, xtol=1e-10))
 
     return DriftEstimate(median=at(0.5), low=at(tail), high=at(1 - tail))
