@@ -67,7 +67,7 @@ def _kill(ledger: Ledger, parent: int) -> None:
 
 def _runners(parent: int) -> set[int]:
     """Runner processes of a campaign that runs."""
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="utf-8").split()
     return {child for child in map(int, children) if b"trialfleet_runner.attempt" in _words(child)}
 
 

@@ -113,7 +113,12 @@ def _ask(program: str) -> Interpreter | None:
         return Interpreter(ours, platform.python_version())
     try:
         ended = subprocess.run(
-            (program, "-I", "-S", "-c", _ASK), capture_output=True, text=True, timeout=20, check=False
+            (program, "-I", "-S", "-c", _ASK),
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=20,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import atexit
 import os
 import signal
 import sys
@@ -28,6 +29,7 @@ class Interrupts:
 
     def begin(self) -> None:
         signal.signal(signal.SIGINT, self._raise)
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # then the interpreter drops all handlers
         sys.unraisablehook = self._again
 
     def end(self) -> None:

@@ -134,7 +134,7 @@ def _linked(source: Path, target: Path) -> None:
                 elif child.name.endswith(_WRITTEN) and child.is_file(follow_symlinks=False):
                     shutil.copyfile(child.path, path)
                 elif child.name == _TRIMMED:
-                    Path(path).write_text(f"{time.time():.0f}")
+                    Path(path).write_text(f"{time.time():.0f}", encoding="utf-8")
                 elif child.name not in _OWN_LOCKS:
                     os.symlink(child.path, path)  # noqa: PTH211
 

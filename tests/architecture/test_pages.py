@@ -21,7 +21,7 @@ def pages() -> list[Path]:
 
 def anchors(page: Path) -> set[str]:
     """Of the headings, as GitHub makes them."""
-    titles = re.findall(r"^#+ (.*)$", FENCED.sub("", page.read_text()), re.MULTILINE)
+    titles = re.findall(r"^#+ (.*)$", FENCED.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 

@@ -101,7 +101,7 @@ def _forward(parent: Connection, provider: int) -> None:
 
 
 def _peak_mb() -> float:
-    status = Path("/proc/self/status").read_text()
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) / 1024
 
 

@@ -137,7 +137,7 @@ def _core_s(running: Viewing) -> float:
 
 
 def _peak_mb(running: Viewing) -> float:
-    status = Path(f"/proc/{running.process.pid}/status").read_text()
+    status = Path(f"/proc/{running.process.pid}/status").read_text(encoding="utf-8")
     found = re.search(r"VmHWM:\s+([0-9]+) kB", status)
     assert found
     return int(found[1]) / 1024

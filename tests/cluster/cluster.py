@@ -69,7 +69,7 @@ def kubeconfig(namespace: str, account: str, path: Path) -> Path:
     config = json.loads(done(kubectl("config", "view", "--raw", "--minify", "-o", "json")))
     token = done(kubectl("create", "token", account, "-n", namespace, "--duration=2h")).strip()
     config["users"][0]["user"] = {"token": token}
-    path.write_text(json.dumps(config))
+    path.write_text(json.dumps(config), encoding="utf-8")
     return path
 
 

@@ -253,7 +253,7 @@ def watched(place: Minimal, folder: Path) -> Generator[Path]:
 
 def statuses(file: Path) -> dict[str, Raw]:
     """Of every pod, the last that was said of it with containers. Half an object: it is being written."""
-    decoder, text, at = json.JSONDecoder(), file.read_text(), 0
+    decoder, text, at = json.JSONDecoder(), file.read_text(encoding="utf-8"), 0
     found: dict[str, Raw] = {}
     with suppress(json.JSONDecodeError):
         while (start := text.find("{", at)) >= 0:

@@ -104,7 +104,7 @@ def test_paths_that_are_no_utf_8(tmp_path: Path) -> None:
     made = Made(tmp_path / "shop")
     made.write("pyproject.toml", PROJECT)
     made.commit("Start", shop____init__="", shop__a=BUG, shop__b=BUG)
-    with Path(os.fsdecode(os.fsencode(made.folder) + b"/caf\xe9.txt")).open("w") as file:
+    with Path(os.fsdecode(os.fsencode(made.folder) + b"/caf\xe9.txt")).open("w", encoding="utf-8") as file:
         file.write("x")
     made.commit("Odd", shop__a=RIGHT, tests__test_a=TEST.format("a", "pass"))
     after = made.commit("After", shop__b=RIGHT, tests__test_b=TEST.format("b", "pass"))

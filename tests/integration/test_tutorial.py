@@ -29,7 +29,7 @@ def carried_out(page: Path, folder: Path) -> str:
         if not (folder / ".git").exists():
             (folder / name).symlink_to(ROOT / name)
     said = ""
-    for command in commands(page.read_text()):
+    for command in commands(page.read_text(encoding="utf-8")):
         done = subprocess.run(["/bin/bash", "-c", command], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         said += done.stdout

@@ -278,11 +278,14 @@ def _followed(process: subprocess.Popen[bytes], cell: Cell, limit_s: float) -> E
                 if not data or (cell.accident.ends == "reader" and key.fileobj is process.stdout):
                     ready.unregister(key.fileobj)
                     key.fileobj.close()  # type: ignore[union-attr] # registered above: a stream
-                silent, last, output = max(silent, time.monotonic() - last), time.monotonic(), output + data
+                if not (cell.command == ("view",) and output):  # a server is silent after its address
+                    silent = max(silent, time.monotonic() - last)
+                last, output = time.monotonic(), output + data
             if interrupt_at is not None and (now - began > interrupt_at or b"waiting for" in output):
                 os.killpg(process.pid, signal.SIGINT)
                 interrupt_at = None
-    silent = max(silent, time.monotonic() - last)
+    if cell.command != ("view",):
+        silent = max(silent, time.monotonic() - last)
     with suppress(subprocess.TimeoutExpired):
         process.wait(10 if ready else 1)
     return Ended(cell, process.poll(), output.decode(errors="replace"), silent, time.monotonic() - began)
@@ -293,7 +296,7 @@ def _interrupt_after(cell: Cell) -> float | None:
     if cell.accident.ends == "SIGINT":
         return random.Random(cell.name).uniform(0.3, 4)
     if cell.command == ("view",) or cell.accident.ends == "word":
-        return 30.0
+        return 15.0
     return None
 
 

@@ -132,7 +132,7 @@ class Fake:
         self.place("begin")
         start = {
             "host": socket.gethostname(),
-            "boot_id": Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+            "boot_id": Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip(),
             "pid": os.getpid(),
             "scratch": str(self.scratch),
             "isolation": "subreaper",
@@ -161,13 +161,17 @@ class Fake:
         if "crash" in self.words:
             raise ZeroDivisionError
         if file := self.words.get("orphan"):
-            Path(file).write_text(str(subprocess.Popen(["sleep", "600"]).pid))
+            Path(file).write_text(str(subprocess.Popen(["sleep", "600"]).pid), encoding="utf-8")
         if log := self.words.get("log"):
-            with Path(log).open("a") as file:
+            with Path(log).open("a", encoding="utf-8") as file:
                 file.write(f"{self.id} {self.n}\n")
         with contextlib.suppress(InterruptedError):
             slow = "slow" in self.words and self.grants["trial"]["seed"] % 2
-            while "slow" in self.words and not slow and len(Path(log or "").read_text().splitlines()) < 2:
+            while (
+                "slow" in self.words
+                and not slow
+                and len(Path(log or "").read_text(encoding="utf-8").splitlines()) < 2
+            ):
                 time.sleep(0.01)
             time.sleep(float(self.words.get("slow" if slow else "sleep") or 0))
 
@@ -221,5 +225,5 @@ if __name__ == "__main__":
     die_with_parent()
     behaviour, grants = sys.argv[1:]
     if behaviour.startswith("@"):
-        behaviour = Path(behaviour[1:]).read_text()
-    sys.exit(Fake(behaviour, json.loads(Path(grants).read_text())).run())
+        behaviour = Path(behaviour[1:]).read_text(encoding="utf-8")
+    sys.exit(Fake(behaviour, json.loads(Path(grants).read_text(encoding="utf-8"))).run())

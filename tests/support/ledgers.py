@@ -279,9 +279,9 @@ def counts(report: Report) -> tuple[int, int, int]:
 
 def replaced(path: Path, old: str, new: str) -> None:
     """Edit a record's file."""
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     assert old in text
-    path.write_text(text.replace(old, new))
+    path.write_text(text.replace(old, new), encoding="utf-8")
 
 
 # --- a campaign that looks like a real one ------------------------------------------------------------

@@ -39,7 +39,7 @@ def supervisor(
 
 def inside(supervisor: subprocess.Popen[bytes]) -> bool:
     """Whether it has come in at its gate. From then on it leaves SIGTERM to its runner."""
-    lines = Path(f"/proc/{supervisor.pid}/status").read_text().splitlines()
+    lines = Path(f"/proc/{supervisor.pid}/status").read_text(encoding="utf-8").splitlines()
     (ignored,) = (line.split()[1] for line in lines if line.startswith("SigIgn:"))
     return bool(int(ignored, 16) >> (signal.SIGTERM - 1) & 1)
 

@@ -129,4 +129,4 @@ def _escaped(cell: str) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(page())
+    Path(sys.argv[1]).write_text(page(), encoding="utf-8")

@@ -29,7 +29,7 @@ def supervise(argv: Sequence[str], log: str, last_words: str, pid_file: str, con
     process = processes.start(argv, Path(log), last_words=Path(last_words))
     runner_fd = os.pidfd_open(process.pid)
     try:
-        Path(pid_file).write_text(str(process.pid))
+        Path(pid_file).write_text(str(process.pid), encoding="utf-8")
         while runner_fd not in (over := processes.wait_any((runner_fd, controller_fd), 3600)):
             if controller_fd in over:
                 process.kill()
@@ -107,7 +107,7 @@ class RayBackend(RunnersHere):
 def _sent(pid_file: Path, number: signal.Signals) -> bool:
     """Whether the runner was there to get the signal."""
     try:
-        fd = os.pidfd_open(int(pid_file.read_text()))
+        fd = os.pidfd_open(int(pid_file.read_text(encoding="utf-8")))
     except (FileNotFoundError, ValueError, ProcessLookupError):
         return False
     try:

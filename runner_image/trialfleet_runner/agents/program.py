@@ -90,7 +90,8 @@ def _ran(
                 cwd=home,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
-                text=True,
+                encoding="utf-8",
+                errors="replace",
                 timeout=_VERSION_TIMEOUT_S,
                 check=False,
             )

@@ -22,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - path
 
 
 def told(name: str) -> list[str]:
-    with open(f"{HERE}/{name}") as file:  # noqa: PTH123
+    with open(f"{HERE}/{name}", encoding="utf-8") as file:  # noqa: PTH123
         return file.read().splitlines()
 
 

@@ -92,7 +92,7 @@ def receive(connection: socket.socket) -> tuple[list[bytes], list[int]] | None:
 def oom_kills() -> int:
     """How often the kernel has killed for memory in our cgroup, of either version; 0 where that cannot be read."""
     root, groups = "/sys/fs/cgroup", ["0::/", "0:memory:/"]
-    with contextlib.suppress(OSError), open("/proc/self/cgroup") as file:  # noqa: PTH123
+    with contextlib.suppress(OSError), open("/proc/self/cgroup", encoding="utf-8") as file:  # noqa: PTH123
         groups[:0] = file.read().split()
     for line in groups:
         _, controllers, path = line.split(":", 2)
@@ -108,7 +108,7 @@ def oom_kills() -> int:
 def counted(path: str) -> int | None:
     """The counter `oom_kill` of a cgroup's file; None when there is no such file or counter."""
     try:
-        with open(path) as file:  # noqa: PTH123
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123
             pairs = dict(line.split() for line in file)
     except OSError:
         return None

@@ -86,7 +86,7 @@ class AnotherUid:
     def run(self, job: Job) -> Exit:
         """See `Sandbox.run`. The writable mounts belong to the job's user afterwards."""
         with _slot() as slot:
-            users = mapped_users(Path("/proc/self/uid_map").read_text())
+            users = mapped_users(Path("/proc/self/uid_map").read_text(encoding="utf-8"))
             uid = uid_for(os.getpid(), slot, users)
             for mount in job.mounts:
                 if mount.writable:

@@ -37,7 +37,7 @@ def left_running(text: str) -> list[str]:
     found: list[str] = []
     for pid in filter(str.isdigit, listed):
         try:
-            with open(f"/proc/{pid}/cmdline") as file:  # noqa: PTH123
+            with open(f"/proc/{pid}/cmdline", encoding="utf-8") as file:  # noqa: PTH123
                 line = file.read()
         except OSError:
             continue

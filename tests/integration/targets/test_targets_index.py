@@ -223,7 +223,7 @@ def test_what_nobody_asks_for_is_not_read(made: Made, tmp_path: Path, monkeypatc
 
 def test_no_process_is_left(made: Made) -> None:
     assert snapshot_at(made.folder).files
-    children = Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split()
+    children = Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text(encoding="utf-8").split()
     assert not [pid for pid in children if b"parsing_worker" in Path("/proc", pid, "cmdline").read_bytes()]
 
 

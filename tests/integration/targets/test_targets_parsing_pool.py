@@ -70,7 +70,7 @@ def test_a_parser_that_dies_costs_one_file(size: int) -> None:
         yield "before.py", CODE
         (pid,) = workers()
         os.kill(pid, signal.SIGKILL)
-        while Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z":
+        while Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0] != "Z":
             time.sleep(0.01)
         yield "during.py", CODE + b"#" * size
         yield "after.py", CODE

@@ -80,7 +80,7 @@ def test_a_commit_and_the_working_tree(repository: Path) -> None:
 def test_a_side_without_context_files_is_the_condition_without_any(repository: Path) -> None:
     path = Path(call("main..HEAD", "--reps", "9", "--out", "trialfleet/mine.yaml"))
     assert sides(path) == {"after": {"CLAUDE.md": b"committed\n"}}
-    made = yaml.safe_load(path.read_text())
+    made = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert (made["conditions"], made["reps"]) == ({"before": {}, "after": {"files": "after"}}, 9)
 
 
@@ -121,4 +121,4 @@ def test_what_is_no_range_is_refused(text: str) -> None:
 def test_task_files_of_elsewhere(repository: Path) -> None:
     (repository / "own.yaml").write_text("[]")
     path = Path(call("main..HEAD", "--tasks", "own.yaml"))
-    assert yaml.safe_load(path.read_text())["tasks"] == ["../own.yaml"]
+    assert yaml.safe_load(path.read_text(encoding="utf-8"))["tasks"] == ["../own.yaml"]

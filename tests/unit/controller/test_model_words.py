@@ -185,7 +185,7 @@ def called(node: ast.Call) -> str:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_module_that_speaks_to_models_holds_a_sentence(path: Path) -> None:
-    found = sentences(ast.parse(path.read_text()))
+    found = sentences(ast.parse(path.read_text(encoding="utf-8")))
     assert [sentence for sentence in found if sentence != RECORDED] == []
 
 

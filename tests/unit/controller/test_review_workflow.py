@@ -63,7 +63,7 @@ def test_its_commands_exist_and_know_their_options(words: list[str]) -> None:
 
 def linted(path: Path, workflow: str) -> tuple[int, str]:
     """Exit code and what actionlint finds; scripts are checked too, where shellcheck is installed."""
-    path.write_text(workflow)
+    path.write_text(workflow, encoding="utf-8")
     ran = subprocess.run(("actionlint", "-no-color", str(path)), capture_output=True, text=True, check=False)
     return ran.returncode, ran.stdout + ran.stderr
 

@@ -15,7 +15,7 @@ from trialfleet_ledger.errors import OperatorError
 
 def program(path: Path, text: str = "#!/bin/sh\necho 1.2.3\n") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     path.chmod(0o700)
     return path
 

@@ -50,7 +50,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def programs(log: Path) -> list[str]:
     """The commands that git has run since the last call."""
-    words = [line.split() for line in log.read_text().splitlines() if " cmd_name " in line]
+    words = [line.split() for line in log.read_text(encoding="utf-8").splitlines() if " cmd_name " in line]
     log.unlink()
     return [line[line.index("cmd_name") + 1] for line in words]
 

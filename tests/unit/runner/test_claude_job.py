@@ -184,6 +184,6 @@ def test_what_the_operator_can_fix_is_said_beforehand(
 
 @pytest.mark.parametrize("text", ["#!/bin/sh\necho 1.2.3\n", "#!/bin/sh\nexit 3\n", "not a program"])
 def test_another_program_of_that_name_is_refused(tmp_path: Path, program: Path, text: str) -> None:
-    program.write_text(text)
+    program.write_text(text, encoding="utf-8")
     with pytest.raises(OperatorError, match="--version does not work"):
         ClaudeCode().identify(spec())

@@ -91,7 +91,7 @@ def test_only_the_named_test_files_are_run(task: LoadedTask) -> None:
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
 def test_a_lock_has_hashes_no_index_and_not_the_project(lock: Path) -> None:
-    text = lock.read_text()
+    text = lock.read_text(encoding="utf-8")
     requirements = re.split(r"\n(?=[a-z])", text.strip())
     assert all("--hash=sha256:" in requirement for requirement in requirements)
     names = {requirement.partition("==")[0].partition("[")[0] for requirement in requirements}

@@ -231,7 +231,7 @@ def test_of_what_is_no_such_file_at_all(tmp_path: Path, content: bytes) -> None:
 
 def test_every_refusal_in_the_reader_is_written_with_a_hint() -> None:
     """Also those that no table above reaches."""
-    source = Path(yamlfile.__file__).read_text()
+    source = Path(yamlfile.__file__).read_text(encoding="utf-8")
     calls = re.split(r"\bOperatorError\(", source)[1:]
     assert len(calls) > 10
     assert all("hint=" in call.split("OperatorError")[0][:500] for call in calls)

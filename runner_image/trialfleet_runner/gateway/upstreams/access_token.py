@@ -73,13 +73,20 @@ def from_text(text: str) -> tuple[str, float]:
 
 def of_file(path: Path) -> Read:
     """The file is read for every request, because the program that renews the token replaces it."""
-    return lambda: (from_text(path.read_text())[0], 0.0)
+    return lambda: (from_text(path.read_text(encoding="utf-8"))[0], 0.0)
 
 
 def of_command(argv: list[str]) -> Read:
     def run() -> tuple[str, float]:
         try:
-            ran = subprocess.run(argv, capture_output=True, text=True, timeout=_COMMAND_TIMEOUT_S, check=False)
+            ran = subprocess.run(
+                argv,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=_COMMAND_TIMEOUT_S,
+                check=False,
+            )
         except subprocess.TimeoutExpired as error:
             raise OSError(f"the token command took more than {_COMMAND_TIMEOUT_S} s") from error
         if ran.returncode:
