@@ -67,7 +67,7 @@ def missing_extra(error: ModuleNotFoundError) -> OperatorError | None:
     if not extras:
         return None
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [extra for frame in frames for package, extra in _EXTRAS.items() if f"/{package}/" in frame.filename]
+    ours = [extra for frame in reversed(frames) for package, extra in _EXTRAS.items() if f"/{package}/" in frame.filename]
     extra = next((one for one in ours if one in extras), extras[0])
     return OperatorError(
         f"this command needs the Python package {wanted}, which is not installed",

@@ -47,6 +47,7 @@ _OPTIONS = {
     "tasks mine": ("--commits", "5"),
     "view": ("--no-open",),
 }
+_WORDS = (b"waiting for", b"is at work", b" at a time", b" running,")  # of what is waited for
 _WAYS_OUT = ("way out:", "fix:", "Usage:", "over and not complete", "no isolation")
 
 
@@ -185,8 +186,8 @@ def make_site(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Ended:
-    """`exit`: None where it had to be killed. `silent_s`: the longest time without a new line. `fault`: None where
-    it is as it must be."""
+    """`exit`: None where it had to be killed. `silent_s`: the longest time without output that did not begin with a
+    word of what is waited for. `fault`: None where it is as it must be."""
 
     cell: Cell
     exit: int | None
@@ -267,7 +268,7 @@ def _followed(process: subprocess.Popen[bytes], cell: Cell, limit_s: float) -> E
     assert process.stdout is not None
     assert process.stderr is not None
     began = last = time.monotonic()
-    silent, output = 0.0, b""
+    silent, explained, output = 0.0, False, b""
     interrupt_at = _interrupt_after(cell)
     with selectors.DefaultSelector() as ready:
         for stream in (process.stdout, process.stderr):
@@ -278,14 +279,14 @@ def _followed(process: subprocess.Popen[bytes], cell: Cell, limit_s: float) -> E
                 if not data or (cell.accident.ends == "reader" and key.fileobj is process.stdout):
                     ready.unregister(key.fileobj)
                     key.fileobj.close()  # type: ignore[union-attr] # registered above: a stream
-                if not (cell.command == ("view",) and output):  # a server is silent after its address
-                    silent = max(silent, time.monotonic() - last)
+                silent = max(silent, 0.0 if explained else time.monotonic() - last)
+                # A server is silent after its address.
+                explained = any(word in data for word in _WORDS) or cell.command == ("view",)
                 last, output = time.monotonic(), output + data
             if interrupt_at is not None and (now - began > interrupt_at or b"waiting for" in output):
                 os.killpg(process.pid, signal.SIGINT)
                 interrupt_at = None
-    if cell.command != ("view",):
-        silent = max(silent, time.monotonic() - last)
+    silent = max(silent, 0.0 if explained else time.monotonic() - last)
     with suppress(subprocess.TimeoutExpired):
         process.wait(10 if ready else 1)
     return Ended(cell, process.poll(), output.decode(errors="replace"), silent, time.monotonic() - began)

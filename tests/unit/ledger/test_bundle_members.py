@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trialfleet_ledger.bundle import BundleError, any_members, plain_members
+from trialfleet_ledger.bundle import MOST_MEMBERS, BundleError, any_members, plain_members
 
 
 def archive(
@@ -66,3 +66,21 @@ def test_it_never_says_anything_else(
     damaged = bytes(raw[: len(raw) - cut])
     quick = plain_members(damaged)
     assert quick is None or quick == either(damaged)
+
+
+def test_a_sparse_member_is_refused_before_it_is_read() -> None:
+    info = tarfile.TarInfo("big")
+    info.size = 512
+    info.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": str(10 * 2**30)}
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        tar.addfile(info, io.BytesIO(b"0\n".ljust(512, b"\0")))
+    with pytest.raises(BundleError, match="sparse"):
+        any_members(raw.getvalue())
+
+
+def test_more_members_than_a_bundle_has_are_refused() -> None:
+    raw = archive([(f"f{number}", b"") for number in range(MOST_MEMBERS + 1)], tarfile.USTAR_FORMAT)
+    for read in (plain_members, any_members):
+        with pytest.raises(BundleError, match="more than 10000 members"):
+            read(raw)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from trialfleet_ledger.canonical import sha256
-from trialfleet_ledger.objects import ObjectError, Objects, compress, decompress, object_key
+from trialfleet_ledger.objects import TEXT_BYTES, ObjectError, Objects, compress, decompress, object_key
 from trialfleet_ledger.store.directory import DirectoryStore
 
 DATA = b"content " * 100
@@ -63,3 +65,17 @@ def test_objects_that_were_put_before_there_was_a_store_are_uploaded_later(tmp_p
 def test_a_name_that_is_no_digest_never_reaches_the_file_system(tmp_path: Path, name: str) -> None:
     with pytest.raises(ObjectError, match="not a SHA-256"):
         Objects(tmp_path).get(name)
+
+
+def test_few_bytes_that_expand_to_many_are_refused_before_they_take_memory() -> None:
+    packer = zstandard.ZstdCompressor(level=3).compressobj()
+    zeros = bytes(2**20)
+    stored = b"".join([*(packer.compress(zeros) for _ in range(600)), packer.flush()])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(
+        ObjectError, match=f"object {'0' * 64}: its {len(stored)} bytes expand to more than 16777216"
+    ):
+        decompress("0" * 64, stored, most=TEXT_BYTES)
+    with pytest.raises(ObjectError, match="not what the name says"):
+        decompress("0" * 64, stored)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024  # KiB

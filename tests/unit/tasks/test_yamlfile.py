@@ -235,3 +235,54 @@ def test_every_refusal_in_the_reader_is_written_with_a_hint() -> None:
     calls = re.split(r"\bOperatorError\(", source)[1:]
     assert len(calls) > 10
     assert all("hint=" in call.split("OperatorError")[0][:500] for call in calls)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message", "hint"),
+    [
+        ("reps: 5", "reps: 010", "YAML reads `010` as 8", "write 8 if that is meant, 10 if a decimal number is"),
+        ("reps: 5", "reps: 1:30", "YAML reads `1:30` as 90", "write 90"),
+        ("reps: 5", "reps: 1_000", "YAML reads `1_000` as 1000", "write 1000"),
+        ("reps: 5", "reps: 0x10", "YAML reads `0x10` as 16", "write 16"),
+        ("reps: 5", "reps: 0b11", "YAML reads `0b11` as 3", "write 3"),
+        ("reps: 5", "reps: 1e3", "must be a whole number", "YAML takes 1e3 for text: write 1000"),
+        ("reps: 5", "reps: 08", "must be a whole number", "YAML takes 08 for text: write 8"),
+        ("{kind: nop}", "{kind: nop, timeout_s: 0100}", "YAML reads `0100` as 64", "100 if a decimal number is"),
+        ("{kind: nop}", "{kind: nop, version: 1.10}", "must be text", 'put it in quotes: "1.10"'),
+        ("{kind: nop}", "{kind: nop, options: {country: no}}", "YAML reads `no` as false", 'or "no" in quotes'),
+        ("reps: 5", "reps: 999999999999", "less than or equal to 100000", "set it to 100000 or less"),
+    ],
+)
+def test_numbers_that_yaml_reads_otherwise_than_people(
+    tmp_path: Path, old: str, new: str, message: str, hint: str
+) -> None:
+    assert old in CAMPAIGN
+    error = refusal(tmp_path, CampaignSpec, CAMPAIGN.replace(old, new))
+    assert message in error.message
+    assert hint in (error.hint or "")
+
+
+@pytest.mark.parametrize(
+    "text", ["reps: 0", "reps: 25", "-1", "1.5", "-0.5e-3", ".5", "true", "False", "null", "~"]
+)
+def test_plain_notation_is_left_alone(text: str, tmp_path: Path) -> None:
+    value = text.removeprefix("reps: ")
+    assert "YAML reads" not in str(refusal(tmp_path, CampaignSpec, f"{CAMPAIGN}extra: {value}\n"))
+
+
+def test_every_number_of_a_campaign_file_has_an_upper_bound(tmp_path: Path) -> None:
+    """A number of any size is refused by its field, wherever one may stand."""
+    for field in (
+        "limits: {parallel: %s}",
+        "limits: {cpu: %s}",
+        "limits: {memory: %s}",
+        "limits: {disk: %s}",
+        "limits: {setup_timeout_s: %s}",
+        "limits: {retries: {mid_run: %s}}",
+        "limits: {blocks_ahead: %s}",
+        "limits: {cost_usd: {trial: %s}}",
+        "limits: {wall_clock_s: %s}",
+        "limits: {live_interval_s: %s}",
+    ):
+        error = refusal(tmp_path, CampaignSpec, CAMPAIGN + field % (10**30))
+        assert "less than or equal to" in error.message, field
