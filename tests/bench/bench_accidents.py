@@ -5,25 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.bench.figure import Figure
-from tests.support.accidents import SILENT_S, Ended, cells, make_site, run_cell, shown, silent_server
+from tests.support.accidents import SILENT_S, Ended, cells, run_cells, shown
 
 
 def measure(only: str = os.environ.get("ONLY", "")) -> list[Figure]:
     """`ONLY`: a part of the names of the cells to run, as `status ×` or `× SIGINT`."""
     chosen = [cell for cell in cells() if only in cell.name]
     with tempfile.TemporaryDirectory(prefix="trialfleet-accidents-", dir="/var/tmp") as folder:
-        site = make_site(Path(folder))
-        with silent_server() as silent, ThreadPoolExecutor(int(os.environ.get("WORKERS", "2"))) as pool:
-            ended = list(
-                pool.map(
-                    lambda numbered: run_cell(numbered[1], site, Path(folder) / str(numbered[0]), silent),
-                    enumerate(chosen),
-                )
-            )
+        ended = run_cells(chosen, Path(folder), workers=int(os.environ.get("WORKERS", "2")))
     for line in shown(ended):
         print(line, file=sys.stderr)
     slow = sorted(ended, key=lambda one: -one.silent_s)[:10]

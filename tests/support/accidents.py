@@ -17,7 +17,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,6 +78,13 @@ def _replaced(path: str, text: str | None) -> Callable[[Path], None]:
     return prepare
 
 
+def _with_file(path: str) -> Callable[[Path], None]:
+    def prepare(site: Path) -> None:
+        (site / path).write_text("no folder", encoding="utf-8")
+
+    return prepare
+
+
 def _other_version(site: Path) -> None:
     for file in site.glob("store/*/**/*.json"):
         file.write_text(file.read_text().replace('"schema_version":1', '"schema_version":2'))
@@ -103,7 +111,7 @@ ACCIDENTS = (
     Accident("no store", _in_bucket, env={**_KEYS, "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9"}, ends="word"),
     Accident("silent store", _in_bucket, env={**_KEYS, "AWS_ENDPOINT_URL_S3": "SILENT"}, ends="word"),
     Accident("store's folder is gone", lambda site: shutil.rmtree(site / "store")),
-    Accident("no network", inside='unshare -n -- "$@"'),
+    Accident("no network", inside='exec unshare -n -- "$@"'),
     Accident("no HOME", env={"HOME": "", "XDG_CACHE_HOME": "", "XDG_CONFIG_HOME": ""}),
     Accident("read-only HOME", inside=_read_only("home")),
     Accident("read-only checkout", inside=_read_only("$PWD").replace("cd .", 'cd "$PWD"')),
@@ -113,8 +121,8 @@ ACCIDENTS = (
     Accident("reader ends", ends="reader"),
     Accident("SIGINT", ends="SIGINT"),
     Accident("store is a file", _replaced("store", "no folder")),
-    Accident("cache is a file", lambda site: (site / "home/.cache").write_text("no folder") and None),
-    Accident("out is a file", lambda site: (site / "out").write_text("no folder") and None),
+    Accident("cache is a file", _with_file("home/.cache")),
+    Accident("out is a file", _with_file("out")),
     Accident("campaign file is a folder", _replaced("campaign.yaml", None)),
     Accident("task file is a folder", _replaced("task/task.yaml", None)),
     Accident("campaign file is empty", _replaced("campaign.yaml", "")),
@@ -186,8 +194,8 @@ def make_site(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Ended:
-    """`exit`: None where it had to be killed. `silent_s`: the longest time without output that did not begin with a
-    word of what is waited for. `fault`: None where it is as it must be."""
+    """`exit`: None where it had to be killed. `silent_s`: the longest time without output and without a word of
+    what is waited for. `fault`: None where it is as it must be."""
 
     cell: Cell
     exit: int | None
@@ -209,7 +217,7 @@ class Ended:
 
 
 @contextmanager
-def silent_server() -> Iterator[str]:
+def silent_server() -> Generator[str]:
     """Accepts and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
         kept: list[socket.socket] = []
@@ -221,6 +229,14 @@ def silent_server() -> Iterator[str]:
 
         threading.Thread(target=accept, daemon=True).start()
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def run_cells(chosen: Sequence[Cell], folder: Path, *, workers: int) -> list[Ended]:
+    """In this order, each in a copy of one site below `folder`."""
+    site = make_site(folder)
+    with silent_server() as silent, ThreadPoolExecutor(workers) as pool:
+        running = [pool.submit(run_cell, cell, site, folder / str(n), silent) for n, cell in enumerate(chosen)]
+        return [one.result() for one in running]
 
 
 def run_cell(cell: Cell, site: Path, folder: Path, silent: str, *, limit_s: float = 240) -> Ended:
