@@ -58,9 +58,9 @@ def reason_untrusted(status: os.stat_result) -> str | None:
 
 def _trusted_users() -> set[int]:
     """This user and root. In a user namespace that does not map root, root's files show the overflow uid."""
-    mapped = [line.split() for line in _UID_MAP.read_text().splitlines()]
+    mapped = [line.split() for line in _UID_MAP.read_text(encoding="ascii").splitlines()]
     whole = any(int(count) >= 2**32 - 1 for _, _, count in mapped)
-    return {os.geteuid(), 0} if whole else {os.geteuid(), 0, int(_OVERFLOW.read_text())}
+    return {os.geteuid(), 0} if whole else {os.geteuid(), 0, int(_OVERFLOW.read_text(encoding="ascii"))}
 
 
 def _is_private(gid: int) -> bool:

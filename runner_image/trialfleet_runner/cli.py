@@ -6,18 +6,14 @@ A command's module is imported only when that command is called, so that `--help
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import sys
-from contextlib import suppress
 from importlib.util import find_spec
 
 import click
 
-from trialfleet_ledger.waiting import say_waits
 from trialfleet_runner.command_errors import operator_error
 from trialfleet_runner.exit_codes import CommandExit
 from trialfleet_runner.interrupts import Interrupts
-from trialfleet_runner.standard_streams import PlainOutput, prepare_streams
 
 GROUP = "trialfleet.commands"
 
@@ -91,15 +87,9 @@ def root() -> None:
     """Run campaigns of coding-agent trials and find out which context helps, with valid statistics."""
 
 
-def main() -> None:
+def main(interrupts: Interrupts | None = None) -> None:
     """Exits with a code of `CommandExit`; a bug ends with the interpreter's traceback."""
-    prepare_streams()
-    say_waits(_say_wait, output_at=lambda: PlainOutput.written_at, idle=_at_work)
-    interrupts = Interrupts()
-    interrupts.begin()
-    code = _run(interrupts)
-    interrupts.end()
-    sys.exit(code)
+    sys.exit(_run(interrupts or Interrupts()))
 
 
 def _run(interrupts: Interrupts) -> int:
@@ -121,25 +111,15 @@ def _run(interrupts: Interrupts) -> int:
     return code if isinstance(code, int) else CommandExit.DONE
 
 
-def _command() -> str:
+def command_name() -> str:
+    """The first word of the command line that is no option; "" without one."""
     return next((word for word in sys.argv[1:] if not word.startswith("-")), "")
 
 
-def _at_work() -> str | None:
-    """What is waited for before the first output; after it, a command says itself what it does."""
-    return None if PlainOutput.written_at else f"`{_command()}` is at work; its first result is not there yet"
-
-
 def _interrupted() -> int:
-    way_on = "; the same command continues the campaign" if _command() in ("run", "resume") else ""
+    way_on = "; the same command continues the campaign" if command_name() in ("run", "resume") else ""
     click.echo(f"trialfleet: interrupted{way_on}", err=True)
     return CommandExit.INTERRUPTED
-
-
-def _say_wait(sentence: str) -> None:
-    """Unbuffered: a thread that holds a stream's lock at the interpreter's end would abort it."""
-    with suppress(OSError):
-        os.write(2, f"trialfleet: {sentence}\n".encode(sys.stderr.encoding, "replace"))
 
 
 if __name__ == "__main__":

@@ -67,7 +67,8 @@ def missing_extra(error: ModuleNotFoundError) -> OperatorError | None:
     if not extras:
         return None
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [extra for frame in reversed(frames) for package, extra in _EXTRAS.items() if f"/{package}/" in frame.filename]
+    files = [frame.filename for frame in reversed(frames)]
+    ours = (extra for file in files for package, extra in _EXTRAS.items() if f"/{package}/" in file)
     extra = next((one for one in ours if one in extras), extras[0])
     return OperatorError(
         f"this command needs the Python package {wanted}, which is not installed",

@@ -1,18 +1,41 @@
-"""The program `trialfleet`: Ctrl-C has its exit code while the command line is imported, too."""
+"""The program `trialfleet`: prepares this process, then runs the command line. Ctrl-C has its exit code from here on."""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+from contextlib import suppress
 
-from trialfleet_runner.interrupts import quit_at_once
+from trialfleet_runner.interrupts import Interrupts, quit_at_once
 
 
 def main() -> None:
     """Run the command that `sys.argv` names."""
-    signal.signal(signal.SIGINT, quit_at_once)
-    from trialfleet_runner.cli import main as run_command
+    signal.signal(signal.SIGINT, quit_at_once)  # also during the imports that follow
+    from trialfleet_ledger.waiting import say_waits
+    from trialfleet_runner import cli
+    from trialfleet_runner.standard_streams import PlainOutput, prepare_streams
 
-    run_command()
+    def at_work() -> str | None:
+        """What is waited for before the first output; after it, a command says itself what it does."""
+        begun = f"`{cli.command_name()}` is at work; its first result is not there yet"
+        return None if PlainOutput.written_at else begun
+
+    prepare_streams()
+    say_waits(_say, output_at=lambda: PlainOutput.written_at, idle=at_work)
+    interrupts = Interrupts()
+    interrupts.begin()
+    try:
+        cli.main(interrupts)
+    finally:
+        interrupts.end()
+
+
+def _say(sentence: str) -> None:
+    """Unbuffered: a thread that holds a stream's lock at the interpreter's end would abort it."""
+    with suppress(OSError):
+        os.write(2, f"trialfleet: {sentence}\n".encode(sys.stderr.encoding, "replace"))
 
 
 if __name__ == "__main__":

@@ -234,7 +234,7 @@ def test_ctrl_c_exits_130_and_resume_goes_on(finished: Path, shop: Path) -> None
     agent = {"kind": "command", "options": {"argv": ["/usr/bin/sleep", "600"]}, "timeout_s": 900}
     write(shop, "slow.yaml", CAMPAIGN | {"campaign": "slow", "agent": agent, "reps": 1})
     process = subprocess.Popen(
-        [sys.executable, "-m", "trialfleet_runner.cli", "run", "slow.yaml", "--no-ray"],
+        [sys.executable, "-m", "trialfleet_runner.console", "run", "slow.yaml", "--no-ray"],
         cwd=shop,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

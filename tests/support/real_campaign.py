@@ -19,7 +19,7 @@ def ran(
 ) -> subprocess.CompletedProcess[str]:
     """The command, with the exit code `expect` (None: any) and without a traceback."""
     ended = subprocess.run(
-        [sys.executable, "-m", "trialfleet_runner.cli", *args],
+        [sys.executable, "-m", "trialfleet_runner.console", *args],
         cwd=cwd,
         env={**os.environ, **(env or {})},
         capture_output=True,
