@@ -1,4 +1,4 @@
-"""The program `trialfleet`: prepares this process, then runs the command line. Ctrl-C has its exit code from here on."""
+"""The program `trialfleet`: prepares its process for signals and any text, then runs the command line."""
 
 from __future__ import annotations
 
