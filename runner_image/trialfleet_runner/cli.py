@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 import click
 
-from trialfleet_runner.command_errors import operator_error
+from trialfleet_ledger.operator_errors import operator_error
 from trialfleet_runner.exit_codes import CommandExit
 from trialfleet_runner.interrupts import Interrupts
 

@@ -27,12 +27,12 @@ def matching_files(folder: Path, pattern: str, *, where: str) -> list[Path]:
             where=where,
             hint="write **/*.yaml, or *.yaml for the files of one folder",
         )
-    walk = _Walk(pattern, where)
+    walk = _PatternWalk(pattern, where)
     start = Path(parts[0]) if Path(pattern).is_absolute() else folder
     return sorted(set(walk.matches(start, parts[1:] if Path(pattern).is_absolute() else parts)))
 
 
-class _Walk:
+class _PatternWalk:
     def __init__(self, pattern: str, where: str) -> None:
         self._pattern, self._where, self._seen = pattern, where, 0
 

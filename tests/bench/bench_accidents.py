@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from tests.bench.figure import Figure
-from tests.support.accidents import SILENT_S, Ended, cells, run_cells, shown
+from tests.support.accidents import SILENT_S, EndedCommand, cells, run_cells, shown
 
 
 def measure(only: str = os.environ.get("ONLY", "")) -> list[Figure]:
@@ -27,5 +27,5 @@ def measure(only: str = os.environ.get("ONLY", "")) -> list[Figure]:
     ]
 
 
-def _number(ended: list[Ended]) -> float:
+def _number(ended: list[EndedCommand]) -> float:
     return sum(one.fault is not None for one in ended)

@@ -133,7 +133,7 @@ ACCIDENTS = (
 
 
 @dataclass(frozen=True)
-class Cell:
+class AccidentCell:
     command: tuple[str, ...]
     accident: Accident
 
@@ -158,11 +158,11 @@ def commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:
     return walk(root, ())
 
 
-def cells() -> list[Cell]:
-    return [Cell(words, accident) for words, _ in commands() for accident in ACCIDENTS]
+def cells() -> list[AccidentCell]:
+    return [AccidentCell(words, accident) for words, _ in commands() for accident in ACCIDENTS]
 
 
-def drawn(number: int, seed: int) -> list[Cell]:
+def drawn(number: int, seed: int) -> list[AccidentCell]:
     return random.Random(seed).sample(cells(), number)
 
 
@@ -193,11 +193,11 @@ def make_site(folder: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedCommand:
     """`exit`: None where it had to be killed. `silent_s`: the longest time without output and without a word of
     what is waited for. `fault`: None where it is as it must be."""
 
-    cell: Cell
+    cell: AccidentCell
     exit: int | None
     output: str
     silent_s: float
@@ -231,7 +231,7 @@ def silent_server() -> Generator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
-def run_cells(chosen: Sequence[Cell], folder: Path, *, workers: int) -> list[Ended]:
+def run_cells(chosen: Sequence[AccidentCell], folder: Path, *, workers: int) -> list[EndedCommand]:
     """In this order, each in a copy of one site below `folder`."""
     site = make_site(folder)
     with silent_server() as silent, ThreadPoolExecutor(workers) as pool:
@@ -239,7 +239,7 @@ def run_cells(chosen: Sequence[Cell], folder: Path, *, workers: int) -> list[End
         return [one.result() for one in running]
 
 
-def run_cell(cell: Cell, site: Path, folder: Path, silent: str, *, limit_s: float = 240) -> Ended:
+def run_cell(cell: AccidentCell, site: Path, folder: Path, silent: str, *, limit_s: float = 240) -> EndedCommand:
     """Copies the site to `folder`; `silent`: the address of `silent_server`."""
     shutil.copytree(site, folder, symlinks=True)
     cell.accident.prepare(folder)
@@ -265,7 +265,7 @@ def run_cell(cell: Cell, site: Path, folder: Path, silent: str, *, limit_s: floa
         process.wait()
 
 
-def _env(cell: Cell, folder: Path, silent: str) -> dict[str, str]:
+def _env(cell: AccidentCell, folder: Path, silent: str) -> dict[str, str]:
     own = {
         "XDG_CACHE_HOME": "",
         "XDG_CONFIG_HOME": "",
@@ -280,7 +280,7 @@ def _env(cell: Cell, folder: Path, silent: str) -> dict[str, str]:
     return {name: value for name, value in wanted.items() if value}
 
 
-def _followed(process: subprocess.Popen[bytes], cell: Cell, limit_s: float) -> Ended:
+def _followed(process: subprocess.Popen[bytes], cell: AccidentCell, limit_s: float) -> EndedCommand:
     assert process.stdout is not None
     assert process.stderr is not None
     began = last = time.monotonic()
@@ -305,10 +305,10 @@ def _followed(process: subprocess.Popen[bytes], cell: Cell, limit_s: float) -> E
     silent = max(silent, 0.0 if explained else time.monotonic() - last)
     with suppress(subprocess.TimeoutExpired):
         process.wait(10 if ready else 1)
-    return Ended(cell, process.poll(), output.decode(errors="replace"), silent, time.monotonic() - began)
+    return EndedCommand(cell, process.poll(), output.decode(errors="replace"), silent, time.monotonic() - began)
 
 
-def _interrupt_after(cell: Cell) -> float | None:
+def _interrupt_after(cell: AccidentCell) -> float | None:
     """Seconds until SIGINT; None: it ends by itself."""
     if cell.accident.ends == "SIGINT":
         return random.Random(cell.name).uniform(0.3, 4)
@@ -317,7 +317,7 @@ def _interrupt_after(cell: Cell) -> float | None:
     return None
 
 
-def shown(ended: Sequence[Ended]) -> Iterator[str]:
+def shown(ended: Sequence[EndedCommand]) -> Iterator[str]:
     """One line for each fault."""
     for one in ended:
         if one.fault is not None:

@@ -14,7 +14,7 @@ import click
 
 from trialfleet_controller.commands.options import HostOptions, host_options, mirror_option, report_options
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.command_errors import operator_error
+from trialfleet_ledger.operator_errors import operator_error
 
 if TYPE_CHECKING:
     from trialfleet_ledger.ledger import Ledger

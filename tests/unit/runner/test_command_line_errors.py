@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.operator_errors import missing_extra, operator_error
 from trialfleet_ledger.store.protocol import StoreError
-from trialfleet_runner.command_errors import missing_extra, operator_error
 from trialfleet_runner.standard_streams import ascii_of
 
 
