@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import shutil
+import sys
 import time
 from datetime import datetime
 from functools import partial
@@ -51,10 +55,11 @@ PIPED_WIDTH = 160  # columns where there is no terminal to fit
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "github"]),
+    type=click.Choice(["text", "brief", "github"]),
     default="text",
     show_default=True,
-    help="What is printed; github: a comment of at most 40 lines for a pull request.",
+    help="What is printed; brief: the answer, the conditions as a plot, and what to do next, as `run` ends; "
+    "github: a comment of at most 40 lines for a pull request.",
 )
 @click.option("--link", metavar="URL", help="With --format github: where the full report can be read.")
 @click.option("--no-verify", is_flag=True, help="Look up that bundles exist instead of comparing their SHA-256.")
@@ -96,13 +101,15 @@ def report(
     written = write_report(made, folder, partial(embedded_pairs, opened, made))
     if form == "github":
         _comment(made, link)
+    elif form == "brief":
+        _end(made, written, campaign, store)
     else:
         _print(made, written, as_json=as_json)
 
 
 def _check_form(form: str, link: str | None, *, as_json: bool) -> None:
-    if form == "github" and as_json:
-        raise click.UsageError("--json and --format github exclude each other")
+    if form != "text" and as_json:
+        raise click.UsageError(f"--json and --format {form} exclude each other")
     if link is not None:
         from trialfleet_analysis.report.github import checked_link
 
@@ -115,6 +122,26 @@ def _comment(made: Report, link: str | None) -> None:
     from trialfleet_analysis.report.github import to_github
 
     click.echo(to_github(made, link), nl=False)
+
+
+def _end(made: Report, written: ReportFiles, campaign: str, store: str | None) -> None:
+    from rich.console import Console
+
+    from trialfleet_analysis.report.ending import NextStep, show_ending
+
+    program, named = _program(), (campaign, *(("--store", store) if store else ()))
+    steps = (
+        NextStep("Open the report", min(str(written.html), os.path.relpath(written.html), key=len)),
+        NextStep("Look at it live", shlex.join((program, "view", *named))),
+        NextStep("Do it with your repository", shlex.join((program, "init", "path/to/your/repository"))),
+    )
+    show_ending(made, steps, Console(highlight=False))
+
+
+def _program() -> str:
+    """This program as it was called, so that a printed command can be copied."""
+    called = sys.argv[0]
+    return called if Path(called).name == "trialfleet" and not shutil.which("trialfleet") else "trialfleet"
 
 
 def _print(made: Report, written: ReportFiles, *, as_json: bool) -> None:

@@ -12,6 +12,7 @@ from trialfleet_ledger.store.protocol import Store
 
 if TYPE_CHECKING:
     from trialfleet_controller.planning.campaign_file import CampaignFile
+    from trialfleet_controller.planning.dry_run import DryRunAgent
     from trialfleet_ledger.campaign_spec import StoreSpec
     from trialfleet_ledger.ledger import Ledger
     from trialfleet_ledger.plan import Plan
@@ -74,14 +75,19 @@ def signing_for_pods(campaign: CampaignReference, plan: Plan) -> CampaignReferen
     return replace(campaign, store=store, pod_endpoint=endpoint)
 
 
-def from_file(path: Path, store: str | None = None) -> CampaignReference:
-    """The campaign of a campaign file. A store that is a directory is relative to that file."""
+def from_file(path: Path, store: str | None = None, dry_run: DryRunAgent | None = None) -> CampaignReference:
+    """The campaign of a campaign file, or its dry run with this agent. A store that is a directory is relative to
+    that file."""
     from trialfleet_controller.planning.campaign_file import load_campaign
+    from trialfleet_controller.planning.dry_run import dry_run_store, with_dry_run_agents
 
     file = load_campaign(path)
     spec = file.spec.store_spec
+    url = spec.url if store is None else store
+    if dry_run is not None:
+        file, url = with_dry_run_agents(file, dry_run), dry_run_store(url, dry_run)
     opened = open_store(
-        spec.url if store is None else store,
+        url,
         base=file.folder if store is None else None,
         where=file.where("store") if store is None else "--store",
         endpoint=spec.endpoint,

@@ -99,6 +99,16 @@ class Plan(Record):
         return distinct(agent.spec for agent in self.agents.values())
 
     @property
+    def dry_run(self) -> bool:
+        """Whether other agents, which need no model, run in place of the campaign's."""
+        return any(spec.dry_run_of is not None for spec in self.agent_specs)
+
+    @property
+    def title(self) -> str:
+        """The campaign as a reader sees it named."""
+        return f"Dry run of {self.campaign}" if self.dry_run else self.campaign
+
+    @property
     def condition_names(self) -> tuple[str, ...]:
         """In the campaign file's order, which only the cells keep (stored mappings are sorted)."""
         return tuple(dict.fromkeys(cell.condition.name for cell in self.cells))

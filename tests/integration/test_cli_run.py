@@ -138,6 +138,27 @@ def test_run_again_is_a_resume_and_another_plan_is_refused(finished: Path, shop:
     assert f"`trialfleet resume --reps 4 {finished}`" in more
 
 
+def test_a_dry_run_needs_no_key_and_leaves_the_campaign_alone(finished: Path, shop: Path) -> None:
+    before = sorted(path.relative_to(shop) for path in finished.rglob("*"))
+    agents = {"none": {"model": "claude-opus-4-1"}, "flat_llm": {"agent": "codex", "files": "flat"}}
+    change = {"agent": {"kind": "claude-code", "model": "claude-sonnet-4-6"}, "conditions": agents, "reps": 1}
+    write(shop, "real.yaml", CAMPAIGN | change)
+    said = trialfleet("run", "real.yaml", "--agent", "oracle", "--no-ray", cwd=shop)
+    dry = shop / "out" / "_dry-run-oracle" / "shop"
+    assert "Dry run: the agent oracle runs in place of claude-code and codex." in " ".join(said.split())
+    assert "view out/_dry-run-oracle/shop" in said
+    for command in ("status", "resume"):
+        assert "Dry run" in trialfleet(command, str(dry), cwd=shop)
+    assert trialfleet("show", str(dry), "shop-total/none/0", cwd=shop).startswith("Dry run of shop")
+    shown = json.loads(trialfleet("show", str(dry), "shop-total/none/0", "--json", cwd=shop))
+    assert (shown["dry_run"], shown["manifest"]["agent"]["dry_run_of"]) == (True, "claude-code")
+    assert (dry.parent / "shop-report/report.md").read_text().startswith("# Dry run of shop")
+    assert sorted(path.relative_to(shop) for path in finished.rglob("*")) == before
+    assert trialfleet("status", "real.yaml", cwd=shop).startswith("shop: complete")
+    mixed = trialfleet("run", "campaign.yaml", "--store", "out/_dry-run-oracle", "--no-ray", cwd=shop, expect=2)
+    assert "a different campaign of this name" in mixed
+
+
 def test_show_and_logs_neutralise_what_an_agent_printed(finished: Path, shop: Path) -> None:
     trial = next((finished / "outcomes").iterdir()).stem
     shown = trialfleet("show", "campaign.yaml", trial[:6], cwd=shop)

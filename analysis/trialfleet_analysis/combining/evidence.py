@@ -92,6 +92,12 @@ def labelled(campaigns: Sequence[CampaignEvidence]) -> tuple[CampaignEvidence, .
 
 
 def _declared(plan: Plan, where: str) -> Primary:
+    if plan.dry_run:
+        raise OperatorError(
+            "this is a dry run, and its trials are no evidence about the campaign's agent",
+            where=where,
+            hint="leave it out, or name the campaign itself",
+        )
     if plan.trend is not None:
         raise OperatorError(
             "the campaign declares a trend over doses, and no test over several trends is specified",

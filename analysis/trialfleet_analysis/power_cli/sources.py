@@ -69,9 +69,7 @@ def _frozen(campaign: str, store: str | None) -> Subject:
     compared = tuple(task.order.id for task in frame.plan.tasks if task.primary)
     _comparing(len(frame.conditions), campaign)
     plan = frame.plan
-    return _subject(
-        plan.campaign, plan.primary or plan.trend, compared, len(plan.tasks) - len(compared), frame.reps
-    )
+    return _subject(plan.title, plan.primary or plan.trend, compared, len(plan.tasks) - len(compared), frame.reps)
 
 
 def _subject(
@@ -199,7 +197,7 @@ def _estimated(found: CampaignTables, pair: tuple[str, str]) -> Pilot:
     passes_a, trials_a = [t.passes_a for t in tasks], [t.trials_a for t in tasks]
     passes_b, trials_b = [t.passes_b for t in tasks], [t.trials_b for t in tasks]
     return Pilot(
-        campaign=found.frame.plan.campaign,
+        campaign=found.frame.plan.title,
         treatment=pair[0],
         control=pair[1],
         blocks=found.blocks,
@@ -273,7 +271,7 @@ def read_earlier(campaign: str, store: str | None, condition: str | None) -> Ear
         found.record_look(opened, at=time(), by="trialfleet power --from-campaign")
     pair = (primary.treatment, name) if primary is not None and primary.control == name else (name, name)
     return EarlierCampaign(
-        campaign=found.frame.plan.campaign,
+        campaign=found.frame.plan.title,
         condition=name,
         blocks=found.blocks,
         interim=found.interim,

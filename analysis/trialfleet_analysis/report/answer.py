@@ -121,12 +121,15 @@ def _decision(result: DeclaredResult, outcome: Outcome) -> str:
     going_on = result.monitored or any(
         found is not None and found.ended is None for found in (result.looks, result.anytime)
     )
+    if _equivalent(result) and not going_on:
+        margin = unsigned_points(result.declared.margin)
+        return f"The difference between {a} and {b} on {on} is no larger than {margin} points, either way"
     nothing = f"No difference was shown{' so far' if going_on else ''} between {a} and {b} on {on}"
     if outcome == "not_possible":
         few = could_tell(contrast)
         totals = f"given their totals no result reaches p ≤ {result.declared.alpha:g}"
         return f"{nothing}: {few}, and {totals}" if few else f"{nothing}: {totals}"
-    return f"{nothing}{_equivalent(result)}"
+    return nothing
 
 
 def _on(result: DeclaredResult) -> str:
@@ -136,11 +139,9 @@ def _on(result: DeclaredResult) -> str:
     return f"tasks like these, judged by {tasks}"
 
 
-def _equivalent(result: DeclaredResult) -> str:
-    shown = result.equivalence
-    if shown is None or not shown.equivalent:
-        return ""
-    return f"; they are equivalent within ±{unsigned_points(shown.margin)} points"
+def _equivalent(result: DeclaredResult) -> bool:
+    """Whether both tests against the declared margin reject."""
+    return result.equivalence is not None and bool(result.equivalence.equivalent)
 
 
 def _size(result: DeclaredResult) -> str | None:
@@ -166,7 +167,7 @@ def _few(result: DeclaredResult) -> str:
 def _needed(result: DeclaredResult, outcome: Outcome) -> str:
     """What the design would have found most of the time, where it found nothing."""
     found = result.detectable
-    if found is None or found.mde is None or outcome not in ("not_shown", "not_possible"):
+    if found is None or found.mde is None or outcome not in ("not_shown", "not_possible") or _equivalent(result):
         return ""
     needed = f"{unsigned_points(found.mde)} points"
     return f"; a true difference of at least {needed} would have been needed ({100 * found.power:g}% power)"

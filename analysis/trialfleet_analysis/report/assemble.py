@@ -68,7 +68,9 @@ def assemble(
     used = some(trials, truths(trials, "in_blocks") & among(trials, "task", compared))
     lost = lost_attempts(campaign.attempts)
     bare = Report(
+        dry_run=frame.plan.dry_run,
         schema_version=2,
+        title=frame.plan.title,
         campaign=frame.plan.campaign,
         banner=frame.plan.banner,
         verified=campaign.verified,

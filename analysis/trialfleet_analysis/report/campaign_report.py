@@ -104,13 +104,16 @@ class ManifestLine:
 class Report:
     """One campaign: its records, and in `analysis` what the default plan of analysis makes of them.
 
+    `dry_run`: other agents ran in place of the campaign's. `title`: its name; of a dry run, with that label.
     `decision`: of the declared contrast; None without one. `answer`: that decision, then its size and its cost, in
     sentences. `summary`: the contrast in one table. `compared`: tasks that the conditions' means and all contrasts
     are made of. `below_plan`: of an interim report, the cells that still wait for trials, fewest first; halted
     tasks apart.
     """
 
+    dry_run: bool
     schema_version: Literal[2]
+    title: str
     campaign: str
     banner: str | None
     verified: bool

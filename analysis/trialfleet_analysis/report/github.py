@@ -42,7 +42,8 @@ def text(value: str, longest: int = _LONGEST) -> str:
 
 def _head(report: Report) -> Iterator[str]:
     first, *rest = report.answer
-    yield f"**{text(first)}**"
+    label = "Dry run. " if report.dry_run else ""
+    yield f"**{label}{text(first)}**"
     if report.banner:
         yield from ("", f"> {text(report.banner)}")
     for sentence in rest[:_SENTENCES]:
@@ -76,7 +77,7 @@ def _tail(report: Report, link: str | None) -> Iterator[str]:
     state = "Interim" if progress.interim else "Final"
     trials = f"{state}: {progress.terminal:,} of {plural(progress.planned, 'trial')}"
     full = "" if link is None else f" [Full report]({checked_link(link)})."
-    yield from ("", f"Campaign {text(report.campaign)}. {trials}.{full}")
+    yield from ("", f"Campaign {text(report.title)}. {trials}.{full}")
 
 
 def checked_link(link: str) -> str:

@@ -27,7 +27,7 @@ def to_markdown(report: Report) -> str:
 
 def _head(report: Report) -> Iterator[str]:
     first, *rest = report.answer
-    yield f"# {text(report.campaign)}"
+    yield f"# {text(report.title)}"
     if report.banner:
         yield from ("", f"> **{text(report.banner)}**")
     yield from ("", f"## {IN_ONE_MINUTE}", "", f"**{long_text(first)}**")

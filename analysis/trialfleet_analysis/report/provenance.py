@@ -83,7 +83,7 @@ def _named_versions(attempts: pa.Table) -> Iterator[str]:
 
 def _campaign(frame: Frame) -> Iterator[tuple[str, str]]:
     plan = frame.plan
-    yield "campaign", plan.campaign
+    yield "campaign", plan.title
     yield "uid", plan.uid
     yield "frozen", _time(plan.created)
     yield "campaign.json", f"sha256 {frame.plan_sha256}"

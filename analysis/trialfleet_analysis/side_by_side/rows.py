@@ -84,9 +84,9 @@ def side_by_side(one: CampaignTables, other: CampaignTables) -> SideBySide:
 
 def _named(one: Plan, other: Plan) -> tuple[str, str]:
     """Campaigns of one name get the beginning of their plan's uid."""
-    if one.campaign != other.campaign:
-        return one.campaign, other.campaign
-    return f"{one.campaign} ({one.uid[:8]})", f"{other.campaign} ({other.uid[:8]})"
+    if one.title != other.title:
+        return one.title, other.title
+    return f"{one.title} ({one.uid[:8]})", f"{other.title} ({other.uid[:8]})"
 
 
 def _cells(found: CampaignTables) -> tuple[CellResult, ...]:

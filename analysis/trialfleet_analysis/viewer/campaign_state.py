@@ -19,7 +19,7 @@ from trialfleet_analysis.viewer.answer_process import AnswerProcess
 from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
-from trialfleet_ledger.plan import PlannedTask
+from trialfleet_ledger.plan import Plan, PlannedTask
 from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
 from trialfleet_ledger.trial_order import Planned, trials
 
@@ -91,7 +91,7 @@ class WatchedCampaign:
     _lock: Lock = field(default_factory=Lock)
     _state: CampaignState | None = None
     _counts: tuple[float, LiveCounts] | None = None
-    _tasks: Mapping[str, PlannedTask] = field(default_factory=dict[str, PlannedTask])
+    _plan: Plan | None = None
     _planned: tuple[str, Mapping[str, Planned]] | None = None
     _activity: ActivityReader | None = None
     _activity_lock: Lock = field(default_factory=Lock)
@@ -116,12 +116,13 @@ class WatchedCampaign:
     def tasks(self) -> Mapping[str, PlannedTask]:
         """Of the plan, by id; none while there is no plan, or none that can be read: a trial's page does
         without."""
-        with self._lock:
-            if not self._tasks:
-                with suppress(OperatorError, StoreError):
-                    plan = Ledger(self.store, self.campaign).plan()
-                    self._tasks = {task.order.id: task for task in plan.tasks}
-            return self._tasks
+        plan = self._kept_plan()
+        return {} if plan is None else {task.order.id: task for task in plan.tasks}
+
+    def title(self) -> str:
+        """The campaign as a reader sees it named; its name alone while there is no plan that can be read."""
+        plan = self._kept_plan()
+        return self.campaign if plan is None else plan.title
 
     def planned(self) -> Mapping[str, Planned]:
         """Trials of the plan with its amendments, by id. Raises as `state`."""
@@ -152,6 +153,13 @@ class WatchedCampaign:
             "stamp": counts.stamp,
             "answered": state is not None and state.answer.computed.done(),
         }
+
+    def _kept_plan(self) -> Plan | None:
+        with self._lock:
+            if self._plan is None:
+                with suppress(OperatorError, StoreError):
+                    self._plan = Ledger(self.store, self.campaign).plan()
+            return self._plan
 
     def _live(self) -> LiveCounts:
         if self._counts is None or time.monotonic() >= self._counts[0]:

@@ -89,7 +89,7 @@ class CampaignSite:
         tables, query = self.watched.state().tables, query_of(parameters)
         names = [row.task for row in tables.tasks], tables.frame.conditions
         listed = self._listed(query, SEARCH_S)
-        return list_page(self.watched.campaign, listed, query, names, self.to, interim=tables.interim)
+        return list_page(self.watched.title(), listed, query, names, self.to, interim=tables.interim)
 
     def found(self, parameters: Mapping[str, str]) -> str:
         """The section alone: the trials that a search has found until now."""
@@ -124,13 +124,13 @@ class CampaignSite:
 
     def trial(self, trial: str, attempt: int | None = None) -> str:
         record = self.record(trial, attempt)
-        return trial_page(self.watched.campaign, record, self._task(record), self.to)
+        return trial_page(self.watched.title(), record, self._task(record), self.to)
 
     def pair(self, a: str, b: str) -> str:
         pair = self.record(a), self.record(b)
         tasks = [self._task(one) for one in pair]
         same = tasks[0] is not None and tasks[1] is not None and tasks[0].order.id == tasks[1].order.id
-        return pair_page(self.watched.campaign, pair, tasks[0] if same else None, self.to)
+        return pair_page(self.watched.title(), pair, tasks[0] if same else None, self.to)
 
     def file(self, trial: str, attempt: int, path: str) -> bytes:
         found = self._reader().file(trial, attempt, path) if TRIAL.fullmatch(trial) else None

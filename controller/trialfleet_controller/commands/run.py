@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shlex
 import sys
 from importlib import metadata
@@ -17,12 +18,21 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.operator_errors import operator_error
 
 if TYPE_CHECKING:
+    from trialfleet_controller.campaigns import CampaignReference
+    from trialfleet_controller.planning.dry_run import DryRunAgent
     from trialfleet_ledger.ledger import Ledger
 
 
 @click.command("run")
 @click.argument("campaign_file", type=click.Path(path_type=Path))
 @click.option("--store", metavar="URL", help="Use this store instead of the campaign file's.")
+@click.option(
+    "--agent",
+    "dry_run",
+    type=click.Choice(["search", "oracle", "nop"]),
+    help="Dry run: this agent, which needs no key, runs in place of the file's. Labelled as such, in a store of "
+    "its own: <store>/_dry-run-<agent>.",
+)
 @mirror_option
 @report_options
 @host_options
@@ -43,6 +53,7 @@ if TYPE_CHECKING:
 def run(
     campaign_file: Path,
     store: str | None,
+    dry_run: DryRunAgent | None,
     mirror: tuple[str, ...],
     out: str | None,
     no_report: bool,
@@ -72,7 +83,7 @@ def run(
             where="--max-reps" if until_decided else "--until-decided",
             hint="give both: --until-decided --max-reps 60",
         )
-    found = from_file(campaign_file, store)
+    found = from_file(campaign_file, store, dry_run)
     assert found.file is not None
     local = found.file.spec.kubernetes is None
     hosts = Hosts.asked(**asked, local=local)
@@ -84,7 +95,7 @@ def run(
         ledger = found.ledger
         plan, new = freeze(ledger, made)
         if not new:
-            click.echo(f"{found.name} exists: continuing it", err=True)
+            click.echo(f"{plan.title} exists: continuing it", err=True)
         options = DriveOptions.of(made, keep_failed=keep_failed, obey_futility=not no_stop)
         ending = drive(
             ledger,
@@ -95,7 +106,8 @@ def run(
             hosts=hosts,
             amend=lambda: _grow(ledger, max_reps),
         )
-    conclude(ending.value, named(str(campaign_file), store), as_json=as_json, out=out, report=not no_report)
+    arguments = _named_dry_run(found, campaign_file) if dry_run else named(str(campaign_file), store)
+    conclude(ending.value, arguments, as_json=as_json, out=out, report=not no_report)
     finish(ending, found.store.url, found.name)
 
 
@@ -111,6 +123,12 @@ def named(campaign: str, store: str | None) -> tuple[str, ...]:
     """The arguments that name a campaign, as the user gave them: a campaign file holds more about its store than a
     URL does."""
     return (campaign,) if store is None else (campaign, "--store", store)
+
+
+def _named_dry_run(found: CampaignReference, campaign_file: Path) -> tuple[str, ...]:
+    """As `named`: its folder, or the campaign file with the store of the dry run."""
+    folder = Path(found.store.url, found.name)
+    return (os.path.relpath(folder),) if folder.is_dir() else named(str(campaign_file), found.store.url)
 
 
 def conclude(ending: str, campaign: tuple[str, ...], *, as_json: bool, out: str | None, report: bool) -> None:
@@ -133,7 +151,8 @@ def _report(campaign: tuple[str, ...], out: str | None) -> None:
     for point in metadata.entry_points(group="trialfleet.commands", name="report"):
         command = point.load()
         assert isinstance(command, click.Command)
-        command.main([*campaign, *(["--out", out] if out else [])], prog_name="report", standalone_mode=False)
+        words = [*campaign, "--format", "brief", *(["--out", out] if out else [])]
+        command.main(words, prog_name="report", standalone_mode=False)
         return
     again = shlex.join(("trialfleet", "report", *campaign))
     click.echo(f"no report: install trialfleet[analysis], then `{again}`", err=True)

@@ -67,6 +67,7 @@ def show(
 
     found = find(campaign, store)
     ledger = found.ledger
+    plan = ledger.plan()
     wanted = trial_id(found.store, found.name, trial)
     chain, outcome = ledger.attempts.chain(wanted), ledger.attempts.outcome(wanted)
     bundle, fault = open_bundle(ledger, chain, attempt)
@@ -74,9 +75,13 @@ def show(
         _print_member(bundle, member, fault)
         return
     if as_json:
-        click.echo(json.dumps(_plain(wanted, chain, outcome, bundle, fault), indent=1))
+        click.echo(
+            json.dumps({"dry_run": plan.dry_run, **_plain(wanted, chain, outcome, bundle, fault)}, indent=1)
+        )
         return
     parts = part or (*PARTS, "attempts")
+    if plan.dry_run:
+        click.echo(plan.title)
     for line in lines_of(wanted, chain, outcome, bundle, fault, parts, full="tests" in part):
         click.echo(line)
 

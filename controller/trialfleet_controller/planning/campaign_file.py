@@ -55,6 +55,7 @@ def load_campaign(path: Path) -> CampaignFile:
     """Raises `OperatorError` for anything in the file that is not valid."""
     loaded = yamlfile.read(path, CampaignSpec)
     conditions = _conditions(loaded)
+    _check_agent(loaded)
     _check_primary(loaded, conditions)
     _check_money(loaded)
     _check_place(loaded)
@@ -79,6 +80,15 @@ def _preset(loaded: yamlfile.Loaded[CampaignSpec], name: str, place: str | int) 
             hint=f"use one of {', '.join(PRESETS)}; or compose your own: conditions: {{{name}: {{files: tree}}}}",
         )
     return PRESETS[name]
+
+
+def _check_agent(loaded: yamlfile.Loaded[CampaignSpec]) -> None:
+    if loaded.value.agent.dry_run_of is not None:
+        raise OperatorError(
+            "a campaign file is no dry run: dry runs have a store of their own",
+            where=loaded.where("agent", "dry_run_of"),
+            hint=f"remove it; `trialfleet run {loaded.path} --agent search` is the dry run of this file",
+        )
 
 
 def _check_primary(loaded: yamlfile.Loaded[CampaignSpec], conditions: dict[str, Condition]) -> None:

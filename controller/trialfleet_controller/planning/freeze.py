@@ -15,6 +15,7 @@ from trialfleet_controller.backends.local.capacity import UNBOUNDED
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.canaries import watched
 from trialfleet_controller.planning.deliveries import check_deliveries, planned_deliveries, reachable
+from trialfleet_controller.planning.dry_run import dry_run_banner
 from trialfleet_controller.planning.extensions import extensions, with_extensions
 from trialfleet_controller.planning.own_contexts import with_contexts
 from trialfleet_controller.planning.predicted_targets import (
@@ -133,7 +134,7 @@ def prepare(
         inputs=_inputs(file, tasks),
         texts=texts.digests(),
         versions=_versions(),
-        banner=_banner(identities.values()),
+        banner=_banner(distinct(agent.spec for agent in agents.values()), identities.values()),
         kubernetes=kubernetes,
     )
 
@@ -158,7 +159,10 @@ def planned_agent(asked: AgentSpec, identity: Identity) -> PlannedAgent:
     return PlannedAgent(spec=asked.model_copy(update=found), digest=identity.digest)
 
 
-def _banner(identities: Iterable[Identity]) -> str | None:
+def _banner(specs: Sequence[AgentSpec], identities: Iterable[Identity]) -> str | None:
+    replaced = list(dict.fromkeys(spec.dry_run_of for spec in specs if spec.dry_run_of is not None))
+    if replaced:
+        return dry_run_banner(specs[0].kind, replaced)
     return " ".join(dict.fromkeys(one.banner for one in identities if one.banner)) or None
 
 

@@ -98,6 +98,8 @@ class CampaignStatus:
     trials, from the complete blocks; None before the first. Neither counts lost attempts."""
 
     campaign: str
+    dry_run: bool
+    title: str  # the campaign's name; of a dry run, with that label
     state: State
     reps: int
     blocks: int
@@ -166,6 +168,8 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     _rate(conditions, primary, [o for o in outcomes if o["trial"]["block"] < complete and _cell(o) not in halted])
     status = CampaignStatus(
         campaign=campaign,
+        dry_run=plan.dry_run,
+        title=plan.title,
         state=State.PLANNED,
         reps=reps,
         blocks=reps,

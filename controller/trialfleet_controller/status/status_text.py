@@ -14,7 +14,7 @@ from trialfleet_runner.untrusted import plain
 def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
     """The report for people."""
     return [
-        f"{status.campaign}: {status.state}; {status.terminal} of {status.planned} trials",
+        f"{status.title}: {status.state}; {status.terminal} of {status.planned} trials",
         *_of_state(status),
         *([status.banner] if status.banner else []),
         *map(plain, status.deliveries),

@@ -28,7 +28,8 @@ class Limits(AttemptTimes):
 
 
 class AgentSpec(Frozen):
-    """Which agent, frozen. `options` are the agent kind's own (documented per kind)."""
+    """Which agent, frozen. `options` are the agent kind's own (documented per kind). `dry_run_of`: the kind of the
+    campaign's agent that it runs in place of, without a model; None: it is the campaign's agent."""
 
     kind: Name
     version: str | None = None
@@ -36,3 +37,4 @@ class AgentSpec(Frozen):
     max_turns: BoundedCount = 50
     timeout_s: Seconds = 1800
     options: dict[str, Any] = Field(default_factory=dict)
+    dry_run_of: Name | None = None

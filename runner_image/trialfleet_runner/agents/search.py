@@ -17,7 +17,7 @@ from trialfleet_runner.sandbox.interpreter import hook_python
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
 from trialfleet_runner.untrusted import ANSWER_CHARS, finite, json_object, lines, plain
 
-BANNER = "search is a stand-in for trying the pipeline: context effect built in"
+BANNER = "Demo agent, with the context effect built in. These numbers say nothing about your context files."
 VERSION = "1"
 
 _PROGRAM = Path(__file__).resolve().parents[2] / "trialfleet_search"

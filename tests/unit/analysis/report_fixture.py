@@ -59,6 +59,8 @@ def made(
     of_tasks, of_conditions = names(tasks, conditions)
     cells = tuple(_cell(draw, task, name, reps, lost) for task in of_tasks for name in of_conditions)
     bare = Report(
+        dry_run=False,
+        title="made-by-hand",
         schema_version=2,
         campaign="made-by-hand",
         banner=None,

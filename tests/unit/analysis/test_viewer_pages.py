@@ -37,6 +37,7 @@ from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Verdict
@@ -128,6 +129,18 @@ def test_the_first_screen_has_answer_rates_pairs_and_losses(store: DirectoryStor
     a, b = trial_of(frozen, "intent_layer", 0), trial_of(frozen, "none", 0)
     assert f'href="/pair/{a.id}/{b.id}"' in text
     assert page.tables["Lost attempts by condition"][1:] == [["none", "evicted", "mid run", "2"]]
+
+
+def test_every_page_of_a_dry_run_says_that_it_is_one(tmp_path: Path) -> None:
+    dry = plan(reps=2, primary=PRIMARY, agent=AgentSpec(kind="nop", dry_run_of="claude-code"))
+    store, real = write(tmp_path / "dry", dry, fate), write(tmp_path / "real", plan(reps=2, primary=PRIMARY), fate)
+    a, b = trial_of(dry, "intent_layer", 0), trial_of(dry, "none", 0)
+    for of, labelled in ((store, True), (real, False)):
+        site = site_of(of)
+        for text in (site.home({}), site.trials({}), site.trial(a.id), site.pair(a.id, b.id)):
+            title, _, body = text.partition("</title>")
+            assert ("Dry run of demo" in title) is labelled
+            assert ("Dry run of demo" in body) is labelled
 
 
 def test_a_task_with_many_pairs_links_the_first(store: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,6 @@ def test_its_identity_is_its_program(tmp_path: Path) -> None:
     identity = SearchAgent().identify(spec(model="ignored"))
     assert (identity.kind, identity.needs_model, identity.model) == ("search", False, None)
     assert identity.banner == BANNER
-    assert "stand-in" in BANNER
     assert "context effect built in" in BANNER
     assert identity.digest == program_digest()
 

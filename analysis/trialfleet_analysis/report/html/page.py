@@ -34,7 +34,7 @@ def heading(report: Report) -> Element:
     return h(
         "header",
         h("p", "trialfleet report", class_="kicker"),
-        h("h1", breakable(report.campaign)),
+        h("h1", breakable(report.title)),
         h("ul", chips, class_="chips"),
         h("p", report.banner, class_="banner", role="note") if report.banner else None,
     )
@@ -127,7 +127,7 @@ def to_html(report: Report, pairs: EmbeddedPairs | None = None) -> str:
             _methods(report),
         ),
     )
-    title = f"{report.campaign} · trialfleet report"
+    title = f"{report.title} · trialfleet report"
     style = asset("style.css") + (pairs.style if pairs else "")
     return page(title=title, style=style, script=asset("theme.js") + asset("script.js"), body=body)
 

@@ -37,7 +37,7 @@ def first_screen(
 ) -> str:
     """`answer` None: it is not computed yet, or `answer_fault` says why it cannot be. `sides`: the conditions A
     and B that `pairs` are of; None: the campaign has one condition alone."""
-    campaign = found.frame.plan.campaign
+    campaign = found.frame.plan.title
     parts = [
         _answer(answer, answer_fault),
         placeholder() if found.interim and to.served else None,
@@ -69,7 +69,7 @@ def _top(found: CampaignTables, answer: CampaignAnswer | None, to: Addresses) ->
     halts = [notice(f"Halted: {halt.scope}: {halt.reason}", "bad") for halt in frame_.halts]
     return top(
         "trialfleet view",
-        breakable(frame_.plan.campaign),
+        breakable(frame_.plan.title),
         h("ul", chips, class_="chips"),
         h("p", h("a", "Show the newer results", href=to.home()), id="newer", class_="banner", hidden=""),
         h("p", id="away", class_="banner bad", role="status", hidden=""),
