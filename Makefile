@@ -18,8 +18,9 @@ AGENTS ?=
 help: ## this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
 
-demo: $(RUN_STAMP) ## validate the demo's tasks, run the demo campaign on this machine, write its report
+demo: $(RUN_STAMP) ## validate the demo's tasks, run its two small campaigns on this machine, write their reports
 	@$(BIN)/trialfleet validate --repeats 1 --campaign tasks/quickstart/demo.yaml
+	@$(BIN)/trialfleet run tasks/quickstart/placebo.yaml
 	@$(BIN)/trialfleet run tasks/quickstart/demo.yaml
 
 test: $(DEV_STAMP) ## the whole test suite; what the machine lacks is skipped and said (TRIALFLEET_CI=1: fails)
