@@ -27,6 +27,7 @@ class Config:
 
 def load(path: Path) -> Config:
     value = json.loads(path.read_text(encoding="utf-8"))
-    value |= {name: Path(value[name]) for name in ("workspace", "temporary")}
-    hook = None if value["hook"] is None else tuple(value["hook"])
-    return Config(**value | {"system": value["system"] or "", "tests": tuple(value["tests"]), "hook": hook})
+    value.update({name: Path(value[name]) for name in ("workspace", "temporary")})
+    value.update(system=value["system"] or "", tests=tuple(value["tests"]))
+    value.update(hook=None if value["hook"] is None else tuple(value["hook"]))
+    return Config(**value)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Dict, FrozenSet, Tuple, cast
 
-Kinds = dict[tuple[str, int], dict[str, frozenset[str]]]
+Kinds = Dict[Tuple[str, int], Dict[str, FrozenSet[str]]]
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,9 @@ class Facts:
     pairs: tuple[tuple[object, object], ...] = ()
     strings: tuple[str, ...] = ()
     numbers: tuple[float, ...] = ()
-    keywords: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     relations: frozenset[str] = frozenset()
-    kinds: Kinds = field(default_factory=Kinds)
+    kinds: Kinds = field(default_factory=lambda: {})
 
     def observed_kinds(self, path: str, line: int, name: str) -> frozenset[str]:
         """Observed kinds of a variable of the function that starts at `line`; empty when it was not observed."""
@@ -48,7 +47,7 @@ def differing(left: object, right: object, depth: int = 0) -> Iterator[tuple[obj
     if isinstance(left, list) and isinstance(right, list):
         ours, theirs = cast("list[object]", left), cast("list[object]", right)
         if len(ours) == len(theirs):
-            for one, other in zip(ours, theirs, strict=True):
+            for one, other in zip(ours, theirs):
                 yield from differing(one, other, depth + 1)
             return
     yield left, right
@@ -79,13 +78,6 @@ def middle(got: str, expected: str) -> tuple[str, str, str, str]:
     return got[:at], got[at : len(got) - end], expected[at : len(expected) - end], got[len(got) - end :]
 
 
-_OF_LIST: dict[str, Callable[[list[object]], object]] = {
-    "reversed": lambda items: items[::-1],
-    "first": lambda items: items[0] if items else None,
-    "last": lambda items: items[-1] if items else None,
-}
-
-
 def relations(got: object, expected: object) -> Iterator[str]:
     """Names of simple functions from `got` to `expected`, and of kinds of difference.
 
@@ -101,8 +93,5 @@ def relations(got: object, expected: object) -> Iterator[str]:
             yield "one_off"
         if got == -expected:
             yield "minus"
-    elif type(got) is not type(expected):
-        yield "type"
-    if isinstance(got, list):
-        items = cast("list[object]", got)
-        yield from (name for name, make in _OF_LIST.items() if make(items) == expected)
+    elif isinstance(got, list) and cast("list[object]", got)[::-1] == expected:
+        yield "reversed"

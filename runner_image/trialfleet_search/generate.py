@@ -14,13 +14,13 @@ from .guidance import Guidance
 from .localise import IMPORTED
 from .operators import REGISTRY, EditSite, Operator
 from .scope import FileScope, bound_names
-from .source import ParsedSource
+from .source import ParsedSource, parse_source
 
 BY_EXCEPTION: dict[str, dict[str, float]] = {
-    "KeyError": {"subscript_get": 2.0, "entry_add": 1.5, "exception_widen": 1.5},
+    "KeyError": {"get_default": 2.0, "entry_add": 1.5, "exception_widen": 1.5},
     "AttributeError": {"or_default": 1.3},
     "TypeError": {"argument_add": 1.5, "parameter_default": 1.8},
-    "IndexError": {"index": 1.5, "early_exit": 1.5, "guard_insert": 1.4, "exception_widen": 1.4},
+    "IndexError": {"early_exit": 1.5, "guard_insert": 1.4, "exception_widen": 1.4},
     "NameError": {"variable": 1.5},
     "Failed": {"condition_refine": 1.3, "exception_raise": 1.5, "early_exit": 1.3},
     "UnicodeDecodeError": {"exception_widen": 1.6},
@@ -29,15 +29,12 @@ BY_EXCEPTION: dict[str, dict[str, float]] = {
     "FileNotFoundError": {"guard_insert": 1.4, "exception_widen": 1.6},
 }
 BY_RELATION: dict[str, dict[str, float]] = {
-    "one_off": {"number": 1.6, "relational": 1.4, "unary": 2.0, "index": 1.3},
-    "minus": {"unary": 2.0, "arithmetic": 1.5},
+    "one_off": {"number": 1.6, "relational": 1.4},
+    "minus": {"arithmetic": 1.5},
     "negated": {"negate": 1.5, "relational": 1.3, "boolean": 1.4, "logical": 1.2},
-    "from_none": {"return_value": 1.5, "none_truth": 1.2, "subscript_get": 1.2},
+    "from_none": {"none_truth": 1.2, "get_default": 1.2},
     "to_none": {"early_exit": 1.3},
-    "type": {"return_value": 1.2},
     "reversed": {"argument_swap": 1.3},
-    "first": {"index": 1.5},
-    "last": {"index": 1.5},
 }
 _SAME_OPERATOR = 0.85  # each further candidate of one operator on one line
 _SAME_LINE = 0.95  # each further candidate on one line
@@ -191,7 +188,7 @@ def written(source: ParsedSource, candidate: Candidate) -> bytes | None:
     """The file with the candidate's edits; None when it does not compile or has the same syntax tree."""
     try:
         data = apply(source.data, candidate.edits)
-        tree = ast.parse(data)
+        tree = parse_source(data)
         compile(data, source.path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, OverlappingEdits, RecursionError):
         return None

@@ -21,10 +21,9 @@ HINTS: dict[str, tuple[str, ...]] = {
         "none_truth",
         "or_default",
         "early_exit",
-        "default_assign",
     ),
-    r"default": ("or_default", "subscript_get", "parameter_default", "default_assign"),
-    r"off.by.one|boundar|inclusive|exclusive|range": ("relational", "index", "unary", "number"),
+    r"default": ("or_default", "get_default", "parameter_default"),
+    r"off.by.one|boundar|inclusive|exclusive|range": ("relational", "number"),
     r"regex|regular expression|pattern": ("regex",),
     r"strip|whitespace|blank|trailing|leading": ("method_sibling",),
     r"case.(?:in)?sensitive|lower.?case|upper.?case|casefold": ("method_sibling",),
@@ -33,7 +32,7 @@ HINTS: dict[str, tuple[str, ...]] = {
     r"exception|raise|catch|handler": ("exception_widen", "exception_raise", "early_exit"),
     r"forward|pass(?:ed|es)? (?:on|through|down|along)|propagat|keyword": ("argument_add",),
     r"flag|boolean|toggle": ("boolean", "negate"),
-    r"return": ("return_value", "early_exit"),
+    r"return": ("early_exit",),
     r"duplicate|dedup|unique": ("condition_refine",),
 }
 
@@ -110,6 +109,6 @@ def _parts(text: str) -> Iterator[str]:
     if text.endswith(".py"):
         return
     for found in _WORD.findall(text):
-        for part in found.removesuffix("()").split("."):
+        for part in found.replace("()", "").split("."):
             if len(part) > 2 and not part.startswith("test_"):
                 yield part

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Dict
 
 from .facts import differing
 from .probe import is_test_path
 from .report import FailingTest, PytestReport
 
-Lines = dict[str, dict[int, float]]
+Lines = Dict[str, Dict[int, float]]
 
 IMPORTED = 0
 _FIXTURE = 0.3  # factor for lines that only fixtures executed
@@ -58,7 +59,7 @@ def _ochiai(report: PytestReport, executed: dict[str, dict[str, tuple[int, ...]]
 
 def _add_frames(scores: Lines, failure: FailingTest) -> None:
     own = [(path, line) for path, line, _ in failure.frames if not is_test_path(path)]
-    for (path, line), extra in zip(dict.fromkeys(reversed(own)), _FRAMES, strict=False):
+    for (path, line), extra in zip(dict.fromkeys(reversed(own)), _FRAMES):
         lines = scores.setdefault(path, {})
         lines[line] = lines.get(line, 0.0) + extra
         for near in range(line - 3, line + 3):

@@ -267,19 +267,17 @@ class RepairSearch:
             self.workspace.put(path, data)
         self.transcript.use_turn("run", None, "all tests of the same files")
         run = self.tests.neighbours(self.whole) if self.whole else None
-        broken = (
-            self.whole - run.report.named("passed") if run is not None and run.report is not None else set[str]()
-        )
-        if broken:
-            self._record_broken(broken)
-        return not broken
+        if run is None or run.report is None or self.whole <= run.report.named("passed"):
+            return True
+        self._record_broken(self.whole - run.report.named("passed"))
+        return False
 
     def _record_broken(self, broken: set[str]) -> None:
         self.transcript.record("message", None, f"breaks {len(broken)} tests that passed: {min(broken)}")
 
     def _keep_if_better(self, run: PytestRun, one: Candidate, whole: Candidate) -> bool:
         """Keep an edit that makes more of the failing tests pass, or moves the only failure forward."""
-        if run.report is None or one.operator == "delete":
+        if run.report is None:
             return False
         now = self._reached(run.report)
         further = now.passing == self.base.passing and now.reached > self.base.reached > 0

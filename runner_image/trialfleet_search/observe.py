@@ -10,6 +10,7 @@ from typing import cast
 
 from .facts import Facts, differing, relations
 from .report import FailingTest, PytestReport
+from .source import dotted_name
 
 _MOST_STRINGS = 24
 
@@ -31,7 +32,6 @@ def facts(report: PytestReport, targets: set[str], test_sources: dict[str, str])
         ),
         strings=tuple(dict.fromkeys([*_texts_of_pairs(failures), *strings]))[:_MOST_STRINGS],
         numbers=tuple(dict.fromkeys(v for v in literals if isinstance(v, (int, float))))[:12],
-        keywords=tuple(_keywords(bodies)),
         names=tuple(_names(bodies)),
         kinds=report.kinds,
     )
@@ -96,20 +96,12 @@ def _expected_raises(failures: list[FailingTest], bodies: list[ast.AST]) -> Iter
     for body in bodies:
         for node in ast.walk(body):
             if isinstance(node, ast.Call) and _callee(node) in ("raises", "assertRaises", "assertRaisesRegex"):
-                yield from (
-                    ast.unparse(a).rsplit(".", 1)[-1]
-                    for a in node.args[:1]
-                    if isinstance(a, (ast.Name, ast.Attribute))
-                )
+                names = [dotted_name(a).rsplit(".", 1)[-1] for a in node.args[:1]]
+                yield from (name for name in names if name)
 
 
 def _callee(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-
-
-def _keywords(bodies: list[ast.AST]) -> list[str]:
-    nodes = (n for body in bodies for n in ast.walk(body) if isinstance(n, ast.keyword))
-    return [name for name, _ in Counter(n.arg for n in nodes if n.arg).most_common(12)]
 
 
 def _names(bodies: list[ast.AST]) -> list[str]:

@@ -74,18 +74,21 @@ def matching_functions(path: str, data: bytes, wanted: frozenset[str]) -> list[C
         tree = ast.parse(data)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
-    return [one for node in _functions(tree) if (one := _scored(path, node, wanted)).shared]
+    lines = data.decode("utf-8", errors="replace").split("\n")
+    return [one for node in _functions(tree) if (one := _scored(path, node, lines, wanted)).shared]
 
 
 def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     return (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
 
 
-def _scored(path: str, node: ast.FunctionDef | ast.AsyncFunctionDef, wanted: frozenset[str]) -> CandidateFunction:
+def _scored(
+    path: str, node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str], wanted: frozenset[str]
+) -> CandidateFunction:
     """The function's name counts three times. The score falls with length: a long body shares words by chance."""
-    in_name, in_body = words(node.name) & wanted, words(ast.unparse(node)) & wanted
-    lines = (node.end_lineno or node.lineno) - node.lineno + 1
-    score = (3 * len(in_name) + len(in_body)) / (1 + lines / 40)
+    body = lines[node.lineno - 1 : node.end_lineno]
+    in_name, in_body = words(node.name) & wanted, words("\n".join(body)) & wanted
+    score = (3 * len(in_name) + len(in_body)) / (1 + len(body) / 40)
     return CandidateFunction(path, node.lineno, node.name, tuple(sorted(in_body)), score)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Dict, Tuple
 
 from .facts import Kinds
 
 _LARGEST = 50_000_000
-TestLines = dict[str, dict[str, tuple[int, ...]]]  # test -> path -> lines
+TestLines = Dict[str, Dict[str, Tuple[int, ...]]]  # test -> path -> lines
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class PytestReport:
     """One pytest session. Lines count from 1, by relative path; `imported` are the files loaded as modules;
     `failed_setup` is what fixtures of failing tests executed, `failed_lines` what the tests did themselves."""
 
-    outcomes: dict[str, str] = field(default_factory=dict[str, str])
-    failures: dict[str, FailingTest] = field(default_factory=dict[str, FailingTest])
-    failed_lines: TestLines = field(default_factory=TestLines)
-    failed_setup: TestLines = field(default_factory=TestLines)
-    passed_counts: dict[str, dict[int, int]] = field(default_factory=dict[str, dict[int, int]])
+    outcomes: dict[str, str] = field(default_factory=lambda: {})
+    failures: dict[str, FailingTest] = field(default_factory=lambda: {})
+    failed_lines: TestLines = field(default_factory=lambda: {})
+    failed_setup: TestLines = field(default_factory=lambda: {})
+    passed_counts: dict[str, dict[int, int]] = field(default_factory=lambda: {})
     imported: tuple[str, ...] = ()
-    kinds: Kinds = field(default_factory=Kinds)
+    kinds: Kinds = field(default_factory=lambda: {})
     returns: tuple[tuple[str, int, str], ...] = ()
     collection: tuple[str, ...] = ()
     passed_over: int = 0

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from .source import FunctionNode, ParsedSource
+from .source import FunctionNode, ParsedSource, dotted_name
 
 BUILTIN_NAMES = frozenset(dir(builtins))
 SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.Return, ast.Raise, ast.AnnAssign, ast.Delete)
@@ -100,15 +100,6 @@ class FileScope:
         return found
 
     @cached_property
-    def attributes(self) -> dict[str, Counter[str]]:
-        """By owner's name: the attributes that the file asks of it, with how often."""
-        found: dict[str, Counter[str]] = {}
-        for node in self.nodes:
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                found.setdefault(node.value.id, Counter())[node.attr] += 1
-        return found
-
-    @cached_property
     def numbers(self) -> list[float]:
         nodes = (n for n in self.nodes if isinstance(n, ast.Constant) and not isinstance(n.value, bool))
         return [v for v, _ in Counter(n.value for n in nodes if isinstance(n.value, (int, float))).most_common(6)]
@@ -120,10 +111,10 @@ class FileScope:
         for node in self.nodes:
             if isinstance(node, ast.ExceptHandler) and node.type is not None:
                 types = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
-                names.update(ast.unparse(t) for t in types)
+                names.update(dotted_name(t) for t in types)
             elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-                names.update([ast.unparse(node.exc.func)])
-        return [name for name, _ in names.most_common()]
+                names.update([dotted_name(node.exc.func)])
+        return [name for name, _ in names.most_common() if name]
 
     @cached_property
     def conditions(self) -> list[Fragment]:

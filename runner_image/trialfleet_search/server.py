@@ -15,7 +15,6 @@ import importlib
 import importlib.util
 import json
 import os
-import select
 import signal
 import sys
 import threading
@@ -75,15 +74,24 @@ def redirect(output: str) -> None:
 
 def waited(pid: int, timeout_s: float) -> int | None:
     """The exit code of child `pid`, None after a time-out. Its whole process group is killed."""
-    watch = os.pidfd_open(pid)
-    try:
-        ready, _, _ = select.select([watch], [], [], timeout_s)
-    finally:
-        os.close(watch)
+    ended = await_end(pid, time.monotonic() + timeout_s)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
-    return os.waitstatus_to_exitcode(status) if ready else None
+    if not ended:
+        return None
+    return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+
+
+def await_end(pid: int, deadline: float) -> bool:
+    """Whether child `pid` ends before `deadline`. It stays a zombie, so that its process group keeps its id."""
+    pause_s = 0.001
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, 0.01)
+    return True
 
 
 def warm(modules: list[str], workspace: str) -> bool:

@@ -4,16 +4,42 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from functools import cached_property
-from typing import TypeVar
+from typing import TypeVar, Union
 
 from .edit import Edit, ProposedEdit
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 N = TypeVar("N", bound=ast.AST)
 
 _TIGHT = (ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Attribute, ast.Await, ast.IfExp, ast.Starred)
 _ATOMS = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Dict, ast.Set)
+
+
+def parse_source(data: bytes) -> ast.Module:
+    """The syntax tree as Python 3.9 and later build it: a subscript holds its index without a wrapper.
+
+    Raises `SyntaxError`, or `ValueError` for NUL bytes and bad encodings.
+    """
+    tree = ast.parse(data)
+    if sys.version_info < (3, 9):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Index):
+                node.slice = node.slice.value
+    return tree
+
+
+def dotted_name(node: ast.expr) -> str:
+    """`a.b.c` of names and attributes; the empty string for other expressions.
+
+    >>> dotted_name(ast.parse("os.path.join", mode="eval").body)
+    'os.path.join'
+    """
+    if isinstance(node, ast.Attribute):
+        owner = dotted_name(node.value)
+        return f"{owner}.{node.attr}" if owner else ""
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 class ParsedSource:
@@ -22,7 +48,7 @@ class ParsedSource:
     def __init__(self, path: str, data: bytes) -> None:
         self.path, self.data = path, data
         data.decode("utf-8")
-        self.tree = ast.parse(data, filename=path)
+        self.tree = parse_source(data)
         self.starts = [0, *(found.end() for found in re.finditer(rb"\r\n|\r|\n", data))]
         if data.startswith(b"\xef\xbb\xbf"):
             self.starts[0] = 3  # columns of the first line do not count the byte order mark
@@ -47,17 +73,17 @@ class ParsedSource:
     @cached_property
     def lines(self) -> list[bytes]:
         ends = [*self.starts[1:], len(self.data)]
-        return [self.data[start:end] for start, end in zip(self.starts, ends, strict=True)]
+        return [self.data[start:end] for start, end in zip(self.starts, ends)]
 
     # --- where ---
 
-    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword | ast.ExceptHandler) -> tuple[int, int]:
+    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.ExceptHandler) -> tuple[int, int]:
         """First byte and the byte after the last."""
         last = node.end_lineno or node.lineno
         start = self.starts[node.lineno - 1] + node.col_offset
         return start, self.starts[last - 1] + (node.end_col_offset or 0)
 
-    def text(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> str:
+    def text(self, node: ast.expr | ast.stmt | ast.arg) -> str:
         start, end = self.span(node)
         return self.data[start:end].decode("utf-8")
 
@@ -82,23 +108,13 @@ class ParsedSource:
     def klass(self, node: ast.AST) -> ast.ClassDef | None:
         return self._nearest(self.parents.get(node), ast.ClassDef)
 
-    def block(self, statement: ast.stmt) -> tuple[list[ast.stmt], int] | None:
-        """The list of statements that contains this one, and its index."""
-        holder = self.parents.get(statement)
-        for name in ("body", "orelse", "finalbody") if not isinstance(holder, (ast.IfExp, ast.Lambda)) else ():
-            found: list[ast.stmt] = getattr(holder, name, None) or []
-            at = next((i for i, item in enumerate(found) if item is statement), None)
-            if at is not None:
-                return found, at
-        return None
-
     def is_elif(self, statement: ast.stmt) -> bool:
         start, _ = self.span(statement)
         return self.data[start : start + 4] == b"elif"
 
     # --- edits ---
 
-    def put(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword, text: str) -> Edit:
+    def put(self, node: ast.expr | ast.stmt | ast.arg, text: str) -> Edit:
         start, end = self.span(node)
         return Edit(start, end, text.encode("utf-8"))
 
@@ -152,22 +168,9 @@ class ParsedSource:
     def insert_before(self, statement: ast.stmt, *lines: str) -> Edit:
         return self._insert(self.line_start(statement), self.indent(statement), lines)
 
-    def insert_after(self, statement: ast.stmt, *lines: str) -> Edit:
-        end = self.line_end(statement)
-        edit = self._insert(end, self.indent(statement), lines)
-        closed = self.data[:end].endswith((b"\n", b"\r"))
-        return edit if closed else Edit(end, end, self.newline.encode() + edit.text)
-
     def _insert(self, at: int, indent: str, lines: tuple[str, ...]) -> Edit:
         text = "".join(f"{indent}{line}{self.newline}" for line in lines)
         return Edit(at, at, text.encode("utf-8"))
-
-    def cut(self, statement: ast.stmt) -> Edit:
-        """Remove the statement's lines; `pass` replaces the only statement of a block."""
-        found = self.block(statement)
-        alone = found is not None and len(found[0]) == 1
-        text = f"{self.indent(statement)}pass{self.newline}" if alone else ""
-        return Edit(self.line_start(statement), self.line_end(statement), text.encode("utf-8"))
 
     def under(self, statement: ast.stmt, header: str) -> Edit:
         """Indent the statement below `header`."""

@@ -88,7 +88,7 @@ class PytestRunner:
     def __init__(self, argv: tuple[str, ...], workspace: Path, temporary: Path, deadline: float) -> None:
         self.argv, self.workspace, self.temporary, self.deadline = argv, workspace, temporary, deadline
         self.pytest = as_pytest(argv, workspace)
-        self._environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+        self._environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
         added = f"{os.environ.get('PYTEST_ADDOPTS', '')} -o cache_dir={temporary / 'pytest_cache'}"
         self._environment["PYTEST_ADDOPTS"] = added.strip()
         self._server: subprocess.Popen[bytes] | None = None
@@ -168,7 +168,7 @@ class PytestRunner:
         report = self.temporary / "report.json"
         report.unlink(missing_ok=True)
         request = self._request(targets, report, trace, self._left(timeout_s))
-        request |= {"neighbours": neighbours, "only": sorted(only or ()), "patience": patience_s}
+        request.update(neighbours=neighbours, only=sorted(only or ()), patience=patience_s)
         if self._forks:
             answer = self._ask(request)
             if answer is not None and (self._proved or answer["code"] in (0, 1)):
@@ -177,7 +177,7 @@ class PytestRunner:
             self._forks = False
             self.close()
         file = self.temporary / "request.json"
-        file.write_text(json.dumps(request | {"pycache": None}), encoding="utf-8")
+        file.write_text(json.dumps({**request, "pycache": None}), encoding="utf-8")
         return self._process([*self._server_argv(), "once", str(file)], self._left(timeout_s), report)
 
     def _request(self, targets: tuple[str, ...], report: Path, trace: bool, timeout_s: float) -> dict[str, Any]:

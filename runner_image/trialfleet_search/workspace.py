@@ -28,7 +28,7 @@ class Workspace:
         full = self.root / path
         try:
             resolved = full.resolve(strict=True)
-            if not resolved.is_relative_to(self.root.resolve()) or full.is_symlink():
+            if self.root.resolve() not in resolved.parents or full.is_symlink():
                 raise Unreadable(f"{path} is outside the workspace or a symbolic link")
             found = resolved.stat()
             if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_FILE:

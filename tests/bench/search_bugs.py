@@ -1,11 +1,11 @@
-"""One hundred one-place bugs: five of each of twenty kinds, injected into `search_functions.txt`.
+"""Two hundred one-place bugs: ten of each of twenty kinds, injected into `search_functions.txt`.
 
 The kinds are those that studies of real bugs count: faults of omission and of wrong values (Durães & Madeira 2006,
 field data: missing if, clause, call, assignment, return; wrong value, variable, expression), one-statement bugs
 (Karampatsis & Sutton 2020: wrong function name, swapped or fewer arguments, wrong literal or operator, negation),
 and bug fix patterns (Pan, Kim & Whitehead 2009: precondition, handler, element of a list). They are not the
 inverses of the repair agent's operators: an injection deletes or confuses something at a random place and knows no
-test.
+test. Two kinds have too few places; the first kinds make up for them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ import doctest
 import random
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 FUNCTIONS = Path(__file__).with_name("search_functions.txt")
 SEED = 20261123
-PER_KIND = 5
-_PER_FUNCTION = 6  # bugs of one function, at most
+COUNT = 200
+PER_KIND = 10
+_PER_FUNCTION = 12  # bugs of one function, at most
 _TIMEOUT_S = 10
 
 Mutation = Callable[[ast.AST], Iterator[ast.AST | None]]  # what may stand in a node's place; None: nothing
@@ -42,22 +45,26 @@ class Bug:
 
 def bugs() -> list[Bug]:
     """The same bugs each time, balanced over the kinds. Takes a minute: each one runs to see that tests fail."""
-    chance = random.Random(SEED)
-    tree, found = _bare(), list[Bug]()
-    for kind, mutation in KINDS.items():
-        places = list(_places(tree, mutation))
-        chance.shuffle(places)
-        chosen = 0
-        for place in places:
-            if chosen == PER_KIND:
-                break
-            function, code = _mutant(tree, mutation, place)
-            if sum(bug.function == function for bug in found) >= _PER_FUNCTION:
-                continue
-            if failing := _failing(code) if _parses(code) else ():
-                found.append(Bug(kind, function, code, failing))
-                chosen += 1
-    return found
+    chance, tree = random.Random(SEED), _bare()
+    per_function: Counter[str] = Counter()
+    injected: list[Bug] = []
+    more = {kind: _injected(kind, tree, chance, per_function) for kind in KINDS}
+    for of_kind in more.values():
+        injected += islice(of_kind, PER_KIND)
+    for of_kind in more.values():
+        injected += islice(of_kind, min(1, COUNT - len(injected)))
+    return injected
+
+
+def _injected(kind: str, tree: ast.Module, chance: random.Random, per_function: Counter[str]) -> Iterator[Bug]:
+    """Bugs of one kind at random places, at most `_PER_FUNCTION` of all kinds in a function."""
+    places = list(_places(tree, KINDS[kind]))
+    chance.shuffle(places)
+    for place in places:
+        function, code = _mutant(tree, KINDS[kind], place)
+        if per_function[function] < _PER_FUNCTION and (failing := _failing(code) if _parses(code) else ()):
+            per_function[function] += 1
+            yield Bug(kind, function, code, failing)
 
 
 def test_file() -> str:

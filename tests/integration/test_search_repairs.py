@@ -6,12 +6,11 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.support.repair_trials import RepairTrial, package, search
 from trialfleet_runner.agents.search import _PROGRAM
 
 FAKE_HOOK = """
@@ -32,83 +31,6 @@ if path.endswith("pkg/core.py"):
 """
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A search that has ended: its transcript and what it left."""
-
-    events: list[dict[str, Any]]
-    workspace: Path
-
-    @property
-    def solved(self) -> bool:
-        return self.events[-1]["detail"] == "the failing tests pass"
-
-    @property
-    def turns(self) -> int:
-        return int(self.events[-1]["turns"])
-
-    def of(self, kind: str) -> list[dict[str, Any]]:
-        return [event for event in self.events if event["kind"] == kind]
-
-    def timeless(self) -> list[dict[str, Any]]:
-        return [{key: value for key, value in event.items() if key != "at_s"} for event in self.events]
-
-
-def package(root: Path, code: str, tests: str, **files: str) -> Path:
-    """A workspace with `pkg/core.py` and `tests/test_core.py`; `files` by path with `__` for `/`."""
-    workspace = root / "ws"
-    for name, text in {"pkg/__init__.py": "", "pkg/core.py": code, "tests/test_core.py": tests, **files}.items():
-        path = workspace / name.replace("__", "/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return workspace
-
-
-def search(
-    workspace: Path,
-    *tests: str,
-    prompt: str = "A test fails. Mend the code.",
-    seed: int = 1,
-    max_turns: int = 50,
-    argv: tuple[str, ...] | None = None,
-    hook: tuple[str, ...] | None = None,
-    time_limit_s: float = 600,
-) -> Trial:
-    """Run the program as the adapter's job does, without a sandbox."""
-    root = workspace.parent
-    temporary = root / "home" / "tmp"
-    temporary.mkdir(parents=True, exist_ok=True)
-    run = (sys.executable, "-m", "pytest", "-q", "--junitxml={junit}", *(tests or ("tests/test_core.py",)))
-    config = {
-        "workspace": str(workspace),
-        "prompt": prompt,
-        "system": None,
-        "seed": seed,
-        "max_turns": max_turns,
-        "time_limit_s": time_limit_s,
-        "tests": list(run if argv is None else argv),
-        "hook": list(hook) if hook else None,
-        "temporary": str(temporary),
-    }
-    (root / "search.json").write_text(json.dumps(config))
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(root / "home"),
-        "TMPDIR": str(temporary),
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-    }
-    done = subprocess.run(
-        [sys.executable, "-I", str(_PROGRAM), str(root / "search.json")],
-        cwd=workspace,
-        env=environment,
-        capture_output=True,
-        timeout=time_limit_s + 100,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    return Trial([json.loads(line) for line in done.stdout.splitlines()], workspace)
-
-
 def content(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
@@ -124,11 +46,6 @@ BUGS = {
         "from pkg.core import clamp\n\n\n"
         "def test_low():\n    assert clamp(1, 2, 3) == 2\n\n\n"
         "def test_high():\n    assert clamp(5, 2, 3) == 3\n",
-    ),
-    "missing key": (
-        "def total(items):\n    return sum(item['n'] for item in items)\n",
-        "from pkg.core import total\n\n\ndef test_total():\n    assert total([{'n': 2}, {}]) == 2\n\n\n"
-        "def test_plain():\n    assert total([{'n': 2}, {'n': 3}]) == 5\n",
     ),
     "falsy value dropped": (
         "def render(name, value=None):\n"
@@ -187,12 +104,6 @@ BUGS = {
         "    def __init__(self):\n        self.words = {}\n\n"
         "    def forget(self, word):\n        self.words.pop(word)\n        return len(self.words)\n",
         "from pkg.core import Glossary\n\n\ndef test_unknown():\n    assert Glossary().forget('x') == 0\n",
-    ),
-    "shared default": (
-        "def merged(base, **extra):\n    base.update(extra)\n    return base\n",
-        "from pkg.core import merged\n\n\n"
-        "def test_not_changed():\n    base = {'a': 1}\n    merged(base, b=2)\n    assert base == {'a': 1}\n\n\n"
-        "def test_merged():\n    assert merged({'a': 1}, b=2) == {'a': 1, 'b': 2}\n",
     ),
     "two places": (
         "def bounds(low, high):\n    first = low - 1\n    last = high - 1\n    return first, last\n",
@@ -288,15 +199,32 @@ def _median(turns: list[int]) -> int:
     return sorted(turns)[len(turns) // 2]
 
 
+def _edited_lines(trial: RepairTrial) -> list[int]:
+    return [int(event["detail"].split("line ")[1].split(":")[0]) for event in trial.of("edit")]
+
+
+def _lines_of(function: str) -> range:
+    first = MAZE.splitlines().index(f"def {function}(value, limit):") + 1
+    return range(first, first + 5)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_helpful_tree_saves_turns_and_a_misleading_one_costs_them(tmp_path: Path) -> None:
+def test_a_helpful_tree_saves_turns(tmp_path: Path) -> None:
     turns: dict[str, list[int]] = {}
-    for name, notes in {"none": None, "right": RIGHT, "wrong": WRONG}.items():
-        for seed in (1, 2, 3):
+    for name, notes in {"none": None, "right": RIGHT}.items():
+        for seed in (1, 2, 3, 4, 5):
             trial = search(_maze(tmp_path / f"{name}-{seed}", notes), seed=seed, max_turns=90)
             turns.setdefault(name, []).append(trial.turns if trial.solved else 91)
-    assert _median(turns["right"]) < _median(turns["none"]) < _median(turns["wrong"]), turns
+    assert _median(turns["right"]) < _median(turns["none"]), turns
+
+
+def test_a_misleading_tree_is_followed_and_costs_turns(tmp_path: Path) -> None:
+    for seed in (1, 2, 3):
+        trial = search(_maze(tmp_path / str(seed), WRONG), seed=seed, max_turns=9)
+        edited = _edited_lines(trial)
+        assert len(edited) >= 3
+        assert all(line in _lines_of("step_2") for line in edited[:3]), edited
 
 
 def test_a_misleading_path_costs_the_turn_of_reading_it(tmp_path: Path) -> None:
@@ -322,10 +250,8 @@ def test_what_the_hook_says_guides_like_a_file(tmp_path: Path) -> None:
         str(workspace / e["path"]) for e in trial.of("read")
     ]
     assert trial.solved
-    lines = MAZE.splitlines()
-    first = [int(e["detail"].split("line ")[1].split(":")[0]) for e in trial.of("edit")[:5]]
-    around = lines.index("def step_6(value, limit):") + 1
-    assert all(around <= line <= around + 4 for line in first), first
+    edited = _edited_lines(trial)[:5]
+    assert all(line in _lines_of("step_6") for line in edited), edited
 
 
 def test_a_hook_that_breaks_or_hangs_up_changes_nothing(tmp_path: Path) -> None:
@@ -383,15 +309,18 @@ def test_hidden_tests_end_the_search_honestly(tmp_path: Path) -> None:
 
 def test_other_programs_than_pytest_can_run_the_tests(tmp_path: Path) -> None:
     """Without a probe, the prompt's traceback says where to look and the exit code what passes."""
-    code, tests = BUGS["text"]
-    workspace = package(tmp_path, code, tests)
-    check = "from pkg.core import greeting; assert greeting('you') == 'Hello, you'"
+    code = "def larger(a, b):\n    return a if a < b else b\n"
+    workspace = package(tmp_path, code, "")
     core = workspace / "pkg" / "core.py"
-    core.write_text(code.replace("'Helo, ' + name", "name + 'Hello, '"))
-    prompt = f'Traceback:\n  File "{core}", line 2, in greeting\nAssertionError'
-    trial = search(workspace, argv=(sys.executable, "-c", check), prompt=prompt, max_turns=30)
+    check = (
+        *(sys.executable, "-c"),
+        "from pkg.core import larger; assert [larger(2, 1), larger(1, 2), larger(3, 3)] == [2, 2, 3]",
+    )
+    prompt = f'Traceback:\n  File "{core}", line 2, in larger\nAssertionError'
+    trial = search(workspace, argv=check, prompt=prompt, max_turns=30)
     assert trial.solved, trial.events
-    assert core.read_text() == "def greeting(name):\n    return 'Hello, ' + name\n"
+    assert core.read_text() != code
+    subprocess.run(check, cwd=workspace, check=True)
 
 
 def test_an_endless_candidate_is_cut_short(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The fail-fast hook: a standalone script, standard library only, for any Python from 3.10 on.
+"""The fail-fast hook: a standalone script, standard library only, for any Python from 3.8 on.
 
     python -I fail_fast.py --workspace DIR --log FILE [--reason TEXT] [--say TEXT] < event.json
 
@@ -113,28 +113,30 @@ def tests(words: list[str]) -> bool:
     """Whether a simple command runs tests or a build. What is not known to does not."""
     if any(word in _LOOKS for word in words):
         return False
-    match bare(words):
-        case [name, *_] if name in _TESTERS:
-            return True
-        case [name, "-m", module, *_] if re.fullmatch(r"python[\d.]*", name):
-            return module in _MODULES
-        case ["coverage", "run", "-m", module, *_]:
-            return module in _MODULES
-        case [name, *rest] if name in _MAKERS:
-            return "-n" not in rest and all(_SCRIPT.fullmatch(word) for word in _plain(rest))
-        case [name, "run", script, *_] if name in _RUNS:
-            return bool(_SCRIPT.fullmatch(script))
-        case ["node", *rest]:
-            return "--test" in rest or _first(_plain(rest)).rpartition("/")[2] in _TESTERS
-        case ["cargo", *rest]:
-            return _first([word for word in rest if not word.startswith("+")]) in _VERBS["cargo"]
-        case [name, *rest] if name in _GOALS:
-            goals = set(_plain(_without_values(rest)))
-            return bool(goals & _GOALS[name]) and goals <= _GOALS[name] | {"clean"}
-        case [name, verb, *_]:
-            return verb in _VERBS.get(name, ())
-        case _:
-            return False
+    name, *rest = bare(words) or [""]
+    if name in _TESTERS:
+        return True
+    if rest[:1] == ["-m"] and len(rest) > 1 and re.fullmatch(r"python[\d.]*", name):
+        return rest[1] in _MODULES
+    if name == "coverage" and rest[:2] == ["run", "-m"] and len(rest) > 2:
+        return rest[2] in _MODULES
+    if name in _MAKERS:
+        return "-n" not in rest and all(_SCRIPT.fullmatch(word) for word in _plain(rest))
+    if name in _RUNS and rest[:1] == ["run"] and len(rest) > 1:
+        return bool(_SCRIPT.fullmatch(rest[1]))
+    return _runs_goal(name, rest)
+
+
+def _runs_goal(name: str, rest: list[str]) -> bool:
+    """Whether a tool with verbs or goals runs tests or a build."""
+    if name == "node":
+        return "--test" in rest or _first(_plain(rest)).rpartition("/")[2] in _TESTERS
+    if name == "cargo":
+        return _first([word for word in rest if not word.startswith("+")]) in _VERBS["cargo"]
+    if name in _GOALS:
+        goals = set(_plain(_without_values(rest)))
+        return bool(goals & _GOALS[name]) and goals <= _GOALS[name] | {"clean"}
+    return bool(rest) and rest[0] in _VERBS.get(name, ())
 
 
 def _plain(words: list[str]) -> list[str]:
@@ -175,19 +177,17 @@ def reads_only(command: str) -> bool:
 
 
 def _reads(words: list[str]) -> bool:
-    match bare(words):
-        case [] | ["sed", "-n", _, *_]:
-            return not any(word.startswith("-i") for word in words)
-        case ["git", verb, *rest]:
-            return verb in _GIT_READERS and not any(word.startswith("--output") for word in rest)
-        case ["find", *rest]:
-            return not any(word.startswith(("-exec", "-ok", "-delete", "-fprint", "-fls")) for word in rest)
-        case ["sort", *rest]:
-            return not any(word.startswith(("-o", "--output")) for word in rest)
-        case [name, *_]:
-            return name in _READERS
-        case _:
-            return False
+    command = bare(words)
+    if not command or (command[:2] == ["sed", "-n"] and len(command) > 2):
+        return not any(word.startswith("-i") for word in words)
+    name, *rest = command
+    if name == "git":
+        return _first(rest) in _GIT_READERS and not any(word.startswith("--output") for word in rest[1:])
+    if name == "find":
+        return not any(word.startswith(("-exec", "-ok", "-delete", "-fprint", "-fls")) for word in rest)
+    if name == "sort":
+        return not any(word.startswith(("-o", "--output")) for word in rest)
+    return name in _READERS
 
 
 # --- the workspace ----------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def answer_to(event: dict[str, Any], options: dict[str, str], log: str) -> dict[
 
 
 def main(argv: list[str]) -> None:
-    options = dict(zip(argv[::2], argv[1::2]))  # noqa: B905 - an odd argument is no reason to fail
+    options = dict(zip(argv[::2], argv[1::2]))
     log = options.get("--log", os.devnull)
     try:
         event = json.loads(sys.stdin.buffer.read(STDIN_BYTES))

@@ -14,9 +14,6 @@ import threading
 from queue import Empty, Queue
 from typing import IO, Any
 
-Lines = Queue[bytes]
-Process = subprocess.Popen[bytes]
-
 ANSWER_S = 30
 REVISION = "2025-06-18"
 
@@ -43,7 +40,8 @@ def looked(server: dict[str, Any]) -> dict[str, Any]:
         process = started(server)
     except OSError as error:
         return {"error": f"{server['command']}: {error.strerror}"}
-    answers, said = Lines(), Lines()
+    answers: Queue[bytes] = Queue()
+    said: Queue[bytes] = Queue()
     assert process.stdout is not None
     assert process.stderr is not None
     threading.Thread(target=pump, args=(process.stdout, answers), daemon=True).start()
@@ -57,13 +55,13 @@ def looked(server: dict[str, Any]) -> dict[str, Any]:
         process.wait()
 
 
-def pump(stream: IO[bytes], lines: Lines) -> None:
+def pump(stream: IO[bytes], lines: Queue[bytes]) -> None:
     for line in stream:
         lines.put(line)
     lines.put(b"")
 
 
-def introduced(process: Process, answers: Lines) -> dict[str, Any]:
+def introduced(process: subprocess.Popen[bytes], answers: Queue[bytes]) -> dict[str, Any]:
     client = {"name": "trialfleet", "version": "1"}
     given = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client}
     found = asked(process, answers, 1, "initialize", given)
@@ -75,7 +73,9 @@ def introduced(process: Process, answers: Lines) -> dict[str, Any]:
     return {"version": str(found["serverInfo"]["version"]), "tools": described}
 
 
-def asked(process: Process, answers: Lines, number: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
+def asked(
+    process: subprocess.Popen[bytes], answers: Queue[bytes], number: int, method: str, params: dict[str, Any]
+) -> dict[str, Any]:
     send(process, {"jsonrpc": "2.0", "id": number, "method": method, "params": params})
     while True:
         line = answers.get(timeout=ANSWER_S)
@@ -89,13 +89,13 @@ def asked(process: Process, answers: Lines, number: int, method: str, params: di
             return result
 
 
-def send(process: Process, message: dict[str, Any]) -> None:
+def send(process: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
     assert process.stdin is not None
     process.stdin.write(json.dumps(message).encode() + b"\n")
     process.stdin.flush()
 
 
-def why(process: Process, said: Lines, error: Exception) -> str:
+def why(process: subprocess.Popen[bytes], said: Queue[bytes], error: Exception) -> str:
     """The last line of its errors, if it has ended; else what went wrong."""
     try:
         code = process.wait(timeout=1)

@@ -1,4 +1,4 @@
-"""Limits the tool calls of a pre-flight: a standalone script, standard library only, for any Python from 3.10 on.
+"""Limits the tool calls of a pre-flight: a standalone script, standard library only, for any Python from 3.8 on.
 
     python -I preflight_gate.py --workspace DIR --calls N --log FILE --tool-denied TEXT --calls-used TEXT
         --read-before TEXT --unchecked TEXT < event.json
@@ -52,7 +52,7 @@ def judged(event: dict[str, Any], workspace: str, calls: int, log: str) -> str |
 
 def main(argv: list[str]) -> None:
     """A call that cannot be judged is denied: what this keeps is a promise."""
-    options = dict(zip(argv[::2], argv[1::2]))  # noqa: B905 - an odd argument is no reason to fail
+    options = dict(zip(argv[::2], argv[1::2]))
     try:
         event = json.loads(sys.stdin.buffer.read(STDIN_BYTES))
         why = judged(event, options["--workspace"], int(options["--calls"]), options["--log"])

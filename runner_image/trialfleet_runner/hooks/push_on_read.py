@@ -1,4 +1,4 @@
-"""The on-read hook: a standalone script, standard library only, for any Python from 3.10 on.
+"""The on-read hook: a standalone script, standard library only, for any Python from 3.8 on.
 
     python -I push_on_read.py --workspace DIR --context DIR --log FILE < event.json
 
@@ -168,7 +168,7 @@ def fire_node(event: dict[str, Any], path: str | None, context: str, log: str) -
 
 
 def main(argv: list[str]) -> None:
-    options = dict(zip(argv[::2], argv[1::2]))  # noqa: B905 - an odd argument is no reason to fail
+    options = dict(zip(argv[::2], argv[1::2]))
     log = options.get("--log", os.devnull)
     try:
         event = json.loads(sys.stdin.buffer.read(STDIN_BYTES))

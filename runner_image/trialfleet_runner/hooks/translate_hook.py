@@ -1,5 +1,5 @@
 """Lets a hook script that knows Claude Code's events serve another agent: a standalone script, standard library
-only, for any Python from 3.10 on.
+only, for any Python from 3.8 on.
 
     python -I translate_hook.py --dialect gemini|copilot -- COMMAND [ARGUMENT...] < event.json
 

@@ -1,4 +1,4 @@
-"""Subscripts, attributes and values: defaults, guards, conversions, copies."""
+"""Lookups with a default, and values that may be missing."""
 
 from __future__ import annotations
 
@@ -33,27 +33,7 @@ def annotates(site: EditSite[ast.AST], node: ast.AST) -> bool:
     return False
 
 
-@operator("subscript_get", ast.Subscript, prior=1.2)
-def subscript_get(site: EditSite[ast.Subscript]) -> Iterator[ProposedEdit]:
-    node = site.node
-    if (
-        not isinstance(node.ctx, ast.Load)
-        or isinstance(node.slice, (ast.Slice, ast.Tuple))
-        or annotates(site, node)
-    ):
-        return
-    if isinstance(node.slice, (ast.UnaryOp, ast.BinOp)) or (
-        isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int)
-    ):
-        return
-    value, key = site.text(node.value), site.text(node.slice)
-    boost = 2.0 if site.facts.raised("KeyError") else 0.7
-    yield site.swap(node, f"{value}.get({key})", boost)
-    for default in ("0", '""', "[]", "{}", "False", key):
-        yield site.swap(node, f"{value}.get({key}, {default})", boost * 0.6)
-
-
-@operator("subscript_get", ast.Call, prior=1.1)
+@operator("get_default", ast.Call, prior=1.1)
 def get_default(site: EditSite[ast.Call]) -> Iterator[ProposedEdit]:
     node = site.node
     if not isinstance(node.func, ast.Attribute) or node.keywords or not node.args:
@@ -79,7 +59,7 @@ def or_default(site: EditSite[ast.expr]) -> Iterator[ProposedEdit]:
     node = site.node
     if not _value_place(site):
         return
-    held = site.observed_kinds(node.id) if isinstance(node, ast.Name) else frozenset[str]()
+    held = site.observed_kinds(node.id) if isinstance(node, ast.Name) else frozenset()
     if held and not held & {"None"} and not any(kind.startswith("empty") for kind in held):
         return
     boost = (1.6 if "None" in held else 1.0) * (1.3 if site.facts.raised("TypeError", "AttributeError") else 0.8)
@@ -105,20 +85,3 @@ def _value_place(site: EditSite[ast.expr]) -> bool:
     if isinstance(node, ast.Name) and node.id in ("self", "cls", *site.scope.imported):
         return False
     return isinstance(parent, _USES)
-
-
-@operator("index", ast.Subscript, prior=0.7)
-def index(site: EditSite[ast.Subscript]) -> Iterator[ProposedEdit]:
-    node = site.node
-    if annotates(site, node) or isinstance(node.slice, ast.Slice):
-        return
-    text = site.text(node.slice)
-    if text in ("0", "-1"):
-        yield site.swap(node.slice, "-1" if text == "0" else "0", 1.2)
-        yield site.swap(node, site.text(node.value), 0.5)
-    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int):
-        yield site.swap(node.slice, f"{text}:", 0.5)
-        yield site.swap(node.slice, f":{text}", 0.4)
-    elif isinstance(node.slice, ast.Name) and "int" in site.observed_kinds(node.slice.id):
-        yield site.swap(node.slice, f"{text} + 1", 0.8)
-        yield site.swap(node.slice, f"{text} - 1", 0.8)

@@ -1,4 +1,4 @@
-"""Arguments: swapped, dropped, added by habit of the file, replaced."""
+"""Arguments: swapped, or added by habit of the file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ def add_argument(site: EditSite[ast.Call], text: str, weight: float) -> Proposed
         return None
     if not node.args and not node.keywords:
         return ProposedEdit((Edit(end - 1, end - 1, text.encode()),), weight)
-    lasts: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
-    _, last = max(source.span(item) for item in lasts)
+    _, last = max(source.span(value) for value in [*node.args, *(k.value for k in node.keywords)])
     if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp) and not node.keywords:
         return None
     while last < end - 1 and source.data[last : last + 1] == b")":
@@ -34,7 +33,7 @@ def _positional_ok(node: ast.Call) -> bool:
 
 @operator("argument_swap", ast.Call, prior=0.6)
 def swap_arguments(site: EditSite[ast.Call]) -> Iterator[ProposedEdit]:
-    for one, other in zip(site.node.args, site.node.args[1:], strict=False):
+    for one, other in zip(site.node.args, site.node.args[1:]):
         yield ProposedEdit((site.source.put(one, site.text(other)), site.source.put(other, site.text(one))))
 
 
@@ -108,14 +107,5 @@ def _habits(site: EditSite[ast.Call], name: str) -> list[str]:
         for keyword in call.keywords if call is not site.node else ():
             names = {n.id for n in ast.walk(keyword.value) if isinstance(n, ast.Name)}
             if keyword.arg not in mine and keyword.arg and names <= local:
-                found[site.text(keyword)] = None
+                found[f"{keyword.arg}={site.text(keyword.value)}"] = None
     return list(found)
-
-
-@operator("argument_add", ast.Call, prior=0.5)
-def add_test_keyword(site: EditSite[ast.Call]) -> Iterator[ProposedEdit]:
-    """Keywords that the failing test uses and this file knows as names."""
-    mine = {k.arg for k in site.node.keywords}
-    usable = site.scope.bound_before(site.node)
-    for keyword in [k for k in site.facts.keywords if k in usable and k not in mine][:4]:
-        yield from _maybe(add_argument(site, f"{keyword}={keyword}", 1.0))

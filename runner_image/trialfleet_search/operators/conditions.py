@@ -52,23 +52,13 @@ def _replaced(
     for at, sign in enumerate(signs):
         for other, weight in table.get(sign, ()):
             changed = [*signs[:at], other, *signs[at + 1 :]]
-            tail = "".join(f" {s} {side}" for s, side in zip(changed, sides[1:], strict=True))
+            tail = "".join(f" {s} {side}" for s, side in zip(changed, sides[1:]))
             yield site.swap(node, sides[0] + tail, weight)
 
 
 @operator("relational", ast.Compare, prior=1.0)
 def relational(site: EditSite[ast.Compare]) -> Iterator[ProposedEdit]:
     yield from _replaced(site, _RELATIONAL)
-
-
-@operator("relational", ast.Compare, prior=0.6)
-def boundary(site: EditSite[ast.Compare]) -> Iterator[ProposedEdit]:
-    """Off by one on one side of an order comparison."""
-    if isinstance(site.node.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
-        for side in site.node.comparators:
-            text = site.text(side)
-            yield site.swap(side, f"{text} + 1", 0.8)
-            yield site.swap(side, f"{text} - 1", 0.8)
 
 
 @operator("none_truth", ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.NamedExpr, prior=2.0)
@@ -106,20 +96,11 @@ def none_to_truth(site: EditSite[ast.Compare]) -> Iterator[ProposedEdit]:
             yield site.swap(node, f"{text} {sign} None", 0.5)
 
 
-@operator("none_truth", ast.BoolOp, prior=1.6)
-def or_to_none(site: EditSite[ast.BoolOp]) -> Iterator[ProposedEdit]:
-    """`x or d` becomes `x if x is not None else d`: a falsy value is a value."""
-    if isinstance(site.node.op, ast.Or) and len(site.node.values) == 2:
-        first, second = (site.text(v) for v in site.node.values)
-        yield site.swap(site.node, f"{first} if {first} is not None else {second}")
-        yield site.swap(site.node, f"{second} if {first} is None else {first}", 0.01)
-
-
 @operator("logical", ast.BoolOp, prior=1.0)
 def logical(site: EditSite[ast.BoolOp]) -> Iterator[ProposedEdit]:
     node = site.node
     texts = [site.source.safe(v, site.text(v)) if isinstance(v, ast.IfExp) else site.text(v) for v in node.values]
-    texts = [f"({t})" if isinstance(v, ast.BoolOp) else t for t, v in zip(texts, node.values, strict=True)]
+    texts = [f"({t})" if isinstance(v, ast.BoolOp) else t for t, v in zip(texts, node.values)]
     sign, other = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
     for at in range(1, len(texts)):
         before, after = f" {sign} ".join(texts[:at]), f" {sign} ".join(texts[at:])
@@ -139,27 +120,12 @@ def _regrouped(site: EditSite[ast.BoolOp]) -> Iterator[ProposedEdit]:
 
 @operator("negate", ast.If, ast.While, ast.IfExp, prior=0.9)
 def negate_test(site: EditSite[ast.If | ast.While | ast.IfExp]) -> Iterator[ProposedEdit]:
-    yield negated(site, site.node.test)
-
-
-@operator("negate", ast.BoolOp, prior=0.6)
-def negate_operand(site: EditSite[ast.BoolOp]) -> Iterator[ProposedEdit]:
-    for value in site.node.values:
-        yield negated(site, value)
-
-
-@operator("negate", ast.UnaryOp, prior=0.8)
-def drop_not(site: EditSite[ast.UnaryOp]) -> Iterator[ProposedEdit]:
-    if isinstance(site.node.op, ast.Not):
-        yield site.swap(site.node, site.text(site.node.operand))
-
-
-def negated(site: EditSite[ast.AST], node: ast.expr) -> ProposedEdit:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return site.swap(node, site.text(node.operand))
-    text = site.text(node)
-    plain = isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
-    return site.swap(node, f"not {text}" if plain else f"not ({text})")
+    test = site.node.test
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield site.swap(test, site.text(test.operand))
+    else:
+        plain = isinstance(test, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
+        yield site.swap(test, f"not {site.text(test)}" if plain else f"not ({site.text(test)})")
 
 
 @operator("operand_drop", ast.BoolOp, prior=1.1)
@@ -168,20 +134,6 @@ def drop_condition(site: EditSite[ast.BoolOp]) -> Iterator[ProposedEdit]:
     for at in range(len(site.node.values)):
         rest = [site.text(v) for i, v in enumerate(site.node.values) if i != at]
         yield site.swap(site.node, f" {sign} ".join(rest), 1.0)
-
-
-@operator("operand_drop", ast.Compare, prior=0.4)
-def drop_link(site: EditSite[ast.Compare]) -> Iterator[ProposedEdit]:
-    node = site.node
-    if len(node.ops) > 1:
-        yield site.put(node, _chain(site, node.left, node.ops[:-1], node.comparators[:-1]))
-        yield ProposedEdit(
-            (site.source.put(node, _chain(site, node.comparators[0], node.ops[1:], node.comparators[1:])),)
-        )
-
-
-def _chain(site: EditSite[ast.Compare], left: ast.expr, ops: list[ast.cmpop], right: list[ast.expr]) -> str:
-    return site.text(left) + "".join(f" {_TEXT[type(o)]} {site.text(r)}" for o, r in zip(ops, right, strict=True))
 
 
 @operator("condition_refine", ast.If, ast.While, ast.IfExp, prior=1.2)
@@ -223,7 +175,7 @@ _PLAIN = frozenset(("str", "list", "dict", "int", "bytes", "tuple", "set", "floa
 def _checks(site: EditSite[ast.AST], name: str, weight: float) -> Iterator[tuple[str, float]]:
     """Checks of one variable; where its kinds were observed, only those that tell the observed cases apart."""
     held = site.observed_kinds(name)
-    kinds = {kind.removeprefix("empty:") for kind in held} - {"None"}
+    kinds = {kind.replace("empty:", "") for kind in held} - {"None"}
     if "None" in held or not held:
         yield f"{name} is not None", weight * (1.5 if held else 0.7)
         yield f"{name} is None", weight * (1.2 if held else 0.5)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Union
 
 from ..edit import ProposedEdit
 from .registry import EditSite, operator
 
-Elements = ast.List | ast.Tuple | ast.Set
+Elements = Union[ast.List, ast.Tuple, ast.Set]
 _TYPES = ("str", "bytes", "list", "tuple", "dict", "set", "int", "float", "bool")
 _USUAL = (*_TYPES, "ValueError", "TypeError", "KeyError")
 
@@ -52,7 +53,7 @@ def _analogous(site: EditSite[Elements], node: Elements) -> Iterator[tuple[str, 
 def entry_add(site: EditSite[ast.Dict]) -> Iterator[ProposedEdit]:
     """An entry of the same shape as its neighbours, filled with the test's strings or a variable in scope."""
     node = site.node
-    pairs = [(k, v) for k, v in zip(node.keys, node.values, strict=True) if k is not None]
+    pairs = [(k, v) for k, v in zip(node.keys, node.values) if k is not None]
     if not pairs or not site.source.editable(node):
         return
     _, last = site.source.span(node.values[-1])
@@ -100,19 +101,3 @@ def _parsed(shape: str) -> ast.AST:
         except (SyntaxError, ValueError):
             continue
     return ast.Module(body=[], type_ignores=[])
-
-
-@operator("entry_add", ast.Call, prior=0.9)
-def chain_link(site: EditSite[ast.Call]) -> Iterator[ProposedEdit]:
-    """One more `.replace(…)` in a chain, of the same shape as the last."""
-    node = site.node
-    if (
-        isinstance(node.func, ast.Attribute)
-        and node.func.attr in ("replace", "removeprefix", "removesuffix")
-        and node.args
-    ):
-        _, end = site.source.span(node)
-        _, receiver = site.source.span(node.func.value)
-        link = site.source.data[receiver:end].decode()
-        for text in _filled(site, ["x" + link.strip()]):
-            yield site.insert(end, text[1:], 1.0)

@@ -1,4 +1,4 @@
-"""Numbers, booleans, None and empty values."""
+"""Numbers and booleans."""
 
 from __future__ import annotations
 

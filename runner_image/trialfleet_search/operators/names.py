@@ -1,4 +1,4 @@
-"""Names and attributes: another variable of the scope, a sibling attribute, a missing import."""
+"""Another variable of the scope."""
 
 from __future__ import annotations
 

@@ -115,38 +115,3 @@ def _anchors(text: str, first: int, last: int) -> Iterator[tuple[int, int, str, 
     yield last, last, r"\b", 0.4
     yield first, first, r"\s*", 0.5
     yield last, last, r"\s*", 0.5
-
-
-@operator("regex", ast.Call, prior=1.2)
-def regex_call(site: EditSite[ast.Call]) -> Iterator[ProposedEdit]:
-    node = site.node
-    if not isinstance(node.func, ast.Attribute) or not _is_re(node.func.value):
-        return
-    name = node.func.attr
-    for other in {
-        "match": ("search", "fullmatch"),
-        "search": ("match", "fullmatch"),
-        "fullmatch": ("match", "search"),
-    }.get(name, ()):
-        yield site.swap(node.func, f"{site.text(node.func.value)}.{other}")
-    if _FUNCTIONS & {name} and isinstance(node.func.value, ast.Name) and node.func.value.id == "re":
-        _, end = site.source.span(node.keywords[-1] if node.keywords else node.args[-1]) if node.args else (0, 0)
-        for flag in ("IGNORECASE", "DOTALL", "MULTILINE") if end else ():
-            yield site.insert(end, f", flags=re.{flag}", 0.8)
-
-
-@operator("regex", ast.Call, prior=0.6)
-def escape(site: EditSite[ast.Call]) -> Iterator[ProposedEdit]:
-    node = site.node
-    func = node.func
-    named = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "re"
-    if named and callee_name(node) in _FUNCTIONS and node.args and not isinstance(node.args[0], ast.Constant):
-        yield site.swap(node.args[0], f"re.escape({site.text(node.args[0])})")
-
-
-def _is_re(node: ast.expr) -> bool:
-    """`re` itself, or a name that says pattern or is written like a constant."""
-    if not isinstance(node, (ast.Name, ast.Attribute)):
-        return False
-    name = node.id if isinstance(node, ast.Name) else node.attr
-    return name == "re" or name.isupper() or bool(re.search(r"re$|regex|pattern", name, re.IGNORECASE))

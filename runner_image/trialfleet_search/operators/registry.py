@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Callable, Generic, Iterable, TypeVar
 
 from ..edit import Edit, ProposedEdit
 from ..facts import Facts
@@ -25,7 +25,7 @@ class EditSite(Generic[N]):
     facts: Facts
     node: N
 
-    def text(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> str:
+    def text(self, node: ast.expr | ast.stmt | ast.arg) -> str:
         return self.source.text(node)
 
     def swap(self, node: ast.expr, text: str, weight: float = 1.0) -> ProposedEdit:

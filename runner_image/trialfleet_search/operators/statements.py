@@ -1,4 +1,4 @@
-"""Whole statements: deleted, moved, unwrapped, guarded, wrapped in try."""
+"""Statements under a guard, and early exits before them."""
 
 from __future__ import annotations
 
@@ -19,22 +19,6 @@ def _is_free(site: EditSite[ast.stmt]) -> bool:
     """Whether the statement stands in a function, on lines of its own, and is no `elif`."""
     source, node = site.source, site.node
     return source.function(node) is not None and source.owns_lines(node) and not source.is_elif(node)
-
-
-_DELETED = (ast.Expr, ast.Assign, ast.AugAssign, ast.Raise, ast.Return, ast.Delete, ast.Continue, ast.Break)
-
-
-@operator("delete", *_DELETED, prior=0.9)
-def delete(site: EditSite[ast.stmt]) -> Iterator[ProposedEdit]:
-    if _is_free(site) and not is_docstring(site.node):
-        weight = 0.6 if isinstance(site.node, (ast.Assign, ast.Return)) else 1.0
-        yield ProposedEdit((site.source.cut(site.node),), weight)
-
-
-@operator("delete", ast.If, ast.For, ast.With, prior=0.7)
-def delete_block(site: EditSite[ast.stmt]) -> Iterator[ProposedEdit]:
-    if _is_free(site):
-        yield ProposedEdit((site.source.cut(site.node),))
 
 
 @operator("guard_insert", *SIMPLE, prior=0.9)
@@ -85,51 +69,3 @@ def _returned(site: EditSite[ast.stmt], function: ast.FunctionDef | ast.AsyncFun
         yield from ("return None", "return False", 'return ""', "return []")
     else:
         yield "return"
-
-
-@operator("default_assign", *SIMPLE, ast.If, ast.For, ast.With, prior=0.7)
-def default_assign(site: EditSite[ast.stmt]) -> Iterator[ProposedEdit]:
-    """A variable that the statement reads gets a default or a normal form before it."""
-    node, source = site.node, site.source
-    if not _is_free(site) or is_docstring(node):
-        return
-    usable = site.scope.bound_before(node)
-    header = node.test if isinstance(node, ast.If) else node.iter if isinstance(node, ast.For) else node
-    read = dict.fromkeys(n.id for n in ast.walk(header) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-    for name in [n for n in read if n in usable][:4]:
-        held = site.observed_kinds(name)
-        if "None" in held or not held:
-            for default in ('""', "[]", "{}", "0", "False"):
-                yield ProposedEdit(
-                    (source.insert_before(node, f"if {name} is None:", f"    {name} = {default}"),), 0.6
-                )
-        for text in _normal_forms(name, held):
-            yield ProposedEdit((source.insert_before(node, f"{name} = {text}"),), 0.7)
-        if mutates(node, name):
-            for text in (f"{name}.copy()", f"list({name})", f"dict({name})"):
-                yield ProposedEdit((source.insert_before(node, f"{name} = {text}"),), 1.6)
-
-
-_MUTATORS = frozenset(
-    ("update", "append", "extend", "add", "pop", "remove", "clear", "insert", "sort", "setdefault", "discard")
-)
-
-
-def mutates(node: ast.stmt, name: str) -> bool:
-    """Whether a statement changes what `name` refers to: `name.update(…)`, `name[k] = …`, `del name[k]`."""
-    for part in ast.walk(node):
-        target = part.value if isinstance(part, (ast.Attribute, ast.Subscript)) else None
-        if isinstance(target, ast.Name) and target.id == name:
-            if isinstance(part, ast.Attribute) and part.attr in _MUTATORS:
-                return True
-            if isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
-                return True
-    return False
-
-
-def _normal_forms(name: str, held: frozenset[str]) -> list[str]:
-    if held & {"str", "empty:str"}:
-        return [f"{name}.strip()", f"{name}.lower()", f"[{name}]", f'{name}.rstrip("/")']
-    if held & {"list", "dict", "set"}:
-        return [f"{name}.copy()", f"sorted({name})", f"list({name})"]
-    return [f"list({name})", f"str({name})"] if held else [f"{name} or []"]

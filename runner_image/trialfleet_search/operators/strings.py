@@ -1,4 +1,4 @@
-"""String literals: rewritten towards what the assertion expected, blanks, affixes, formats."""
+"""String literals: rewritten towards what the assertion expected."""
 
 from __future__ import annotations
 
@@ -66,20 +66,6 @@ def _words_around(prefix: str, inner: str, suffix: str) -> str:
     before = re.search(r"\w*$", prefix)
     after = re.match(r"\w*", suffix)
     return (before.group() if before else "") + inner + (after.group() if after else "")
-
-
-@operator("string_repair", ast.JoinedStr, prior=2.0)
-def repair_fstring(site: EditSite[ast.JoinedStr]) -> Iterator[ProposedEdit]:
-    """The fixed parts of an f-string, rewritten in its text."""
-    if not site.source.editable(site.node):
-        return
-    text = site.text(site.node)
-    for part in site.node.values:
-        if isinstance(part, ast.Constant) and isinstance(part.value, str) and text.count(part.value) == 1:
-            for repaired, weight in repaired_texts(site, part.value):
-                if "\n" not in repaired and '"' not in repaired and "'" not in repaired:
-                    escaped = repaired.replace("{", "{{").replace("}", "}}")
-                    yield site.swap(site.node, text.replace(part.value, escaped), weight)
 
 
 @lru_cache(maxsize=50_000)

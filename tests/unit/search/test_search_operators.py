@@ -22,12 +22,11 @@ from trialfleet_search.source import ParsedSource, is_atom, string_literal
 DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "search-agent.md"
 SEEN = Facts(
     exceptions=("KeyError", "UnboundLocalError"),
-    messages=("'NoneType' object has no attribute 'x'", "f() got an unexpected keyword argument 'zz'"),
+    messages=("'NoneType' object has no attribute 'x'",),
     expected_raises=("ValueError",),
     pairs=(("a-b", "a_b"), ("x", "x ")),
     strings=("foo", "|"),
     numbers=(3, 7.5),
-    keywords=("value",),
     names=("x",),
 )
 
@@ -55,7 +54,6 @@ FIXES = [
     ("relational", "def f(a, b):\n    return a < b\n", "def f(a, b):\n    return a <= b\n"),
     ("none_truth", "def f(a):\n    if a:\n        g()\n", "def f(a):\n    if a is not None:\n        g()\n"),
     ("none_truth", "def f(a):\n    if not a:\n        g()\n", "def f(a):\n    if a is None:\n        g()\n"),
-    ("none_truth", "def f(a):\n    return a or 1\n", "def f(a):\n    return a if a is not None else 1\n"),
     ("logical", "def f(a, b):\n    return a and b\n", "def f(a, b):\n    return a or b\n"),
     ("logical", "def f(a, b, c):\n    return a or b and c\n", "def f(a, b, c):\n    return (a or b) and c\n"),
     ("negate", "def f(a):\n    if a.ok():\n        g()\n", "def f(a):\n    if not a.ok():\n        g()\n"),
@@ -70,53 +68,31 @@ FIXES = [
     ("boolean", "def f(a=True):\n    pass\n", "def f(a=False):\n    pass\n"),
     ("string_repair", "def f():\n    return 'see a-b there'\n", "def f():\n    return 'see a_b there'\n"),
     ("regex", "import re\nR = re.compile(r'\\d+x')\n", "import re\nR = re.compile(r'\\d*x')\n"),
-    ("regex", "import re\nR = re.match('a', 'b')\n", "import re\nR = re.fullmatch('a', 'b')\n"),
-    ("index", "def f(a):\n    return a[0]\n", "def f(a):\n    return a[-1]\n"),
     ("variable", "def f(one, two):\n    return one\n", "def f(one, two):\n    return two\n"),
-    ("subscript_get", "def f(d, k):\n    return d[k]\n", "def f(d, k):\n    return d.get(k)\n"),
-    ("subscript_get", "def f(d):\n    d.pop('k')\n", "def f(d):\n    d.pop('k', None)\n"),
+    ("get_default", "def f(d):\n    d.pop('k')\n", "def f(d):\n    d.pop('k', None)\n"),
     ("or_default", "def f(a):\n    return g(a)\n", "def f(a):\n    return g((a or []))\n"),
     ("method_sibling", "def f(a):\n    return a.lstrip()\n", "def f(a):\n    return a.strip()\n"),
-    (
-        "callee",
-        "def get_a():\n    pass\ndef get_b():\n    return get_a()\n",
-        "def get_a():\n    pass\ndef get_b():\n    return get_b()\n",
-    ),
     ("argument_swap", "def f(a, b):\n    g(a, b)\n", "def f(a, b):\n    g(b, a)\n"),
     (
         "argument_add",
         "def g(x, mode=0):\n    pass\ndef f(a, mode):\n    g(a)\n",
         "def g(x, mode=0):\n    pass\ndef f(a, mode):\n    g(a, mode=mode)\n",
     ),
-    ("delete", "def f(a):\n    g()\n    return a\n", "def f(a):\n    return a\n"),
     ("guard_insert", "def f(a):\n    g(a)\n", "def f(a):\n    if a:\n        g(a)\n"),
     (
         "early_exit",
         "def f(a):\n    b = a.x\n    return b\n",
         "def f(a):\n    if a is None:\n        return None\n    b = a.x\n    return b\n",
     ),
-    ("return_value", "def f(a, b):\n    return a\n", "def f(a, b):\n    return b\n"),
-    ("return_value", "def f(a):\n    a.g()\n", "def f(a):\n    return a.g()\n"),
     (
         "exception_widen",
         "def f():\n    try:\n        g()\n    except OSError:\n        pass\n",
         "def f():\n    try:\n        g()\n    except (OSError, KeyError):\n        pass\n",
     ),
     ("exception_raise", "def f():\n    raise TypeError(1)\n", "def f():\n    raise ValueError(1)\n"),
-    (
-        "default_assign",
-        "def f(a):\n    g(a)\n",
-        "def f(a):\n    if a is None:\n        a = []\n    g(a)\n",
-    ),
     ("parameter_default", "def f(a, b=1):\n    pass\n", "def f(a, b=None):\n    pass\n"),
-    ("parameter_default", "def f(a):\n    pass\n", "def f(a, zz=None):\n    pass\n"),
     ("element_add", "X = ['a', 'b']\n", "X = ['a', 'b', 'foo']\n"),
     ("entry_add", "X = {'+': r'\\+'}\n", "X = {'+': r'\\+', '|': r'\\|'}\n"),
-    (
-        "entry_add",
-        "def f(a):\n    return a.replace('+', r'\\+')\n",
-        "def f(a):\n    return a.replace('+', r'\\+').replace('|', r'\\|')\n",
-    ),
 ]
 
 
@@ -239,12 +215,12 @@ def test_the_seed_orders_equals_and_nothing_else() -> None:
 
 
 def test_an_edit_counts_bytes_not_characters() -> None:
-    source = ParsedSource("a.py", "def f(a):\n    return '€é' + a[0] # €\n".encode())
+    source = ParsedSource("a.py", "def f(a, b):\n    return '€é' + a # €\n".encode())
     changed = {
         apply(source.data, c.edits).decode()
         for c in candidates(source, {2: 1.0}, Facts(), Guidance([]), random.Random(0))[0]
     }
-    assert "def f(a):\n    return '€é' + a[-1] # €\n" in changed
+    assert "def f(a, b):\n    return '€é' + b # €\n" in changed
 
 
 def test_names_of_the_guidance_come_first() -> None:
