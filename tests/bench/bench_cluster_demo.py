@@ -50,7 +50,8 @@ def measure() -> list[Figure]:
 
 def _campaign(place: Minimal) -> Path:
     demo = yaml.safe_load(DEMO.read_text())
-    kept = {key: demo[key] for key in ("seed", "conditions", "agent", "primary")}
+    kept = {key: demo[key] for key in ("seed", "only", "conditions", "agent", "primary")}
+    del kept["primary"]["stop"]  # every trial is measured
     tasks = [str((DEMO.parent / task).resolve()) for task in demo["tasks"]]
     limits = {**demo["limits"], "cpu": 0.25, "parallel": 8}
     return place.campaign(**kept, campaign="demo", tasks=tasks, limits=limits, reps=REPS).rename(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -39,10 +40,12 @@ def carried_out(page: Path, folder: Path) -> str:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_every_command_of_the_tutorial_works(tmp_path: Path) -> None:
-    assert "validated" in carried_out(TUTORIAL, tmp_path)
-    report = (tmp_path / "my-shop/runs/shop-report/report.md").read_text()
-    assert "after a look" in report
-    assert len(list((tmp_path / "my-shop/runs/shop/outcomes").iterdir())) == 9
+    said = carried_out(TUTORIAL, tmp_path)
+    assert "validated" in said
+    assert json.loads((tmp_path / "my-shop/runs/shop-report/report.json").read_text())["decision"] == "more"
+    assert "current passed more often than outdated" in " ".join(said.split())
+    assert re.search(r"Stopped for benefit at look \d of 5", " ".join(said.split()))
+    assert len(list((tmp_path / "my-shop/runs/shop/outcomes").iterdir())) < 40, "it stops early"
     shutil.rmtree(tmp_path / "my-shop")
 
 
@@ -72,8 +75,12 @@ def test_every_command_of_your_repository_works(tmp_path: Path, monkeypatch: pyt
     said = carried_out(REPOSITORY, made.folder)
     assert "CLAUDE.md, src/AGENTS.md" in said
     assert "2 tasks are in" in said
-    assert "4 cells × 2 reps = 8" in said
-    assert "complete; 8 of 8 trials" in said
+    assert "4 cells × 5 reps = 20" in said
+    assert "complete; 20 of 20 trials" in said
+    assert "Dry run: the agent search runs in place of claude-code." in " ".join(said.split())
+    assert "difference between own and none on these 2 tasks is no larger than 30.0 points" in " ".join(
+        said.split()
+    )
     assert made.git("status", "--porcelain", "-uall", "--", "src", "tests", "CLAUDE.md", "trialfleet/runs") == ""
 
 

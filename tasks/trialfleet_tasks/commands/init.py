@@ -45,7 +45,7 @@ primary:
 
 reps: 5                     # of each task under each condition: `trialfleet power` says what they can detect
 
-# Another agent: {{kind: command, ...}}. A dry run without a model: {{kind: search}}.
+# Another agent: {{kind: command, ...}}. A dry run without a model: `trialfleet run` with `--agent search`.
 agent: {{kind: claude-code, model: claude-sonnet-4-6, max_turns: 50, timeout_s: 1800}}
 limits: {{cost_usd: {{trial: 2, campaign: 500}}}}   # a trial is stopped at its limit
 

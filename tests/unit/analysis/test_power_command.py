@@ -112,16 +112,16 @@ def test_a_campaign_file_is_enough() -> None:
     found = told(str(DEMO), *QUICK)
     assert found["declared"] == {
         "campaign": "demo",
-        "treatment": "intent_layer_preamble",
+        "treatment": "pointer",
         "control": "none",
         "estimand": "these_tasks",
         "effect": None,
         "apart": 0,
     }
-    assert [(row["tasks"], row["reps"]) for row in found["rows"]] == [(4, 5)]
+    assert [(row["tasks"], row["reps"]) for row in found["rows"]] == [(2, 15)]
     text = said(str(DEMO), "--reps", "50", *QUICK)
     assert "these tasks (primary)" in text
-    assert "demo: intent_layer_preamble against none" in text
+    assert "demo: pointer against none" in text
 
 
 def test_a_frozen_campaign_is_planned_without_its_results(finished: Path, tmp_path: Path) -> None:

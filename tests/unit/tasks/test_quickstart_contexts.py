@@ -187,11 +187,11 @@ def campaign(name: str) -> Loaded[CampaignSpec]:
     return read(FOLDER / name, CampaignSpec)
 
 
-def test_the_demo_is_large_enough_and_runs_without_key_or_server() -> None:
-    loaded = campaign("demo.yaml")
+@pytest.mark.parametrize("name", ["demo.yaml", "placebo.yaml"])
+def test_the_demo_runs_without_key_or_server(name: str) -> None:
+    loaded = campaign(name)
     spec = loaded.value
-    assert len(campaign_tasks(loaded)) >= 4
-    assert (len(spec.conditions), spec.reps) == (4, 5)
+    assert len(campaign_tasks(loaded)) >= 2
     assert (spec.agent.kind, spec.backend) == ("search", "local")
     assert (FOLDER / spec.store_spec.url).resolve() == FOLDER.parents[1] / "runs"
 
