@@ -20,6 +20,7 @@ MEASURED = {
     "markdown-abbr-override-unknown": {"none": (8, 8), "pointer": (8, 8)},
     "sqlparse-aligned-case-without-end": {"none": (2, 16), "pointer": (15, 16)},
 }
+OF_PLACEBO = ((8, 8), (0, 32))  # of both tasks within its campaign's turns, under none and placebo together
 SIMULATED = 20_000
 EQUIVALENCES = 2_000
 
@@ -63,10 +64,10 @@ def _power(stops: SimulatedStops) -> float:
 
 
 def _equivalent() -> float:
-    """The agent takes nothing from the placebo: both sides have the control's rates."""
+    """Both sides have the same rates: the agent takes nothing from the placebo."""
     spec, primary = _spec("placebo.yaml")
     assert primary.margin is not None
-    rates, rng = _rates(0.5)[:, 1], np.random.default_rng(1)
+    rates, rng = np.array([(x + 0.5) / (n + 1) for x, n in OF_PLACEBO]), np.random.default_rng(1)
     passes: Integers = rng.binomial(spec.reps, rates, (EQUIVALENCES, 2, len(rates)))
     valid = [spec.reps] * len(rates)
     found = [
