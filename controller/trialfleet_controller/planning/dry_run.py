@@ -63,5 +63,5 @@ def _without_keys(kubernetes: KubernetesSpec) -> KubernetesSpec:
 
 def _of_any_agent(condition: Condition) -> Condition:
     """Without what it changes of its agent."""
-    changes = {"agent": None, "model": None, "agent_version": None, "effort": None, "settings": {}}
-    return condition.model_copy(update={**changes, "delivery": "best_effort"})
+    changes: dict[str, object] = {"agent": None, "model": None, "agent_version": None, "effort": None}
+    return condition.model_copy(update={**changes, "settings": {}, "delivery": "best_effort"})
