@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.plan import Cell, Plan
+from trialfleet_ledger.plan import Cell, Plan, PlannedAgent
 from trialfleet_ledger.records.trial import Trial
 
 MOST_TRIALS = 1_000_000
@@ -87,7 +87,7 @@ def agent_seed(seed: int, task: str, condition: str, rep: int) -> int:
 
 
 def _cells(plan: Plan) -> list[_Cell]:
-    agents = {name: digest([own.spec.model_dump(mode="json"), own.digest]) for name, own in plan.agents.items()}
+    agents = {name: _agent_digest(own) for name, own in plan.agents.items()}
     tasks = {planned.order.id: planned.order.digest for planned in plan.tasks}
     return [
         _Cell(
@@ -97,6 +97,12 @@ def _cells(plan: Plan) -> list[_Cell]:
         )
         for cell in plan.cells
     ]
+
+
+def _agent_digest(own: PlannedAgent) -> str:
+    """Its digest. Ids of trials that are no dry run are those from before there were dry runs."""
+    absent = {"dry_run_of"} if own.spec.dry_run_of is None else None
+    return digest([own.spec.model_dump(mode="json", exclude=absent), own.digest])
 
 
 def _identity(task: str, cell: Cell, agent: str) -> bytes:

@@ -148,6 +148,15 @@ class Report:
     cutoff: CutoffSplit | None = None  # None: none was given
 
     @property
+    def state(self) -> Literal["interim", "decided", "final"]:
+        """`decided`: a declared look, or a bet, has ended the campaign before its last trial."""
+        if not self.progress.interim:
+            return "final"
+        looks, anytime = self.analysis.looks, self.analysis.anytime
+        by_look = looks is not None and looks.ended is not None and not looks.extended
+        return "decided" if by_look or (anytime is not None and anytime.ended is not None) else "interim"
+
+    @property
     def headline(self) -> Contrast | None:
         """The declared primary contrast; None when none was declared."""
         return next((found for found in self.analysis.contrasts if found.role == "primary"), None)

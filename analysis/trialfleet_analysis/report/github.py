@@ -74,8 +74,7 @@ def _cautions(cautions: Sequence[str], room: int) -> list[str]:
 
 def _tail(report: Report, link: str | None) -> Iterator[str]:
     progress = report.progress
-    state = "Interim" if progress.interim else "Final"
-    trials = f"{state}: {progress.terminal:,} of {plural(progress.planned, 'trial')}"
+    trials = f"{report.state.capitalize()}: {progress.terminal:,} of {plural(progress.planned, 'trial')}"
     full = "" if link is None else f" [Full report]({checked_link(link)})."
     yield from ("", f"Campaign {text(report.title)}. {trials}.{full}")
 

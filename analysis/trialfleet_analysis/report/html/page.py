@@ -24,9 +24,8 @@ from trialfleet_analysis.report.methods_text import LEAD, TITLE, methods_text
 def heading(report: Report) -> Element:
     """Name, state and banner."""
     progress = report.progress
-    state = "interim" if progress.interim else "final"
     chips = [
-        h("li", state, class_=f"chip {state}"),
+        h("li", report.state, class_=f"chip {'interim' if report.state == 'interim' else 'final'}"),
         h("li", f"{progress.terminal:,} of {plural(progress.planned, 'trial')}", class_="chip"),
         h("li", f"{progress.complete_blocks:,} of {plural(progress.blocks, 'block')} complete", class_="chip"),
         h("li", "bundles verified" if report.verified else "bundles not verified", class_="chip"),

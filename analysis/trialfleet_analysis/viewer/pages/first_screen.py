@@ -17,6 +17,7 @@ from trialfleet_analysis.viewer.addresses import Addresses
 from trialfleet_analysis.viewer.discordant import TaskPairs, TrialPair
 from trialfleet_analysis.viewer.pages.activity_section import placeholder
 from trialfleet_analysis.viewer.pages.scaffold import chip, document, main, notice, top
+from trialfleet_ledger.looks import stopped
 
 STEPS = 20  # of colour
 MOST_LINKS = 100  # pairs of a task that are linked in each direction
@@ -59,7 +60,7 @@ def _top(found: CampaignTables, answer: CampaignAnswer | None, to: Addresses) ->
     frame_, planned = found.frame, found.frame.planned
     banner = answer.banner if answer else frame_.plan.banner
     chips = [
-        chip("interim", "interim") if found.interim else chip("final", "final"),
+        _state(found),
         h("li", f"{found.terminal:,} of {plural(planned, 'trial')}", class_="chip", id="counts"),
         chip(f"{found.blocks:,} of {plural(frame_.reps, 'block')} complete"),
         chip("bundles verified" if found.verified else "bundles not verified"),
@@ -78,6 +79,13 @@ def _top(found: CampaignTables, answer: CampaignAnswer | None, to: Addresses) ->
         notice(interim) if found.interim else None,
         notice(banner) if banner else None,
     )
+
+
+def _state(found: CampaignTables) -> Element:
+    end, amendments = stopped(found.frame.decisions), len(found.frame.amendments)
+    if not found.interim:
+        return chip("final", "final")
+    return chip("decided", "final") if end and amendments <= end.amendments else chip("interim", "interim")
 
 
 def _contents(to: Addresses) -> list[Node]:
