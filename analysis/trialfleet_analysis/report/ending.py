@@ -103,7 +103,7 @@ def _scale(columns: int) -> str:
 
 def _bar(rate: Interval, columns: int) -> str:
     """
-    >>> _bar(Interval(0.5, None, 0.95, "", 4, 0.25, 0.75), 21)
+    >>> _bar(Interval(0.5, 0.25, 0.75, 0.95, 4, "Wilson"), 21)
     '|    [----o----]    |'
     """
     if rate.estimate is None:

@@ -115,7 +115,8 @@ SAME = {"none": 0.5, "intent_layer": 0.5}
 
 def test_a_campaign_that_a_look_ended(tmp_path: Path) -> None:
     report = ledgers.read(campaign(tmp_path, CLEAR, blocks=2, looks=1))
-    assert report.decision == "more"
+    assert (report.decision, report.state) == ("more", "decided")
+    assert "Decided: 28 of 84 trials" in to_markdown(report)
     assert report.answer[0].startswith("On these 7 tasks, intent_layer passed more often than none")
     assert "not valid under monitoring" not in report.answer[0]
     assert report.answer[-1] == (
@@ -150,7 +151,7 @@ def test_between_looks_the_p_is_the_sequential_one(tmp_path: Path) -> None:
     looks = report.analysis.looks
     assert looks is not None
     assert report.headline is not None
-    assert (looks.ended, looks.stagewise) == (None, False)
+    assert (looks.ended, looks.stagewise, report.state) == (None, False, "interim")
     assert report.headline.these_tasks.test.method == "sequential p"
     assert report.headline.these_tasks.test.p_value == looks.p_value
     assert looks.p_value is not None
@@ -166,7 +167,7 @@ def test_at_the_end_the_p_is_stage_wise_and_nothing_was_saved(tmp_path: Path) ->
     looks = report.analysis.looks
     assert looks is not None
     assert report.headline is not None
-    assert (looks.ended, looks.stagewise) == ("end", True)
+    assert (looks.ended, looks.stagewise, report.state) == ("end", True, "final")
     assert report.headline.these_tasks.test.p_value == looks.taken[-1].p_value
     assert "Stopped" not in " ".join(report.answer)
     assert not report.progress.interim
