@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit, urlunsplit
 
+from trialfleet_ledger.child_program import ChildFailure, run_program
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.user_folders import home_folder
 from trialfleet_runner.cache import uv_folders
-from trialfleet_runner.child_program import ChildFailure, run_program
 from trialfleet_runner.interpreters import uv_program
 
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"

@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 from trialfleet_ledger.canonical import digest, sha256
+from trialfleet_ledger.child_program import ChildFailure, run_program
 from trialfleet_runner.cache import Cache, built_once
-from trialfleet_runner.child_program import ChildFailure, run_program
 from trialfleet_runner.git import git
 from trialfleet_runner.trees import EntryKind, Tree, TreeEntry, TreeError, check, write_folder
 

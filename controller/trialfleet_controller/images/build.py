@@ -14,8 +14,8 @@ from pathlib import Path
 from trialfleet_controller.images.environments import ImageEnvironments
 from trialfleet_controller.images.toolchains import ToolFolder, write_toolchains
 from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.child_program import ChildOutput, run_program
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.child_program import ChildOutput, run_program
 from trialfleet_runner.pod.bake import TREES
 
 ENVIRONMENTS = "requirements/environments.json"  # where the Dockerfile looks for it

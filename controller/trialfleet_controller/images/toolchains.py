@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from trialfleet_ledger.child_program import ChildFailure, run_program
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.user_folders import home_folder
-from trialfleet_runner.child_program import ChildFailure, run_program
 from trialfleet_runner.tool_environment import find_tool
 
 _SHARED = ("/", "/usr", "/usr/local", "/opt")  # folders that are no program's own

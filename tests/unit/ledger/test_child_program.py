@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from trialfleet_controller.images.build import working_builder
+from trialfleet_ledger.child_program import ChildFailure, ChildOutput, run_program
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.child_program import ChildFailure, ChildOutput, run_program
 from trialfleet_runner.package_index import _uv_default as uv_default  # pyright: ignore[reportPrivateUsage]
 from trialfleet_runner.tool_environment import BrokenTool, find_tool
 
