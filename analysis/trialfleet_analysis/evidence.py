@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
-
-from pydantic import ValidationError
 
 from trialfleet_analysis.ledger import NOBODY, AttemptRecords, AttemptRun, CampaignRecords, parsed, run_of
 from trialfleet_ledger import keys
 from trialfleet_ledger.abandonment import Link, unfounded
 from trialfleet_ledger.bundle import BundleError, unpack
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.attempt import End, Intent, Start
 from trialfleet_ledger.records.base import Record
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Scored
 from trialfleet_ledger.store.prefetch import one_ahead
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle
 
 CUT = " was too long and is cut in its bundle"
 BATCH = 128  # bundles in memory at a time, twice: those examined and those that come
@@ -89,13 +90,12 @@ def contradiction(outcome: Outcome, ended: End | str) -> str | None:
     return None
 
 
-def _opened(outcome: Outcome, end: bytes | None) -> End | str:
-    if end is None:
-        return f"attempt {outcome.attempts} has no end.json"
+def _opened(store: Store, key: str, outcome: Outcome, raw: bytes | None) -> End | str:
     try:
-        return End.model_validate_json(end)
-    except ValidationError:
+        end = parsed(store, End, key, raw, listed=True)
+    except OperatorError:
         return f"the end.json of attempt {outcome.attempts} is no record of this version"
+    return f"attempt {outcome.attempts} has no end.json" if end is None else end
 
 
 def _other_verdict(outcome: Outcome, ended: Scored) -> str:
@@ -117,7 +117,7 @@ def _unfounded(
         trial, count = outcome.trial.id, len(outcome.losses)
         links = [
             Link(
-                records.one(End, trial, n, "end.json"),
+                records.one(End, trial, n, "end.json", listed=True),
                 score_only=records.score_only(trial, n),
                 patched=records.patched(trial, n),
                 quarantined=(trial, n) in quarantined,
@@ -145,14 +145,14 @@ def _ends(
     raw = dict(store.get_many(wanted))
 
     def one(model: type[R], outcome: Outcome, name: keys.AttemptFile) -> R | None:
-        found = raw.get(key(outcome, name))
-        return None if found is None else parsed(store, model, key(outcome, name), found)
+        return parsed(store, model, key(outcome, name), raw.get(key(outcome, name)))
 
     ends: dict[str, End | str] = {}
     runs: dict[str, AttemptRun] = {}
     for outcome in measured:
         trial = outcome.trial.id
-        ended = ends[trial] = _opened(outcome, raw[key(outcome, "end.json")])
+        end = key(outcome, "end.json")
+        ended = ends[trial] = _opened(store, end, outcome, raw[end])
         intent = one(Intent, outcome, "intent.json")
         runs[trial] = run_of(
             one(Start, outcome, "start.json"),
@@ -166,7 +166,11 @@ def _verified(store: Store, wanted: Mapping[str, Outcome], threads: int) -> dict
     """The next bundles are on their way while these are examined."""
 
     def examine_one(pair: tuple[str, bytes | None]) -> Evidence:
-        return examine(wanted[pair[0]], pair[1])
+        key, raw = pair
+        try:
+            return settle(store, key, raw, partial(_sound, wanted[key]), over_s=WHILE_READING_S)
+        except UnsoundError as error:
+            return error.evidence
 
     def fetched(batch: Sequence[str]) -> list[tuple[str, bytes | None]]:
         return list(store.get_many(batch))
@@ -176,6 +180,22 @@ def _verified(store: Store, wanted: Mapping[str, Outcome], threads: int) -> dict
         for coming in one_ahead(fetcher.submit(fetched, batch) for batch in _batches(list(wanted))):
             found |= {evidence.trial: evidence for evidence in pool.map(examine_one, coming.result())}
     return found
+
+
+class UnsoundError(WrongValue):
+    """A bundle is not what its outcome says."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        super().__init__(evidence.fault)
+
+
+def _sound(outcome: Outcome, bundle: bytes | None) -> Evidence:
+    """As `examine`. Raises `UnsoundError` if there is a fault."""
+    evidence = examine(outcome, bundle)
+    if evidence.fault is not None:
+        raise UnsoundError(evidence)
+    return evidence
 
 
 def examine(outcome: Outcome, bundle: bytes | None) -> Evidence:

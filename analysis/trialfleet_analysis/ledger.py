@@ -21,7 +21,8 @@ from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.stage_reached import Stage, stage
 from trialfleet_ledger.store.protocol import Store
-from trialfleet_ledger.stored_records import parse
+from trialfleet_ledger.store.rereading import WHILE_READING_S, is_listed
+from trialfleet_ledger.stored_records import parse_record, parse_with_bytes, read_listed
 
 R = TypeVar("R", bound=Record)
 _LATEST = 253_402_300_799  # the last second of 9999, where calendars of several readers end
@@ -112,13 +113,15 @@ def read_frame(store: Store, campaign: str) -> Frame:
     """Raises `OperatorError` when there is no such campaign or a record is not of this version."""
     key = keys.plan(campaign)
     raw = store.get(key)
-    if raw is None:
+    listed = raw is None and is_listed(store, key)
+    stored = parse_with_bytes(store, key, raw, Plan, listed=listed, over_s=WHILE_READING_S)
+    if stored is None:
         raise OperatorError(
             f"no campaign {campaign!r} in {store.url}",
             where=f"{store.url}/{key}",
             hint="name the campaign file, or the campaign's folder in its store; `trialfleet run` makes one",
         )
-    plan = parsed(store, Plan, key, raw)
+    plan, raw = stored
     directives = Ledger(store, campaign).directives
     amendments, decisions = directives.amendments(), directives.decisions()
     return Frame(
@@ -183,7 +186,8 @@ def _lost(store: Store, campaign: str, outcomes: Iterable[Outcome], *, unfinishe
     folded += [(end.trial, end.attempt, end.loss.loss) for end in open_ends if end.loss is not None]
     records = AttemptRecords(store, campaign, [(trial, number) for trial, number, _ in folded])
     for trial, number, loss in folded:
-        end, start = records.one(End, trial, number, "end.json"), records.one(Start, trial, number, "start.json")
+        end = records.one(End, trial, number, "end.json", listed=True)
+        start = records.one(Start, trial, number, "start.json")
         yield LostAttempt(
             trial,
             number,
@@ -224,9 +228,8 @@ def _open_ends(store: Store, campaign: str, terminal: set[str]) -> Iterator[End]
         (entry.key, keys.parse_attempt(campaign, entry.key)) for entry in store.list(keys.attempts(campaign))
     )
     wanted = [key for key, one in listed if one and one.name == "end.json" and one.trial not in terminal]
-    for key, raw in store.get_many(wanted):
-        if raw is not None:
-            yield parsed(store, End, key, raw)
+    for _, end in read_listed(store, wanted, End, over_s=WHILE_READING_S):
+        yield end
 
 
 class AttemptRecords:
@@ -242,9 +245,12 @@ class AttemptRecords:
     def raw(self, trial: str, number: int, name: keys.AttemptFile) -> bytes | None:
         return self._raw.get(self._key(trial, number, name))
 
-    def one(self, model: type[R], trial: str, number: int, name: keys.AttemptFile) -> R | None:
-        raw = self.raw(trial, number, name)
-        return None if raw is None else parsed(self._store, model, self._key(trial, number, name), raw)
+    def one(
+        self, model: type[R], trial: str, number: int, name: keys.AttemptFile, *, listed: bool = False
+    ) -> R | None:
+        """`listed`: an outcome or a listing says that it is there."""
+        key = self._key(trial, number, name)
+        return parsed(self._store, model, key, self._raw.get(key), listed=listed)
 
     def patched(self, trial: str, number: int) -> bool:
         """Whether its patch was there in time: one that came after the next intent is not what that one scores."""
@@ -253,7 +259,7 @@ class AttemptRecords:
         return self.raw(trial, number, "patch.json") is not None and not late
 
     def score_only(self, trial: str, number: int) -> bool:
-        intent = self.one(Intent, trial, number, "intent.json")
+        intent = self.one(Intent, trial, number, "intent.json", listed=True)
         return intent is not None and intent.score_only
 
     def _key(self, trial: str, number: int, name: keys.AttemptFile) -> str:
@@ -262,11 +268,9 @@ class AttemptRecords:
 
 def _records(store: Store, model: type[R], prefix: str) -> Iterator[tuple[str, R]]:
     found = [entry.key for entry in store.list(prefix) if entry.key.endswith(".json")]
-    for key, raw in store.get_many(found):
-        if raw is not None:
-            yield key, parsed(store, model, key, raw)
+    yield from read_listed(store, found, model, over_s=WHILE_READING_S)
 
 
-def parsed(store: Store, model: type[R], key: str, raw: bytes) -> R:
-    """Raises `OperatorError`, which names the key with the store's address."""
-    return parse(f"{store.url}/{key}", raw, model)
+def parsed(store: Store, model: type[R], key: str, raw: bytes | None, *, listed: bool = False) -> R | None:
+    """As `parse_record`, for who only reads."""
+    return parse_record(store, key, raw, model, listed=listed, over_s=WHILE_READING_S)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from pydantic import ValidationError
 
@@ -15,7 +16,14 @@ from trialfleet_ledger.records.attempt import End, Intent, Patch, Quarantine, St
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Loss
-from trialfleet_ledger.stored_records import RecordStore, parse
+from trialfleet_ledger.store.rereading import WrongValue, is_listed, settle
+from trialfleet_ledger.stored_records import RecordStore, parse_record, parse_with_bytes
+
+
+def require_digest(expected: str, data: bytes | None) -> None:
+    """Raises `WrongValue` if the bytes have another SHA-256, or if there are none."""
+    if data is None or sha256(data) != expected:
+        raise WrongValue(f"it is not the value with the SHA-256 {expected}")
 
 
 class Attempts:
@@ -32,8 +40,9 @@ class Attempts:
 
     def outcomes(self, trials: Sequence[str]) -> Iterator[Outcome]:
         for key, raw in self._store.get_many([keys.outcome(self._campaign, trial) for trial in trials]):
-            if raw is not None:
-                yield parse(key, raw, Outcome)
+            outcome = parse_record(self._store, key, raw, Outcome, listed=True)
+            if outcome is not None:
+                yield outcome
 
     def outcome(self, trial: str) -> Outcome | None:
         return self._records.read(keys.outcome(self._campaign, trial), Outcome)
@@ -45,7 +54,7 @@ class Attempts:
         there = {(key.attempt, key.name) for key in map(self._parsed, listed) if key is not None}
         chain: list[StoredAttempt] = []
         while (n := len(chain) + 1, "intent.json") in there:
-            intent = self._records.read(self._key(trial, n, "intent.json"), Intent)
+            intent = self._records.read(self._key(trial, n, "intent.json"), Intent, listed=True)
             if intent is None:
                 break
             if chain and not intent.score_only:
@@ -71,7 +80,7 @@ class Attempts:
         if not ended:
             start = self._start(attempt) if "start.json" in names else None
             return replace(attempt, start=start, patched="patch.json" in names)
-        found = self.refresh(attempt)
+        found = self.refresh(attempt, ended=True)
         verdict = found.end is not None and found.end.scored is not None
         return replace(found, quarantined=verdict and self._quarantined(attempt.intent))
 
@@ -79,15 +88,15 @@ class Attempts:
         intent = self._records.read(self._key(trial, n, "intent.json"), Intent)
         return None if intent is None else self.refresh(StoredAttempt(intent))
 
-    def refresh(self, attempt: StoredAttempt) -> StoredAttempt:
-        """The attempt as the store has it now. Reads the end first: what it says is final. Whether a verdict's
-        bundle matches, `verify` tells."""
+    def refresh(self, attempt: StoredAttempt, *, ended: bool = False) -> StoredAttempt:
+        """The attempt as the store has it now. Reads the end first: what it says is final. `ended`: it is known
+        that there is one. Whether a verdict's bundle matches, `verify` tells."""
         intent = attempt.intent
-        raw = self._store.get(self._key(intent.trial, intent.attempt, "end.json"))
-        if raw is None:
+        key = self._key(intent.trial, intent.attempt, "end.json")
+        end = parse_with_bytes(self._store, key, self._store.get(key), End, listed=ended)
+        if end is None:
             return replace(attempt, start=self._start(attempt), patched=self._patched(intent))
-        end = parse(self._key(intent.trial, intent.attempt, "end.json"), raw, End)
-        return self._ended(attempt, end, raw)
+        return self._ended(attempt, *end)
 
     def _ended(self, attempt: StoredAttempt, end: End, raw: bytes) -> StoredAttempt:
         """A patch counts only if the runner wrote the loss itself: that loss comes after the patch."""
@@ -106,11 +115,16 @@ class Attempts:
 
     def _patched(self, intent: Intent) -> bool:
         """A listing: the patch itself may be long."""
+        return is_listed(self._store, self._key(intent.trial, intent.attempt, "patch.json"))
+
+    def confirm_patch(self, attempt: StoredAttempt) -> StoredAttempt:
+        """Look once more for a patch that was not listed: without it, the agent runs again."""
+        intent = attempt.intent
         key = self._key(intent.trial, intent.attempt, "patch.json")
-        return any(entry.key == key for entry in self._store.list(key))
+        return attempt if attempt.patched else replace(attempt, patched=self._store.get(key) is not None)
 
     def _quarantined(self, intent: Intent) -> bool:
-        return self._store.get(keys.quarantine(self._campaign, intent.trial, intent.attempt)) is not None
+        return is_listed(self._store, keys.quarantine(self._campaign, intent.trial, intent.attempt))
 
     # --- the steps ----------------------------------------------------------------------------------
 
@@ -173,19 +187,22 @@ class Attempts:
     def _offer(self, attempt: StoredAttempt, end: End) -> StoredAttempt:
         if self._records.create("end", self._key(end.trial, end.attempt, "end.json"), end):
             return self._ended(attempt, end, canonical_json(end))
-        return self.refresh(attempt)
+        return self.refresh(attempt, ended=True)
 
     def verify(self, attempt: StoredAttempt) -> StoredAttempt:
-        """Compare a verdict's bundle with what its end says; quarantine it when they differ."""
+        """Compare a verdict's bundle with what its end says; quarantine it when the store holds another or none.
+        Raises `StoreError` when the store's answers do not agree: nothing is concluded from them."""
         end = attempt.end
         if end is None or end.bundle is None or end.scored is None or attempt.quarantined:
             return attempt
-        raw = self._store.get(self._key(end.trial, end.attempt, "bundle.tar.zst"))
-        found = None if raw is None else sha256(raw)
-        if found == end.bundle:
-            return attempt
-        reason = "the bundle is missing" if found is None else "the bundle is not what its end names"
-        return self._quarantine(attempt, end.bundle, found, reason)
+        key = self._key(end.trial, end.attempt, "bundle.tar.zst")
+        try:
+            settle(self._store, key, self._store.get(key), partial(require_digest, end.bundle))
+        except WrongValue as error:
+            found = None if error.value is None else sha256(error.value)
+            reason = "the bundle is missing" if found is None else "the bundle is not what its end names"
+            return self._quarantine(attempt, end.bundle, found, reason)
+        return attempt
 
     def distrust(self, attempt: StoredAttempt, reason: str) -> StoredAttempt:
         """Quarantine a verdict, though its bundle is what its end says."""
@@ -207,7 +224,7 @@ class Attempts:
         key = keys.outcome(self._campaign, outcome.trial.id)
         if self._records.create("outcome", key, outcome):
             return outcome
-        kept = self._records.read(key, Outcome)
+        kept = self._records.read(key, Outcome, listed=True)
         if kept is None:
             raise OperatorError("an outcome vanished: somebody deletes from the ledger", where=key)
         return kept

@@ -14,8 +14,10 @@ import zstandard
 
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.records.manifest import BundleFile, Manifest
+from trialfleet_ledger.store.rereading import WrongValue
 
 MANIFEST = "manifest.json"
+ABSENT = "the bundle is missing"
 MEMBER_CAP = 8 * 2**20  # bytes of one member; longer ones keep their head and, mostly, their tail
 UNPACKED_CAP = 256 * 2**20
 MOST_MEMBERS = 10_000
@@ -28,7 +30,7 @@ _NAME = re.compile(rb"[A-Za-z0-9._-][A-Za-z0-9._/-]{0,98}(?<!/)")
 _OCTAL = re.compile(rb"[0-7]+")
 
 
-class BundleError(Exception):
+class BundleError(WrongValue):
     """These bytes are not the bundle that the end names. The bundle is quarantined and never counted."""
 
 
@@ -110,11 +112,13 @@ def pack(manifest: Manifest, files: Mapping[str, bytes]) -> bytes:
     return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(raw.getvalue())
 
 
-def unpack(data: bytes, expected: str | None = None) -> Bundle:
-    """Check and open a bundle. `expected`: the SHA-256 that the end names.
+def unpack(data: bytes | None, expected: str | None = None) -> Bundle:
+    """Check and open a bundle (None: it is absent). `expected`: the SHA-256 that the end names.
 
     Raises `BundleError` on any difference: digest, truncation, unknown or missing members, sizes.
     """
+    if data is None:
+        raise BundleError(ABSENT)
     if expected is not None and sha256(data) != expected:
         raise BundleError(f"its SHA-256 is {sha256(data)}, the end says {expected}")
     raw = _decompressed(data)
@@ -133,9 +137,11 @@ def unpack(data: bytes, expected: str | None = None) -> Bundle:
     return Bundle(manifest, members)
 
 
-def read_member(data: bytes, expected: str, path: str) -> bytes | None:
+def read_member(data: bytes | None, expected: str, path: str) -> bytes | None:
     """One member of the bundle with the SHA-256 `expected`; memory holds no other. None: it has no such member.
     Raises `BundleError`."""
+    if data is None:
+        raise BundleError(ABSENT)
     if sha256(data) != expected:
         raise BundleError(f"its SHA-256 is {sha256(data)}, not {expected}")
     try:

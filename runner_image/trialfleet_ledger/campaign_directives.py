@@ -91,7 +91,7 @@ class Directives:
         key = keys.numbered(self._campaign, "decisions", decision.number)
         if self._records.create("decision", key, decision):
             return decision
-        there = self._records.read(key, Decision)
+        there = self._records.read(key, Decision, listed=True)
         if there is None:
             raise OperatorError("a decision vanished: somebody deletes from the ledger", where=key)
         return there

@@ -14,7 +14,8 @@ from trialfleet_ledger.attempts import Attempts
 from trialfleet_ledger.campaign_directives import Directives
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import KubernetesPlan, Plan
-from trialfleet_ledger.stored_records import RecordStore
+from trialfleet_ledger.store.rereading import is_listed
+from trialfleet_ledger.stored_records import RecordStore, parse_record
 
 # What may differ between two plans that measure the same: when and where they were made, how wide to run, and
 # the bytes of files whose meaning (orders, conditions, limits) is compared itself.
@@ -72,13 +73,16 @@ class Ledger(RecordStore):
 
     def plan(self) -> Plan:
         """The frozen plan. Raises `OperatorError` when there is none."""
-        plan = self.read(keys.plan(self.campaign), Plan)
+        key = keys.plan(self.campaign)
+        raw = self.store.get(key)
+        listed = raw is None and is_listed(self.store, key)
+        plan = parse_record(self.store, key, raw, Plan, listed=listed)
         if plan is None:
             raise OperatorError(f"no campaign {self.campaign!r}", where=self.store.url, hint=NO_CAMPAIGN)
         return plan
 
     def exists(self) -> bool:
-        return self.store.get(keys.plan(self.campaign)) is not None
+        return is_listed(self.store, keys.plan(self.campaign))
 
     def survey(self) -> LedgerListing:
         """Two listings, grants first: a trial that somebody concludes in between is done, not open.

@@ -6,8 +6,9 @@ An object is named by the SHA-256 of its uncompressed bytes. The store holds it 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import zstandard
@@ -15,13 +16,14 @@ import zstandard
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.store.rereading import WrongValue, is_listed, settle
 
 MAX_BYTES = 2 * 2**30
 TEXT_BYTES = 16 * 2**20  # of an object that is one text, as a prompt
 _CHUNK = 2**20
 
 
-class ObjectError(Exception):
+class ObjectError(WrongValue):
     """An object is missing, or is not what its name says."""
 
 
@@ -39,9 +41,12 @@ def compress(data: bytes) -> bytes:
     return zstandard.ZstdCompressor(level=6).compress(data)
 
 
-def decompress(digest: str, stored: bytes, *, most: int = MAX_BYTES) -> bytes:
-    """The object's bytes, verified. Raises `ObjectError`, also beyond `most` bytes. They are read once for the
-    digest before they are kept, so that a few bytes which expand to many take no memory."""
+def decompress(digest: str, stored: bytes | None, *, most: int = MAX_BYTES) -> bytes:
+    """The object's bytes, verified. Raises `ObjectError`, also if nothing is `stored`, and beyond `most` bytes.
+    They are read once for the digest before they are kept, so that a few bytes which expand to many take no
+    memory."""
+    if stored is None:
+        raise ObjectError(f"object {digest}: not in the store")
     content, size = hashlib.sha256(), 0
     for chunk in _chunks(digest, stored):
         content.update(chunk)
@@ -88,28 +93,31 @@ class Objects:
 
     def get(self, digest: str) -> bytes:
         """The bytes, verified, from here or from the store. Raises `ObjectError` when neither has them."""
-        path = self._path(digest)
-        if path.exists():
-            data = path.read_bytes()
-            if sha256(data) == digest:
-                return data
-            path.unlink(missing_ok=True)  # a torn disk or an edit: what the store has is asked again
-        stored = self.store.get(object_key(digest)) if self.store is not None else None
-        if stored is None:
+        data = self.load(digest)
+        if data is not None:
+            return data
+        key = object_key(digest)
+        stored = None if self.store is None else self.store.get(key)
+        if self.store is None or (stored is None and not is_listed(self.store, key)):
             raise ObjectError(f"object {digest}: neither in {self.folder} nor in the store")
-        return self.adopt(digest, stored)
+        return settle(self.store, key, stored, partial(self.adopt, digest))
 
-    def adopt(self, digest: str, stored: bytes) -> bytes:
-        """Keep what was read from the store (by a grant, too). Returns the verified bytes."""
+    def load(self, digest: str) -> bytes | None:
+        """The verified bytes of the copy here; None: there is none that holds."""
+        path = self._path(digest)
+        if not path.exists():
+            return None
+        data = path.read_bytes()
+        if sha256(data) == digest:
+            return data
+        path.unlink(missing_ok=True)  # a torn disk or an edit: what the store has is asked again
+        return None
+
+    def adopt(self, digest: str, stored: bytes | None) -> bytes:
+        """Keep what was read from the store (by a grant, too), and return its bytes. Raises `ObjectError`."""
         data = decompress(digest, stored)
         write_whole(self._path(digest), data)
         return data
-
-    def fetch(self, digest: str, read: Callable[[], bytes]) -> bytes:
-        """Like `get`, asking `read` (a grant) for the stored form when it is not here."""
-        if self.has(digest):
-            return self.get(digest)
-        return self.adopt(digest, read())
 
     def has(self, digest: str) -> bool:
         """Whether a local copy exists (unverified)."""
@@ -131,5 +139,5 @@ class Objects:
         key = object_key(digest)
         if not self.store.create(key, compress(data)):
             # Another zstd release may write other bytes for the same object: what counts is what comes out.
-            decompress(digest, self.store.get(key) or b"")
+            settle(self.store, key, self.store.get(key), partial(decompress, digest))
         self._uploaded.add(digest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -16,6 +16,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.kill_points import checkpoint
 from trialfleet_ledger.records.base import Record
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.store.rereading import BEFORE_A_RECORD_S, WHILE_READING_S, WrongValue, settle
 
 R = TypeVar("R", bound=Record)
 
@@ -41,18 +42,12 @@ class RecordStore:
         checkpoint(f"{step}.after")
         return created
 
-    def read(self, key: str, model: type[R]) -> R | None:
-        raw = self.store.get(key)
-        return None if raw is None else self.parse(key, raw, model)
-
-    def parse(self, key: str, raw: bytes, model: type[R]) -> R:
-        """As the module's `parse`; the error names the key with the store's address."""
-        return parse(f"{self.store.url}/{key}", raw, model)
+    def read(self, key: str, model: type[R], *, listed: bool = False) -> R | None:
+        """`listed`: the listing, or another record, says that it is there."""
+        return parse_record(self.store, key, self.store.get(key), model, listed=listed)
 
     def all(self, kind: keys.Kind, model: type[R]) -> tuple[R, ...]:
-        found = self.numbers(kind)
-        values = dict(self.store.get_many(found))
-        return tuple(self.parse(key, raw, model) for key in found if (raw := values.get(key)) is not None)
+        return tuple(record for _, record in read_listed(self.store, self.numbers(kind), model))
 
     def numbers(self, kind: keys.Kind) -> list[str]:
         found = (entry.key for entry in self.store.list(keys.folder(self.campaign, kind)))
@@ -87,22 +82,86 @@ def readable(store: Store, campaign: str, kind: keys.Kind, model: type[R]) -> Re
     records: list[R] = []
     for key in ours:
         try:
-            if (raw := values.get(key)) is not None:
-                records.append(parse(key, raw, model))
+            raw = values.get(key)
+            record = parse_record(store, key, raw, model, listed=True, over_s=WHILE_READING_S)
         except OperatorError as error:
             foreign.append(f"{error.where}: {error.message}")
+        else:
+            records += [] if record is None else [record]
     return Readable(tuple(records), tuple(foreign))
 
 
-def parse(where: str, raw: bytes, model: type[R]) -> R:
-    """Raises `OperatorError`, which names `where`: this program's version did not write the record."""
+def read_listed(
+    store: Store, listed: Sequence[str], model: type[R], *, over_s: float = BEFORE_A_RECORD_S
+) -> Iterator[tuple[str, R]]:
+    """The records of these keys, which a listing has shown, in any order. Raises as `parse_record`."""
+    for key, raw in store.get_many(listed):
+        record = parse_record(store, key, raw, model, listed=True, over_s=over_s)
+        if record is not None:
+            yield key, record
+
+
+class AbsentError(WrongValue):
+    """A key that was listed has no value when it is read."""
+
+    def __init__(self, message: str = "it is listed, and absent when it is read") -> None:
+        super().__init__(message)
+
+
+def parse_record(
+    store: Store,
+    key: str,
+    raw: bytes | None,
+    model: type[R],
+    *,
+    listed: bool = False,
+    over_s: float = BEFORE_A_RECORD_S,
+) -> R | None:
+    """The record that was read from `key`; None: it is absent. What does not parse is read again (`settle`), and
+    so is an absent record of which the listing or another record says that it is there (`listed`).
+
+    Raises `OperatorError`, which names the key with the store's address: this program's version did not write the
+    record. Raises `StoreError` if the store's answers do not agree.
+    """
+    found = parse_with_bytes(store, key, raw, model, listed=listed, over_s=over_s)
+    return None if found is None else found[0]
+
+
+def parse_with_bytes(
+    store: Store,
+    key: str,
+    raw: bytes | None,
+    model: type[R],
+    *,
+    listed: bool = False,
+    over_s: float = BEFORE_A_RECORD_S,
+) -> tuple[R, bytes] | None:
+    """As `parse_record`, with the bytes that the record was made from."""
+
+    def make(value: bytes | None) -> tuple[R, bytes] | None:
+        if value is not None:
+            return parse_bytes(value, model), value
+        if listed:
+            raise AbsentError
+        return None
+
+    try:
+        return settle(store, key, raw, make, over_s=over_s)
+    except AbsentError:
+        return None
+    except WrongValue as error:
+        raise OperatorError(
+            f"not a {model.__name__} record of this version: {error}",
+            where=f"{store.url}/{key}",
+            hint="read it with the version of trialfleet that wrote it; a record that was edited is lost",
+        ) from None
+
+
+def parse_bytes(raw: bytes, model: type[R]) -> R:
+    """Raises `WrongValue`."""
     try:
         return model.model_validate_json(raw)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "file"
-        raise OperatorError(
-            f"not a {model.__name__} record of this version: {place}: {first['msg']}",
-            where=where,
-            hint="read it with the version of trialfleet that wrote it; a record that was edited is lost",
-        ) from None
+        raise WrongValue(f"{place}: {first['msg']}") from None

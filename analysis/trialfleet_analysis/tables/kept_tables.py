@@ -80,6 +80,11 @@ class ReadDigests:
             self._saw(key, raw)
             yield key, raw
 
+    def reread(self, key: str, over_s: float) -> Iterator[bytes | None]:
+        for raw in self.store.reread(key, over_s):
+            self._saw(key, raw)
+            yield raw
+
     def list(self, prefix: str) -> Iterator[ListedKey]:
         whole = f"{self.campaign}/{_OUTCOMES}"
         for entry in self.known if self.known is not None and prefix == whole else self.store.list(prefix):
@@ -350,8 +355,8 @@ def _compared(
 def _outcomes(store: Store, frame: Frame, trials: Sequence[str | None]) -> dict[str, Outcome]:
     prefix = f"{frame.plan.campaign}/outcomes/"
     read = store.get_many([f"{prefix}{trial}.json" for trial in trials])
-    found = [parsed(store, Outcome, key, raw) for key, raw in read if raw is not None]
-    return {outcome.trial.id: outcome for outcome in found}
+    found = [parsed(store, Outcome, key, raw, listed=True) for key, raw in read]
+    return {outcome.trial.id: outcome for outcome in found if outcome is not None}
 
 
 def _rows_follow(

@@ -14,9 +14,11 @@ from trialfleet_analysis.tables.columns import texts
 from trialfleet_analysis.viewer.bundle_parts import steps_of
 from trialfleet_ledger.bundle import BundleError, read_member
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.store.rereading import WHILE_READING_S, settle
 from trialfleet_runner.agents.protocol import Step
 
 AT_ONCE = 8  # bundles that are asked for together, and are in memory together
+PATH = "trajectory.jsonl"
 MOST_SEARCHES = 8  # that are remembered
 
 
@@ -64,7 +66,7 @@ class TextSearch:
         """`wanted`: key and digest of each trial's bundle; without a digest, there is none."""
         found = dict(store.get_many([key for key, digest in wanted.values() if digest]))
         for trial, (key, digest) in wanted.items():
-            steps, unread = _steps(found.get(key), digest)
+            steps, unread = _steps(store, key, found.get(key), digest)
             turn = next((step.turn for step in steps if self._is_in(step)), None)
             if turn is not None:
                 self._turns[trial] = turn
@@ -98,10 +100,12 @@ class TextSearches:
             return found
 
 
-def _steps(raw: bytes | None, digest: str) -> tuple[tuple[Step, ...], bool]:
+def _steps(store: Store, key: str, raw: bytes | None, digest: str) -> tuple[tuple[Step, ...], bool]:
     """The steps, and whether some or all cannot be read."""
+    if not digest:
+        return (), True
     try:
-        found = None if raw is None else read_member(raw, digest, "trajectory.jsonl")
+        found = settle(store, key, raw, lambda data: read_member(data, digest, PATH), over_s=WHILE_READING_S)
     except BundleError:
         found = None
     if found is None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
+from trialfleet_analysis.ledger import parsed
 from trialfleet_analysis.viewer.bundle_parts import BundleParts, parts_of
 from trialfleet_ledger import keys
-from trialfleet_ledger.bundle import Bundle, BundleError, unpack
+from trialfleet_ledger.bundle import ABSENT, Bundle, BundleError, unpack
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.fold import StoredAttempt
 from trialfleet_ledger.ledger import Ledger
@@ -19,7 +21,7 @@ from trialfleet_ledger.records.attempt import Quarantine, Start
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.store.protocol import Store, StoreError
-from trialfleet_ledger.stored_records import parse
+from trialfleet_ledger.store.rereading import WHILE_READING_S, settle
 from trialfleet_ledger.trial_order import Planned
 
 T = TypeVar("T")
@@ -96,7 +98,7 @@ class TrialReader:
         raw = _tried(lambda: self.store.get(key), faults) if one.start is None else None
         if raw is None:
             return one
-        return replace(one, start=_tried(lambda: parse(f"{self.store.url}/{key}", raw, Start), faults))
+        return replace(one, start=_tried(lambda: parsed(self.store, Start, key, raw), faults))
 
     def _bundle(self, trial: str, chain: tuple[StoredAttempt, ...], n: int) -> tuple[Bundle | None, str | None]:
         if _runs(chain, n):
@@ -104,15 +106,16 @@ class TrialReader:
         end = chain[n - 1].end if 0 < n <= len(chain) else None
         if end is None or end.bundle is None:
             return None, NO_BUNDLE
+        key, digest = keys.attempt_file(self.campaign, trial, n, "bundle.tar.zst"), end.bundle
         try:
-            raw = self.store.get(keys.attempt_file(self.campaign, trial, n, "bundle.tar.zst"))
-            bundle = None if raw is None else unpack(raw, end.bundle)
+            raw = self.store.get(key)
+            bundle = settle(self.store, key, raw, lambda data: unpack(data, digest), over_s=WHILE_READING_S)
         except BundleError as error:
+            if str(error).startswith(ABSENT):
+                return None, "the bundle is missing from the store"
             return None, f"the bundle is damaged, and is not counted: {error}"
         except (StoreError, OperatorError) as error:
             return None, f"the bundle cannot be read: {error}"
-        if bundle is None:
-            return None, "the bundle is missing from the store"
         if (bundle.manifest.trial.id, bundle.manifest.attempt) != (trial, n):
             return None, f"the bundle belongs to attempt {bundle.manifest.attempt} of {bundle.manifest.trial.id}"
         return bundle, None
@@ -131,15 +134,21 @@ class TrialReader:
     def _quarantine(self, trial: str, n: int) -> str | None:
         key = keys.quarantine(self.campaign, trial, n)
         raw = self.store.get(key) if n else None
-        return None if raw is None else parse(f"{self.store.url}/{key}", raw, Quarantine).reason
+        record = parsed(self.store, Quarantine, key, raw)
+        return None if record is None else record.reason
 
     def _task_text(self, task: str) -> str | None:
         digest = self.prompts.get(task)
+        if not digest:
+            return None
+        key = object_key(digest)
         try:
-            raw = self.store.get(object_key(digest)) if digest else None
-            if raw is None or digest is None:
+            raw = self.store.get(key)
+            if raw is None:
                 return None
-            return decompress(digest, raw, most=TEXT_BYTES).decode(errors="replace")
+            expand = partial(decompress, digest, most=TEXT_BYTES)
+            text = settle(self.store, key, raw, expand, over_s=WHILE_READING_S)
+            return text.decode(errors="replace")
         except (ObjectError, StoreError, OperatorError):
             return None
 

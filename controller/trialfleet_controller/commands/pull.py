@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trialfleet_controller.commands.options import store_option
 
 if TYPE_CHECKING:
-    from trialfleet_ledger.store.protocol import ListedKey
+    from trialfleet_ledger.store.directory import DirectoryStore
+    from trialfleet_ledger.store.protocol import ListedKey, Store
 
 # Keys of a campaign that are copied. Grants are not: a grant permits its holder to write a verdict.
 _RECORDS = re.compile(
@@ -22,6 +24,7 @@ _RECORDS = re.compile(
     r"|outcomes/[a-z2-7]{26}\.json|quarantine/[a-z2-7]{26}/[1-9][0-9]*\.json|tables/([A-Za-z0-9._-]+\.parquet|seal\.json)"
 )
 _LEFT_OUT = ("grants/",)
+_BUNDLE = "bundle.tar.zst"
 _SEAL = "tables/seal.json"
 _BARE = (
     "the store has no tables, and `report` needs tables or bundles: run `trialfleet tables {}` first, then pull "
@@ -55,13 +58,7 @@ def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> No
     wanted = list(_wanted(found.store.list(f"{found.name}/"), found.name, odd, no_bundles=no_bundles))
     there = {entry.key for entry in target.list(f"{found.name}/") if not _is_replaced(found.name, entry.key)}
     missing = [key for key in wanted if key not in there]
-    for key, raw in found.store.get_many(missing):
-        if raw is None:
-            continue
-        if _is_replaced(found.name, key):
-            target.put(key, raw)
-        else:
-            target.create(key, raw)
+    _copy(found.store, target, found.name, missing)
     present = len(wanted) - len(missing)
     click.echo(f"{len(missing)} files pulled into {folder / found.name}, {present} already present")
     if no_bundles and f"{found.name}/{_SEAL}" not in {*wanted, *there}:
@@ -70,6 +67,65 @@ def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> No
         click.echo(f"not copied, not a file of a campaign: {key!r}", err=True)
     if len(odd) > 20:
         click.echo(f"… and {len(odd) - 20} more", err=True)
+
+
+def _copy(source: Store, target: DirectoryStore, campaign: str, keys: Sequence[str]) -> None:
+    """Bundles last: the ends name their digests. A value that is not what it must be is read again; what the store
+    holds is copied, so that readers of the copy find the same faults."""
+    bundles = [key for key in keys if key.endswith(_BUNDLE)]
+    for key, raw in source.get_many([key for key in keys if not key.endswith(_BUNDLE)]):
+        if _is_replaced(campaign, key):
+            if raw is not None:
+                target.put(key, raw)
+        elif (value := _settled(source, key, raw, _record_of)) is not None:
+            target.create(key, value)
+    for key, raw in source.get_many(bundles):
+        end = target.get(f"{key.removesuffix(_BUNDLE)}end.json")
+        value = _settled(source, key, raw, partial(_bundle_of, _digest_in(end)))
+        if value is not None:
+            target.create(key, value)
+
+
+def _settled(source: Store, key: str, raw: bytes | None, check: Callable[[bytes | None], bytes]) -> bytes | None:
+    """The value that the store holds, whether or not it is right; None: it is absent."""
+    from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle
+
+    try:
+        return settle(source, key, raw, check, over_s=WHILE_READING_S)
+    except WrongValue as error:
+        return error.value
+
+
+def _record_of(raw: bytes | None) -> bytes:
+    from pydantic_core import from_json
+
+    from trialfleet_ledger.store.rereading import WrongValue
+
+    try:
+        from_json(raw or b"")
+    except ValueError as error:
+        raise WrongValue(f"not a record: {error}") from None
+    return raw or b""
+
+
+def _bundle_of(digest: str | None, raw: bytes | None) -> bytes:
+    from trialfleet_ledger.canonical import sha256
+    from trialfleet_ledger.store.rereading import WrongValue
+
+    if raw is None or digest not in (None, sha256(raw)):
+        raise WrongValue("the bundle is not what its end names")
+    return raw
+
+
+def _digest_in(end: bytes | None) -> str | None:
+    """The SHA-256 of the bundle that an end names; None: it names none, or cannot be read."""
+    from pydantic_core import from_json
+
+    try:
+        value: Any = from_json(end or b"null")
+    except ValueError:
+        return None
+    return value.get("bundle") if isinstance(value, dict) else None
 
 
 def _wanted(entries: Iterator[ListedKey], campaign: str, odd: list[str], *, no_bundles: bool) -> Iterator[str]:

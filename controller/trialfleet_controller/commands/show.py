@@ -91,17 +91,19 @@ def open_bundle(
 ) -> tuple[Bundle | None, str | None]:
     """The bundle of attempt `n` (default: the last with a bundle), or the reason why it cannot be shown."""
     from trialfleet_ledger import keys
-    from trialfleet_ledger.bundle import BundleError, unpack
+    from trialfleet_ledger.bundle import ABSENT, BundleError, unpack
+    from trialfleet_ledger.store.rereading import WHILE_READING_S, settle
 
     end = _last_with_bundle(chain, n)
     if end is None:
         return None, "no bundle: the attempt was lost before one was written, or is still running"
-    raw = ledger.store.get(keys.attempt_file(ledger.campaign, end.trial, end.attempt, "bundle.tar.zst"))
-    if raw is None:
-        return None, "the bundle is missing from the store"
+    store, digest = ledger.store, end.bundle
+    key = keys.attempt_file(ledger.campaign, end.trial, end.attempt, "bundle.tar.zst")
     try:
-        return unpack(raw, end.bundle), None
+        return settle(store, key, store.get(key), lambda raw: unpack(raw, digest), over_s=WHILE_READING_S), None
     except BundleError as error:
+        if str(error).startswith(ABSENT):
+            return None, "the bundle is missing from the store"
         return None, f"the bundle does not match its end record: {error}"
 
 

@@ -21,6 +21,7 @@ from trialfleet_ledger.machine import boot_id, machine_id
 from trialfleet_ledger.records.base import Record
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.stored_records import parse_record, parse_with_bytes
 
 
 class Heartbeat(Record):
@@ -71,7 +72,7 @@ class Driver:
             return
         self._next = time.monotonic() + self._pulse.every_s
         newest = _newest(self._store, self._campaign)
-        if newest > self.number:
+        if newest > self.number and self._store.get(keys.numbered(self._campaign, "epochs", newest)) is not None:
             raise Fenced(
                 f"another controller (epoch {newest}) has taken over from this one (epoch {self.number})",
                 where=self._campaign,
@@ -138,12 +139,12 @@ def _wait_for_death(
     store: Store, campaign: str, number: int, pulse: HeartbeatConfig, tell: Callable[[str], None]
 ) -> None:
     """Returns when epoch `number` is over. Raises `AlreadyDriven` when its controller lives."""
-    raw = store.get(keys.numbered(campaign, "epochs", number))
-    if raw is None:
+    key, beat = keys.numbered(campaign, "epochs", number), keys.beat(campaign, number)
+    epoch = parse_record(store, key, store.get(key), Epoch, listed=True)
+    if epoch is None:
         return
-    epoch = Epoch.model_validate_json(raw)
-    first = store.get(keys.beat(campaign, number))
-    if first is not None and Heartbeat.model_validate_json(first).state == "ended":
+    last = parse_with_bytes(store, beat, store.get(beat), Heartbeat)
+    if last is not None and last[0].state == "ended":
         return
     alive = AlreadyDriven(
         f"another controller drives this campaign: process {epoch.pid} on {epoch.host}",
@@ -156,7 +157,7 @@ def _wait_for_death(
     if here in (Liveness.ALIVE, Liveness.REBOOTED):
         return
     tell(f"epoch {number} on {epoch.host} has not ended; watching its heartbeat for {pulse.takeover_s:.0f} s")
-    if _beats(store, keys.beat(campaign, number), first, pulse):
+    if _beats(store, beat, None if last is None else last[1], pulse):
         raise alive
 
 
@@ -165,6 +166,7 @@ def _beats(store: Store, key: str, first: bytes | None, pulse: HeartbeatConfig) 
     until = time.monotonic() + pulse.takeover_s
     while time.monotonic() < until:
         time.sleep(pulse.look_s)
-        if store.get(key) != first:
+        beat = parse_with_bytes(store, key, store.get(key), Heartbeat)
+        if beat is not None and beat[1] != first:
             return True
     return False

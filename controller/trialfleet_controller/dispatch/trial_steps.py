@@ -120,7 +120,7 @@ class TrialSteps:
         """Give the last attempt, whose runner has gone, an end unless the runner wrote one before it went."""
         attempt = self.ledger.attempts.refresh(opened.last)
         if attempt.end is None:
-            attempt = self._ended(self._with_patch(attempt), gone)
+            attempt = self._ended(self._with_patch(self.ledger.attempts.confirm_patch(attempt)), gone)
         return opened.with_last(self._verified(attempt, gone))
 
     def _with_patch(self, attempt: StoredAttempt) -> StoredAttempt:

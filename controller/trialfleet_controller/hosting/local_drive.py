@@ -219,7 +219,7 @@ def _store_and_disk(ledger: Ledger) -> Generator[None]:
         raise OperatorError(
             str(error),
             where=ledger.store.url,
-            hint="nothing is lost: fix the store, then `trialfleet resume`",
+            hint=f"nothing is lost: {error.hint or 'fix the store'}, then `trialfleet resume`",
         ) from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence, Set
 from dataclasses import asdict, dataclass, field
@@ -13,20 +12,26 @@ from trialfleet_controller.backends.local import machine
 from trialfleet_controller.backends.protocol import Liveness
 from trialfleet_controller.cost_estimate import so_far_and_projected
 from trialfleet_controller.dispatch.epochs import Heartbeat, HeartbeatConfig
-from trialfleet_controller.status.outcomes import quarantined_attempts, read_outcomes, without_quarantined
+from trialfleet_controller.status.outcomes import (
+    quarantined_attempts,
+    read_outcomes,
+    settle_json,
+    without_quarantined,
+)
 from trialfleet_ledger import keys
 from trialfleet_ledger.amendments import ends_at, in_force, planned_reps, select_halted_cells
 from trialfleet_ledger.blocks import CellName, Ended, PlannedReps, complete_blocks
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.halving import halving_block
-from trialfleet_ledger.ledger import NO_CAMPAIGN
+from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.looks import Decision, StopRule, dropped_tasks, halving_of, revised_reps, stopped
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt
 from trialfleet_ledger.records.verdicts import LossClass, Stop
 from trialfleet_ledger.store.clock import NEAR_S
 from trialfleet_ledger.store.protocol import Store
-from trialfleet_ledger.stored_records import R, parse, readable
+from trialfleet_ledger.store.rereading import WHILE_READING_S
+from trialfleet_ledger.stored_records import R, parse_record, readable
 
 # A second controller waits as long before it takes over; the clocks of store and machine may differ.
 SILENT_S = HeartbeatConfig().takeover_s + NEAR_S
@@ -148,10 +153,7 @@ class CampaignStatus:
 
 def read_status(store: Store, campaign: str) -> CampaignStatus:
     """Raises `OperatorError` when there is no such campaign."""
-    raw = store.get(keys.plan(campaign))
-    if raw is None:
-        raise OperatorError(f"no campaign {campaign!r}", where=store.url, hint=NO_CAMPAIGN)
-    plan = parse(keys.plan(campaign), raw, Plan)
+    plan = Ledger(store, campaign).plan()
     amended, halts = readable(store, campaign, "amendments", Amendment), readable(store, campaign, "halts", Halt)
     decisions = readable(store, campaign, "decisions", Decision)
     cells, planned = plan.cell_names, planned_reps(plan, amended.records, decisions.records)
@@ -305,7 +307,8 @@ def _count_open(
         elif "intent.json" in names:
             status.conditions[condition_of[trial]].pending += 1
     for end, raw in store.get_many(list(ended)):
-        loss = json.loads(raw)["loss"] if raw is not None else None
+        ending = settle_json(store, end, raw)
+        loss = None if ending is None else ending["loss"]
         if loss is not None:
             _count_loss(status.conditions[condition_of[ended[end]]], LossClass(loss["loss"]), losses)
 
@@ -313,7 +316,7 @@ def _count_open(
 def _cancelled(store: Store, status: CampaignStatus) -> str | None:
     """Who cancelled it. A record that cannot be read is named in `unreadable`."""
     for key in (keys.cancel(status.campaign, now=True), keys.cancel(status.campaign)):
-        found = _read_record(store.get(key), key, Cancel, status)
+        found = _read_record(store, key, Cancel, status)
         if found is not None:
             return found.by
     return None
@@ -327,7 +330,7 @@ def _controller(store: Store, status: CampaignStatus, claims: Sequence[Epoch]) -
     if not number:
         return None
     key = keys.beat(campaign, number)
-    beat = _read_record(store.get(key), key, Heartbeat, status)
+    beat = _read_record(store, key, Heartbeat, status)
     if beat is not None and beat.state == "driving":
         status.pending = {wait.value: count for wait, count in beat.pending.items()}
     at = written.get(key, written.get(keys.numbered(campaign, "epochs", number)))
@@ -338,9 +341,9 @@ def _controller(store: Store, status: CampaignStatus, claims: Sequence[Epoch]) -
     return Controller(number, host, pid, ended, age_s, alive=not ended and _lives(epoch, age_s))
 
 
-def _read_record(raw: bytes | None, key: str, model: type[R], status: CampaignStatus) -> R | None:
+def _read_record(store: Store, key: str, model: type[R], status: CampaignStatus) -> R | None:
     try:
-        return None if raw is None else parse(key, raw, model)
+        return parse_record(store, key, store.get(key), model, over_s=WHILE_READING_S)
     except OperatorError as error:
         status.unreadable.append(f"{error.where}: {error.message}")
         return None

@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from pydantic_core import from_json
 
 from trialfleet_ledger import keys
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle
+from trialfleet_ledger.stored_records import AbsentError
 
 
 def read_outcomes(store: Store, campaign: str) -> list[dict[str, Any]]:
     """Every outcome as it is stored."""
     found = [entry.key for entry in store.list(keys.outcomes(campaign))]
-    return [from_json(raw) for _, raw in store.get_many(found) if raw is not None]
+    read = [settle_json(store, key, raw) for key, raw in store.get_many(found)]
+    return [outcome for outcome in read if outcome is not None]
+
+
+def settle_json(store: Store, key: str, raw: bytes | None) -> dict[str, Any] | None:
+    """A listed record as plain JSON, read again if it is none; None: it is absent. Raises `OperatorError`."""
+    try:
+        return settle(store, key, raw, _json_of, over_s=WHILE_READING_S)
+    except AbsentError:
+        return None
+    except WrongValue as error:
+        raise OperatorError(
+            str(error), where=f"{store.url}/{key}", hint="the record was changed: restore it from a copy"
+        ) from None
+
+
+def _json_of(raw: bytes | None) -> dict[str, Any]:
+    if raw is None:
+        raise AbsentError
+    try:
+        value: object = from_json(raw)
+    except ValueError as error:
+        raise WrongValue(f"not a record of trialfleet: {error}") from None
+    if not isinstance(value, dict):
+        raise WrongValue("not a record of trialfleet: no JSON object")
+    return cast("dict[str, Any]", value)
 
 
 def quarantined_attempts(store: Store, campaign: str) -> set[tuple[str, int]]:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from botocore.session import Session as BotocoreSession
 
+from trialfleet_ledger.store.checksums import Checksums
 from trialfleet_ledger.store.protocol import ListedKey
 from trialfleet_ledger.waiting import waiting_for
 
@@ -37,10 +38,10 @@ _begun: list[
 ] = []  # the process in which obstore's threads run: a child made by fork would wait for them for ever
 
 
-def quick_reader(client: S3Client, signer: Signer) -> Quick | None:
+def quick_reader(client: S3Client, signer: Signer, checksums: Checksums) -> Quick | None:
     """A function from an object's full key to its bytes, or to None if boto3 must be used: the object is absent,
-    or an error occurred, after which it returns nothing more. None if obstore cannot be used. Threads may share
-    it."""
+    its checksum contradicts it, or an error occurred, after which it returns nothing more. None if obstore cannot
+    be used. Threads may share it."""
     bucket = _usable(client, signer)
     if bucket is None:
         return None
@@ -55,7 +56,9 @@ def quick_reader(client: S3Client, signer: Signer) -> Quick | None:
             return None
         try:
             with waiting_for(wait):
-                return obstore.get(bucket, key).bytes().to_bytes()
+                answer = obstore.get(bucket, key)
+                tag, body = answer.meta["e_tag"] or "", answer.bytes().to_bytes()
+            return None if checksums.doubt({"etag": tag}, body) else body
         except FileNotFoundError:
             return None
         except (BaseError, OSError) as error:

@@ -54,6 +54,11 @@ class DirectoryStore:
                 check_root(self.root)
             return value
 
+    def reread(self, key: str, over_s: float) -> Iterator[bytes | None]:
+        """Once: a file system answers a second time what it answered."""
+        del over_s
+        yield self.get(key)
+
     def get_many(self, keys: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
         """In the order asked for. Keys that share a folder and stand together open it once."""
         for folders, names in _runs(keys):

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -24,11 +25,13 @@ _AUTHORITIES = ("AWS_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 class HttpResponse(NamedTuple):
-    """A response; `body` is cut at the limit that the caller set, `whole` says whether it was not."""
+    """A response; `body` is cut at the limit that the caller set, `whole` says whether it was not. `headers`: with
+    names in lower case."""
 
     status: int
     body: bytes
     whole: bool = True
+    headers: Mapping[str, str] = MappingProxyType({})
 
     @property
     def code(self) -> str:
@@ -162,7 +165,8 @@ def _receive(response: http.client.HTTPResponse, limit: int, deadline: float) ->
     if left > 0 and length is not None:  # http.client lets a body that ends early pass as whole
         raise http.client.IncompleteRead(b"", left)
     body = b"".join(blocks)
-    return HttpResponse(response.status, body[:limit], whole=len(body) <= limit)
+    headers = {name.lower(): value for name, value in response.getheaders()}
+    return HttpResponse(response.status, body[:limit], len(body) <= limit, headers)
 
 
 def _connection(url: str, timeout_s: float) -> tuple[http.client.HTTPConnection, str]:

@@ -50,6 +50,11 @@ class Store(Protocol):
         """The whole value; None when absent."""
         ...
 
+    def reread(self, key: str, over_s: float) -> Iterator[bytes | None]:
+        """The value as other connections read it, with pauses, within `over_s`: three times, or once where reading
+        again cannot tell more. For `rereading.settle`."""
+        ...
+
     def list(self, prefix: str) -> Iterator[ListedKey]:
         """Every key that starts with `prefix`, in lexicographic order; temporaries never appear."""
         ...
@@ -80,4 +85,9 @@ class Store(Protocol):
 
 
 class StoreError(Exception):
-    """The store could not answer: never taken for absence or success."""
+    """The store could not answer: never taken for absence or success. `hint`: the way out, where the answers say
+    one."""
+
+    def __init__(self, message: str = "", *, hint: str | None = None) -> None:
+        self.hint = hint
+        super().__init__(message)

@@ -10,7 +10,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from boto3.session import Session
@@ -19,6 +19,7 @@ from botocore.exceptions import (
     ClientError,
     CredentialRetrievalError,
     HTTPClientError,
+    IncompleteReadError,
     NoCredentialsError,
     PartialCredentialsError,
     ProfileNotFound,
@@ -27,21 +28,34 @@ from botocore.exceptions import (
 from botocore.exceptions import (
     ConnectionError as BotoConnectionError,
 )
+from botocore.parsers import ResponseParserError
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.grants import GetGrant, PutGrant
+from trialfleet_ledger.store.bucket_rules import expiring
+from trialfleet_ledger.store.checksums import AgreedAnswer, Checksums
 from trialfleet_ledger.store.clock import StoreClock
 from trialfleet_ledger.store.key_syntax import is_key, key_parts, prefix_parts
 from trialfleet_ledger.store.prefetch import one_ahead
-from trialfleet_ledger.store.protocol import CredentialsRefused, ListedKey, StoreError
-from trialfleet_ledger.store.retry_policy import Patience, is_transient
+from trialfleet_ledger.store.protocol import ListedKey, StoreError
+from trialfleet_ledger.store.rereading import SHARES
+from trialfleet_ledger.store.retry_policy import Patience, Tries, is_transient
 from trialfleet_ledger.store.s3_client import LONGEST_TRY_S, addressing, s3_client
+from trialfleet_ledger.store.s3_errors import (
+    BucketAddress,
+    code_of,
+    explain_refusal,
+    no_credentials,
+    status_of,
+    untrusted,
+)
+from trialfleet_ledger.store.s3_listing import NewKeys, doubt_page
 from trialfleet_ledger.store.signing import Signer
 from trialfleet_ledger.waiting import waiting_for
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
-    from mypy_boto3_s3.type_defs import LifecycleRuleOutputTypeDef, ListObjectsV2OutputTypeDef
+    from mypy_boto3_s3.type_defs import ListObjectsV2OutputTypeDef
 
     from trialfleet_ledger.store.bulk import Quick, QuickListing
 
@@ -50,7 +64,7 @@ CONTENT_TYPE = "application/octet-stream"  # fixed: it is signed, and some serve
 _THREADS = 16
 _WINDOW = 256  # values of get_many that are in memory together, twice: those read and those that come
 _WORTH_IT = 64  # keys from which on another client pays for its start
-_NEEDED = "s3:ListBucket on the bucket; s3:GetObject, s3:PutObject (gc: s3:DeleteObject) on its objects"
+FEWER = "run fewer attempts at once (`parallel`), or raise the store's limit of requests"
 _T = TypeVar("_T")
 
 
@@ -98,6 +112,10 @@ class _AgainError(Exception):
     """An answer that says nothing yet."""
 
 
+# ResponseParserError: what should be XML is not; IncompleteReadError: fewer bytes than announced.
+_NO_ANSWER = (HTTPClientError, BotoConnectionError, IncompleteReadError, ResponseParserError, _AgainError)
+
+
 @dataclass(frozen=True)
 class S3Store:
     """Safe to share between threads, not between processes: open one in each."""
@@ -109,6 +127,7 @@ class S3Store:
     signer: Signer  # signs grants for the address that runners see
     credential: str
     patience: Patience
+    checksums: Checksums = field(default_factory=Checksums, compare=False, repr=False)
 
     @property
     def url(self) -> str:
@@ -122,42 +141,66 @@ class S3Store:
         return self.here.clock().timestamp()
 
     def create(self, key: str, data: bytes) -> bool:
-        full = self._full(key)
-        return self._bear(key, lambda: self._create_once(full, data))
+        full, readback = self._full(key), AgreedAnswer(self.checksums)
+        return self._bear(key, lambda: self._create_once(full, data, readback))
 
-    def _create_once(self, full: str, data: bytes) -> bool:
+    def _create_once(self, full: str, data: bytes, readback: AgreedAnswer) -> bool:
         try:
-            self.client.put_object(
+            answer = self.client.put_object(
                 Bucket=self.bucket, Key=full, Body=data, ContentType=CONTENT_TYPE, IfNoneMatch="*"
             )
         except ClientError as error:
-            if _status(error) != 412:
+            if status_of(error) != 412:
                 raise
             # Taken: by another, or by a try of ours whose answer was lost.
-            present = self._get_once(full)
+            present = self._get_once(full, readback)
             if present is None:
                 raise _AgainError("taken, and gone when read") from error
             return present == data
+        if doubt := self.checksums.doubt(_headers(answer), data):
+            raise _AgainError(doubt)  # perhaps it was not the store that answered: the next try tells
         return True
 
     def put(self, key: str, data: bytes) -> None:
-        full = self._full(key)
-        self._bear(
-            key,
-            lambda: self.client.put_object(Bucket=self.bucket, Key=full, Body=data, ContentType=CONTENT_TYPE),
-        )
+        full, agreed = self._full(key), AgreedAnswer(self.checksums)
+        self._bear(key, lambda: self._put_once(full, data, agreed))
+
+    def _put_once(self, full: str, data: bytes, agreed: AgreedAnswer) -> None:
+        answer = self.client.put_object(Bucket=self.bucket, Key=full, Body=data, ContentType=CONTENT_TYPE)
+        doubt = self.checksums.doubt(_headers(answer), data)
+        if not agreed.accept(answer.get("ETag", "").encode(), doubt):
+            raise _AgainError(doubt)
 
     def get(self, key: str) -> bytes | None:
-        full = self._full(key)
-        return self._bear(key, lambda: self._get_once(full))
+        full, agreed = self._full(key), AgreedAnswer(self.checksums)
+        return self._bear(key, lambda: self._get_once(full, agreed))
 
-    def _get_once(self, full: str) -> bytes | None:
+    def _get_once(self, full: str, agreed: AgreedAnswer) -> bytes | None:
+        value, doubt = self._answered(full)
+        if not agreed.accept(value, doubt):
+            raise _AgainError(doubt)
+        return value
+
+    def _answered(self, full: str) -> tuple[bytes | None, str | None]:
+        """What one request gives, and why it may not be what the store holds."""
         try:
-            return self.client.get_object(Bucket=self.bucket, Key=full)["Body"].read()
+            answer = self.client.get_object(Bucket=self.bucket, Key=full)
+            body = answer["Body"].read()
         except ClientError as error:
-            if _code(error) in ("NoSuchKey", "404"):
-                return None
-            raise
+            match code_of(error):
+                case "NoSuchKey":
+                    return None, None
+                case "404":
+                    return None, "HTTP 404 without S3's NoSuchKey"
+                case _:
+                    raise
+        return body, self.checksums.doubt(_headers(answer), body)
+
+    def reread(self, key: str, over_s: float) -> Iterator[bytes | None]:
+        for share in SHARES:
+            self.patience.sleep(share * over_s)
+            self.client.close()  # the next request opens a connection
+            yield self.get(key)
 
     def get_many(self, keys: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
         """In the order asked for, 16 at a time; the next while the last are dealt with. Where the faster reader
@@ -178,7 +221,7 @@ class S3Store:
             return None
         from trialfleet_ledger.store.bulk import quick_reader
 
-        return quick_reader(self.client, self.here)
+        return quick_reader(self.client, self.here, self.checksums)
 
     def list(self, prefix: str) -> Iterator[ListedKey]:
         prefix_parts(prefix)
@@ -190,12 +233,12 @@ class S3Store:
 
     def _listed(self, prefix: str) -> Iterator[ListedKey]:
         """The first keys by boto3; the rest of a longer folder by the faster reader, as far as it goes."""
-        page = self._page(prefix, MaxKeys=_WORTH_IT)
+        page, new = self._page(prefix, MaxKeys=_WORTH_IT), NewKeys()
         last = ""
-        for item in _contents(page):
+        for item in new.of(page):
             yield item
             last = item.key
-        quick = self._quick_listing(prefix) if last and page.get("IsTruncated") else None
+        quick = self._quick_listing(prefix) if last and page["IsTruncated"] else None
         if quick:
             from trialfleet_ledger.store.bulk import CutShortError
 
@@ -206,10 +249,10 @@ class S3Store:
                 return
             except CutShortError:
                 page = self._page(prefix, StartAfter=last)
-                yield from _contents(page)
-        while page.get("IsTruncated"):
+                yield from new.of(page)
+        while page["IsTruncated"]:
             page = self._page(prefix, ContinuationToken=page["NextContinuationToken"])
-            yield from _contents(page)
+            yield from new.of(page)
 
     def _quick_listing(self, prefix: str) -> QuickListing | None:
         if not prefix.endswith("/"):
@@ -221,7 +264,14 @@ class S3Store:
     def _page(self, prefix: str, **begin: Any) -> ListObjectsV2OutputTypeDef:
         """`begin`: where, as boto3 takes it."""
         full = self._above + prefix
-        return self._bear(prefix, lambda: self.client.list_objects_v2(Bucket=self.bucket, Prefix=full, **begin))
+
+        def once() -> ListObjectsV2OutputTypeDef:
+            page = self.client.list_objects_v2(Bucket=self.bucket, Prefix=full, **begin)
+            if doubt := doubt_page(page, full, begin.get("ContinuationToken")):
+                raise _AgainError(doubt)
+            return page
+
+        return self._bear(prefix or "/", once)
 
     def delete(self, key: str) -> None:
         full = self._full(key)
@@ -246,8 +296,10 @@ class S3Store:
         """The bucket's lifecycle rules that delete objects of this store; None when they cannot be read."""
         try:
             answer = self.client.get_bucket_lifecycle_configuration(Bucket=self.bucket)
+        except ResponseParserError:
+            return None
         except ClientError as error:
-            return [] if _code(error) == "NoSuchLifecycleConfiguration" else None
+            return [] if code_of(error) == "NoSuchLifecycleConfiguration" else None
         except BotoCoreError as error:
             raise StoreError(f"{self.url}: {error}") from error
         return expiring(answer.get("Rules", []), self._above)
@@ -261,109 +313,44 @@ class S3Store:
         return self._above + key
 
     def _bear(self, what: str, once: Callable[[], _T]) -> _T:
-        """Calls `once` until it has an answer or the patience is spent."""
+        """Calls `once` until it has an answer that is believed, or the patience is spent."""
         wait = f"{self.url} at {self.endpoint} to answer"
         with waiting_for(wait, at_most_s=self.patience.total_s + LONGEST_TRY_S):
             return self._tried(what, once)
 
     def _tried(self, what: str, once: Callable[[], _T]) -> _T:
-        trouble: object = "no time to try"
-        for _ in self.patience.tries():
+        tries = self.patience.tries()
+        for _ in tries:
             try:
                 return once()
             except ClientError as error:
-                if not is_transient(_status(error), _code(error)):
-                    raise self._explained(what, error) from error
-                trouble = error
+                if tries.believes(status_of(error), code_of(error), error):
+                    raise explain_refusal(self._at, what, error) from error
             except (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError) as error:
-                raise self._no_credentials(error) from error
+                raise no_credentials(self._at, error) from error
             except SSLError as error:
                 if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                    raise self._untrusted(error) from error
-                trouble = error
-            except (HTTPClientError, BotoConnectionError, _AgainError) as error:
-                trouble = error
+                    raise untrusted(self._at, error) from error
+                tries.failed(error)
+            except _NO_ANSWER as error:
+                tries.failed(error)
             except BotoCoreError as error:
                 raise StoreError(f"{self.url}: {what}: {error}") from error
-        raise StoreError(f"{self.url}: {what}: no answer within {self.patience.total_s:.0f} s; last: {trouble}")
+        raise self._spent(what, tries)
 
-    def _explained(self, what: str, error: ClientError) -> Exception:
-        code, status = _code(error), _status(error)
-        if code == "NoSuchBucket":
-            return OperatorError(
-                f"{self.url}: there is no bucket {self.bucket} at {self.endpoint}",
-                hint=f"create it (aws --endpoint-url {self.endpoint} s3 mb s3://{self.bucket}), or correct the "
-                "name, store.endpoint or $AWS_ENDPOINT_URL_S3",
-            )
-        if code == "RequestTimeTooSkewed":
-            return OperatorError(
-                f"{self.url}: this machine's clock differs from the store's by more than 15 minutes",
-                hint="set the clock",
-            )
-        if status in (401, 403) or code in ("ExpiredToken", "InvalidToken"):
-            return self._refused(what, error)
-        if code in ("PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"):
-            return OperatorError(
-                f"{self.url}: the bucket is in another region ({code})", hint="set $AWS_REGION to the bucket's"
-            )
-        return StoreError(f"{self.url}: {what}: HTTP {status} {error}")
+    def _spent(self, what: str, tries: Tries) -> Exception:
+        """The error after the last try."""
+        last = tries.trouble
+        if isinstance(last, ClientError) and not is_transient(status_of(last), code_of(last)):
+            return explain_refusal(self._at, what, last)
+        return StoreError(f"{self.url}: {what}: {tries.summary}", hint=FEWER if tries.throttled else None)
 
-    def _refused(self, what: str, error: ClientError) -> CredentialsRefused:
-        return CredentialsRefused(
-            f"{self.url}: the {self.credential} may not {error.operation_name} {what!r} in bucket "
-            f"{self.bucket} at {self.endpoint} ({_code(error)})",
-            hint=f"fix $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY or the policy: {_NEEDED}",
-        )
-
-    def _no_credentials(self, error: Exception) -> OperatorError:
-        return OperatorError(
-            f"{self.url}: {error}", hint="set $AWS_ACCESS_KEY_ID and $AWS_SECRET_ACCESS_KEY, or $AWS_PROFILE"
-        )
-
-    def _untrusted(self, error: Exception) -> OperatorError:
-        return OperatorError(
-            f"{self.url}: the certificate of {self.endpoint} is not trusted: {error}",
-            hint="set $AWS_CA_BUNDLE to the file of its authority",
-        )
+    @property
+    def _at(self) -> BucketAddress:
+        return BucketAddress(self.url, self.bucket, self.endpoint, self.credential)
 
 
-def _contents(page: ListObjectsV2OutputTypeDef) -> Iterator[ListedKey]:
-    for item in page.get("Contents", ()):
-        at = item.get("LastModified")
-        yield ListedKey(
-            item.get("Key", ""), item.get("Size", 0), item.get("ETag", ""), at.timestamp() if at else None
-        )
-
-
-def _status(error: ClientError) -> int:
-    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
-
-
-def _code(error: ClientError) -> str:
-    return str(error.response.get("Error", {}).get("Code", ""))
-
-
-def expiring(rules: Sequence[LifecycleRuleOutputTypeDef], above: str) -> list[str]:
-    """Names of the enabled rules that delete objects whose key begins with `above`, or some of them.
-
-    An expired commit could be created again: a re-roll.
-
-    >>> rule = {"ID": "old", "Status": "Enabled", "Filter": {"Prefix": "run"}, "Expiration": {"Days": 30}}
-    >>> expiring([rule], "runs/"), expiring([rule], "other/")
-    (['old'], [])
-    """
-    return [rule.get("ID", "unnamed") for rule in rules if _deletes(rule) and _touches(rule, above)]
-
-
-def _deletes(rule: LifecycleRuleOutputTypeDef) -> bool:
-    expiration = rule.get("Expiration", {})
-    return rule["Status"] == "Enabled" and ("Days" in expiration or "Date" in expiration)
-
-
-def _touches(rule: LifecycleRuleOutputTypeDef, above: str) -> bool:
-    chosen: Mapping[str, Any] = rule.get("Filter", {})
-    both: Mapping[str, Any] = chosen.get("And", {})
-    if chosen.get("Tag") or both.get("Tags"):
-        return False  # our objects have no tags
-    prefix = str(chosen.get("Prefix") or both.get("Prefix") or rule.get("Prefix") or "")
-    return prefix.startswith(above) or above.startswith(prefix)
+def _headers(answer: Any) -> Mapping[str, str]:
+    """Of boto3's answer, with names in lower case."""
+    headers: Mapping[str, str] = answer["ResponseMetadata"]["HTTPHeaders"]
+    return headers

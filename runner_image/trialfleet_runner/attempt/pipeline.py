@@ -15,13 +15,15 @@ from trialfleet_ledger.records.verdicts import Loss, LossClass, Scored, Stop
 from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.grants import GrantRefused
 from trialfleet_ledger.store.protocol import StoreError
+from trialfleet_ledger.store.rereading import WrongValue
+from trialfleet_ledger.stored_records import parse_bytes
 from trialfleet_runner import environment
 from trialfleet_runner.attempt import agent_run, commit, patch_record, preflight_run, refused_patch, score_run
 from trialfleet_runner.attempt.bundle_builder import Members
 from trialfleet_runner.attempt.deadline import Clock, longest_s, within
 from trialfleet_runner.attempt.exposure import exposed
 from trialfleet_runner.attempt.live_log import LIVE_PATIENCE, live_log
-from trialfleet_runner.attempt.loss import from_exception
+from trialfleet_runner.attempt.loss import Lost, from_exception
 from trialfleet_runner.attempt.mounts import place_of
 from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, lay_out, prepare, shows_context
 from trialfleet_runner.attempt.refused_patch import Renewal
@@ -129,7 +131,10 @@ class Attempt:
         if self.grants.prior_patch is None:
             return None
         self.agent_started = self.patched = True
-        return Patch.model_validate_json(store.read(self.grants.prior_patch))
+        try:
+            return store.read_settled(self.grants.prior_patch, _patch_of)
+        except WrongValue as error:
+            raise Lost(LossClass.STORE, f"the patch of the earlier attempt: {error}") from error
 
     def _fresh_patch(self, ready: Ready, chosen: agent_run.Chosen) -> tuple[Ready, Patch]:
         """What the agent leaves, in the store; with an environment that is as it was built."""
@@ -255,6 +260,12 @@ class Attempt:
         self.members.add("tests/output.log", scored.run.output, left_out=scored.run.left_out)
         self.members.add_file("tests/junit.xml", folder / "home" / "junit.xml")
         self.members.add_value("tests/results.json", [result.model_dump(mode="json") for result in scored.results])
+
+
+def _patch_of(raw: bytes | None) -> Patch:
+    if raw is None:
+        raise WrongValue("it is not in the store")
+    return parse_bytes(raw, Patch)
 
 
 def _given(sandbox: Sandbox, ended: Exit | None) -> float | None:

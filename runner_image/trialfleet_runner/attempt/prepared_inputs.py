@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from trialfleet_ledger.canonical import sha256
@@ -40,15 +41,18 @@ class Inputs:
     cache: Cache
 
     def get(self, digest: str) -> bytes:
-        """The object's verified bytes. Raises `Lost` when it is not what its name says, `StoreError` when the
-        store does not answer."""
+        """The object's verified bytes. Raises `Lost` when the store holds something else, also when it is read
+        again, and `StoreError` when the store does not answer. Another attempt may read what this one could not,
+        so nothing halts."""
         grant = self.grants.objects.get(digest)
         if grant is None:
             raise Lost(LossClass.RUNNER, f"object {digest} was not granted", halt=HaltScope.CAMPAIGN)
+        objects = Objects(self.cache.objects)
         try:
-            return Objects(self.cache.objects).fetch(digest, lambda: store.read(grant))
+            kept = objects.load(digest)
+            return store.read_settled(grant, partial(objects.adopt, digest)) if kept is None else kept
         except ObjectError as error:
-            raise Lost(LossClass.SETUP, str(error), halt=HaltScope.TASK) from error
+            raise Lost(LossClass.SETUP, str(error)) from error
 
     def text(self, digest: str) -> str:
         return self.get(digest).decode()

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.attempt import Patch
 from trialfleet_ledger.records.grants import GetGrant, Grants
 from trialfleet_ledger.store import files
 from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.protocol import StoreError
+from trialfleet_ledger.store.rereading import WrongValue
 from trialfleet_ledger.store.retry_policy import Patience
 from trialfleet_runner.attempt.scratch import claim_scratch, find_scratch
 from trialfleet_runner.removal import remove_entry
@@ -52,9 +54,29 @@ class Renewal:
     def _read(self, url: str) -> Grants | None:
         """None: these do not hold either."""
         try:
-            return self.parse(store.read(GetGrant(url=url), patience=_READ))
+            return read_grants(url, self.parse, patience=_READ)
         except StoreError:
             return None
+
+
+def read_grants(url: str, parse: Callable[[bytes], Grants], *, patience: Patience = store.PATIENCE) -> Grants:
+    """The grants at `url`. What `parse` refuses with `OperatorError` is read again. Raises that error if the store
+    holds it so, and `StoreError` if the store does not answer."""
+    refusals: list[OperatorError] = []
+
+    def make(raw: bytes | None) -> Grants:
+        if raw is None:
+            raise WrongValue("no grants are there")
+        try:
+            return parse(raw)
+        except OperatorError as error:
+            refusals.append(error)
+            raise WrongValue(error.message) from error
+
+    try:
+        return store.read_settled(GetGrant(url=url), make, patience=patience)
+    except WrongValue as error:
+        raise (refusals[-1] if refusals else StoreError(str(error))) from error
 
 
 def _same(fresh: Grants, refused: Grants) -> bool:

@@ -17,16 +17,15 @@ from pydantic import ValidationError
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.attempt import End, LastWords
-from trialfleet_ledger.records.grants import GRANTS_URL, GetGrant, Grants
+from trialfleet_ledger.records.grants import GRANTS_URL, Grants
 from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass
-from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.grants import GrantRefused
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_runner.attempt import commit
 from trialfleet_runner.attempt.deadline import within
 from trialfleet_runner.attempt.loss import Lost, storable
 from trialfleet_runner.attempt.pipeline import Attempt
-from trialfleet_runner.attempt.refused_patch import Renewal
+from trialfleet_runner.attempt.refused_patch import Renewal, read_grants
 from trialfleet_runner.attempt.scratch import Scratch
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.exit_codes import RunnerExit
@@ -122,7 +121,7 @@ class Runner:
             raise OperatorError("no grants", where=f"${GRANTS_URL}", hint="pods are made by `trialfleet run`")
         try:
             with within(FETCH_S, self.stop):
-                return parse(store.read(GetGrant(url=url)))
+                return read_grants(url, parse)
         except Lost as lost:
             if lost.loss is LossClass.TERMINATED:
                 return None

@@ -46,11 +46,13 @@ def test_an_edited_local_copy_is_mended_from_the_store(tmp_path: Path) -> None:
 
 def test_what_a_grant_brings_is_verified(tmp_path: Path) -> None:
     objects = Objects(tmp_path)
-    assert objects.fetch(sha256(DATA), lambda: compress(DATA)) == DATA
+    assert objects.load(sha256(DATA)) is None
+    assert objects.adopt(sha256(DATA), compress(DATA)) == DATA
+    assert objects.load(sha256(DATA)) == DATA
     with pytest.raises(ObjectError, match="not what the name says"):
-        objects.fetch(sha256(b"x"), lambda: compress(DATA))
+        objects.adopt(sha256(b"x"), compress(DATA))
     with pytest.raises(ObjectError, match="not zstd"):
-        objects.fetch(sha256(b"x"), lambda: b"junk")
+        objects.adopt(sha256(b"x"), b"junk")
     assert not objects.has(sha256(b"x"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -62,7 +63,8 @@ def run(patience: Patience, *, each_s: float = 0.0) -> tuple[list[float], list[f
         now[0] += pause
 
     left = []
-    for seconds in patience.tries(clock=lambda: now[0], sleep=sleep, uniform=lambda _, most: most):
+    simulated = replace(patience, clock=lambda: now[0], sleep=sleep, uniform=lambda _, most: most)
+    for seconds in simulated.tries():
         left.append(seconds)
         now[0] += each_s
     return left, pauses

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.store.bucket_rules import expiring
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.open import open_store
-from trialfleet_ledger.store.s3 import S3Store, expiring
+from trialfleet_ledger.store.s3 import S3Store
 
 
 @pytest.fixture(autouse=True)
