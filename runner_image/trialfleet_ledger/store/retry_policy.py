@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -12,10 +11,8 @@ _THROTTLED = {"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExce
 _TRY_AGAIN = {"RequestTimeout", "ConditionalRequestConflict", "OperationAborted"}
 _FOR_GOOD = {501, 505, 507}  # of the server errors: waiting changes nothing
 _FULL = ("quota", "storagefull", "storageexceeded", "insufficientstorage")
-ANSWERS = (
-    3  # equal refusals until one is believed: a proxy that restarts sends one or two that the store never gave
-)
-BETWEEN_S = 1.0  # the least pause between them
+ANSWERS = 8  # equal refusals in a row until one is believed: a proxy sends some that the store never gave
+BETWEEN_S = (0.5, 1.0)  # the pause between them: a revoked key must stop a controller within seconds
 RANDOM = random.SystemRandom()
 
 
@@ -81,30 +78,32 @@ class Tries:
     trouble: object = "no time to try"  # why the last try gave nothing
     tried: int = 0  # tries that have failed
     throttled: bool = False  # whether the last answer was that the store is throttled
-    _refusals: Counter[tuple[int, str]] = field(default_factory=Counter[tuple[int, str]])
-    _least_s: float = 0.0
+    _refusal: tuple[int, str] = (0, "")  # the last one
+    _equal: int = 0  # refusals in a row that are equal to it
 
     def __iter__(self) -> Iterator[float]:
         began, bound = self.patience.clock(), self.patience.first_s
         while (left := began + self._total_s - self.patience.clock()) > 0:
-            self._least_s = 0.0
             yield left
-            pause_s = max(self._least_s, self.patience.uniform(0, bound))
+            pause_s = self.patience.uniform(*(BETWEEN_S if self._equal else (0, bound)))
             self.patience.sleep(min(pause_s, self._total_s))
             bound = min(2 * bound, self.patience.longest_s)
 
     def failed(self, trouble: object) -> None:
         """Note a try without an answer."""
         self.trouble, self.throttled, self.tried = trouble, False, self.tried + 1
+        self._equal = 0
 
     def believes(self, status: int, code: str, trouble: object) -> bool:
-        """Note an answer that is no success. True: it is final, because the store has given it `ANSWERS` times."""
+        """Note an answer that is no success. True: it is final, for the store has given it `ANSWERS` times in a
+        row."""
         self.trouble, self.throttled, self.tried = trouble, is_throttled(status, code), self.tried + 1
         if is_transient(status, code):
+            self._equal = 0
             return False
-        self._refusals[status, code] += 1
-        self._least_s = BETWEEN_S
-        return self._refusals[status, code] >= ANSWERS
+        self._equal = self._equal + 1 if self._refusal == (status, code) else 1
+        self._refusal = status, code
+        return self._equal >= ANSWERS
 
     @property
     def summary(self) -> str:

@@ -15,10 +15,12 @@ from trialfleet_ledger.store.probe import probe
 from trialfleet_ledger.store.protocol import Store, StoreError
 from trialfleet_ledger.store.retry_policy import Patience
 
+HASTY = Patience(sleep=lambda _: None)  # a refusal is believed when it comes again and again
+
 
 @BUCKETS
 def test_a_missing_bucket_is_named(place: Place) -> None:
-    store = open_store("s3://no-such-bucket-here/root", endpoint=place.endpoint)
+    store = open_store("s3://no-such-bucket-here/root", endpoint=place.endpoint, patience=HASTY)
     for call in (lambda: store.create("a", b""), lambda: store.get("a"), lambda: list(store.list(""))):
         with pytest.raises(OperatorError, match="no bucket no-such-bucket-here") as error:
             call()
@@ -28,14 +30,14 @@ def test_a_missing_bucket_is_named(place: Place) -> None:
 @SIGNING
 def test_wrong_credentials_are_named(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong-and-not-shown")
-    store = open_store(f"{place.root}/x", endpoint=place.endpoint)
+    store = open_store(f"{place.root}/x", endpoint=place.endpoint, patience=HASTY)
     for call in (lambda: store.create("a", b""), lambda: store.get("a"), lambda: list(store.list(""))):
         with pytest.raises(OperatorError, match=os.environ["AWS_ACCESS_KEY_ID"]) as error:
             call()
         assert store.bucket in str(error.value)  # type: ignore[attr-defined]
         assert "wrong-and-not-shown" not in str(error.value)
     with pytest.raises(grants.GrantRefused):
-        grants.create(store.grant_put("a", expires_s=60), b"")
+        grants.create(store.grant_put("a", expires_s=60), b"", patience=HASTY)
 
 
 def test_no_credentials(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:

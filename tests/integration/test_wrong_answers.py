@@ -1,0 +1,132 @@
+"""Campaigns over a store that answers wrongly now and then end as those over a store that does not.
+
+`make bench` drives two hundred (`tests/bench/bench_wrong_answers.py`).
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.support import records
+from tests.support.audit import audit
+from tests.support.wrong_answers import FATES, KINDS, drawn_plan, drive, wrong_site
+from trialfleet_ledger import keys
+from trialfleet_ledger.attempts import Attempts
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.fold import StoredAttempt
+from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.records.attempt import Intent
+from trialfleet_ledger.records.verdicts import Verdict
+from trialfleet_ledger.store.protocol import StoreError
+
+SEEDS = range(10)
+BUNDLE = f"demo/attempts/{records.TRIAL_ID}/1/bundle.tar.zst"
+PATH = f"/bucket/root/{BUNDLE}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_outcomes_are_those_of_a_store_that_answers_rightly(seed: int) -> None:
+    draw = random.Random(seed)
+    plan, fates = drawn_plan(draw), FATES[seed % len(FATES)]
+    with wrong_site(0.0, seed) as site:
+        expected = drive(site, plan, fates, resumed=False)
+    with wrong_site(draw.uniform(0.05, 0.4), seed) as site:
+        assert drive(site, plan, fates, resumed=seed % 2 == 1) == expected
+        assert set(site.proxy.drawn) == set(KINDS), "the proxy did not draw each fault"
+        audit(site.store, plan)
+
+
+def ended() -> StoredAttempt:
+    return StoredAttempt(records.intent(), end=records.end(records.scored(Verdict.PASSED)))
+
+
+def read(attempts: Attempts) -> StoredAttempt:
+    return attempts.verify(ended())
+
+
+@pytest.mark.parametrize("kind", ["flip", "cut", "empty", "html", "4xx", "3xx", "reset"])
+def test_a_bundle_that_is_right_is_never_quarantined(kind: str) -> None:
+    with wrong_site(0.4, 1, (kind,)) as site:
+        site.proxy.bucket.values[PATH] = b"bundle"
+        attempts = Ledger(site.store, "demo").attempts
+        assert not any(read(attempts).quarantined for _ in range(50))
+        assert not [path for path in site.proxy.bucket.values if "quarantine" in path]
+
+
+@pytest.mark.parametrize("stored", [b"another", None])
+def test_a_bundle_that_is_wrong_is_quarantined_after_a_minute(stored: bytes | None) -> None:
+    with wrong_site(0.0, 1) as site:
+        if stored is not None:
+            site.proxy.bucket.values[PATH] = stored
+        began = site.patience.clock()
+        assert read(Ledger(site.store, "demo").attempts).quarantined
+        assert site.patience.clock() - began >= 60
+        assert f"/bucket/root/{keys.quarantine('demo', records.TRIAL_ID, 1)}" in site.proxy.bucket.values
+
+
+def test_a_store_that_lists_another_value_than_it_returns_is_no_verdict() -> None:
+    """A proxy that answers every read with one and the same page."""
+    with wrong_site(0.0, 1) as site:
+        site.proxy.bucket.values[PATH] = b"bundle"
+        right = site.proxy.bucket._get
+        site.proxy.bucket._get = lambda path: right(path)._replace(body=b"page", headers={})  # type: ignore[method-assign]
+        with pytest.raises(StoreError, match="lists another value than it returns: 4 bytes, b'page'"):
+            read(Ledger(site.store, "demo").attempts)
+        assert list(site.proxy.bucket.values) == [PATH]
+
+
+def test_a_record_that_is_wrong_is_named_with_what_was_read() -> None:
+    key = "demo/attempts/x/1/intent.json"
+    with wrong_site(0.0, 1) as site:
+        site.proxy.bucket.values[f"/bucket/root/{key}"] = b"<html>"
+        with pytest.raises(OperatorError, match=r"demo/attempts/x/1/intent.json.*6 bytes, b'<html>'"):
+            Ledger(site.store, "demo").read(key, Intent)
+
+
+def test_a_right_value_is_read_once() -> None:
+    """What the checks cost while the store answers rightly: no request."""
+    with wrong_site(0.0, 1) as site:
+        site.proxy.bucket.values[PATH] = b"bundle"
+        seen: list[str] = []
+        answer = site.proxy.bucket.answer
+        site.proxy.bucket.answer = lambda *args: (seen.append(args[0]), answer(*args))[1]  # type: ignore[assignment, method-assign]
+        read(Ledger(site.store, "demo").attempts)
+        site.store.create("demo/a", b"1")
+        assert site.store.get("demo/absent") is None
+        assert seen == ["GET", "PUT", "GET"]
+
+
+def test_a_listing_that_does_not_say_where_it_continues_is_read_again_then_named() -> None:
+    with wrong_site(0.0, 1) as site:
+        for n in range(100):
+            site.proxy.bucket.values[f"/bucket/root/demo/{n:03}"] = b""
+        right, faults = site.proxy.bucket._list, [True]
+
+        def truncated(bucket: str, query: dict[str, list[str]]):  # type: ignore[no-untyped-def]
+            answer = right(bucket, query)
+            if not (faults and faults.pop()):
+                return answer
+            return answer._replace(body=answer.body.replace(b"NextContinuationToken", b"Other"))
+
+        site.proxy.bucket._list = truncated  # type: ignore[assignment, method-assign]
+        assert len(list(site.store.list("demo/"))) == 100
+        faults[:] = [True] * 10_000
+        with pytest.raises(StoreError, match="truncated and does not say where it continues"):
+            list(site.store.list("demo/"))
+
+
+def test_a_page_that_comes_twice_lists_no_key_twice() -> None:
+    with wrong_site(0.0, 1) as site:
+        for n in range(100):
+            site.proxy.bucket.values[f"/bucket/root/demo/{n:03}"] = b""
+        right, last = site.proxy.bucket._list, []
+
+        def doubled(bucket: str, query: dict[str, list[str]]):  # type: ignore[no-untyped-def]
+            last.append(right(bucket, query))
+            return last[-2] if len(last) == 2 else last[-1]
+
+        site.proxy.bucket._list = doubled  # type: ignore[assignment, method-assign]
+        listed = [entry.key for entry in site.store.list("demo/")]
+        assert listed == [f"demo/{n:03}" for n in range(100)]
