@@ -6,20 +6,29 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.support import records
 from tests.support.audit import audit
-from tests.support.wrong_answers import FATES, KINDS, drawn_plan, drive, wrong_site
+from tests.support.wrong_answers import FATES, KINDS, Site, drawn_plan, drive, wrong_site
 from trialfleet_ledger import keys
 from trialfleet_ledger.attempts import Attempts
+from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.fold import StoredAttempt
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.objects import compress, object_key
 from trialfleet_ledger.records.attempt import Intent
-from trialfleet_ledger.records.verdicts import Verdict
+from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Verdict
+from trialfleet_ledger.store.probe import probe
 from trialfleet_ledger.store.protocol import StoreError
+from trialfleet_runner.attempt.loss import Lost
+from trialfleet_runner.attempt.prepared_inputs import Inputs
+from trialfleet_runner.cache import Cache
 
 SEEDS = range(10)
 BUNDLE = f"demo/attempts/{records.TRIAL_ID}/1/bundle.tar.zst"
@@ -83,6 +92,39 @@ def test_a_record_that_is_wrong_is_named_with_what_was_read() -> None:
         site.proxy.bucket.values[f"/bucket/root/{key}"] = b"<html>"
         with pytest.raises(OperatorError, match=r"demo/attempts/x/1/intent.json.*6 bytes, b'<html>'"):
             Ledger(site.store, "demo").read(key, Intent)
+
+
+def inputs(site: Site, folder: Path, digest: str) -> Inputs:
+    grant = site.store.grant_get(object_key(digest), expires_s=3600)
+    granted: Any = SimpleNamespace(objects={digest: grant})
+    return Inputs(granted, Cache(folder), site.patience)
+
+
+@pytest.mark.parametrize("kind", ["flip", "cut", "empty", "html", "4xx", "5xx", "reset"])
+def test_an_input_that_is_right_is_read_though_some_answers_are_wrong(kind: str, tmp_path: Path) -> None:
+    digest = sha256(b"a tree")
+    with wrong_site(0.4, 1, (kind,)) as site:
+        site.proxy.bucket.values[f"/bucket/root/{object_key(digest)}"] = compress(b"a tree")
+        for n in range(20):
+            assert inputs(site, tmp_path / str(n), digest).get(digest) == b"a tree"
+
+
+@pytest.mark.parametrize("stored", [b"junk", None])
+def test_an_input_that_is_wrong_loses_its_attempt_alone(stored: bytes | None, tmp_path: Path) -> None:
+    digest = sha256(b"a tree")
+    with wrong_site(0.0, 1) as site:
+        if stored is not None:
+            site.proxy.bucket.values[f"/bucket/root/{object_key(digest)}"] = stored
+        began = site.patience.clock()
+        with pytest.raises(Lost, match=digest) as lost:
+            inputs(site, tmp_path, digest).get(digest)
+        assert (lost.value.loss, lost.value.halt) == (LossClass.SETUP, HaltScope.NONE)
+        assert site.patience.clock() - began >= 60
+
+
+def test_a_start_over_a_store_that_is_throttled_now_and_then() -> None:
+    with wrong_site(0.1, 1, ("5xx",)) as site:
+        assert not probe(site.store, signatures=False).broken
 
 
 def test_a_right_value_is_read_once() -> None:

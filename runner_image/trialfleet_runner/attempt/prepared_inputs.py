@@ -15,6 +15,7 @@ from trialfleet_ledger.records.environment import metadata_of
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass
 from trialfleet_ledger.store import grants as store
+from trialfleet_ledger.store.retry_policy import Patience
 from trialfleet_runner import environment, trees, workspace
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.mcp_servers import folder_of
@@ -39,6 +40,7 @@ class Inputs:
 
     grants: Grants
     cache: Cache
+    patience: Patience = store.PATIENCE
 
     def get(self, digest: str) -> bytes:
         """The object's verified bytes. Raises `Lost` when the store holds something else, also when it is read
@@ -50,7 +52,9 @@ class Inputs:
         objects = Objects(self.cache.objects)
         try:
             kept = objects.load(digest)
-            return store.read_settled(grant, partial(objects.adopt, digest)) if kept is None else kept
+            if kept is not None:
+                return kept
+            return store.read_settled(grant, partial(objects.adopt, digest), patience=self.patience)
         except ObjectError as error:
             raise Lost(LossClass.SETUP, str(error)) from error
 
