@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -125,7 +125,7 @@ def _digest_in(end: bytes | None) -> str | None:
         value: Any = from_json(end or b"null")
     except ValueError:
         return None
-    return value.get("bundle") if isinstance(value, dict) else None
+    return cast("dict[str, Any]", value).get("bundle") if isinstance(value, dict) else None
 
 
 def _wanted(entries: Iterator[ListedKey], campaign: str, odd: list[str], *, no_bundles: bool) -> Iterator[str]:

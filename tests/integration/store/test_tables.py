@@ -91,7 +91,7 @@ class TestTheFasterReader:
     def test_it_is_used(self, place: Place) -> None:
         store = bucket(place)
         store.put("a", b"1")
-        quick = bulk.quick_reader(store.client, store.here)
+        quick = bulk.quick_reader(store.client, store.here, store.checksums)
         if (place.endpoint or "").startswith("https"):
             assert quick is None, "an authority of our own is boto3's to keep to"
             return
@@ -103,7 +103,7 @@ class TestTheFasterReader:
     def test_trouble_ends_its_use(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         store = bucket(place)
         store.put("a", b"1")
-        quick = bulk.quick_reader(store.client, store.here)
+        quick = bulk.quick_reader(store.client, store.here, store.checksums)
         if quick is None:  # with an authority of one's own boto3 reads
             assert (place.endpoint or "").startswith("https:")
             return
@@ -160,7 +160,7 @@ class TestTheFasterReader:
     def test_never_after_a_fork(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         store = bucket(place)
         monkeypatch.setattr(bulk, "_begun", [1])
-        assert bulk.quick_reader(store.client, store.here) is None
+        assert bulk.quick_reader(store.client, store.here, store.checksums) is None
         assert bulk.quick_listing(store.client, store.here) is None
 
     def test_without_obstore_boto3_reads(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +168,7 @@ class TestTheFasterReader:
         monkeypatch.setitem(sys.modules, "obstore", None)
         for number in range(70):
             store.put(f"a/{number}", b"1")
-        assert bulk.quick_reader(store.client, store.here) is None
+        assert bulk.quick_reader(store.client, store.here, store.checksums) is None
         assert {value for _, value in store.get_many([f"a/{number}" for number in range(70)])} == {b"1"}
 
 
