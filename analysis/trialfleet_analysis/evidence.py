@@ -19,7 +19,7 @@ from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Scored
 from trialfleet_ledger.store.prefetch import one_ahead
 from trialfleet_ledger.store.protocol import Store
-from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle
+from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle_value
 
 CUT = " was too long and is cut in its bundle"
 BATCH = 128  # bundles in memory at a time, twice: those examined and those that come
@@ -168,7 +168,7 @@ def _verified(store: Store, wanted: Mapping[str, Outcome], threads: int) -> dict
     def examine_one(pair: tuple[str, bytes | None]) -> Evidence:
         key, raw = pair
         try:
-            return settle(store, key, raw, partial(_sound, wanted[key]), over_s=WHILE_READING_S)
+            return settle_value(store, key, raw, partial(_sound, wanted[key]), over_s=WHILE_READING_S)
         except UnsoundError as error:
             return error.evidence
 

@@ -16,7 +16,7 @@ from trialfleet_ledger.records.attempt import End, Intent, Patch, Quarantine, St
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Loss
-from trialfleet_ledger.store.rereading import WrongValue, is_listed, settle
+from trialfleet_ledger.store.rereading import WrongValue, is_listed, settle_value
 from trialfleet_ledger.stored_records import RecordStore, parse_record, parse_with_bytes
 
 
@@ -197,7 +197,7 @@ class Attempts:
             return attempt
         key = self._key(end.trial, end.attempt, "bundle.tar.zst")
         try:
-            settle(self._store, key, self._store.get(key), partial(require_digest, end.bundle))
+            settle_value(self._store, key, self._store.get(key), partial(require_digest, end.bundle))
         except WrongValue as error:
             found = None if error.value is None else sha256(error.value)
             reason = "the bundle is missing" if found is None else "the bundle is not what its end names"

@@ -16,7 +16,7 @@ import zstandard
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.store.protocol import Store
-from trialfleet_ledger.store.rereading import WrongValue, is_listed, settle
+from trialfleet_ledger.store.rereading import WrongValue, is_listed, settle_value
 
 MAX_BYTES = 2 * 2**30
 TEXT_BYTES = 16 * 2**20  # of an object that is one text, as a prompt
@@ -100,7 +100,7 @@ class Objects:
         stored = None if self.store is None else self.store.get(key)
         if self.store is None or (stored is None and not is_listed(self.store, key)):
             raise ObjectError(f"object {digest}: neither in {self.folder} nor in the store")
-        return settle(self.store, key, stored, partial(self.adopt, digest))
+        return settle_value(self.store, key, stored, partial(self.adopt, digest))
 
     def load(self, digest: str) -> bytes | None:
         """The verified bytes of the copy here; None: there is none that holds."""
@@ -139,5 +139,5 @@ class Objects:
         key = object_key(digest)
         if not self.store.create(key, compress(data)):
             # Another zstd release may write other bytes for the same object: what counts is what comes out.
-            settle(self.store, key, self.store.get(key), partial(decompress, digest))
+            settle_value(self.store, key, self.store.get(key), partial(decompress, digest))
         self._uploaded.add(digest)

@@ -16,7 +16,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.kill_points import checkpoint
 from trialfleet_ledger.records.base import Record
 from trialfleet_ledger.store.protocol import Store
-from trialfleet_ledger.store.rereading import BEFORE_A_RECORD_S, WHILE_READING_S, WrongValue, settle
+from trialfleet_ledger.store.rereading import BEFORE_A_RECORD_S, WHILE_READING_S, WrongValue, settle_value
 
 R = TypeVar("R", bound=Record)
 
@@ -117,8 +117,8 @@ def parse_record(
     listed: bool = False,
     over_s: float = BEFORE_A_RECORD_S,
 ) -> R | None:
-    """The record that was read from `key`; None: it is absent. What does not parse is read again (`settle`), and
-    so is an absent record of which the listing or another record says that it is there (`listed`).
+    """The record that was read from `key`; None: it is absent. What does not parse is read again (`settle_value`),
+    and so is an absent record of which the listing or another record says that it is there (`listed`).
 
     Raises `OperatorError`, which names the key with the store's address: this program's version did not write the
     record. Raises `StoreError` if the store's answers do not agree.
@@ -146,7 +146,7 @@ def parse_with_bytes(
         return None
 
     try:
-        return settle(store, key, raw, make, over_s=over_s)
+        return settle_value(store, key, raw, make, over_s=over_s)
     except AbsentError:
         return None
     except WrongValue as error:

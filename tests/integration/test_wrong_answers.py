@@ -159,6 +159,20 @@ def test_a_listing_that_does_not_say_where_it_continues_is_read_again_then_named
             list(site.store.list("demo/"))
 
 
+@pytest.mark.parametrize(("right", "wrong"), [(b"<Size>0<", b"<Size> <"), (b"2026-01", b"2026-91")])
+def test_a_listing_with_a_flipped_number_or_date_is_read_again(right: bytes, wrong: bytes) -> None:
+    with wrong_site(0.0, 1) as site:
+        site.proxy.bucket.values["/bucket/root/demo/a"] = b""
+        listing, faults = site.proxy.bucket._list, [True]
+
+        def flipped(bucket: str, query: dict[str, list[str]]):  # type: ignore[no-untyped-def]
+            answer = listing(bucket, query)
+            return answer._replace(body=answer.body.replace(right, wrong)) if faults and faults.pop() else answer
+
+        site.proxy.bucket._list = flipped  # type: ignore[assignment, method-assign]
+        assert [entry.key for entry in site.store.list("demo/")] == ["demo/a"]
+
+
 def test_a_page_that_comes_twice_lists_no_key_twice() -> None:
     with wrong_site(0.0, 1) as site:
         for n in range(100):

@@ -14,7 +14,7 @@ from trialfleet_analysis.tables.columns import texts
 from trialfleet_analysis.viewer.bundle_parts import steps_of
 from trialfleet_ledger.bundle import BundleError, read_member
 from trialfleet_ledger.store.protocol import Store
-from trialfleet_ledger.store.rereading import WHILE_READING_S, settle
+from trialfleet_ledger.store.rereading import WHILE_READING_S, settle_value
 from trialfleet_runner.agents.protocol import Step
 
 AT_ONCE = 8  # bundles that are asked for together, and are in memory together
@@ -105,7 +105,7 @@ def _steps(store: Store, key: str, raw: bytes | None, digest: str) -> tuple[tupl
     if not digest:
         return (), True
     try:
-        found = settle(store, key, raw, lambda data: read_member(data, digest, PATH), over_s=WHILE_READING_S)
+        found = settle_value(store, key, raw, lambda data: read_member(data, digest, PATH), over_s=WHILE_READING_S)
     except BundleError:
         found = None
     if found is None:

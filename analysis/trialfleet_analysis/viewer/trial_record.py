@@ -21,7 +21,7 @@ from trialfleet_ledger.records.attempt import Quarantine, Start
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.store.protocol import Store, StoreError
-from trialfleet_ledger.store.rereading import WHILE_READING_S, settle
+from trialfleet_ledger.store.rereading import WHILE_READING_S, settle_value
 from trialfleet_ledger.trial_order import Planned
 
 T = TypeVar("T")
@@ -109,7 +109,7 @@ class TrialReader:
         key, digest = keys.attempt_file(self.campaign, trial, n, "bundle.tar.zst"), end.bundle
         try:
             raw = self.store.get(key)
-            bundle = settle(self.store, key, raw, lambda data: unpack(data, digest), over_s=WHILE_READING_S)
+            bundle = settle_value(self.store, key, raw, lambda data: unpack(data, digest), over_s=WHILE_READING_S)
         except BundleError as error:
             if str(error).startswith(ABSENT):
                 return None, "the bundle is missing from the store"
@@ -147,7 +147,7 @@ class TrialReader:
             if raw is None:
                 return None
             expand = partial(decompress, digest, most=TEXT_BYTES)
-            text = settle(self.store, key, raw, expand, over_s=WHILE_READING_S)
+            text = settle_value(self.store, key, raw, expand, over_s=WHILE_READING_S)
             return text.decode(errors="replace")
         except (ObjectError, StoreError, OperatorError):
             return None

@@ -88,10 +88,10 @@ def _copy(source: Store, target: DirectoryStore, campaign: str, keys: Sequence[s
 
 def _settled(source: Store, key: str, raw: bytes | None, check: Callable[[bytes | None], bytes]) -> bytes | None:
     """The value that the store holds, whether or not it is right; None: it is absent."""
-    from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle
+    from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle_value
 
     try:
-        return settle(source, key, raw, check, over_s=WHILE_READING_S)
+        return settle_value(source, key, raw, check, over_s=WHILE_READING_S)
     except WrongValue as error:
         return error.value
 

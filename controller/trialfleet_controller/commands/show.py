@@ -92,7 +92,7 @@ def open_bundle(
     """The bundle of attempt `n` (default: the last with a bundle), or the reason why it cannot be shown."""
     from trialfleet_ledger import keys
     from trialfleet_ledger.bundle import ABSENT, BundleError, unpack
-    from trialfleet_ledger.store.rereading import WHILE_READING_S, settle
+    from trialfleet_ledger.store.rereading import WHILE_READING_S, settle_value
 
     end = _last_with_bundle(chain, n)
     if end is None:
@@ -100,7 +100,9 @@ def open_bundle(
     store, digest = ledger.store, end.bundle
     key = keys.attempt_file(ledger.campaign, end.trial, end.attempt, "bundle.tar.zst")
     try:
-        return settle(store, key, store.get(key), lambda raw: unpack(raw, digest), over_s=WHILE_READING_S), None
+        return settle_value(
+            store, key, store.get(key), lambda raw: unpack(raw, digest), over_s=WHILE_READING_S
+        ), None
     except BundleError as error:
         if str(error).startswith(ABSENT):
             return None, "the bundle is missing from the store"

@@ -10,7 +10,7 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.protocol import Store
-from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle
+from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle_value
 from trialfleet_ledger.stored_records import AbsentError
 
 
@@ -24,7 +24,7 @@ def read_outcomes(store: Store, campaign: str) -> list[dict[str, Any]]:
 def settle_json(store: Store, key: str, raw: bytes | None) -> dict[str, Any] | None:
     """A listed record as plain JSON, read again if it is none; None: it is absent. Raises `OperatorError`."""
     try:
-        return settle(store, key, raw, _json_of, over_s=WHILE_READING_S)
+        return settle_value(store, key, raw, _json_of, over_s=WHILE_READING_S)
     except AbsentError:
         return None
     except WrongValue as error:

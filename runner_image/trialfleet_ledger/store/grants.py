@@ -40,7 +40,7 @@ def read(grant: GetGrant, *, limit: int = LARGEST_READ, patience: Patience = PAT
 
 def read_settled(grant: GetGrant, make: Make[T], *, patience: Patience = PATIENCE) -> T:
     """What `make` makes of the value (None: absent), which is read again if `make` refuses it. Raises as
-    `rereading.settle` and `read`."""
+    `rereading.settle_value` and `read`."""
     first = _value(grant.url, LARGEST_READ, patience)
     try:
         return make(first)
@@ -174,7 +174,7 @@ def _persist(once: Callable[[float], T], tries: Tries) -> T:
             return once(min(left, 60))
         except NoAnswerError as error:
             if left >= 1 or tries.tried == 0:  # else cut short by our own patience: the try before it tells more
-                tries.failed(error)
+                tries.note_failure(error)
         except _RefusedError as error:
             if tries.believes(error.answer.status, error.answer.code, error):
                 raise _failure(error) from error

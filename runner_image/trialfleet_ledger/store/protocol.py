@@ -52,7 +52,7 @@ class Store(Protocol):
 
     def reread(self, key: str, over_s: float) -> Iterator[bytes | None]:
         """The value as other connections read it, with pauses, within `over_s`: three times, or once where reading
-        again cannot tell more. For `rereading.settle`."""
+        again cannot tell more. For `rereading.settle_value`."""
         ...
 
     def list(self, prefix: str) -> Iterator[ListedKey]:

@@ -16,13 +16,15 @@ _SHOWN = 48  # bytes of a wrong value that a message quotes
 
 
 class WrongValue(Exception):
-    """A value is not what it must be. If `settle` raises it, the store holds `value` (None: nothing): two whole
-    reads and the listing agree."""
+    """A value is not what it must be. If `settle_value` raises it, the store holds `value` (None: nothing): two
+    whole reads and the listing agree."""
 
     value: bytes | None = None
 
 
-def settle(store: Store, key: str, first: bytes | None, make: Make[T], *, over_s: float = BEFORE_A_RECORD_S) -> T:
+def settle_value(
+    store: Store, key: str, first: bytes | None, make: Make[T], *, over_s: float = BEFORE_A_RECORD_S
+) -> T:
     """What `make` makes of `first`, which was read from `key` (None: absent). If `make` refuses it with
     `WrongValue`, of the value that other connections read within `over_s`.
 
@@ -49,8 +51,8 @@ def settle_again(
     *,
     listed_bytes: Callable[[], int | None] | None = None,
 ) -> T:
-    """As `settle`, of a wrong value and the reads that follow it. `listed_bytes`: the value's size by the listing,
-    None if it is not listed."""
+    """As `settle_value`, of a wrong value and the reads that follow it. `listed_bytes`: the value's size by the
+    listing, None if it is not listed."""
     values = [first]
     for value in again:
         try:

@@ -89,7 +89,7 @@ class Tries:
             self.patience.sleep(min(pause_s, self._total_s))
             bound = min(2 * bound, self.patience.longest_s)
 
-    def failed(self, trouble: object) -> None:
+    def note_failure(self, trouble: object) -> None:
         """Note a try without an answer."""
         self.trouble, self.throttled, self.tried = trouble, False, self.tried + 1
         self._equal = 0

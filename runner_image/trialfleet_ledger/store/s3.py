@@ -44,10 +44,10 @@ from trialfleet_ledger.store.s3_client import LONGEST_TRY_S, addressing, s3_clie
 from trialfleet_ledger.store.s3_errors import (
     BucketAddress,
     code_of,
+    explain_no_credentials,
     explain_refusal,
-    no_credentials,
+    explain_untrusted,
     status_of,
-    untrusted,
 )
 from trialfleet_ledger.store.s3_listing import NewKeys, doubt_page
 from trialfleet_ledger.store.signing import Signer
@@ -113,7 +113,16 @@ class _AgainError(Exception):
 
 
 # ResponseParserError: what should be XML is not; IncompleteReadError: fewer bytes than announced.
-_NO_ANSWER = (HTTPClientError, BotoConnectionError, IncompleteReadError, ResponseParserError, _AgainError)
+# ValueError, OverflowError: botocore cannot parse a number or a date of the answer.
+_NO_ANSWER = (
+    HTTPClientError,
+    BotoConnectionError,
+    IncompleteReadError,
+    ResponseParserError,
+    ValueError,
+    OverflowError,
+    _AgainError,
+)
 
 
 @dataclass(frozen=True)
@@ -327,13 +336,13 @@ class S3Store:
                 if tries.believes(status_of(error), code_of(error), error):
                     raise explain_refusal(self._at, what, error) from error
             except (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError) as error:
-                raise no_credentials(self._at, error) from error
+                raise explain_no_credentials(self._at, error) from error
             except SSLError as error:
                 if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                    raise untrusted(self._at, error) from error
-                tries.failed(error)
+                    raise explain_untrusted(self._at, error) from error
+                tries.note_failure(error)
             except _NO_ANSWER as error:
-                tries.failed(error)
+                tries.note_failure(error)
             except BotoCoreError as error:
                 raise StoreError(f"{self.url}: {what}: {error}") from error
         raise self._spent(what, tries)

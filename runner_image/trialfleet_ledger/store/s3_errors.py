@@ -91,13 +91,13 @@ def _location(error: ClientError) -> str:
     return str(headers.get("location", "an address that it does not name")).partition("?")[0]
 
 
-def no_credentials(at: BucketAddress, error: Exception) -> OperatorError:
+def explain_no_credentials(at: BucketAddress, error: Exception) -> OperatorError:
     return OperatorError(
         f"{at.url}: {error}", hint="set $AWS_ACCESS_KEY_ID and $AWS_SECRET_ACCESS_KEY, or $AWS_PROFILE"
     )
 
 
-def untrusted(at: BucketAddress, error: Exception) -> OperatorError:
+def explain_untrusted(at: BucketAddress, error: Exception) -> OperatorError:
     return OperatorError(
         f"{at.url}: the certificate of {at.endpoint} is not trusted: {error}",
         hint="set $AWS_CA_BUNDLE to the file of its authority",
