@@ -74,21 +74,7 @@ def prepare(
     check_deliveries(file, identities)
     agents = {name: planned_agent(file.agents[name], identity) for name, identity in identities.items()}
     _check_predictor(file, tasks)
-    extended = {
-        name: extensions(condition, file.folder, file.where("conditions", name), shop.objects)
-        for name, condition in file.conditions.items()
-    }
-    orders = {
-        (task.id, name): reachable(
-            with_extensions(_condition_order(task, name, condition, shop.objects), extended[name]),
-            condition,
-            identities[name],
-            shop.objects,
-            where=file.where("conditions", name),
-        )
-        for task in tasks
-        for name, condition in file.conditions.items()
-    }
+    orders = _condition_orders(file, tasks, identities, shop.objects)
     spec = file.spec
     planned: list[PlannedTask] = []
     cells: list[Cell] = []
@@ -137,6 +123,27 @@ def prepare(
         banner=_banner(distinct(agent.spec for agent in agents.values()), identities.values()),
         kubernetes=kubernetes,
     )
+
+
+def _condition_orders(
+    file: CampaignFile, tasks: Sequence[LoadedTask], identities: Mapping[str, Identity], objects: Objects
+) -> dict[tuple[str, str], ConditionOrder]:
+    """By task and condition: what is delivered before predictions are added."""
+    extended = {
+        name: extensions(condition, file.folder, file.where("conditions", name), objects)
+        for name, condition in file.conditions.items()
+    }
+    return {
+        (task.id, name): reachable(
+            with_extensions(_condition_order(task, name, condition, objects), extended[name]),
+            condition,
+            identities[name],
+            objects,
+            where=file.where("conditions", name),
+        )
+        for task in tasks
+        for name, condition in file.conditions.items()
+    }
 
 
 def identified(file: CampaignFile) -> dict[str, Identity]:
