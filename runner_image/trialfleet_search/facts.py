@@ -12,8 +12,7 @@ Kinds = Dict[Tuple[str, int], Dict[str, FrozenSet[str]]]
 @dataclass(frozen=True)
 class Facts:
     """`pairs` are (got, expected) where the two sides of an assertion differ. `kinds`: observed types of variables
-    by (path, first line of the function), with `None` and `empty:<type>` as separate kinds. `relations`: how to
-    get from got to expected (see `relations()`)."""
+    by (path, first line of the function), with `None` and `empty:<type>` as separate kinds."""
 
     exceptions: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
@@ -22,7 +21,6 @@ class Facts:
     strings: tuple[str, ...] = ()
     numbers: tuple[float, ...] = ()
     names: tuple[str, ...] = ()
-    relations: frozenset[str] = frozenset()
     kinds: Kinds = field(default_factory=lambda: {})
 
     def observed_kinds(self, path: str, line: int, name: str) -> frozenset[str]:
@@ -76,22 +74,3 @@ def middle(got: str, expected: str) -> tuple[str, str, str, str]:
     while end < min(len(got), len(expected)) - at and got[-1 - end] == expected[-1 - end]:
         end += 1
     return got[:at], got[at : len(got) - end], expected[at : len(expected) - end], got[len(got) - end :]
-
-
-def relations(got: object, expected: object) -> Iterator[str]:
-    """Names of simple functions from `got` to `expected`, and of kinds of difference.
-
-    >>> sorted(relations([1, 2], [2, 1])), sorted(relations(3, 4))
-    (['reversed'], ['one_off'])
-    """
-    if got is None or expected is None:
-        yield "from_none" if got is None else "to_none"
-    elif isinstance(got, bool) and isinstance(expected, bool):
-        yield "negated"
-    elif isinstance(got, (int, float)) and isinstance(expected, (int, float)):
-        if abs(got - expected) == 1:
-            yield "one_off"
-        if got == -expected:
-            yield "minus"
-    elif isinstance(got, list) and cast("list[object]", got)[::-1] == expected:
-        yield "reversed"

@@ -28,14 +28,6 @@ BY_EXCEPTION: dict[str, dict[str, float]] = {
     "ValueError": {"early_exit": 1.3, "guard_insert": 1.3, "exception_widen": 1.4},
     "FileNotFoundError": {"guard_insert": 1.4, "exception_widen": 1.6},
 }
-BY_RELATION: dict[str, dict[str, float]] = {
-    "one_off": {"number": 1.6, "relational": 1.4},
-    "minus": {"arithmetic": 1.5},
-    "negated": {"negate": 1.5, "relational": 1.3, "boolean": 1.4, "logical": 1.2},
-    "from_none": {"none_truth": 1.2, "get_default": 1.2},
-    "to_none": {"early_exit": 1.3},
-    "reversed": {"argument_swap": 1.3},
-}
 _SAME_OPERATOR = 0.85  # each further candidate of one operator on one line
 _SAME_LINE = 0.95  # each further candidate on one line
 _JITTER = 0.3  # standard deviation of the seeded noise on a score's logarithm
@@ -159,8 +151,6 @@ def _proposed(
     prior = operator.prior * guidance.operators.get(operator.name, 1.0)
     for exception in dict.fromkeys(facts.exceptions[:3]):
         prior *= BY_EXCEPTION.get(exception, {}).get(operator.name, 1.0)
-    for relation in facts.relations:
-        prior *= BY_RELATION.get(relation, {}).get(operator.name, 1.0)
     line = getattr(site.node, "lineno", 1)
     return [
         Candidate(

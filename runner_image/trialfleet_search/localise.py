@@ -1,4 +1,4 @@
-"""Fault localisation: suspicious lines by spectrum, traceback and origin of a wrong value.
+"""Fault localisation: suspicious lines by spectrum and traceback.
 
 Source: Abreu, Zoeteweij & van Gemund 2007 (Ochiai) for the spectrum.
 """
@@ -9,7 +9,6 @@ import math
 import re
 from typing import Dict
 
-from .facts import differing
 from .probe import is_test_path
 from .report import FailingTest, PytestReport
 
@@ -20,7 +19,6 @@ _FIXTURE = 0.3  # factor for lines that only fixtures executed
 _IMPORTED = 0.12  # weight of a line that only the import executed
 _FRAMES = (1.2, 0.6, 0.4, 0.3)  # added to a traceback's lines, deepest first
 _AROUND = 0.15  # added to executed lines next to a traceback's line
-_ORIGIN = 0.35  # added to a function that returned the wrong value
 
 
 def suspicious(report: PytestReport, targets: set[str]) -> Lines:
@@ -36,7 +34,6 @@ def suspicious(report: PytestReport, targets: set[str]) -> Lines:
     for target in sorted(targets):
         if failure := report.failures.get(target):
             _add_frames(scores, failure)
-            _add_origins(scores, report, failure)
     return scores
 
 
@@ -65,23 +62,6 @@ def _add_frames(scores: Lines, failure: FailingTest) -> None:
         for near in range(line - 3, line + 3):
             if near in lines and near != line:
                 lines[near] += _AROUND
-
-
-def _add_origins(scores: Lines, report: PytestReport, failure: FailingTest) -> None:
-    """Raise the functions that returned the text which the assertion got."""
-    got = {
-        g for left, right in failure.pairs for pair in differing(left, right) for g in pair if isinstance(g, str)
-    }
-    places = {(path, line) for path, line, text in report.returns if text in got and text}
-    for path, first in places:
-        lines = scores.get(path, {})
-        for line in _function_lines(lines, first):
-            lines[line] += _ORIGIN
-
-
-def _function_lines(lines: dict[int, float], first: int) -> list[int]:
-    """Executed lines of the function that starts at `first` (at most 60 lines)."""
-    return [line for line in lines if first < line <= first + 60 and lines[line] > _IMPORTED]
 
 
 def from_prompt(prompt: str, files: list[str]) -> Lines:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import cast
 
-from .facts import Facts, differing, relations
+from .facts import Facts, differing
 from .report import FailingTest, PytestReport
 from .source import dotted_name
 
@@ -21,15 +21,11 @@ def facts(report: PytestReport, targets: set[str], test_sources: dict[str, str])
     bodies = [node for text in test_sources.values() for node in _bodies(text, targets)]
     literals = list(_literals(bodies))
     strings = [v for v in literals if isinstance(v, str)]
-    pairs = tuple(_pairs(failures, set(strings)))
     return Facts(
         exceptions=tuple(dict.fromkeys(f.type for f in failures)),
         messages=tuple(dict.fromkeys(f.message for f in failures)),
         expected_raises=tuple(dict.fromkeys(_expected_raises(failures, bodies))),
-        pairs=pairs,
-        relations=frozenset(
-            r for pair in [*pairs, *_whole_values(failures, set(strings))] for r in relations(*pair)
-        ),
+        pairs=tuple(_pairs(failures, set(strings))),
         strings=tuple(dict.fromkeys([*_texts_of_pairs(failures), *strings]))[:_MOST_STRINGS],
         numbers=tuple(dict.fromkeys(v for v in literals if isinstance(v, (int, float))))[:12],
         names=tuple(_names(bodies)),
@@ -76,11 +72,6 @@ def _pairs(failures: list[FailingTest], literal: set[str]) -> Iterator[tuple[obj
         for one, other in differing(left, right):
             turned = isinstance(one, str) and one in literal and not (isinstance(other, str) and other in literal)
             yield (other, one) if turned else (one, other)
-
-
-def _whole_values(failures: list[FailingTest], literal: set[str]) -> Iterator[tuple[object, object]]:
-    for left, right in _compared(failures):
-        yield (right, left) if isinstance(left, str) and left in literal else (left, right)
 
 
 def _texts_of_pairs(failures: list[FailingTest]) -> Iterator[str]:

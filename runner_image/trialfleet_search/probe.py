@@ -43,9 +43,7 @@ class Probe:
         self.failed_setup: dict[str, dict[str, list[int]]] = {}
         self.passed_counts: dict[str, dict[int, int]] = {}
         self.kinds: dict[str, dict[str, set[str]]] = {}
-        self.returns: list[tuple[str, int, str]] = []
         self.pairs: list[tuple[Any, Any]] = []
-        self.collection: list[str] = []
         self.leave, self.status = False, cast("int | None", None)
         self._returned: dict[Any, int] = {}
         self._paths: dict[str, str | None] = {}
@@ -98,17 +96,17 @@ class Probe:
     def _tracer(self, path: str) -> Callable[[FrameType, str, Any], Any]:
         add = self._current.setdefault(path, set()).add
 
-        def local(frame: FrameType, event: str, arg: Any) -> Any:
+        def local(frame: FrameType, event: str, _arg: Any) -> Any:
             if event == "line":
                 add(frame.f_lineno)
             elif event == "return":
-                self._left(path, frame, arg)
+                self._left(path, frame)
             return local
 
         self._tracers[path] = local
         return local
 
-    def _left(self, path: str, frame: FrameType, arg: Any) -> None:
+    def _left(self, path: str, frame: FrameType) -> None:
         """Record the variables of a function at its end, a few times per function."""
         code = frame.f_code
         count = self._returned.get(code, 0)
@@ -116,8 +114,6 @@ class Probe:
             return
         self._returned[code] = count + 1
         self._hold(path, frame)
-        if type(arg) is str and len(arg) < 300 and len(self.returns) < 400:
-            self.returns.append((path, code.co_firstlineno, arg))
 
     def _hold(self, path: str, frame: FrameType) -> None:
         """Record the kinds of a frame's variables: arguments at the call, all variables at the return."""
@@ -178,7 +174,7 @@ class Probe:
 
     def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
         if call.excinfo is not None and type(call.excinfo.value).__name__ not in ("Skipped", "Exit"):
-            self.failures.setdefault(item.nodeid, self._failure(call.excinfo.value, call.when))
+            self.failures.setdefault(item.nodeid, self._failure(call.excinfo.value))
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.outcome == "failed":
@@ -203,10 +199,6 @@ class Probe:
         if len(self.pairs) < 5:
             self.pairs.append((plain(left), plain(right)))
 
-    def pytest_collectreport(self, report: Any) -> None:
-        if report.failed:
-            self.collection.append(str(report.nodeid))
-
     def pytest_unconfigure(self) -> None:
         """Runs before other plugins and skips their cleanup (five full garbage collections in pytest 8.4): the
         process ends anyway."""
@@ -230,8 +222,6 @@ class Probe:
             "passed_counts": {p: sorted(c.items()) for p, c in self.passed_counts.items()},
             "imported": self._imported(),
             "kinds": {at: {n: sorted(k) for n, k in names.items()} for at, names in self.kinds.items()},
-            "returns": self.returns,
-            "collection": self.collection,
             "passed_over": self.passed_over,
             "modules": self._modules(),
         }
@@ -252,13 +242,12 @@ class Probe:
 
     # --- failures ---
 
-    def _failure(self, error: BaseException, when: str) -> dict[str, Any]:
+    def _failure(self, error: BaseException) -> dict[str, Any]:
         frames, compared = self._frames(error)
         pairs = [*self.pairs, *compared]
         return {
             "type": type(error).__name__,
             "message": safe(str, error)[:_TEXT],
-            "when": when,
             "frames": frames,
             "pairs": pairs,
         }

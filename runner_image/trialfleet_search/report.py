@@ -35,8 +35,6 @@ class PytestReport:
     passed_counts: dict[str, dict[int, int]] = field(default_factory=lambda: {})
     imported: tuple[str, ...] = ()
     kinds: Kinds = field(default_factory=lambda: {})
-    returns: tuple[tuple[str, int, str], ...] = ()
-    collection: tuple[str, ...] = ()
     passed_over: int = 0
     modules: tuple[str, ...] = ()
 
@@ -69,9 +67,7 @@ def _parsed(value: dict[str, Any]) -> PytestReport:
         },
         imported=tuple(str(p) for p in value["imported"]),
         kinds={_place(at): _names(names) for at, names in value["kinds"].items()},
-        returns=tuple((str(p), int(line), str(text)) for p, line, text in value["returns"]),
         passed_over=int(value["passed_over"]),
-        collection=tuple(str(c) for c in value["collection"]),
         modules=tuple(str(m) for m in value["modules"]),
     )
 

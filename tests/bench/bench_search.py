@@ -20,7 +20,7 @@ from trialfleet_search.transcript import Transcript
 
 TURNS = 60
 WORKERS = 2
-LEAST_REPAIRED = 70
+LEAST_REPAIRED = 80
 
 
 @dataclass

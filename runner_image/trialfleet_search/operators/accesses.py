@@ -59,7 +59,7 @@ def or_default(site: EditSite[ast.expr]) -> Iterator[ProposedEdit]:
     node = site.node
     if not _value_place(site):
         return
-    held = site.observed_kinds(node.id) if isinstance(node, ast.Name) else frozenset()
+    held: frozenset[str] = site.observed_kinds(node.id) if isinstance(node, ast.Name) else frozenset()
     if held and not held & {"None"} and not any(kind.startswith("empty") for kind in held):
         return
     boost = (1.6 if "None" in held else 1.0) * (1.3 if site.facts.raised("TypeError", "AttributeError") else 0.8)
