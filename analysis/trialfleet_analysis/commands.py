@@ -141,7 +141,8 @@ def _end(made: Report, written: ReportFiles, campaign: str, store: str | None) -
 def _program() -> str:
     """This program as it was called, so that a printed command can be copied."""
     called = sys.argv[0]
-    return called if Path(called).name == "trialfleet" and not shutil.which("trialfleet") else "trialfleet"
+    name = Path(called).name
+    return called if name == "trialfleet" and not shutil.which(name) else "trialfleet"
 
 
 def _print(made: Report, written: ReportFiles, *, as_json: bool) -> None:

@@ -13,7 +13,9 @@ from trialfleet_ledger.store.retry_policy import Patience
 from trialfleet_ledger.user_folders import expand_home
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_FILE_URL = re.compile(r"file:(?://(?:localhost)?)?(/.*)", re.DOTALL)  # also with a bare `#` or `?` in the path
+_FILE_URL = re.compile(
+    r"file:(?://(?:localhost)?)?(/(?!/).*)", re.DOTALL
+)  # also with a bare `#` or `?` in the path
 _FORMS = "write s3://bucket/prefix, or a directory"
 
 

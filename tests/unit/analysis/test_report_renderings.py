@@ -137,8 +137,8 @@ def test_every_loss_is_shown(lively: Report) -> None:
     assert lively.losses
     terminal, markdown = on_terminal(lively, width=200), to_markdown(lively)
     for entry in lively.losses:
-        stage = entry.stage.value.replace("_", " ")
-        assert re.search(rf"{entry.loss.value} +{stage} .*\b{entry.condition} {entry.attempts}\b", terminal)
+        loss, stage = (name.replace("_", " ") for name in (entry.loss.value, entry.stage.value))
+        assert re.search(rf"{loss} +{stage} .*\b{entry.condition} {entry.attempts}\b", terminal)
     total = sum(entry.attempts for entry in lively.losses if entry.loss is LossClass.EVICTED)
     assert re.search(rf"evicted +mid run +{total}\b", terminal)
     assert "| Condition | evicted, while the agent ran: informative |" in markdown

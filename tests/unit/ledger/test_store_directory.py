@@ -170,7 +170,7 @@ def test_names_that_are_no_keys_are_not_listed(store: DirectoryStore) -> None:
 
 def test_sweeping_removes_what_dead_writers_left(store: DirectoryStore) -> None:
     store.create("c/a", b"1")
-    old, new = (store.root / "c" / f"{TEMPORARY}{name}" for name in ("1-old", "2-new"))
+    old, new = (store.root / "c" / f"{TEMPORARY}{name}" for name in (f"1-{0:016x}", f"2-{1:016x}"))
     for path in (old, new):
         path.write_bytes(b"half")
     os.utime(old, (0, time.time() - 7200))

@@ -38,7 +38,7 @@ def test_no_results_are_no_pass() -> None:
 @given(st.sampled_from(Stop), st.booleans(), st.booleans())
 def test_passed_needs_passing_tests_and_an_agent_within_its_limits(stop: Stop, passed: bool, late: bool) -> None:
     got = verdict(stop, passed=passed, tests_timed_out=late)
-    within = stop not in {Stop.TIMEOUT, Stop.MEMORY, Stop.DISK}
+    within = stop not in {Stop.TIMEOUT, Stop.MEMORY, Stop.DISK, Stop.CRASHED}
     assert (got is Verdict.PASSED) == (within and passed and not late)
     assert (got is Verdict.TIMED_OUT) == (stop is Stop.TIMEOUT)
     assert (got is Verdict.EXHAUSTED) == (stop in {Stop.MEMORY, Stop.DISK})
