@@ -15,12 +15,13 @@ from click.testing import CliRunner, Result
 from tests.support.git_repositories import Made
 from trialfleet_controller.commands.compare import compare
 from trialfleet_controller.planning.own_contexts import of_revision, of_worktree
+from trialfleet_runner.cache import Cache
 from trialfleet_runner.git import locate_repository
 from trialfleet_targets.command import targets
 from trialfleet_tasks.commands.init import init
 from trialfleet_tasks.mining.history import open_repository, read_commits
 from trialfleet_tasks.sources.commit_date import read_commit_date
-from trialfleet_tasks.sources.git import message
+from trialfleet_tasks.sources.git import message, read_tree, repository
 
 ZONES = ("+0000", "+0200", "-0330", "+9999", "-2460", "+1", "+100000", "", "zone")
 SECONDS = ("1700000000", "0", "1", "-5", "1000000000000", "253402300799", "99999999999999999999", "1e9", "", "x")
@@ -131,6 +132,26 @@ def test_the_message_of_a_commit_in_another_encoding(shop: Made) -> None:
     head = f"tree {tree}\nauthor a <a@b> 1 +0000\ncommitter a <a@b> 1 +0000\nencoding ISO-8859-1\n\n".encode()
     sha = write_commit(shop, head + b"Caf\xe9\n")
     assert message(shop.folder / ".git", sha) == "Café"
+
+
+def test_a_repository_whose_digests_are_sha_256(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIALFLEET_CACHE", str(tmp_path / "cache"))
+    made = Made(tmp_path / "shop", digests="sha256")
+    made.write("CLAUDE.md", "Main.\n")
+    made.commit("Start", shop__cart="def total(prices):\n    return 0\n")
+    fix = {
+        "shop__cart": "def total(prices):\n    return 1\n",
+        "tests__test_cart": "def test_total():\n    assert 1\n",
+    }
+    sha = made.commit("Fix the total", **fix)
+    assert len(sha) == 64
+    assert [commit.sha for commit in read_commits(made.folder / ".git")] == [sha]
+    assert json.loads(ran(init, made.folder, "--json").stdout)["candidates"] == {"Python": 1}
+    assert of_revision(made.folder, sha) == {"CLAUDE.md": b"Main.\n"}
+    assert ran(targets, "predict", made.folder, "the total of the prices is wrong").exit_code == 0
+    clone = repository(made.folder.as_uri(), (sha,), cache=Cache.default(), mirrors={})
+    tree = read_tree(clone, sha, where="here")
+    assert tree["shop/cart.py"].data == fix["shop__cart"].encode()
 
 
 def linked(shop: Made, tmp_path: Path) -> Path:

@@ -15,12 +15,13 @@ ENV = {
 
 
 class Made:
-    """A checkout. Each commit is an hour after the one before, so that the same calls give the same commits."""
+    """A checkout. Each commit is an hour after the one before, so that the same calls give the same commits.
+    `digests`: git's object format."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, digests: str = "sha1") -> None:
         self.folder, self._clock = folder, 1_700_000_000
         folder.mkdir(parents=True)
-        self.git("init", "-q", "-b", "main")
+        self.git("init", "-q", "-b", "main", f"--object-format={digests}")
 
     def git(self, *args: str) -> str:
         self._clock += 3600
