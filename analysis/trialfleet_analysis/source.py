@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_ledger.campaign_spec import CampaignSpec
+from trialfleet_ledger.campaign_spec import DRY_RUN_PREFIX, CampaignSpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.open import open_store
@@ -28,10 +28,14 @@ class CampaignSource:
         return open_store(self.store, base=self.base, endpoint=self.endpoint, path_style=self.path_style)
 
     def default_folder(self) -> Path:
-        """Beside the campaign in a directory store, else in the working directory."""
+        """Beside the campaign in a directory store, else in the working directory, where a dry run has a folder of
+        its store's name."""
         opened = self.open()
         name = f"{self.campaign}-report"
-        return plain(opened.root) / name if isinstance(opened, DirectoryStore) else Path(name)
+        if isinstance(opened, DirectoryStore):
+            return plain(opened.root) / name
+        last = opened.url.rstrip("/").rpartition("/")[2]
+        return Path(last, name) if last.startswith(DRY_RUN_PREFIX) else Path(name)
 
 
 def plain(path: Path) -> Path:

@@ -137,6 +137,7 @@ class Uids(Frozen):
         return self.min + place % len(self)
 
 
+DRY_RUN_PREFIX = "_dry-run-"  # of the last part of a dry run's store; no campaign can have such a name
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
 

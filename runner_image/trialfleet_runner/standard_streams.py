@@ -72,21 +72,21 @@ class PlainOutput(io.TextIOWrapper):
             text = text.encode("ascii", _HANDLER).decode("ascii")
         try:
             return super().write(text)
-        except BrokenPipeError:
-            raise self._end() from None
+        except OSError as error:
+            raise self._end(error) from None
 
     def flush(self) -> None:
         try:
             super().flush()
-        except BrokenPipeError:
-            raise self._end() from None
+        except OSError as error:
+            raise self._end(error) from None
 
-    def _end(self) -> SystemExit:
+    def _end(self, error: OSError) -> BaseException:
         """What is still buffered goes to /dev/null, so that the interpreter's last flush does not fail as well."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self.fileno())
         os.close(nowhere)
-        return SystemExit(CommandExit.OUTPUT_CLOSED)
+        return SystemExit(CommandExit.OUTPUT_CLOSED) if isinstance(error, BrokenPipeError) else error
 
 
 def prepare_streams() -> None:

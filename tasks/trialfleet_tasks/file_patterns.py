@@ -10,6 +10,7 @@ from pathlib import Path
 from trialfleet_ledger.errors import OperatorError
 
 MOST_ENTRIES = 100_000
+MOST_PARTS = 100
 
 
 def is_pattern(text: str) -> bool:
@@ -21,6 +22,12 @@ def matching_files(folder: Path, pattern: str, *, where: str) -> list[Path]:
     folders, without links to folders. Raises `OperatorError`, which names `where`, for `**` inside a name, and
     once more than `MOST_ENTRIES` files and folders had to be looked at."""
     parts = Path(pattern).parts
+    if len(parts) > MOST_PARTS:
+        raise OperatorError(
+            f"the pattern has {len(parts):,} parts between slashes",
+            where=where,
+            hint=f"write {MOST_PARTS} at most",
+        )
     if any("**" in part and part != "**" for part in parts):
         raise OperatorError(
             f"{pattern}: ** stands alone between slashes, for any number of folders",

@@ -191,7 +191,8 @@ class _PlainReader:
             return node.value
         try:
             value: Any = self.scalars.construct_object(node)  # pyright: ignore[reportUnknownMemberType]
-        except (yaml.YAMLError, ValueError):
+            str(value)  # Python refuses to write whole numbers of more than 4,300 digits
+        except (yaml.YAMLError, ValueError, OverflowError):
             hint = "if it is text, put it in quotes; tags (!…) are not allowed"
             raise self._wrong(f"{_short(node.value)} cannot be read", place, hint) from None
         if isinstance(value, float) and not math.isfinite(value):
@@ -343,7 +344,8 @@ def _hint_of_bare(detail: ErrorDetails, bare: str | None) -> str | None:
     takes_text = detail["type"] in ("int_type", "float_type") and isinstance(detail["input"], str)
     if takes_text and _A_NUMBER.fullmatch(bare):
         number = int(bare, 8) if bare.startswith("0o") else float(bare.replace("_", ""))
-        return f"YAML takes {bare} for text: write {number:g}" if abs(number) < 1e6 else None
+        plain = f"{number:.12f}".rstrip("0").rstrip(".") if abs(number) < 1e6 else ""
+        return f"YAML takes {bare} for text: write {plain}" if float(plain or "nan") == number else None
     return None
 
 

@@ -41,16 +41,18 @@ def answer(report: Report) -> tuple[str, ...]:
 
 
 def _of_contrast(report: Report) -> tuple[str, ...]:
-    if (halted := find_halted_sides(report)) and report.headline is not None:
+    if halted := find_halted_sides(report):
         names = " and ".join(halted)
         are = "conditions are halted" if len(halted) > 1 else "condition is halted"
-        return (f"The declared contrast {report.headline.name} has no answer: its {are} ({names}).",)
+        declared = "trend" if report.headline is None else f"contrast {report.headline.name}"
+        return (f"The declared {declared} has no answer: its {are} ({names}).",)
     if report.analysis.trend is not None:
         return trend_answer(report.analysis.trend)
     result = declared_result(report)
     if result is None:
         return tuple(_conditions(report))
-    outcome, size = outcome_of(result), _size(result)
+    outcome = outcome_of(result)
+    size = _size(result, outcome)
     first, second = _decision(result, outcome), spent(report, result.contrast)
     if outcome in SHOWN:
         first = f"{first}: {size}{_few(result)}"
@@ -123,7 +125,10 @@ def _decision(result: DeclaredResult, outcome: Outcome) -> str:
     )
     if _equivalent(result) and not going_on:
         margin = unsigned_points(result.declared.margin)
-        return f"The difference between {a} and {b} on {on} is no larger than {margin} points, either way"
+        return (
+            f"The difference between {a} and {b} on {on} is no larger than {margin} points, either way "
+            f"(two one-sided tests, each at {result.declared.alpha:g})"
+        )
     nothing = f"No difference was shown{' so far' if going_on else ''} between {a} and {b} on {on}"
     if outcome == "not_possible":
         few = could_tell(contrast)
@@ -144,14 +149,19 @@ def _equivalent(result: DeclaredResult) -> bool:
     return result.equivalence is not None and bool(result.equivalence.equivalent)
 
 
-def _size(result: DeclaredResult) -> str | None:
+def _size(result: DeclaredResult, outcome: Outcome) -> str | None:
     contrast, difference, p = result.contrast, result.part.difference, result.part.test.p_value
     if difference.estimate is None:
         return None
-    monitored = ", not valid under monitoring" if result.monitored else ""
-    tested = "" if p is None else f", {p_value(p)}{monitored}"
     shown = point_limits(difference)
     interval = f"{level(difference.level)} interval {shown}" if shown else f"no interval: {difference.reason}"
+    if (
+        outcome not in SHOWN and _equivalent(result) and result.equivalence is not None
+    ):  # the interval of the tests that decide
+        decides = result.equivalence.interval
+        interval = f"{level(decides.level)} interval {point_limits(decides)}"
+    monitored = ", not valid under monitoring" if result.monitored else ""
+    tested = "" if p is None else f", {p_value(p)}{monitored}"
     return (
         f"{percent(contrast.treatment_rate)} against {percent(contrast.control_rate)}, a difference of "
         f"{points(difference.estimate)} ({interval}){tested}"

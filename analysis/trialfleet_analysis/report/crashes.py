@@ -14,15 +14,17 @@ _ALPHA = 0.05
 
 
 def find_halted_sides(report: Report) -> list[str]:
-    """Conditions of the declared contrast that are halted."""
-    contrast = report.headline
-    sides = () if contrast is None else (contrast.treatment, contrast.control)
+    """Conditions of the declared contrast, or doses of the declared trend, that are halted."""
+    contrast, trend = report.headline, report.analysis.trend
+    sides = [] if contrast is None else [contrast.treatment, contrast.control]
+    sides += [] if trend is None else [one.condition for one in trend.doses]
     return [name for name in sides if name in report.halted_conditions]
 
 
 def crash_sentences(report: Report) -> tuple[str, ...]:
     """For the answer; empty where crashes can have changed nothing that matters."""
-    return (*_halted(report), *_many(report), *_unequal(report.crashes))
+    working = [one for one in report.crashes if one.condition not in report.halted_conditions]
+    return (*_halted(report), *_many(working), *_unequal(working))
 
 
 def _halted(report: Report) -> Iterator[str]:
@@ -30,13 +32,13 @@ def _halted(report: Report) -> Iterator[str]:
         yield f"Condition {name} is halted, and none of its trials is in a rate or a comparison: {reason}."
 
 
-def _many(report: Report) -> Iterator[str]:
-    for one in report.crashes:
-        if one.condition not in report.halted_conditions and needs_caution(one.crashed, one.measured):
+def _many(counts: Sequence[CrashCount]) -> Iterator[str]:
+    for one in counts:
+        if needs_caution(one.crashed, one.measured):
             yield (
                 f"Careful: in {one.crashed:,} of {plural(one.measured, 'measured trial')} of {one.condition} the "
                 f"agent {CRASHED}. They count as failed, and say nothing about what a working agent does there; "
-                f"`trialfleet logs {report.campaign} {one.example}` shows what one of them printed."
+                f"`trialfleet logs CAMPAIGN {one.example}` shows what one of them printed."
             )
 
 

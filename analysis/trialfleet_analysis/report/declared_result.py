@@ -13,6 +13,7 @@ from trialfleet_analysis.analysis_plan.margin import EquivalenceFinding
 from trialfleet_analysis.analysis_plan.power_summary import DeclaredPower, Detectable
 from trialfleet_analysis.analysis_plan.sensitivity import RobustnessFinding
 from trialfleet_analysis.report.campaign_report import Outcome, Report
+from trialfleet_analysis.report.crashes import find_halted_sides
 from trialfleet_analysis.report.figures import plural
 from trialfleet_analysis.report.trend_answer import trend_outcome
 from trialfleet_analysis.statistics.estimates import Estimand, cannot_reject, rejects
@@ -81,6 +82,8 @@ def decided(report: Report) -> Outcome | None:
     `more`, `less`: the treatment passed so, in the test's direction. `conflict`: the test rejects, and the mean
     difference has the opposite sign. `not_possible`: no outcome could have rejected, given the totals.
     """
+    if find_halted_sides(report):
+        return "undefined"
     if report.analysis.trend is not None:
         return trend_outcome(report.analysis.trend)
     result = declared_result(report)

@@ -53,7 +53,9 @@ def tables(
 def _say(campaign: CampaignTables, paths: list[str], *, as_json: bool) -> None:
     from trialfleet_analysis.tables.columns import known
 
+    plan = campaign.frame.plan
     facts = {
+        "dry_run": plan.dry_run,
         "trials": campaign.trials.num_rows,
         "attempts": campaign.attempts.num_rows,
         "refused": int(known(campaign.trials, "fault").sum()),
@@ -66,6 +68,8 @@ def _say(campaign: CampaignTables, paths: list[str], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(facts, indent=1))
         return
+    if plan.dry_run:
+        click.echo(plan.title)
     click.echo(f"{facts['trials']} trials, {facts['attempts']} attempts, read from the campaign's {facts['read']}")
     if facts["refused"]:
         click.echo(

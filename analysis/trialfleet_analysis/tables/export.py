@@ -24,6 +24,7 @@ def write_tables(campaign: CampaignTables, folder: Path, form: Format) -> tuple[
     about = {
         "campaign": campaign.frame.plan.campaign,
         "uid": campaign.frame.plan.uid,
+        "dry_run": campaign.frame.plan.dry_run,
         "verified": campaign.verified,
     }
     tables = {"trials": campaign.trials, "attempts": campaign.attempts}

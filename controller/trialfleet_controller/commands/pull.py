@@ -44,15 +44,24 @@ def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> No
     A repeated pull copies what is new. Unexpected files are named and not copied.
     """
     from trialfleet_controller.campaigns import find
+    from trialfleet_ledger import keys
     from trialfleet_ledger.errors import OperatorError
+    from trialfleet_ledger.ledger import Ledger
     from trialfleet_ledger.store.directory import DirectoryStore
 
     found = find(campaign, store)
-    found.ledger.plan()
+    plan = found.ledger.plan()
     target = DirectoryStore(folder.absolute())
     if found.store.url == target.url:
         raise OperatorError(
             "the folder is the campaign's own store", where=str(folder), hint="name another folder"
+        )
+    copied = Ledger(target, found.name)
+    if target.get(keys.plan(found.name)) is not None and (other := copied.plan()).uid != plan.uid:
+        raise OperatorError(
+            f"the folder holds another campaign of this name: {other.title}",
+            where=str(folder / found.name),
+            hint="name another folder",
         )
     odd: list[str] = []
     wanted = list(_wanted(found.store.list(f"{found.name}/"), found.name, odd, no_bundles=no_bundles))

@@ -94,6 +94,8 @@ def run(
         made = make_plan(found.file, found.store, mirror)
         ledger = found.ledger
         plan, new = freeze(ledger, made)
+        if plan.dry_run and plan.banner:
+            click.echo(plan.banner, err=True)
         if not new:
             click.echo(f"{plan.title} exists: continuing it", err=True)
         options = DriveOptions.of(made, keep_failed=keep_failed, obey_futility=not no_stop)

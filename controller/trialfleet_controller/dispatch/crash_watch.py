@@ -6,6 +6,7 @@ alike, and a resumed one writes what a killed one had no time to write.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 
 from trialfleet_ledger.amendments import select_halted_cells
@@ -22,6 +23,7 @@ class CrashWatch:
 
     def __init__(self, ledger: Ledger, trials: Callable[[], Sequence[Planned]]) -> None:
         self._ledger, self._trials = ledger, trials
+        self._lock = threading.Lock()  # guards the next
         self._suspects: set[str] | None = None  # conditions to look at; None: all, because nothing is known yet
 
     @property
@@ -30,11 +32,18 @@ class CrashWatch:
 
     def learn(self, outcome: Outcome) -> None:
         """An outcome may complete the first three crashes: a crash, or an abandoned trial among them."""
-        if self._suspects is not None and (outcome.scored is None or outcome.scored.stop is Stop.CRASHED):
-            self._suspects.add(outcome.trial.condition)
+        with self._lock:
+            if self._suspects is not None and (outcome.scored is None or outcome.scored.stop is Stop.CRASHED):
+                self._suspects.add(outcome.trial.condition)
+
+    def suspect_all(self) -> None:
+        """Trials have left the plan's order: other ones may now be the first of a condition."""
+        with self._lock:
+            self._suspects = None
 
     def write_halts(self) -> None:
-        suspects, self._suspects = self._suspects, set()
+        with self._lock:
+            suspects, self._suspects = self._suspects, set()
         trials, halts = self._trials(), self._ledger.directives.halts()
         halted = select_halted_cells(((trial.task, trial.condition) for trial in trials), halts)
         for condition in sorted({trial.condition for trial in trials} if suspects is None else suspects):

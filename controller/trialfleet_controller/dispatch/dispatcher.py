@@ -200,16 +200,28 @@ class Dispatcher:
         done = total.terminal >= total.planned
         if ending in (Ending.CANCELLED, Ending.DECIDED) and total.measured >= total.planned:
             return Ending.COMPLETE
-        finished = ending is Ending.OUT_OF_TIME or (ending is Ending.INTERRUPTED and self._interrupt.level == 1)
-        if ending is not None and not (done and finished):
+        if ending is not None and not (done and self._let_finish_all):
             return ending
         if not done:
             return Ending.HALTED
         return Ending.INCOMPLETE if total.abandoned else Ending.COMPLETE
 
+    @property
+    def _may_conclude(self) -> bool:
+        """Whether what the last trials decide is still written: nothing ended the campaign, or a stop that let
+        the last trials finish."""
+        total = self._table.tally.total()
+        return self._stop_conditions.ending is None or (self._let_finish_all and total.terminal >= total.planned)
+
+    @property
+    def _let_finish_all(self) -> bool:
+        """Whether the campaign's end let all running trials finish."""
+        ending = self._stop_conditions.ending
+        return ending is Ending.OUT_OF_TIME or (ending is Ending.INTERRUPTED and self._interrupt.level == 1)
+
     def _read_last_directives(self) -> None:
         """The last trials to end may have been the first of their condition."""
-        if self._stop_conditions.ending is None and self._stop_conditions.crash_watch.due:
+        if self._may_conclude and self._stop_conditions.crash_watch.due:
             self._follow(self._stop_conditions.read())
 
     # --- declared looks -----------------------------------------------------------------------------
@@ -223,7 +235,7 @@ class Dispatcher:
 
     def _take_last_look(self) -> None:
         """Of a campaign that ran to its end; the last shard to end finds all blocks over."""
-        if self._stop_conditions.ending is None and self._looks.next_at is not None:
+        if self._may_conclude and self._looks.next_at is not None:
             self._follow_looks(self._looks.read())
 
     def _follow_looks(self, news: LookNews) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
+from trialfleet_controller.dispatch.crash_watch import CrashWatch
 from trialfleet_ledger.amendments import planned_reps, select_halted_cells
 from trialfleet_ledger.blocks import PlannedReps
 from trialfleet_ledger.campaign_spec import Primary
@@ -150,6 +151,8 @@ class Looks:
         decisions, amendments = directives.decisions(), directives.amendments()
         at = self._looks_at(decisions)
         extended = _extended(decisions, at, [a.reps for a in amendments], anytime=self._anytime)
+        if len(decisions) < len(at):  # no look may use trials whose condition is to be halted
+            CrashWatch(self._ledger, self.trials).write_halts()
         halts = directives.halts()
         void = self._is_void(halts)
         while not (extended or void or stopped(decisions)) and len(decisions) < len(self._looks_at(decisions)):

@@ -59,7 +59,10 @@ class Shutdown:
         elif self._running:
             return False
         self._finish_io()
-        if self._waited_for:
+        if self._running:
+            open_ends = f"the ends of {_trials(self._running)}"
+            self._tell(f"the store does not have {open_ends} yet: `trialfleet resume` settles them")
+        elif self._waited_for:
             self._tell(thrown_away_message(self._trial_driver.interrupted, self._trial_driver.next_step))
         return True
 
@@ -78,9 +81,9 @@ class Shutdown:
 
     def _longest_left_s(self) -> float:
         """Of the attempts that run, by the limits of the plan."""
-        begun = [opened.last.intent.at for opened in self._table.in_state(*_OURS) if opened.chain]
-        latest = max(begun, default=time.time())
-        return max(0.0, latest + self._deadline_s - time.time())
+        begun = [self._trial_driver.launched_at.get(one.trial.id) for one in self._table.in_state(*_OURS)]
+        latest = max((at for at in begun if at is not None), default=time.monotonic())
+        return max(0.0, latest + self._deadline_s - time.monotonic())
 
     def _finish_io(self) -> None:
         """Of the I/O that is under way. Asked again, leave at once."""

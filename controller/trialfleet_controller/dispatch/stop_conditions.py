@@ -126,6 +126,7 @@ class StopConditions:
                 self.stop(Ending.HALTED, f"halted: {halt.reason}")
             else:
                 new.append(halt)
+                self.crash_watch.suspect_all()
                 where = "in all conditions" if halt.condition is None else "in all tasks; the others continue"
                 self._tell(f"{halt.scope} is halted {where}: {halt.reason}")
         return new

@@ -72,6 +72,7 @@ class TrialDriver:
         self._table, self._steps, self._io_pool = table, steps, io_pool
         self._stop_conditions, self._backend, self._tell = stop_conditions, backend, tell
         self._deadline_s, self._patience_s, self._intervals, self._note = deadline_s, patience_s, intervals, note
+        self.launched_at: dict[str, float] = {}  # by trial, of its last launch here, by time.monotonic
         self._parked: dict[str, Life[None]] = {}
         self._early: dict[AttemptId, RunnerTermination] = {}  # gone before their launch was noted here
         self._told_to_stop: dict[AttemptId, str] = {}  # by the operator, and why
@@ -131,7 +132,7 @@ class TrialDriver:
     def _launch(self, opened: OpenTrial) -> Life[None]:
         """From the start of an attempt to the trial's outcome, or until it waits for another attempt."""
         self._table.put(opened, TrialState.LAUNCHING)
-        began = time.monotonic()
+        self.launched_at[opened.trial.id] = began = time.monotonic()
         opened, step = yield from _io(partial(self._steps.launch, opened))
         if isinstance(step, LaunchAttempt):
             self._say(EventKind.LAUNCHED, opened, {"latency_s": round(time.monotonic() - began, 3)})

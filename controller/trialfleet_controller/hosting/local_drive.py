@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Generator
@@ -234,7 +235,7 @@ _INCOMPLETE = {
 def finish(ending: Ending, store_url: str, campaign: str, *, in_job: bool = False) -> None:
     """Exit as the ending demands: by `OperatorError` or click's `Exit`. `in_job`: a Kubernetes Job
     restarts this command unless it exits 0."""
-    at = f"{store_url.rstrip('/')}/{campaign}"
+    at = shlex.quote(f"{store_url.rstrip('/')}/{campaign}")
     match ending:
         case Ending.COMPLETE | Ending.DECIDED:
             return

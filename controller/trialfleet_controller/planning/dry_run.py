@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from trialfleet_controller.planning.campaign_file import CampaignFile
-from trialfleet_ledger.campaign_spec import KubernetesSpec
+from trialfleet_ledger.campaign_spec import DRY_RUN_PREFIX, KubernetesSpec
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.records.agent import AgentSpec
 
@@ -21,7 +21,7 @@ def dry_run_store(url: str, kind: DryRunAgent) -> str:
     >>> dry_run_store("s3://bucket/runs/", "search"), dry_run_store("./runs", "nop")
     ('s3://bucket/runs/_dry-run-search', './runs/_dry-run-nop')
     """
-    return f"{url.rstrip('/')}/_dry-run-{kind}"
+    return f"{url.rstrip('/')}/{DRY_RUN_PREFIX}{kind}"
 
 
 def dry_run_banner(kind: str, replaced: Sequence[str]) -> str:

@@ -165,18 +165,24 @@ class Attempt:
         else:
             refuse_full(self.scratch.agent)
         self._gather_logs()
-        protected = self.sandbox.capabilities.protects_environment
-        if not protected and not environment.unchanged(ready.environment):
-            self.members.warnings.append("the agent changed its environment, which was thrown away")
-            environment.retire(ready.environment)
-            ready = replace(ready, environment=self._ready(AS_NAMED).environment)
         patch = patch_record.patch_of(self.grants, ready, self.scratch, run, secrets=secrets)
         patch = patch.model_copy(update={"metrics": patch.metrics.model_copy(update=self._own_costs())})
         self._save(patch)
+        ready = self._with_whole_environment(ready)
         if run.stop is Stop.DISK:  # scoring needs the room
             self.scratch.free()
         self.clock.lap("patch")
         return ready, patch
+
+    def _with_whole_environment(self, ready: Ready) -> Ready:
+        """With a new environment if the agent changed its own. Only after the patch is stored: a build may fail,
+        and an ended agent must not run again for that."""
+        protected = self.sandbox.capabilities.protects_environment
+        if protected or environment.unchanged(ready.environment):
+            return ready
+        self.members.warnings.append("the agent changed its environment, which was thrown away")
+        environment.retire(ready.environment)
+        return replace(ready, environment=self._ready(AS_NAMED).environment)
 
     def _save(self, patch: Patch) -> None:
         """Store the agent's patch. If the grants are refused, keep it until fresh grants arrive. Raises

@@ -31,7 +31,7 @@ tasks: [tasks/mined.yaml]   # bugs of this repository: `trialfleet tasks mine` w
 
 conditions:
   none: null                # no context files
-  own: {{files: own}}         # contexts/own: the repository's files, as of commit {commit}
+  own: {{files: own}}         # contexts/own: copies of the repository's files
 
 # The comparison that is tested; the report answers it first.
 primary:
@@ -52,7 +52,6 @@ limits: {{cost_usd: {{trial: 2, campaign: 500}}}}   # a trial is stopped at its 
 store: runs                 # a folder beside this file, or s3://bucket/prefix
 backend: local              # or kubernetes
 """
-_AS_OF = re.compile(rb"(# contexts/own: the repository's files, as of commit )[0-9a-f]{12}\b")
 IGNORED = "runs/\ntasks/.mining/\n"
 
 
@@ -70,7 +69,7 @@ def init(repository: Path, commits: int, as_json: bool) -> None:
     commit = resolve(repo.git_dir, "HEAD")
     found, context = survey(repo.git_dir, commit, commits=commits)
     folder = _home(repo, repository) / FOLDER
-    texts = dict(_files(found, context, folder.parent.name))
+    texts = dict(_files(context, folder.parent.name))
     own = folder / "contexts" / OWN
     for place in (own, *((folder / name).parent for name in texts)):
         refuse_links_to(place, folder.parent)
@@ -78,8 +77,6 @@ def init(repository: Path, commits: int, as_json: bool) -> None:
     written = [name for name, data in texts.items() if _write(folder / name, data)]
     kept = [name for name in texts if name not in written]
     stale = sorted(_stale_copies(folder, texts))
-    if not stale:
-        _date_comment(folder / "campaign.yaml", found.commit)
     if as_json:
         facts = found.model_dump(mode="json") | {"folder": str(folder), "written": written, "kept": kept}
         click.echo(canonical_json(facts | {"stale": stale}), nl=False)
@@ -103,20 +100,10 @@ def _stale_copies(folder: Path, texts: Mapping[str, bytes]) -> Iterator[str]:
                 yield name
 
 
-def _date_comment(campaign: Path, commit: str) -> None:
-    """Name the commit of the copies in the comment that `init` wrote, where the file still has it."""
-    if campaign.is_symlink():
-        return
-    text = campaign.read_bytes()
-    dated = _AS_OF.sub(rb"\g<1>" + commit[:12].encode(), text)
-    if dated != text:
-        write_whole(campaign, dated, mode=0o644)
-
-
-def _files(found: RepositorySurvey, context: Tree, name: str) -> Iterator[tuple[str, bytes]]:
+def _files(context: Tree, name: str) -> Iterator[tuple[str, bytes]]:
     """(Path below the folder, content)."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._") or "repository"
-    yield "campaign.yaml", CAMPAIGN.format(name=f"{safe[:80]}-context", commit=found.commit[:12]).encode()
+    yield "campaign.yaml", CAMPAIGN.format(name=f"{safe[:80]}-context").encode()
     yield ".gitignore", IGNORED.encode()
     for path, entry in context.items():
         yield f"contexts/{OWN}/{path}", entry.data

@@ -163,7 +163,7 @@ def test_crashed_agents_are_said_in_the_answer_from_two_and_three_percent_on(
     assert [(one.crashed, one.measured) for one in made.crashes if one.condition == "none"] == [(crashed, reps)]
     if said:
         assert "of none the agent crashed before it began to work. They count as failed" in found[0]
-        assert f"`trialfleet logs {made.campaign} " in found[0]
+        assert "`trialfleet logs CAMPAIGN " in found[0]
 
 
 def test_crashes_that_differ_between_conditions_are_said_with_their_p(tmp_path: Path) -> None:

@@ -124,9 +124,13 @@ def test_a_declared_estimand_without_an_answer_says_why(tmp_path: Path) -> None:
 def test_equivalence_that_was_declared_is_part_of_the_decision(tmp_path: Path) -> None:
     wide = PRIMARY.model_copy(update={"margin": 0.25})
     found = weak(tmp_path / "wide", NULL, reps=10, primary=wide)
-    said = "The difference between placebo and none on these 6 tasks is no larger than 25.0 points, either way."
+    said = (
+        "The difference between placebo and none on these 6 tasks is no larger than 25.0 points, either way (two "
+        "one-sided tests, each at 0.05)."
+    )
     assert found.answer[0] == said
     assert "would have been needed" not in found.answer[1]
+    assert "(90% interval " in found.answer[1], "of the tests that decide: it lies within the margin"
     saturated = weak(tmp_path / "saturated", dict.fromkeys("abcdef", (0, 0)), reps=10, primary=wide)
     assert (saturated.decision, saturated.answer[0]) == ("not_possible", said)
     narrow = weak(tmp_path / "narrow", NULL, reps=10, primary=wide.model_copy(update={"margin": 0.05}))

@@ -53,7 +53,7 @@ def stagewise_difference(
     narrow = 2 * math.sqrt(look.variance) / look.task_blocks
     root = math.sqrt(look.blocks / design.blocks)
     median = drift_estimate(design, look.number, (look.sum - look.mean) / math.sqrt(look.variance), level=level)
-    estimate = median.median * narrow * root
+    estimate = max(-1.0, min(1.0, median.median * narrow * root))
     if wide == 0:
         return Interval(estimate, None, None, level, n, method, "these_tasks", _PERFECT)
     limits = drift_estimate(design, look.number, d / wide, level=level)
