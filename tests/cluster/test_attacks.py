@@ -333,7 +333,7 @@ def test_control_on_a_volume_that_the_runner_cannot_see_it_is_a_loss_to_be_tried
 def test_no_file_of_the_nodes_can_be_filled(attacked: Site) -> None:
     """A container's termination message lies on the node's disk, and no limit counts it."""
     left = attacked.run(hostile.FILL, MESSAGE, "100", "20", limits=SMALL_DISK)
-    assert verdict(left) == (Verdict.FAILED, Stop.ERROR)
+    assert verdict(left) == (Verdict.FAILED, Stop.CRASHED)
     assert b"Permission denied" in left.bundle.files["agent/stderr.log"]
 
 

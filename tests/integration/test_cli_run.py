@@ -19,6 +19,7 @@ from tests.support.real_campaign import ran
 from tests.support.waiting import wait_until
 from trialfleet_controller.dispatch import epochs
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.output_files import RECORD
 from trialfleet_ledger.store.directory import DirectoryStore
 
 THIS = ".".join(map(str, sys.version_info[:2]))
@@ -46,9 +47,9 @@ CAMPAIGN: dict[str, Any] = {
 
 
 def trialfleet(*args: str, cwd: Path, expect: int | None = 0, env: dict[str, str] | None = None) -> str:
-    """What the command prints, on both streams."""
+    """What the command prints, on both streams; as JSON, on its standard output."""
     ended = ran(*args, cwd=cwd, expect=expect, env=env)
-    return ended.stdout + ended.stderr
+    return ended.stdout if "--json" in args else ended.stdout + ended.stderr
 
 
 def write(folder: Path, name: str, content: str | dict[str, Any]) -> None:
@@ -123,7 +124,7 @@ def test_status_and_report(finished: Path, shop: Path) -> None:
     assert {name: c["interim_rate"] for name, c in standing["conditions"].items()} == {"none": 1, "flat_llm": 1}
     assert "no attempt was lost" in trialfleet("status", str(finished), cwd=shop)
     report = finished.parent / "shop-report"
-    assert {path.name for path in report.iterdir()} == {"report.html", "report.md", "report.json"}
+    assert {path.name for path in report.iterdir()} == {RECORD, "report.html", "report.md", "report.json"}
 
 
 def test_run_again_is_a_resume_and_another_plan_is_refused(finished: Path, shop: Path) -> None:

@@ -28,6 +28,7 @@ from trialfleet_ledger.amendments import effective_reps
 from trialfleet_ledger.halving import HalvingResult
 from trialfleet_ledger.kill_points import VARIABLE
 from trialfleet_ledger.ledger import Ledger
+from trialfleet_ledger.owned_folder import mark_folder
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.trial_order import trials
@@ -371,6 +372,7 @@ def test_what_the_guard_knows_a_process_of_its_ray_by(tmp_path: Path, holds: str
     """Some of Ray's daemons write over their environment and their command line, and their output is a pipe."""
     folder = tmp_path / "ray"
     folder.mkdir()
+    mark_folder(folder, "ray")
     daemon = subprocess.Popen(
         ["/bin/sh", "-c", holds.format(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

@@ -23,6 +23,7 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.fold import Intend
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.machine import machine_id
+from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.trial_order import Planned, trials
 
@@ -155,9 +156,12 @@ def test_stop_asks_first(backend: Backend, bench: Bench) -> None:
     backend.stop([order.id], grace_s=100)
     (finished,) = finish(backend)
     assert finished.departure.code == 143
+    left = finished.departure.last_words
+    assert left is not None, "it had the time to say so itself"
+    assert (left.trial, left.loss and left.loss.loss) == (trial.id, LossClass.TERMINATED)
     attempt = bench.ledger.attempts.attempt(trial.id, 1)
     assert attempt is not None
-    assert attempt.end is not None  # it had the time to say so itself
+    assert attempt.end is None, "the controller commits it: whether the operator stopped the runner, it knows"
 
 
 def test_stop_kills_what_does_not_listen(backend: Backend, bench: Bench) -> None:

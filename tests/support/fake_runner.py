@@ -31,6 +31,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+# As `trialfleet_ledger.owned_folder.marker_of("scratch")`: this program sees no packages.
+MARKER = b'{"id": "trialfleet-scratch", "version": 1, "note": "trialfleet created this folder and deletes what is in it"}\n'
+
 
 def canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
@@ -109,7 +112,9 @@ class Fake:
     def lock(self) -> bool:
         """As long as the process lives. False: another holds it."""
         with contextlib.suppress(FileExistsError):
-            self.scratch.mkdir(parents=True)
+            self.scratch.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
+            create({"url": (self.scratch.parent / ".trialfleet-folder").as_uri()}, MARKER)
+            self.scratch.mkdir()
         with contextlib.suppress(BlockingIOError, FileNotFoundError):
             lock = os.open(self.scratch / "lock", os.O_RDWR | os.O_CREAT, 0o600)
             with contextlib.ExitStack() as unless_held:
