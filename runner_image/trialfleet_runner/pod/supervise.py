@@ -30,7 +30,6 @@ else:
     sys.path[:0] = [_HERE, f"{_HERE}/../sandbox"]
     import supervisor
 
-PR_SET_DUMPABLE = 4
 WAIT_S = 120.0
 # Pause between two checks of the gate: an eighth of the wait so far. On a node where a hundred pods start at
 # once, a fixed interval took most of a core and delayed the runners.
@@ -174,7 +173,7 @@ def told_to_stop(*_: object) -> None:
 
 
 def main(role: str) -> int:
-    supervisor.prctl(PR_SET_DUMPABLE, 0)
+    supervisor.prctl(supervisor.PR_SET_DUMPABLE, 0)
     supervisor.prctl(supervisor.PR_SET_CHILD_SUBREAPER, 1)
     supervisor.ignore_signals()
     signal.signal(signal.SIGTERM, told_to_stop)

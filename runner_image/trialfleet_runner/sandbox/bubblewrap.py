@@ -197,9 +197,9 @@ class Bubblewrap:
             launch = Launch(command, {}, "/", None, fds, namespace.terminate)
 
             def failure() -> str | None:
-                return report.failure(job) if namespace.executed() else last_line(job.stderr)
+                return None if namespace.executed() else last_line(job.stderr)
 
-            return supervise(job, launch, held, failure)
+            return supervise(job, launch, held, report, failure)
 
     def _command(self, given: int, status: int, argv: tuple[str, ...]) -> tuple[str, ...]:
         """Arguments travel in a descriptor, and the environment is empty: pid 1 inside is bubblewrap itself, and

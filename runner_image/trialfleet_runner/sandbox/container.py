@@ -87,12 +87,13 @@ class ContainerSandbox:
     ) -> Exit:
         if "error" in said:
             raise start_failure(job, " ".join(said["error"]), ended.wall_s)
+        if ended.cause == "timeout" or "exit" in said:
+            why = report.failure(job, ended.cause)
+            if why is not None:
+                raise start_failure(job, why, ended.wall_s)
         if "exit" not in said:
             return self._gone(job, ended, by_program="lowered" in said)
         code, core_s, killed_by_kernel = said["exit"]
-        why = None if ended.cause else report.failure(job)
-        if why is not None:
-            raise start_failure(job, why, ended.wall_s)
         cause = ended.cause or ("memory" if int(killed_by_kernel) else watch.afterwards(killed_unasked=False))
         return Exit(int(code), cause or "itself", ended.wall_s, float(core_s))
 

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from trialfleet_runner.sandbox.interpreter import last_line
 from trialfleet_runner.sandbox.processes import read_available
 from trialfleet_runner.sandbox.protocol import InterpreterMissing, Job, SandboxError
+from trialfleet_runner.sandbox.watch import Cause
 
 _EXECUTING = b"R"
 _FIRST_LINE_BYTES = 4096
@@ -24,24 +25,34 @@ class StartReport:
 
     fd: int | None
 
-    def failure(self, job: Job) -> str | None:
-        """Why the forwarder could not execute the program; None: it did, or there is no forwarder."""
-        if self.fd is None:
+    def failure(self, job: Job, cause: Cause | None) -> str | None:
+        """Why the forwarder did not execute the program; None: it did, there is no forwarder, or `cause`, which
+        ended the job, is neither the job itself nor its time limit: the program cannot spend time before it is
+        executed."""
+        if self.fd is None or cause not in (None, "timeout"):
             return None
         os.set_blocking(self.fd, False)
         said = read_available(self.fd)
         if not said.startswith(_EXECUTING):
-            return f"the gateway's forwarder ended before it: {last_line(job.stderr)}"
+            how = "ended before it" if cause is None else "did not execute it within the time limit"
+            return f"the gateway's forwarder {how}: {last_line(job.stderr)}"
         return said.removeprefix(_EXECUTING).decode(errors="replace") or None
 
 
 def start_failure(job: Job, why: str, wall_s: float) -> SandboxError:
     """What to raise when the program was not executed, for the reason `why`."""
-    line = _missing_interpreter(job) if os.strerror(2) in why else None
+    line = _missing_interpreter(job) if _is_of_program(job, why) else None
     if line is None:
         return SandboxError(f"could not start {job.argv[0]}: {why}")
     message = f"could not start {job.argv[0]}: its first line names an interpreter that is not there: {line}"
     return InterpreterMissing(message, wall_s)
+
+
+def _is_of_program(job: Job, why: str) -> bool:
+    """Whether `why` is "no such file" from executing the job's program: the forwarder, which executes nothing
+    else, says it alone; the supervisor and bubblewrap name what they execute: it may be the forwarder's Python."""
+    name, absent = job.argv[0], os.strerror(2)
+    return why == absent or (absent in why and why.startswith((f"{name}: ", f"bwrap: execvp {name}: ")))
 
 
 def _missing_interpreter(job: Job) -> str | None:

@@ -73,11 +73,18 @@ def said_on(status: int) -> dict[str, list[str]]:
     return {line[0]: line[1:] for line in lines}
 
 
-def supervise(job: Job, launch: Launch, held: Descriptors, started: Callable[[], str | None]) -> Exit:
+def supervise(
+    job: Job,
+    launch: Launch,
+    held: Descriptors,
+    report: StartReport,
+    failure: Callable[[], str | None] = lambda: None,
+) -> Exit:
     """Run `launch` under the limits of `job` until nothing of it is left.
 
-    `held` owns `launch.fds`, which are closed here once the supervisor has them. `started` returns why the program
-    was never executed; it is called if the program has ended by itself. Raises `SandboxError`.
+    `held` owns `launch.fds`, which are closed here once the supervisor has them. `report`: the forwarder's.
+    `failure` returns why what the launch starts never executed the job's argv; it is called if the job has ended
+    by itself. Raises `SandboxError`.
     """
     with processes.adopting():
         lifeline_read, lifeline = held.pipe()
@@ -85,12 +92,13 @@ def supervise(job: Job, launch: Launch, held: Descriptors, started: Callable[[],
         os.set_blocking(status, False)
         stdin = held.keep(stdin_of(job))
         user = () if launch.uid is None else ("--uid", str(launch.uid))
-        told = ("--lifeline", str(lifeline_read), "--status", str(status_write), *user, "--cwd", launch.cwd)
+        inherited = ("--inherited", ",".join(map(str, launch.fds))) if launch.fds else ()
+        told = ("--lifeline", str(lifeline_read), "--status", str(status_write), *user, *inherited)
         watch = LimitWatch(job)
 
         def start() -> subprocess.Popen[bytes]:
             return subprocess.Popen(
-                [_PYTHON, "-I", "-S", str(SUPERVISOR), *told, "--", *launch.argv],
+                [_PYTHON, "-I", "-S", str(SUPERVISOR), *told, "--cwd", launch.cwd, "--", *launch.argv],
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -111,10 +119,14 @@ def supervise(job: Job, launch: Launch, held: Descriptors, started: Callable[[],
             processes.disown(process.pid)
         said = said_on(status)
     code, core_s = said.get("exit", [str(_KILLED), "0"])
-    if ended.cause is None:
-        why = " ".join(said.get("error", ["no message"])) if "started" not in said else started()
-        if why is not None:
-            raise start_failure(job, why, ended.wall_s)
+    if ended.cause is not None:
+        why = report.failure(job, ended.cause)
+    elif "started" not in said:
+        why = " ".join(said.get("error", ["no message"]))
+    else:
+        why = failure() or report.failure(job, None)
+    if why is not None:
+        raise start_failure(job, why, ended.wall_s)
     cause = ended.cause or watch.afterwards(killed_unasked=int(code) == _KILLED)
     return Exit(int(code), cause or "itself", ended.wall_s, max(float(core_s), ended.core_s))
 
@@ -133,7 +145,7 @@ def run_on_the_host(job: Job, uid: int | None) -> Exit:
         report, fds = report_pipe(job, held)
         argv = wrapped(job, other_uid=uid is not None, report=fds[0] if fds else None)
         launch = Launch(argv, job.env, job.cwd, uid, fds)
-        return supervise(job, launch, held, started=lambda: report.failure(job))
+        return supervise(job, launch, held, report)
 
 
 def report_pipe(job: Job, held: Descriptors) -> tuple[StartReport, tuple[int, ...]]:

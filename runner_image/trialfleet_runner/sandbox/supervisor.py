@@ -1,12 +1,13 @@
 """Runs one program so that nothing of it outlives its caller: a separate script, standard library only.
 
-    python -I -S supervisor.py --lifeline FD --status FD [--uid N] --cwd DIR -- ARGV...
+    python -I -S supervisor.py --lifeline FD --status FD [--uid N] [--inherited FD,FD] --cwd DIR -- ARGV...
 
 The caller alone holds the other end of the lifeline. A "T" on it means SIGTERM to the program; "K" or its end
 (the caller is dead, also by SIGKILL) means SIGKILL to everything. As a child subreaper it inherits daemons
 that left their session, so it finds all of them below itself. It ends only when nothing is left, and writes
 one status line when the program was executed (`started PID` or `error TEXT`) and one at the end (`exit CODE
-CORE_SECONDS`).
+CORE_SECONDS`). Only the program keeps the descriptors that it inherits: a program of the same user can open none
+of them here, nor any other descriptor of this process.
 
 It imports little: json, argparse and typing would double its start-up time, which every job pays.
 """
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 # execvpe imports it, when another user may no longer be able to read the library.
 _PRELOADED = (warnings,)
+PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 REAP_S, REAP_AT_ONCE = 1.0, 256
@@ -211,10 +213,14 @@ def run(given: list[str]) -> int:
     uid = int(options["--uid"]) if "--uid" in options else None
     for fd in (lifeline, report):
         os.set_inheritable(fd, False)
+    environment = original_environment()
+    prctl(PR_SET_DUMPABLE, 0)
     ignore_signals()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     before = limits()
-    main, error = start(argv, options["--cwd"], uid, original_environment())
+    main, error = start(argv, options["--cwd"], uid, environment)
+    for number in filter(None, options.get("--inherited", "").split(",")):
+        os.close(int(number))
     if error is not None:
         say(report, "error " + error.replace("\n", " "))
         return 127
