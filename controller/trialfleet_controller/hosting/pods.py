@@ -58,24 +58,30 @@ class Pods:
             parallel=options.parallel,
             max_pending=options.max_pending,
             keep_failed=options.keep_failed,
-            elsewhere=lambda cluster_id: (
+            elsewhere=lambda cluster_id, only_named: (
                 not options.cluster_gone
-                and runs_elsewhere(Ledger(self.store(), plan.campaign), shard, plan, cluster_id=cluster_id)
+                and runs_elsewhere(
+                    Ledger(self.store(), plan.campaign), shard, plan, cluster_id=cluster_id, only_named=only_named
+                )
             ),
             tell=tell,
         )
 
 
-def runs_elsewhere(ledger: Ledger, shard: Shard, plan: Plan, *, cluster_id: str | None) -> bool:
+def runs_elsewhere(
+    ledger: Ledger, shard: Shard, plan: Plan, *, cluster_id: str | None, only_named: bool = False
+) -> bool:
     """Whether a pod of the shard's namespace may run in another cluster than `cluster_id`. Its attempt has a start
-    and no end, its deadline has not passed, and its intent does not name this cluster."""
+    and no end, its deadline has not passed, and its intent does not name this cluster. `only_named`: the intent
+    names another one."""
+    here = {cluster_id, None} if only_named else {cluster_id} - {None}
     since = time.time() - grants_expire_s(plan)
     return any(
         attempt.start is not None
         and attempt.start.pod is not None
         and attempt.end is None
         and attempt.start.at > since
-        and (cluster_id is None or attempt.intent.cluster_id != cluster_id)
+        and attempt.intent.cluster_id not in here
         for trial in ledger.survey().open
         if shard.shares_namespace(trial)
         for attempt in ledger.attempts.chain(trial)

@@ -17,7 +17,7 @@ from tests.support.waiting import wait_until
 from trialfleet_controller.backends.kube import names
 from trialfleet_controller.backends.kube.backend import KubernetesBackend
 from trialfleet_controller.backends.kube.client import Client
-from trialfleet_controller.backends.kube.owner import CampaignOwner
+from trialfleet_controller.backends.kube.owner import CampaignOwner, Elsewhere
 from trialfleet_controller.backends.protocol import Liveness
 from trialfleet_controller.backends.runner_termination import classify
 from trialfleet_ledger.canonical import sha256
@@ -26,23 +26,56 @@ from trialfleet_ledger.records.attempt import Start
 from trialfleet_ledger.records.verdicts import LossClass
 
 
-def test_pods_that_may_run_in_another_cluster_are_not_started_here(api: Api, client: Client) -> None:
+def _unnamed(_: str | None, only_named: bool) -> bool:
+    """The ledger has pods of which it does not say in which cluster they are."""
+    return not only_named
+
+
+def test_pods_that_may_run_in_another_cluster_are_not_started_here(
+    api: Api, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nor is their owner made: the next controller must be refused as well."""
+    monkeypatch.setattr("trialfleet_controller.backends.kube.owner.IDENTITY_S", 0.1)
     plan = kube_plan(namespaces=("trials",))
     for _ in range(2):
         with pytest.raises(OperatorError, match="not in this cluster"):
-            CampaignOwner(client, "trials", plan, "s3://b/p").ensure(elsewhere=lambda _: True)
+            CampaignOwner(client, "trials", plan, "s3://b/p").ensure(elsewhere=_unnamed)
         assert not api.config_maps
     first = CampaignOwner(client, "trials", plan, "s3://b/p").ensure()
-    assert CampaignOwner(client, "trials", plan, "s3://b/p").ensure(elsewhere=lambda _: True) == first
+    assert CampaignOwner(client, "trials", plan, "s3://b/p").ensure(elsewhere=_unnamed) == first
+
+
+def test_an_owner_of_the_same_name_does_not_hide_pods_of_another_cluster(api: Api, client: Client) -> None:
+    """A ledger may be driven in one cluster, then in another that has an owner of before."""
+    plan = kube_plan(namespaces=("trials",))
+    first = CampaignOwner(client, "trials", plan, "s3://b/p").ensure()
+    named: Elsewhere = lambda cluster_id, _: cluster_id != sha256(b"certificate")  # noqa: E731
+    assert CampaignOwner(client, "trials", plan, "s3://b/p").ensure(elsewhere=named) == first, "not known"
+    api.root_ca = "certificate"
+    assert CampaignOwner(client, "trials", plan, "s3://b/p").ensure(elsewhere=named) == first
+    api.root_ca = "of another cluster"
+    with pytest.raises(OperatorError, match="not in this cluster"):
+        CampaignOwner(client, "trials", plan, "s3://b/p").ensure(elsewhere=named)
+
+
+def test_a_new_namespace_is_waited_for_until_it_has_its_certificate(api: Api, client: Client) -> None:
+    plan = kube_plan(namespaces=("trials",))
+
+    def runs_elsewhere(cluster_id: str | None, _: bool) -> bool:
+        if cluster_id is None:
+            api.root_ca = "certificate"
+        return cluster_id != sha256(b"certificate")
+
+    owner = CampaignOwner(client, "trials", plan, "s3://b/p").ensure(elsewhere=runs_elsewhere)
+    assert owner.name in api.config_maps
 
 
 def test_a_dispatcher_beside_this_one_may_begin_while_this_one_looks(api: Api, client: Client) -> None:
     plan = kube_plan(namespaces=("trials",))
 
-    def begins(_: str | None) -> bool:
+    def begins(_: str | None, only_named: bool) -> bool:
         CampaignOwner(client, "trials", plan, "s3://b/p").ensure()
-        return True
+        return not only_named
 
     assert CampaignOwner(client, "trials", plan, "s3://b/p").ensure(elsewhere=begins).name in api.config_maps
 
@@ -52,7 +85,7 @@ def test_an_owner_that_was_deleted_in_this_cluster_is_made_again(api: Api, clien
     plan, other = kube_plan(namespaces=("trials",)), sha256(b"of another cluster")
     api.root_ca = "certificate"
 
-    def runs_elsewhere(cluster: str | None) -> bool:
+    def runs_elsewhere(cluster: str | None, _: bool) -> bool:
         return cluster != launched_in
 
     launched_in: str | None = other

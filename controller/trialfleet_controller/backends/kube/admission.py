@@ -42,6 +42,7 @@ _FIELDS = {
     "ephemeral-storage": "limits.disk",
     "pods": "limits.parallel",
 }
+_RUNNER_EXAMPLES = {"cpu": "0.5", "memory": "512Mi"}
 # A part of the message, who refuses, how long it lasts, the hint. The first match counts.
 _KNOWN = (
     (
@@ -119,10 +120,16 @@ def read_denial(message: str) -> Denial:
 
 
 def _unspecified(quota: str, what: str) -> Denial:
-    """Quotas on limits refuse a pod that has a container without that limit; only the runner may lack one."""
-    limits = [name for name in ("cpu", "memory") if f"limits.{name}" in what]
-    fields = " and ".join(f"kubernetes.runner.{name}" for name in limits) or "what the message names"
-    hint = f"set {fields} in the campaign file, as in kubernetes: {{runner: {{cpu: 0.5, memory: 512Mi}}}}"
+    """Quotas on limits refuse a pod that has a container without that limit; only the runner may lack one, of CPU
+    or memory."""
+    limits = [name for name in _RUNNER_EXAMPLES if f"limits.{name}" in what]
+    fields = " and ".join(f"kubernetes.runner.{name}" for name in limits)
+    example = ", ".join(f"{name}: {_RUNNER_EXAMPLES[name]}" for name in limits)
+    hint = f"set {fields} in the campaign file, as in kubernetes: {{runner: {{{example}}}}}"
+    if not limits:
+        hint = (
+            "attempts set no such value: change the quota, or give it a default: kubectl explain limitrange.spec"
+        )
     return Denial(f"the ResourceQuota {quota}, which wants {what}", DenialDuration.FOREVER, hint)
 
 
@@ -133,7 +140,7 @@ def _exceeded(found: re.Match[str]) -> Denial:
     never = [key for key, amount in requested.items() if quantity(amount) > quantity(limited.get(key, amount))]
     if never:
         words = ", ".join(f"{key} {limited[key]}, and one attempt needs {requested[key]}" for key in never)
-        fields = " and ".join(sorted({_field(key) for key in never}))
+        fields = " and ".join(sorted({_quota_field(key) for key in never}))
         return Denial(
             f"{name}: it allows {words}",
             DenialDuration.FOREVER,
@@ -146,9 +153,20 @@ def _exceeded(found: re.Match[str]) -> Denial:
 
 def _out_of_bounds(bounds: list[re.Match[str]]) -> Denial:
     words = "; ".join(bound[0] for bound in bounds)
-    fields = " and ".join(sorted({_field(bound["resource"] or bound["ratio"]) for bound in bounds}))
-    hint = f"change {fields}, or the LimitRange: kubectl -n NAMESPACE describe limitrange"
+    fields = " and ".join(sorted({_field(bound["resource"]) for bound in bounds if not _is_of_requests(bound)}))
+    hints = [f"change {fields}, or the LimitRange"] if fields else []
+    if any(map(_is_of_requests, bounds)):
+        hints.append(
+            "the requests of runner and score are fixed: lower the LimitRange's minimum or raise its ratio"
+        )
+    hint = "; ".join(hints) + ": kubectl -n NAMESPACE describe limitrange"
     return Denial(f"a LimitRange: {words}", DenialDuration.FOREVER, hint)
+
+
+def _is_of_requests(bound: re.Match[str]) -> bool:
+    """Whether a request is too low, which no field changes: the agent's requests are its limits, and the others'
+    are fixed."""
+    return bound["ratio"] is not None or (bound[0].startswith("minimum") and "but limit is" not in bound[0])
 
 
 def _amounts(text: str) -> dict[str, str]:
@@ -170,6 +188,16 @@ def quantity(text: str | int | float) -> Decimal:
     untyped: Any = library
     parsed: Decimal = untyped.parse_quantity(text)
     return parsed
+
+
+def _quota_field(key: str) -> str:
+    """Of requests, which "cpu" and "memory" mean alone, only the agent's can be changed: they are its limits.
+
+    >>> _quota_field("requests.cpu"), _quota_field("memory"), _quota_field("limits.cpu")
+    ('limits.cpu', 'limits.memory', 'limits.cpu or kubernetes.runner.cpu')
+    """
+    is_limit = key.startswith("limits.")
+    return _field(key) if is_limit else _field(key).partition(" or ")[0]
 
 
 def _field(resource: str) -> str:

@@ -15,7 +15,7 @@ from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.backends.kube.diagnosis import PodDiagnosis
 from trialfleet_controller.backends.kube.errors import ApiError, Conflict, NotFound
 from trialfleet_controller.backends.kube.launcher import Launcher, LaunchGate, refusal
-from trialfleet_controller.backends.kube.owner import CampaignOwner
+from trialfleet_controller.backends.kube.owner import CampaignOwner, Elsewhere
 from trialfleet_controller.backends.kube.pod_cache import ChangeKind, PodChange
 from trialfleet_controller.backends.kube.pod_cleaner import BackgroundTasks, FinishedPod, PodCleaner
 from trialfleet_controller.backends.kube.pods import Doing, Pod, parse
@@ -58,7 +58,7 @@ class KubernetesBackend:
         keep_failed: int = 0,
         commands: manifest.ContainerCommands = manifest.COMMANDS,
         outlives_s: float | None = None,
-        elsewhere: Callable[[str | None], bool] = lambda _: False,
+        elsewhere: Elsewhere = lambda _, __: False,
         tell: Callable[[str], None] = lambda _: None,
         intervals: WatchIntervals | None = None,
     ) -> None:

@@ -21,7 +21,13 @@ from trialfleet_ledger.plan import Plan
 
 KEPT_S = 3 * 86400.0  # how long `--keep-failed` keeps failed pods after the end of the campaign
 ROOT_CA = "kube-root-ca.crt"  # the ConfigMap that Kubernetes writes into each namespace
+IDENTITY_S = 10.0  # a new namespace has the certificate within moments
+_IDENTITY_PAUSE_S = 0.5
 _RENEWALS = 8  # while pods may outlive their controller
+
+# Whether the ledger has pods of this namespace that may still run in another cluster than the one with this
+# identity (None: not known). The second argument: count only pods whose launch names a cluster.
+Elsewhere = Callable[[str | None, bool], bool]
 
 
 @dataclass(frozen=True)
@@ -92,13 +98,12 @@ class CampaignOwner:
     def ensure(
         self,
         *,
-        elsewhere: Callable[[str | None], bool] = lambda _: False,
+        elsewhere: Elsewhere = lambda _, __: False,
         tell: Callable[[str], None] = lambda _: None,
         patience_s: float = REFUSED_S,
     ) -> manifest.Owner:
-        """Return the ConfigMap; create it if it is absent. `elsewhere`: whether the ledger has pods of this
-        namespace that may still run in another cluster than the one with this identity; called when there is no
-        ConfigMap.
+        """Return the ConfigMap; create it if it is absent. `elsewhere`: see `Elsewhere`; where the ConfigMap
+        exists, only a pod whose launch names another cluster is refused.
 
         Raises `OperatorError`: the pods are in another cluster, no such namespace, not allowed, the ConfigMap
         belongs to another campaign, no answer within `patience_s`.
@@ -129,17 +134,31 @@ class CampaignOwner:
                     self.ensure()
             return uid != self.now.uid
 
-    def _ensured(self, elsewhere: Callable[[str | None], bool]) -> manifest.Owner:
-        found = self._found()
-        self.cluster_id = self.cluster_id or self._identity()
-        # Another dispatcher may have created it and begun since the first look.
-        if found is None and elsewhere(self.cluster_id) and (found := self._found()) is None:
-            raise self._another_cluster()
+    def _ensured(self, elsewhere: Elsewhere) -> manifest.Owner:
+        found = self._here(elsewhere)
         if found is None:
             found = self._created()
         elif not self._lasts(found):
             raise Conflict("the owner of the campaign's pods has expired and is being deleted", status=409)
         return self._owner(found)
+
+    def _here(self, elsewhere: Elsewhere) -> Json | None:
+        """The ConfigMap, if it exists, once no pod may run in another cluster. Another dispatcher may create it
+        and begin at any time. Raises `OperatorError`."""
+        until = time.monotonic() + IDENTITY_S
+        while True:
+            found = self._found()
+            self.cluster_id = self.cluster_id or self._identity()
+            if found is not None:
+                if self.cluster_id is not None and elsewhere(self.cluster_id, True):
+                    raise self._another_cluster()
+                return found
+            if not elsewhere(self.cluster_id, False):
+                return None
+            if (found := self._found()) is None:
+                if self.cluster_id is not None or time.monotonic() >= until:
+                    raise self._another_cluster()
+                time.sleep(_IDENTITY_PAUSE_S)
 
     def _found(self) -> Json | None:
         try:

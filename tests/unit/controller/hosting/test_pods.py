@@ -53,8 +53,10 @@ def has(ledger: Ledger, record: Start | End) -> None:
     ledger.store.put(f"{folder}{name}", canonical_json(record))
 
 
-def begun(ledger: Ledger, shard: Shard, plan: Plan, cluster: str | None = None) -> bool:
-    return runs_elsewhere(ledger, shard, plan, cluster_id=cluster)
+def begun(
+    ledger: Ledger, shard: Shard, plan: Plan, cluster: str | None = None, *, only_named: bool = False
+) -> bool:
+    return runs_elsewhere(ledger, shard, plan, cluster_id=cluster, only_named=only_named)
 
 
 def test_a_start_without_an_end_is_a_pod_that_may_run(ledger: Ledger) -> None:
@@ -88,13 +90,20 @@ def test_a_start_whose_pods_deadline_has_passed_is_no_pod_that_may_run(ledger: L
 
 
 @pytest.mark.parametrize(
-    ("launched_in", "looked_at", "elsewhere"),
-    [(HERE_CA, HERE_CA, False), (HERE_CA, OTHER_CA, True), (None, HERE_CA, True), (HERE_CA, None, True)],
+    ("launched_in", "looked_at", "elsewhere", "named"),
+    [
+        (HERE_CA, HERE_CA, False, False),
+        (HERE_CA, OTHER_CA, True, True),
+        (None, HERE_CA, True, False),
+        (HERE_CA, None, True, True),
+        (None, None, True, False),
+    ],
 )
 def test_a_pod_of_this_very_cluster_is_not_elsewhere(
-    tmp_path: Path, launched_in: str | None, looked_at: str | None, elsewhere: bool
+    tmp_path: Path, launched_in: str | None, looked_at: str | None, elsewhere: bool, named: bool
 ) -> None:
     """An identity that is not known proves nothing."""
     ledger = made_ledger(tmp_path, cluster=launched_in)
     has(ledger, START.model_copy(update={"at": time.time()}))
     assert begun(ledger, Shard(HERE, 2, "a", 2), PLAN, looked_at) is elsewhere
+    assert begun(ledger, Shard(HERE, 2, "a", 2), PLAN, looked_at, only_named=True) is named

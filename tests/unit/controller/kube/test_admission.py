@@ -14,6 +14,9 @@ def exceeded(requested: str, used: str, limited: str) -> str:
     return COMPUTE.format(requested=requested, used=used, limited=limited)
 
 
+FIXED = "the requests of runner and score are fixed: lower the LimitRange's minimum or raise its ratio"
+
+
 @pytest.mark.parametrize(
     ("message", "by", "lasts", "hint"),
     [
@@ -34,7 +37,7 @@ def exceeded(requested: str, used: str, limited: str) -> str:
             exceeded("requests.memory=4Gi", "requests.memory=0", "requests.memory=2Gi"),
             "allows requests.memory 2Gi, and one attempt needs 4Gi",
             DenialDuration.FOREVER,
-            "lower limits.memory or kubernetes.runner.memory",
+            "lower limits.memory, or raise the quota",
         ),
         (
             f"{POD}failed quota: compute: must specify limits.cpu for: runner",
@@ -59,7 +62,38 @@ def exceeded(requested: str, used: str, limited: str) -> str:
             f"{POD}cpu max limit to request ratio per Container is 2, but provided ratio is 50.000000",
             "cpu max limit to request ratio per Container is 2, but provided ratio is 50.000000",
             DenialDuration.FOREVER,
-            "limits.cpu",
+            FIXED,
+        ),
+        (
+            f"{POD}minimum cpu usage per Container is 100m, but request is 10m",
+            "minimum cpu usage per Container is 100m, but request is 10m",
+            DenialDuration.FOREVER,
+            FIXED,
+        ),
+        (
+            f"{POD}minimum memory usage per Pod is 1Gi.  No request is specified",
+            "No request is specified",
+            DenialDuration.FOREVER,
+            FIXED,
+        ),
+        (
+            f"{POD}[minimum cpu usage per Container is 100m, but request is 10m, maximum memory usage per Pod is "
+            "1Gi, but limit is 4Gi]",
+            "maximum memory usage per Pod is 1Gi, but limit is 4Gi",
+            DenialDuration.FOREVER,
+            f"change limits.memory or kubernetes.runner.memory, or the LimitRange; {FIXED}",
+        ),
+        (
+            f"{POD}minimum cpu usage per Container is 2, but limit is 1",
+            "but limit is 1",
+            DenialDuration.FOREVER,
+            "change limits.cpu or kubernetes.runner.cpu, or the LimitRange: kubectl",
+        ),
+        (
+            f"{POD}failed quota: disk: must specify limits.ephemeral-storage for: x",
+            "ResourceQuota disk, which wants limits.ephemeral-storage",
+            DenialDuration.FOREVER,
+            "attempts set no such value: change the quota",
         ),
         (
             f'{POD}violates PodSecurity "restricted:latest": seccompProfile (…)',
