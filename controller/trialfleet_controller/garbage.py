@@ -6,6 +6,7 @@ Imports are lazy: most calls of `gc` need neither a cluster nor the predictor of
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 
 DAY_S = 86400.0
+_OLD_ATTEMPT = re.compile(r".+-[0-9]+-[0-9a-f]{8}")
+_OLD_CACHE = {"agent-checks", "environments", "git", "objects", "sdists", "targets", "validations", "workspaces"}
 DEAD_STORE_WRITES_S = 3600.0
 
 
@@ -68,7 +71,10 @@ def remove_unused_targets() -> str:
     from trialfleet_targets.errors import TargetsError
 
     try:
+        find_cache_folder()  # refuses a folder that another user can replace
         cache, now = find_cache(), time.time()
+    except OperatorError as error:
+        return f"nothing removed: {error}"
     except TargetsError as error:
         return f"nothing removed: {error}\n  way out: {error.hint}"
     indexes, index_bytes = (0, 0) if cache is None else sweep(cache, now=now)
@@ -165,6 +171,28 @@ def empty_cache(cache: OwnedFolder) -> None:
 
     for entry in cache.entries():
         remove_entry(cache, entry.name)
+
+
+def find_old_layout() -> dict[Path, list[str]]:
+    """What earlier versions left directly below the scratch root and the cache root: root -> names. These lack a
+    marker, so they are named and never removed."""
+    from trialfleet_runner.attempt.scratch import LOCK, abandoned, scratch_root
+    from trialfleet_runner.cache import cache_root
+
+    scratch, cache = scratch_root(), cache_root()
+    attempts = [folder for folder in _listed(scratch) if _OLD_ATTEMPT.fullmatch(folder.name)]
+    dead = [folder.name for folder in attempts if (folder / LOCK).is_file() and abandoned(folder)]
+    parts = [folder.name for folder in _listed(cache) if folder.name in _OLD_CACHE and folder.is_dir()]
+    named = [(scratch, dead), (cache, parts if "environments" in parts else [])]
+    return {root: names for root, names in named if names}
+
+
+def _listed(folder: Path) -> list[Path]:
+    """This user's entries; nothing if there is no such folder or it is closed."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.lstat().st_uid == os.geteuid())
+    except OSError:
+        return []
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import os
 import shlex
 import stat
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -77,11 +77,24 @@ def claim_folder(given: Path, purpose: Purpose) -> OwnedFolder:
     """
     folder = owned_path(given, purpose)
     with _usable(given, purpose):
-        given.mkdir(mode=0o711, parents=True, exist_ok=True)
+        given.parent.mkdir(parents=True, exist_ok=True)
+        _create(given)
         _refuse_intruders(given, purpose)
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o711)
+        _create(folder)
         return mark_folder(folder, purpose)
+
+
+def _create(folder: Path) -> None:
+    """A folder that others can enter under any umask: an agent with another uid runs programs below it."""
+    try:
+        folder.mkdir(mode=0o711)
+    except FileExistsError:
+        return
+    fd = os.open(folder, _FOLDER)
+    try:
+        os.fchmod(fd, 0o711)
+    finally:
+        os.close(fd)
 
 
 def mark_folder(folder: Path, purpose: Purpose) -> OwnedFolder:

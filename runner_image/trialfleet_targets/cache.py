@@ -67,7 +67,8 @@ def claim_cache() -> Path | None:
     holds something and lacks the marker."""
     folder = cache_folder()
     try:
-        folder.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
+        for above in (folder.parent.parent, folder.parent):
+            _create(above)
         _mark(folder.parent)
         cache = TargetsCache(folder)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -79,6 +80,14 @@ def claim_cache() -> Path | None:
 def find_cache() -> TargetsCache | None:
     """The same folder, to remove from; None if it does not exist. Raises `TargetsError` as `claim_cache`."""
     return TargetsCache(cache_folder()) if os.path.lexists(cache_folder().parent) else None
+
+
+def _create(folder: Path) -> None:
+    """As `trialfleet_ledger.owned_folder` creates it, under any umask."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o711)
+        folder.chmod(0o711)
 
 
 def _is_marked(folder: Path) -> bool:
@@ -108,8 +117,10 @@ def sweep(cache: TargetsCache, *, now: float) -> tuple[int, int]:
     Returns the number of removed files and their bytes. The cached facts (`facts.sqlite`) are not removed: their
     size is bounded, and they make the next index fast."""
     files = size = 0
-    indexes = cache.folder / "indexes"
-    for path in (*indexes.glob("*/*.index"), *indexes.glob("*/.*")):  # the folders hold nothing else
+    folders = list_entries(cache, "indexes")
+    for path in (path for folder in folders for path in _listed(folder)):
+        if path.suffix != ".index" and not path.name.startswith("."):
+            continue
         if path.is_symlink() or not path.is_file():
             continue
         with suppress(OSError):  # another process sweeps, or the file belongs to another user
@@ -117,7 +128,19 @@ def sweep(cache: TargetsCache, *, now: float) -> tuple[int, int]:
             if facts.st_mtime < now - (DEAD_S if path.name.startswith(".") else UNUSED_S):
                 path.unlink()
                 files, size = files + 1, size + facts.st_size
-    for empty in indexes.glob("*/"):
+    for folder in folders:
         with suppress(OSError):
-            empty.rmdir()  # refused unless it is empty
+            folder.rmdir()  # refused unless it is empty
     return files, size
+
+
+def list_entries(cache: TargetsCache, name: str) -> list[Path]:
+    """What is in the folder `name` of the cache; nothing if either is a link."""
+    return [] if cache.folder.is_symlink() else _listed(cache.folder / name)
+
+
+def _listed(folder: Path) -> list[Path]:
+    """Nothing if it is a link or no folder, or if another process has removed it."""
+    with suppress(OSError):
+        return [] if folder.is_symlink() else sorted(folder.iterdir())
+    return []

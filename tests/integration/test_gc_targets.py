@@ -77,6 +77,73 @@ def test_trees_without_a_past_go_by_their_last_use(tmp_path: Path) -> None:
     assert (used.exists(), unused.exists()) == (True, False)
 
 
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    for part in ("indexes/k/a.index", "trees/t/HEAD"):
+        (outside / part).parent.mkdir(parents=True)
+        (outside / part).touch()
+        for path in (outside / part, (outside / part).parent):
+            aged(path, 10 * UNUSED_S)
+    folder = targets_below(tmp_path / "cache")
+    for link, target in ((folder, outside), (folder / "indexes", outside / "indexes")):
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to(target)
+        assert sweep(TargetsCache(folder), now=NOW) == (0, 0)
+        assert sweep_trees(TargetsCache(folder), now=NOW) == 0
+        link.unlink()
+    assert (outside / "indexes/k/a.index").exists()
+    assert (outside / "trees/t/HEAD").exists()
+
+
+def test_indexes_below_a_folder_that_others_can_replace_are_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIALFLEET_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRIALFLEET_SCRATCH", str(tmp_path / "scratch"))
+    index = targets_below(tmp_path / "cache") / "indexes/k/a.index"
+    index.parent.mkdir(parents=True)
+    index.touch()
+    aged(index, 10 * UNUSED_S)
+    (tmp_path / "cache").chmod(0o777)
+    ran = CliRunner().invoke(gc)
+    assert "targets: nothing removed: " in ran.output
+    assert "another user could swap folders" in ran.output
+    assert index.exists()
+
+
+def test_an_entry_that_another_process_removes_meanwhile_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = targets_below(tmp_path)
+    for name in ("a", "b"):
+        (folder / "trees" / name).mkdir(parents=True)
+        aged(folder / "trees" / name, 10 * UNUSED_S)
+
+    def remove(path: Path) -> None:
+        assert path.name == "a"
+        (path.parent / "b").rmdir()
+
+    monkeypatch.setattr("trialfleet_controller.planning.predicted_targets.remove", remove)
+    assert sweep_trees(TargetsCache(folder), now=NOW) == 1
+
+
+def test_what_an_earlier_version_left_is_named_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, scratch = tmp_path / "my cache", tmp_path / "scratch"
+    monkeypatch.setenv("TRIALFLEET_CACHE", str(cache))
+    monkeypatch.setenv("TRIALFLEET_SCRATCH", str(scratch))
+    attempt = scratch / "t-1-0123abcd"
+    for folder in (cache / "git", attempt, scratch / "photos"):
+        folder.mkdir(parents=True)
+    (attempt / "lock").touch()
+    (scratch / "photos" / "lock").touch()
+    assert str(cache) not in CliRunner().invoke(gc).output.partition("targets: ")[2].partition("\n")[2]
+    (cache / "environments").mkdir()
+    ran = CliRunner().invoke(gc)
+    assert f"to remove it: rm -r -- {attempt}\n" in ran.output
+    assert f"to remove it: rm -r -- '{cache}/environments' '{cache}/git'\n" in ran.output
+    assert all(path.is_dir() for path in (attempt, cache / "git", cache / "environments"))
+
+
 @pytest.mark.parametrize("options", [(), ("--cache", "--yes")])
 def test_the_command_says_what_it_removed(
     options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 
 import click
@@ -154,12 +155,20 @@ def _cache(*, yes: bool) -> None:
 
 
 def _leftovers() -> None:
-    from trialfleet_controller.garbage import remove_dead_attempts, remove_dead_ray_folders, remove_unused_targets
+    from trialfleet_controller.garbage import (
+        find_old_layout,
+        remove_dead_attempts,
+        remove_dead_ray_folders,
+        remove_unused_targets,
+    )
 
     click.echo(f"scratch: {remove_dead_attempts()}")
     for line in remove_dead_ray_folders():
         click.echo(f"Ray: {line}")
     click.echo(f"targets: {remove_unused_targets()}")
+    for root, names in find_old_layout().items():
+        paths = " ".join(shlex.quote(str(root / name)) for name in names)
+        click.echo(f"{root}: left as an earlier version made it, without a marker; to remove it: rm -r -- {paths}")
 
 
 def _campaign(campaign: str, store: str | None) -> None:

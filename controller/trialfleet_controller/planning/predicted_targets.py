@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import stat
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from trialfleet_runner.context_files import strip
 from trialfleet_runner.removal import remove
 from trialfleet_runner.task import GitSource
 from trialfleet_runner.trees import pack
-from trialfleet_targets.cache import UNUSED_S, TargetsCache
+from trialfleet_targets.cache import UNUSED_S, TargetsCache, list_entries
 from trialfleet_tasks.sources import git
 from trialfleet_tasks.sources.materialise import materialise
 from trialfleet_tasks.taskfile import LoadedTask
@@ -140,11 +141,14 @@ def past_of(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path]) -> T
 def sweep_trees(cache: TargetsCache, *, now: float) -> int:
     """Remove trees without history that were not used for 30 days, and leftovers of killed writers. `now`: Unix
     seconds. Returns the number removed."""
-    found = [path for path in (cache.folder / "trees").glob("*") if path.is_dir() and not path.is_symlink()]
-    old = [path for path in found if path.stat().st_mtime < now - UNUSED_S]
-    for path in old:
-        remove(path)
-    return len(old)
+    removed = 0
+    for path in list_entries(cache, "trees"):
+        with suppress(FileNotFoundError):  # another process sweeps
+            status = path.lstat()
+            if stat.S_ISDIR(status.st_mode) and status.st_mtime < now - UNUSED_S:
+                remove(path)
+                removed += 1
+    return removed
 
 
 def _and_beside(ranked: Sequence[str], source: Sequence[str]) -> tuple[str, ...]:

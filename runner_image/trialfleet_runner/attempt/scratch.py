@@ -169,8 +169,14 @@ def _lock(folder: Path) -> int | None:
     lock or has removed the folder."""
     with suppress(FileExistsError):
         folder.mkdir(mode=0o711)
+    return _hold(folder, os.O_CREAT)
+
+
+def _hold(folder: Path, create: int = 0) -> int | None:
+    """A descriptor that holds the lock of `folder`. None: it has no lock file, another process holds the lock or
+    has removed the folder. `create`: a flag of `os.open`."""
     try:
-        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(folder / LOCK, os.O_RDWR | create | os.O_CLOEXEC, 0o600)
     except FileNotFoundError:
         return None
     with suppress(BlockingIOError, FileNotFoundError):
@@ -198,28 +204,39 @@ def _spread(root: Path) -> None:
 
 
 def abandoned(folder: Path) -> bool:
-    """True when no living process, runner or controller, holds `folder`. One without a lock file may have been
-    made a moment ago."""
+    """True when no living process, runner or controller, holds `folder`."""
+    with _abandonment(folder) as proven:
+        return proven
+
+
+@contextmanager
+def _abandonment(folder: Path) -> Generator[bool]:
+    """Whether no living process holds `folder`; its lock is held meanwhile, so it stays so. A folder without a
+    lock file may have been made a moment ago. A file or link is not of ours."""
+    if folder.is_symlink() or not folder.is_dir():
+        yield False
+        return
+    descriptor = _hold(folder)
     try:
-        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
-    except NotADirectoryError:
-        return False  # a file: not of ours
-    except FileNotFoundError:
-        with suppress(FileNotFoundError):
-            return time.time() - folder.stat().st_mtime > YOUNG_S
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        yield descriptor is not None or _lacks_lock(folder)
     finally:
-        os.close(descriptor)
-    return True
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _lacks_lock(folder: Path) -> bool:
+    """Whether its maker was killed before it locked the folder."""
+    with suppress(FileNotFoundError):
+        return not os.path.lexists(folder / LOCK) and time.time() - folder.stat().st_mtime > YOUNG_S
+    return False
 
 
 def sweep(root: OwnedFolder) -> list[Path]:
     """Remove what dead runners left in `root`; what is alive stays. Returns what was removed."""
-    dead = [folder for folder in root.entries() if abandoned(folder)]
-    for folder in dead:
-        remove_entry(root, folder.name)
-    return dead
+    removed: list[Path] = []
+    for folder in root.entries():
+        with _abandonment(folder) as proven:
+            if proven:
+                remove_entry(root, folder.name)
+                removed.append(folder)
+    return removed

@@ -46,6 +46,20 @@ def test_a_claim_creates_the_folder_once_and_finds_it_again(tmp_path: Path) -> N
     assert (owned.path.parent, list(owned.entries())) == (given, [])
 
 
+@pytest.mark.parametrize("claim", ["claim_folder", "claim_cache"])
+def test_another_user_can_enter_the_folder_under_every_umask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claim: str
+) -> None:
+    given = tmp_path / "new"
+    monkeypatch.setenv("TRIALFLEET_CACHE", str(given))
+    before = os.umask(0o077)
+    try:
+        targets_cache.claim_cache() if claim == "claim_cache" else claim_folder(given, "cache")
+    finally:
+        os.umask(before)
+    assert {oct(path.stat().st_mode & 0o777) for path in (given, owned_path(given, "cache"))} == {"0o711"}
+
+
 def _other_marker(folder: Path) -> None:
     folder.mkdir()
     (folder / MARKER).write_bytes(marker_of("cache"))

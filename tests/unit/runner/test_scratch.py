@@ -115,6 +115,36 @@ def test_a_folder_that_is_being_made_is_not_abandoned(tmp_path: Path, name: str)
     assert sweep(owned(tmp_path)) == [folder]
 
 
+def test_a_sweep_holds_the_lock_of_what_it_removes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A runner may take a folder while an earlier one is being removed: that takes seconds."""
+    root = owned(tmp_path)
+    for name in ("a", "b"):
+        (root.path / name).mkdir()
+        (root.path / name / "lock").touch()
+    removed: list[str] = []
+
+    def remove(folder: OwnedFolder, name: str) -> None:
+        with pytest.raises(Busy), locked(folder, name):
+            pass
+        if not removed:
+            held.enter_context(locked(folder, "b"))
+        removed.append(name)
+
+    with ExitStack() as held:
+        with monkeypatch.context() as patch:
+            patch.setattr("trialfleet_runner.attempt.scratch.remove_entry", remove)
+            assert sweep(root) == [root.path / "a"]
+        assert not abandoned(root.path / "b")
+    assert removed == ["a"]
+
+
+def test_a_link_among_the_folders_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    os.utime(tmp_path / "other", (0, time.time() - 120))
+    (owned(tmp_path).path / "link").symlink_to(tmp_path / "other")
+    assert sweep(owned(tmp_path)) == []
+
+
 def test_a_file_among_the_folders_is_left_alone(tmp_path: Path) -> None:
     (owned(tmp_path).path / "note").write_text("x")
     assert sweep(owned(tmp_path)) == []
