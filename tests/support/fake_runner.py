@@ -32,7 +32,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 # As `trialfleet_ledger.owned_folder.marker_of("scratch")`: this program sees no packages.
-MARKER = b'{"id": "trialfleet-scratch", "version": 1, "note": "trialfleet created this folder and deletes what is in it"}\n'
+_NOTE = "trialfleet created this folder and deletes what is in it"
+MARKER = json.dumps({"id": "trialfleet-scratch", "version": 1, "note": _NOTE}).encode() + b"\n"
 
 
 def canonical(value: Any) -> bytes:
