@@ -21,6 +21,7 @@ from trialfleet_ledger.owned_folder import OwnedFolder, find_folder
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import ListedKey, Store
+from trialfleet_ledger.stored_records import parse_record
 
 if TYPE_CHECKING:
     from trialfleet_controller.authoring.unused import Unused
@@ -233,6 +234,11 @@ def _kept(store: Store, name: str, files: int, size: int) -> StoredCampaign:
         key=keys.number_of,
         default=None,
     )
-    raw = store.get(newest) if newest is not None else None
-    driven_at = Epoch.model_validate_json(raw).at if raw is not None else 0.0
+    driven_at = 0.0 if newest is None else _driven_at(store, newest)
     return StoredCampaign(name, max(Ledger(store, name).plan().created, driven_at), files, size)
+
+
+def _driven_at(store: Store, listed: str) -> float:
+    """When this epoch began. Now if its record has vanished since the listing: a campaign that changes is kept."""
+    epoch = parse_record(store, listed, store.get(listed), Epoch, listed=True)
+    return time.time() if epoch is None else epoch.at

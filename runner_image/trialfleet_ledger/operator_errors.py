@@ -48,7 +48,8 @@ def operator_error(error: Exception) -> OperatorError | None:
         case StoreError():
             return OperatorError(
                 str(error),
-                hint="start the store or correct its address (an S3 server's: $AWS_ENDPOINT_URL_S3), then repeat "
+                hint=error.hint
+                or "start the store or correct its address (an S3 server's: $AWS_ENDPOINT_URL_S3), then repeat "
                 "the command: what is stored stays",
             )
         case ModuleNotFoundError():

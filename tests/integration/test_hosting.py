@@ -27,6 +27,7 @@ from tests.support.hosted_campaign import PATIENT, Processes, Site, plan
 from tests.support.plans import CAMPAIGN, make_plan, priced
 from tests.support.waiting import in_background, wait_until
 from trialfleet_controller.dispatch import epochs
+from trialfleet_controller.dispatch.dispatcher import Dispatcher
 from trialfleet_controller.dispatch.events import EventKind
 from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.dispatch.stop_conditions import Interrupt
@@ -42,7 +43,7 @@ from trialfleet_ledger import keys
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.store.directory import DirectoryStore
-from trialfleet_ledger.store.protocol import ListedKey, Store
+from trialfleet_ledger.store.protocol import ListedKey, Store, StoreError
 from trialfleet_ledger.trial_order import trials
 
 CHECKOUT = Path(__file__).parents[2]
@@ -184,6 +185,21 @@ def test_a_dispatcher_that_hears_nothing_starts_nothing(site: Site) -> None:
         silent = False
         wait_until(lambda: campaign.summary(0).ending is Ending.COMPLETE)
     audit(site.root, site.plan, log=site.log)
+
+
+def test_why_a_store_failed_arrives_with_its_way_out(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(host: ShardHost) -> Dispatcher:
+        raise StoreError("the store is full", hint="raise its quota")
+
+    monkeypatch.setattr(ShardHost, "_dispatcher", full)
+    campaign = CampaignSupervisor(site.pool, 1)
+    with hosted(site, Processes(site.root, ""), campaign.exchange, talk_s=0.05):
+        wait_until(lambda: campaign.summary(0).failure is not None)
+    failure = campaign.summary(0).failure
+    assert failure is not None
+    error = failure.raised()
+    assert isinstance(error, StoreError)
+    assert (str(error), error.hint) == ("the store is full", "raise its quota")
 
 
 def test_while_attempts_run_and_nothing_changes_little_is_said(site: Site) -> None:

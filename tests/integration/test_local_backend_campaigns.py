@@ -15,6 +15,7 @@ import pytest
 from tests.support import records
 from tests.support.audit import audit
 from tests.support.fake_campaign import drive, fake_argv
+from tests.support.forgetful_store import ForgetfulStore
 from tests.support.plans import CAMPAIGN, make_plan, priced
 from tests.support.processes import survivors
 from trialfleet_controller.backends.local.process_backend import ProcessBackend
@@ -423,6 +424,12 @@ def test_a_heart_that_stands_still_is_taken_over(site: Site) -> None:
     began = time.monotonic()
     assert epochs.claim(site.ledger.store, CAMPAIGN, FAST).number == 2
     assert time.monotonic() - began >= FAST.takeover_s
+
+
+def test_one_wrong_answer_is_no_beat(site: Site) -> None:
+    other_machines_epoch(site, 1)
+    beat(site, 1, 1)
+    assert epochs.claim(ForgetfulStore(site.root, "1.beat"), CAMPAIGN, FAST).number == 2
 
 
 def test_a_heart_that_beats_is_not(site: Site) -> None:

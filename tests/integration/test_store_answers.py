@@ -21,7 +21,7 @@ from trialfleet_ledger.records.grants import GetGrant, PutGrant
 from trialfleet_ledger.store import grants
 from trialfleet_ledger.store.http import NoAnswerError, exchange
 from trialfleet_ledger.store.protocol import StoreError
-from trialfleet_ledger.store.retry_policy import ANSWERS, Patience
+from trialfleet_ledger.store.retry_policy import ANSWERS, MORE_ROOM, Patience
 from trialfleet_ledger.store.s3 import S3Store, open_s3
 
 
@@ -288,6 +288,75 @@ def test_tags_that_are_no_md5_sums_cost_one_read(
     assert len(server[0].seen) == 4
 
 
+@pytest.fixture
+def opaque(server: tuple[Scripted, str], writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store's ETags are no MD5 sums, and the writer has learned it."""
+    monkeypatch.setitem(globals(), "tag_of", lambda value: '"opaque-1"')
+    server[0].values[KEY] = b"other"
+    assert writer.read() == b"other"
+    server[0].values.clear()
+    server[0].seen.clear()
+
+
+def test_a_page_without_a_tag_is_no_write(opaque: None, writer: Writer, server: tuple[Scripted, str]) -> None:
+    server[0].faults = ["html", "html", "html"]
+    assert writer.create(b"mine")
+    assert server[0].values[KEY] == b"mine"
+    server[0].faults = ["html"] * 5
+    assert writer.read() == b"mine"
+
+
+@pytest.mark.parametrize("fault", WRONG_BODIES)
+def test_a_wrong_body_is_not_taken_for_anothers_value(
+    fault: str, opaque: None, writer: Writer, server: tuple[Scripted, str]
+) -> None:
+    server[0].faults = ["stored 500", "", fault]
+    assert writer.create(b"mine"), "the only copy of a measured trial's end"
+    server[0].values[KEY] = b"theirs"
+    assert not writer.create(b"mine")
+
+
+def test_a_page_teaches_nothing_about_tags(writer: Writer, server: tuple[Scripted, str]) -> None:
+    server[0].values[KEY] = b"mine"
+    server[0].faults = ["html", "html"]
+    assert writer.read() == b"mine"
+    server[0].faults = ["html"] * 3
+    writer.read()
+    server[0].faults = ["flip"]
+    assert writer.read() == b"mine"
+
+
+def test_a_store_may_have_tags_of_two_kinds(
+    writer: Writer, server: tuple[Scripted, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert writer.create(b"mine")
+    server[0].seen.clear()
+    with monkeypatch.context() as patched:
+        patched.setitem(globals(), "tag_of", lambda value: '"opaque-1"')
+        assert writer.read() == b"mine"
+        assert len(server[0].seen) == 3
+    server[0].faults = ["flip"]
+    assert writer.read() == b"mine", "the others are still checked"
+
+
+def test_a_weak_tag_is_compared(
+    writer: Writer, server: tuple[Scripted, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = tag_of
+    monkeypatch.setitem(globals(), "tag_of", lambda value: f"W/{right(value)}")
+    assert writer.create(b"mine")
+    assert writer.read() == b"mine"
+    assert len(server[0].seen) == 2
+
+
+def test_a_page_that_is_too_large_is_no_value(server: tuple[Scripted, str]) -> None:
+    server[0].values[KEY], server[0].faults = b"mine", ["html"]
+    assert grants.read(GetGrant(url=server[1] + KEY), limit=8, patience=QUICK) == b"mine"
+    server[0].values[KEY] = b"larger than that"
+    with pytest.raises(StoreError, match="larger than the 8 bytes that are read"):
+        grants.read(GetGrant(url=server[1] + KEY), limit=8, patience=BRIEF)
+
+
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
@@ -304,6 +373,8 @@ def test_a_refusal_is_named_by_what_the_store_says(
     with pytest.raises(StoreError, match=words) as error:
         writer.create(b"mine", BRIEF)
     assert "AWS_ACCESS_KEY" not in f"{error.value} {error.value.hint}"
+    if "full" in words:
+        assert error.value.hint == MORE_ROOM
     assert not isinstance(error.value, grants.GrantRefused)
 
 

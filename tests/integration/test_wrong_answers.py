@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,8 +15,19 @@ import pytest
 
 from tests.support import records
 from tests.support.audit import audit
-from tests.support.wrong_answers import FATES, KINDS, Site, drawn_plan, drive, wrong_site
-from trialfleet_ledger import keys
+from tests.support.wrong_answers import (
+    FATES,
+    HTML,
+    KINDS,
+    Answer,
+    Site,
+    drawn_plan,
+    drive,
+    opaque_tag_of,
+    refusal,
+    wrong_site,
+)
+from trialfleet_ledger import keys, waiting
 from trialfleet_ledger.attempts import Attempts
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
@@ -44,6 +56,18 @@ def test_outcomes_are_those_of_a_store_that_answers_rightly(seed: int) -> None:
     with wrong_site(draw.uniform(0.05, 0.4), seed) as site:
         assert drive(site, plan, fates, resumed=seed % 2 == 1) == expected
         assert set(site.proxy.drawn) == set(KINDS), "the proxy did not draw each fault"
+        audit(site.store, plan)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_outcomes_are_right_where_tags_prove_nothing(seed: int) -> None:
+    """Over a bucket whose ETags are no MD5 sums, only a missing ETag tells a proxy's page from an answer."""
+    plan, fates = drawn_plan(random.Random(seed)), FATES[seed]
+    with wrong_site(0.0, seed) as site:
+        expected = drive(site, plan, fates, resumed=False)
+    with wrong_site(0.3, seed, ("html", "lost", "reset", "4xx")) as site:
+        site.proxy.bucket.tag = opaque_tag_of
+        assert drive(site, plan, fates, resumed=seed % 2 == 1) == expected
         audit(site.store, plan)
 
 
@@ -125,6 +149,35 @@ def test_an_input_that_is_wrong_loses_its_attempt_alone(stored: bytes | None, tm
 def test_a_start_over_a_store_that_is_throttled_now_and_then() -> None:
     with wrong_site(0.1, 1, ("5xx",)) as site:
         assert not probe(site.store, signatures=False).broken
+
+
+def test_a_page_of_a_proxy_is_no_signature_that_was_not_checked() -> None:
+    with wrong_site(0.0, 1) as site:
+        right, pages = site.proxy.bucket.answer, [True, True]
+
+        def checked(method: str, url: str, headers: Any, body: bytes) -> Answer:
+            if body != b"third":
+                return right(method, url, headers, body)
+            return Answer(200, HTML) if pages and pages.pop() else refusal(403, "SignatureDoesNotMatch")
+
+        site.proxy.bucket.answer = checked  # type: ignore[method-assign]
+        assert not probe(site.store).broken
+        assert not pages
+        pages[:] = [True] * 3
+        with pytest.raises(OperatorError, match="HTTP 200: the server does not check what was signed"):
+            probe(site.store)
+
+
+def test_a_pause_between_reads_is_announced() -> None:
+    announced: list[str] = []
+
+    def sleep(seconds: float) -> None:
+        announced.extend(wait.what for wait in waiting._waits.values())
+
+    with wrong_site(0.0, 1) as site:
+        store = replace(site.store, patience=replace(site.patience, sleep=sleep))
+        assert list(store.reread("demo/absent", 60)) == [None] * 3
+    assert announced == ["another reading of s3://bucket/root/demo/absent"] * 3
 
 
 def test_a_right_value_is_read_once() -> None:

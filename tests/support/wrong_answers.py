@@ -63,9 +63,10 @@ class Answer(NamedTuple):
 
 @dataclass
 class Bucket:
-    """What an S3 server holds and answers. Keys are paths with the bucket's name."""
+    """What an S3 server holds and answers. Keys are paths with the bucket's name. `tag`: the ETag of a value."""
 
     values: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    tag: Callable[[bytes], str] = field(default=lambda value: tag_of(value))
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def answer(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
@@ -85,11 +86,11 @@ class Bucket:
         if path in self.values and headers.get("If-None-Match") == "*":
             return refusal(412, "PreconditionFailed")
         self.values[path] = body
-        return Answer(200, headers={"ETag": tag_of(body)})
+        return Answer(200, headers={"ETag": self.tag(body)})
 
     def _get(self, path: str) -> Answer:
         value = self.values.get(path)
-        return refusal(404, "NoSuchKey") if value is None else Answer(200, value, {"ETag": tag_of(value)})
+        return refusal(404, "NoSuchKey") if value is None else Answer(200, value, {"ETag": self.tag(value)})
 
     def _list(self, bucket: str, query: Mapping[str, list[str]]) -> Answer:
         def one(name: str) -> str:
@@ -112,13 +113,18 @@ class Bucket:
     def _item(self, bucket: str, name: str) -> str:
         value = self.values[f"/{bucket}/{name}"]
         return (
-            f"<Contents><Key>{escape(name)}</Key><Size>{len(value)}</Size><ETag>{escape(tag_of(value))}</ETag>"
+            f"<Contents><Key>{escape(name)}</Key><Size>{len(value)}</Size><ETag>{escape(self.tag(value))}</ETag>"
             "<LastModified>2026-01-01T00:00:00Z</LastModified></Contents>"
         )
 
 
 def tag_of(value: bytes) -> str:
     return f'"{hashlib.md5(value, usedforsecurity=False).hexdigest()}"'
+
+
+def opaque_tag_of(value: bytes) -> str:
+    """As of a bucket with keys of a key service."""
+    return f'"{hashlib.md5(b"key" + value, usedforsecurity=False).hexdigest()}"'
 
 
 def refusal(status: int, code: str) -> Answer:

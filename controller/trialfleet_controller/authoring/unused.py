@@ -7,6 +7,7 @@ Therefore freezing a plan checks afterwards that its contexts still exist (`loca
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,13 @@ from pydantic import ValidationError
 
 from trialfleet_controller.authoring.context_cache import MANIFESTS, ContextManifest, manifest_key
 from trialfleet_ledger import keys
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import object_key
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle_value
+from trialfleet_ledger.stored_records import AbsentError
 
+_MANIFEST = re.compile(manifest_key("[0-9a-f]{64}"))
 _DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
@@ -59,17 +64,40 @@ def remove(store: Store, chosen: Sequence[Unused]) -> int:
 
 def _needed(store: Store, digests: Collection[str]) -> set[str]:
     """Those that a plan or a context in the store names."""
-    made = [_manifest(store, entry.key) for entry in store.list(MANIFESTS)]
-    named = _planned(store).union(*(_objects(one) for one in made if one is not None))
+    manifests = [_manifest(store, entry.key) for entry in store.list(MANIFESTS)]
+    named = _planned(store).union(*(_objects(one) for one in manifests if one is not None))
     return named.intersection(digests)
 
 
 def _planned(store: Store) -> set[str]:
-    """Every digest in every plan, in any field: a plan of a later version may name objects in other fields."""
+    """Every digest in every plan, in any field: a plan of a later version may name objects in other fields. Raises
+    `OperatorError` if a listed plan cannot be read: what it names is not known."""
     plans = [entry.key for entry in store.list("") if keys.is_plan(entry.key)]
-    return {
-        match.decode() for _, raw in store.get_many(plans) if raw is not None for match in _DIGEST.findall(raw)
-    }
+    texts = (_plan_text(store, key, raw) for key, raw in store.get_many(plans))
+    return {match.decode() for text in texts for match in _DIGEST.findall(text)}
+
+
+def _plan_text(store: Store, key: str, raw: bytes | None) -> bytes:
+    try:
+        return settle_value(store, key, raw, _require_object, over_s=WHILE_READING_S)
+    except WrongValue as error:
+        raise OperatorError(
+            f"{error}; nothing is deleted, because the contexts that this plan names are not known",
+            where=f"{store.url}/{key}",
+            hint="repeat the command; if the plan stays unreadable, remove its campaign first",
+        ) from None
+
+
+def _require_object(raw: bytes | None) -> bytes:
+    """Raises `WrongValue` unless these are the bytes of a JSON object."""
+    if raw is None:
+        raise AbsentError
+    try:
+        if isinstance(json.loads(raw), dict):
+            return raw
+    except ValueError:
+        pass
+    raise WrongValue("not a plan")
 
 
 def _objects(manifest: ContextManifest) -> set[str]:
@@ -78,9 +106,20 @@ def _objects(manifest: ContextManifest) -> set[str]:
 
 def _manifest(store: Store, key: str) -> ContextManifest | None:
     """The manifest; None for a foreign file, and for a manifest under the name of another request."""
-    raw = store.get(key)
-    try:
-        made = None if raw is None else ContextManifest.model_validate_json(raw)
-    except ValidationError:
+    if not _MANIFEST.fullmatch(key):
         return None
-    return made if made is not None and manifest_key(made.request) == key else None
+    try:
+        manifest = settle_value(store, key, store.get(key), _parse_manifest, over_s=WHILE_READING_S)
+    except WrongValue:
+        return None
+    return manifest if manifest_key(manifest.request) == key else None
+
+
+def _parse_manifest(raw: bytes | None) -> ContextManifest:
+    """Raises `WrongValue`."""
+    if raw is None:
+        raise AbsentError
+    try:
+        return ContextManifest.model_validate_json(raw)
+    except ValidationError:
+        raise WrongValue("not a manifest") from None

@@ -21,6 +21,7 @@ from trialfleet_ledger.machine import boot_id, machine_id
 from trialfleet_ledger.records.base import Record
 from trialfleet_ledger.records.directives import Epoch
 from trialfleet_ledger.store.protocol import Store
+from trialfleet_ledger.store.rereading import is_listed
 from trialfleet_ledger.stored_records import parse_record, parse_with_bytes
 
 
@@ -143,7 +144,8 @@ def _wait_for_death(
     epoch = parse_record(store, key, store.get(key), Epoch, listed=True)
     if epoch is None:
         return
-    last = parse_with_bytes(store, beat, store.get(beat), Heartbeat)
+    raw = store.get(beat)
+    last = parse_with_bytes(store, beat, raw, Heartbeat, listed=raw is None and is_listed(store, beat))
     if last is not None and last[0].state == "ended":
         return
     alive = AlreadyDriven(

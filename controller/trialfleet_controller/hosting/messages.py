@@ -27,7 +27,7 @@ class DispatcherFailure:
             case "operator":
                 return OperatorError(self.message, where=self.where, hint=self.hint)
             case "store":
-                return StoreError(self.message)
+                return StoreError(self.message, hint=self.hint)
             case "bug":
                 return RuntimeError(f"a dispatcher failed:\n{self.message}")
 

@@ -132,7 +132,7 @@ class ShardHost:
         except OperatorError as error:
             self._fail(DispatcherFailure("operator", error.message, error.where, error.hint))
         except StoreError as error:
-            self._fail(DispatcherFailure("store", str(error)))
+            self._fail(DispatcherFailure("store", str(error), hint=error.hint))
         except Exception:
             self._fail(DispatcherFailure("bug", traceback.format_exc()))
         self._news.set()

@@ -39,7 +39,8 @@ def speaking(what: str) -> Generator[None]:
     except OSError as error:
         if is_full(error):
             raise StoreError(
-                f"{what}: the disk is full, or a quota is spent ({error.strerror}); nothing was written"
+                f"{what}: the disk is full, or a quota is spent ({error.strerror}); nothing was written",
+                hint="free disk space there, or raise the quota",
             ) from error
         if error.errno in _FORBIDDEN:
             raise OperatorError(

@@ -16,7 +16,7 @@ from trialfleet_ledger.store.checksums import AgreedAnswer, Checksums, checksums
 from trialfleet_ledger.store.http import HttpResponse, NoAnswerError, exchange, without_query
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_ledger.store.rereading import BEFORE_A_RECORD_S, SHARES, Make, WrongValue, settle_again
-from trialfleet_ledger.store.retry_policy import Patience, Tries, is_full, is_transient
+from trialfleet_ledger.store.retry_policy import MORE_ROOM, Patience, Tries, is_full, is_transient
 
 LARGEST_READ = 2 * 2**30
 PATIENCE = Patience(total_s=300)  # a store that is restarted must not cost a trial
@@ -32,7 +32,7 @@ class GrantRefused(StoreError):
 def read(grant: GetGrant, *, limit: int = LARGEST_READ, patience: Patience = PATIENCE) -> bytes:
     """The whole value. Raises `StoreError` if it is absent, larger than `limit` bytes or not reachable, and
     `GrantRefused` if the grant is not valid (any more)."""
-    value = _value(grant.url, limit, patience)
+    value = _value(grant.url, patience, limit=limit)
     if value is None:
         raise StoreError(f"{without_query(grant.url)}: not there")
     return value
@@ -41,7 +41,7 @@ def read(grant: GetGrant, *, limit: int = LARGEST_READ, patience: Patience = PAT
 def read_settled(grant: GetGrant, make: Make[T], *, patience: Patience = PATIENCE) -> T:
     """What `make` makes of the value (None: absent), which is read again if `make` refuses it. Raises as
     `rereading.settle_value` and `read`."""
-    first = _value(grant.url, LARGEST_READ, patience)
+    first = _value(grant.url, patience)
     try:
         return make(first)
     except WrongValue:
@@ -53,11 +53,14 @@ def _reread(grant: GetGrant, patience: Patience) -> Iterator[bytes | None]:
     for share in SHARES if _path(grant.url) is None else SHARES[:1]:
         if _path(grant.url) is None:
             patience.sleep(share * BEFORE_A_RECORD_S)
-        yield _value(grant.url, LARGEST_READ, patience)
+        yield _value(grant.url, patience)
 
 
-def _value(url: str, limit: int, patience: Patience) -> bytes | None:
-    """None: there is none. Raises as `read`."""
+def _value(
+    url: str, patience: Patience, *, limit: int = LARGEST_READ, expected: bytes | None = None
+) -> bytes | None:
+    """None: there is none. `expected`: any other value must be proven by a checksum, or read twice. Raises as
+    `read`."""
     path = _path(url)
     if path is not None:
         with files.speaking(str(path)):
@@ -69,8 +72,8 @@ def _value(url: str, limit: int, patience: Patience) -> bytes | None:
         if answer.status not in (200, 404):
             raise _RefusedError(url, answer)
         if not answer.whole:
-            raise StoreError(f"{without_query(url)}: larger than the {limit} bytes that are read")
-        value, doubt = _examine(url, answer)
+            raise NoAnswerError(f"{without_query(url)}: larger than the {limit} bytes that are read")
+        value, doubt = _examine(url, answer, expected)
         if not agreed.accept(value, doubt):
             raise NoAnswerError(f"{without_query(url)}: {doubt}")
         return value
@@ -78,11 +81,12 @@ def _value(url: str, limit: int, patience: Patience) -> bytes | None:
     return _persist(once, patience.tries())
 
 
-def _examine(url: str, answer: HttpResponse) -> tuple[bytes | None, str | None]:
+def _examine(url: str, answer: HttpResponse, expected: bytes | None) -> tuple[bytes | None, str | None]:
     """The value of an answer 200 or 404 to a GET, and why it may not be what the store holds."""
     if answer.status == 404:
         return None, None if answer.code == "NoSuchKey" else "HTTP 404 without S3's NoSuchKey"
-    return answer.body, _checksums(url).doubt(answer.headers, answer.body)
+    proof = expected is not None and answer.body != expected
+    return answer.body, _checksums(url).doubt(answer.headers, answer.body, proof=proof)
 
 
 def create(grant: PutGrant, data: bytes, *, patience: Patience = PATIENCE) -> bool:
@@ -149,7 +153,7 @@ def status_of_put(url: str, headers: Mapping[str, str], data: bytes, *, patience
 def _is_ours(grant: PutGrant, data: bytes, *, ambiguous: bool, patience: Patience) -> bool:
     """Whether an earlier, unanswered try of this runner wrote the key that a conditional write found taken."""
     if grant.readback is not None:
-        present = _value(grant.readback.url, LARGEST_READ, patience)
+        present = _value(grant.readback.url, patience, expected=data)
         if present is None:
             raise NoAnswerError(f"{without_query(grant.url)}: taken, and gone when read")
         return present == data
@@ -188,7 +192,7 @@ def _failure(refused: _RefusedError) -> StoreError:
     """The error for a refusal that is final."""
     answer, what = refused.answer, f"{without_query(refused.url)}: {refused}"
     if is_full(answer.status, answer.code):
-        return StoreError(f"{what}: the store is full; nothing was written")
+        return StoreError(f"{what}: the store is full; nothing was written", hint=MORE_ROOM)
     if answer.status in (400, 401, 403):
         return GrantRefused(f"{what}: the grant has expired, was altered, or its credentials were withdrawn")
     if 300 <= answer.status < 400:

@@ -11,6 +11,7 @@ _THROTTLED = {"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExce
 _TRY_AGAIN = {"RequestTimeout", "ConditionalRequestConflict", "OperationAborted"}
 _FOR_GOOD = {501, 505, 507}  # of the server errors: waiting changes nothing
 _FULL = ("quota", "storagefull", "storageexceeded", "insufficientstorage")
+MORE_ROOM = "free space in the store or raise its quota"
 ANSWERS = 8  # equal refusals in a row until one is believed: a proxy sends some that the store never gave
 BETWEEN_S = (0.5, 1.0)  # the pause between them: a revoked key must stop a controller within seconds
 RANDOM = random.SystemRandom()

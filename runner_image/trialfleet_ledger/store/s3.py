@@ -162,7 +162,7 @@ class S3Store:
             if status_of(error) != 412:
                 raise
             # Taken: by another, or by a try of ours whose answer was lost.
-            present = self._get_once(full, readback)
+            present = self._get_once(full, readback, expected=data)
             if present is None:
                 raise _AgainError("taken, and gone when read") from error
             return present == data
@@ -184,13 +184,16 @@ class S3Store:
         full, agreed = self._full(key), AgreedAnswer(self.checksums)
         return self._bear(key, lambda: self._get_once(full, agreed))
 
-    def _get_once(self, full: str, agreed: AgreedAnswer) -> bytes | None:
-        value, doubt = self._answered(full)
+    def _get_once(self, full: str, agreed: AgreedAnswer, *, expected: bytes | None = None) -> bytes | None:
+        """`expected`: any other value must be proven by a checksum, or read twice."""
+        value, doubt = self._answered(full, expected)
         if not agreed.accept(value, doubt):
+            if expected is not None:
+                self.client.close()  # the next request opens a connection
             raise _AgainError(doubt)
         return value
 
-    def _answered(self, full: str) -> tuple[bytes | None, str | None]:
+    def _answered(self, full: str, expected: bytes | None) -> tuple[bytes | None, str | None]:
         """What one request gives, and why it may not be what the store holds."""
         try:
             answer = self.client.get_object(Bucket=self.bucket, Key=full)
@@ -203,11 +206,13 @@ class S3Store:
                     return None, "HTTP 404 without S3's NoSuchKey"
                 case _:
                     raise
-        return body, self.checksums.doubt(_headers(answer), body)
+        proof = expected is not None and body != expected
+        return body, self.checksums.doubt(_headers(answer), body, proof=proof)
 
     def reread(self, key: str, over_s: float) -> Iterator[bytes | None]:
         for share in SHARES:
-            self.patience.sleep(share * over_s)
+            with waiting_for(f"another reading of {self.url}/{key}", at_most_s=over_s):
+                self.patience.sleep(share * over_s)
             self.client.close()  # the next request opens a connection
             yield self.get(key)
 

@@ -8,12 +8,11 @@ from botocore.exceptions import ClientError
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.protocol import CredentialsRefused, StoreError
-from trialfleet_ledger.store.retry_policy import is_full
+from trialfleet_ledger.store.retry_policy import MORE_ROOM, is_full
 
 _NEEDED = "s3:ListBucket on the bucket; s3:GetObject, s3:PutObject (gc: s3:DeleteObject) on its objects"
 _OTHER_REGION = ("PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException")
 NOT_IMPLEMENTED = "use a server that implements S3's PutObject with If-None-Match, GetObject and ListObjectsV2"
-MORE_ROOM = "free space in the store or raise its quota"
 ANOTHER_ADDRESS = "set $AWS_ENDPOINT_URL_S3 to the server that answers without a redirect"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.forgetful_store import ForgetfulStore
 from tests.support.plans import make_plan
 from trialfleet_controller.dispatch import epochs
 from trialfleet_controller.garbage import (
@@ -59,6 +60,23 @@ def test_campaigns_are_sized_and_dated(tmp_path: Path) -> None:
     assert [found.name for found in old_campaigns(store, 1, name=None)] == ["one"]
     assert old_campaigns(store, 1, name="two") == []
     assert old_campaigns(store, 1e6, name=None) == []
+
+
+def test_one_wrong_answer_does_not_make_a_driven_campaign_old(tmp_path: Path) -> None:
+    store = made(tmp_path / "s", "one")
+    epochs.claim(store, "one", epochs.HeartbeatConfig()).end()
+    assert old_campaigns(ForgetfulStore(store.root, "epochs/1.json"), 1, name=None) == []
+
+
+def test_a_campaign_whose_epoch_vanishes_while_it_is_read_is_kept(tmp_path: Path) -> None:
+    class Vanishing(DirectoryStore):
+        def get(self, key: str) -> bytes | None:
+            self.delete(key) if key.endswith("epochs/1.json") else None
+            return super().get(key)
+
+    store = made(tmp_path / "s", "one")
+    epochs.claim(store, "one", epochs.HeartbeatConfig()).end()
+    assert old_campaigns(Vanishing(store.root), 1, name=None) == []
 
 
 def test_one_goes_and_the_rest_stays(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.support.forgetful_store import ForgetfulStore
 from tests.support.plans import make_plan
 from trialfleet_controller.authoring.context_cache import Author, ContextCache, ContextManifest, manifest_key
 from trialfleet_controller.authoring.unused import Unused, remove, unused
@@ -112,6 +113,27 @@ def test_what_is_no_manifest_is_left(bench: Bench) -> None:
     bench.store.create(other, forged.model_dump_json().encode())  # says it were another request's
     os.utime(bench.root / other, (OLD, OLD))
     assert [one.manifest.request for one in unused(bench.store, before=BEFORE)] == [forged.request]
+
+
+@pytest.mark.parametrize("ending", ["campaign.json", ".json"])
+def test_one_wrong_answer_makes_no_context_unused(bench: Bench, ending: str) -> None:
+    named, young, old = bench.context("a", at=OLD), bench.context("b", at=YOUNG), bench.context("b", at=OLD)
+    bench.campaign("one", names=named)
+    assert [one.manifest for one in unused(ForgetfulStore(bench.root, ending), before=BEFORE)] == [old]
+    assert remove(ForgetfulStore(bench.root, ending), unused(bench.store, before=BEFORE)) == 0
+    assert all(map(bench.has, (named.tree, young.tree, young.prompt)))
+
+
+@pytest.mark.parametrize("text", [b"<html>", b"[]", b""])
+def test_a_plan_that_cannot_be_read_stops_the_removal(bench: Bench, text: bytes) -> None:
+    bench.context("a", at=OLD)
+    found = unused(bench.store, before=BEFORE)
+    bench.store.create("one/campaign.json", text)
+    before = bench.keys()
+    for refused in (lambda: unused(bench.store, before=BEFORE), lambda: remove(bench.store, found)):
+        with pytest.raises(OperatorError, match=r"one/campaign.json: not a plan.*nothing is deleted"):
+            refused()
+    assert before - bench.keys() <= {manifest_key(found[0].manifest.request)}
 
 
 class Meanwhile(DirectoryStore):

@@ -257,8 +257,9 @@ def test_a_full_disk_is_said_and_leaves_nothing_torn(small_disk: Path) -> None:
     store = DirectoryStore(small_disk / "root")
     assert store.create("c/a", b"1" * 100_000)
     for write in (store.create, store.put):
-        with pytest.raises(StoreError, match="the disk is full"):
+        with pytest.raises(StoreError, match="the disk is full") as error:
             write("c/b", b"2" * 300_000)
+        assert error.value.hint == "free disk space there, or raise the quota"
     with pytest.raises(StoreError, match="the disk is full"):
         grants.create(store.grant_put("c/d", expires_s=60), b"3" * 300_000)
     assert [(entry.key, entry.size) for entry in store.list("")] == [("c/a", 100_000)]

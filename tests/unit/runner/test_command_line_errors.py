@@ -26,6 +26,10 @@ def test_a_store_that_does_not_answer_is_the_operators() -> None:
     assert str(known).startswith("s3://b/p: k: no answer within 120 s\n  way out: start the store")
 
 
+def test_a_store_that_is_full_needs_room() -> None:
+    assert hint_of(StoreError("s3://b/p: k: the store is full", hint="raise its quota")) == "raise its quota"
+
+
 @pytest.mark.parametrize(
     ("number", "words"),
     [
