@@ -11,7 +11,7 @@ from importlib import metadata
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.full_disk import is_full
-from trialfleet_ledger.store.protocol import StoreError
+from trialfleet_ledger.store.protocol import START_STORE, StoreError
 
 # Package of ours -> the extra that its requirements are in.
 _EXTRAS = {
@@ -48,9 +48,7 @@ def operator_error(error: Exception) -> OperatorError | None:
         case StoreError():
             return OperatorError(
                 str(error),
-                hint=error.hint
-                or "start the store or correct its address (an S3 server's: $AWS_ENDPOINT_URL_S3), then repeat "
-                "the command: what is stored stays",
+                hint=error.hint or START_STORE,
             )
         case ModuleNotFoundError():
             return missing_extra(error)

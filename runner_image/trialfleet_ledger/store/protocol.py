@@ -84,6 +84,12 @@ class Store(Protocol):
         ...
 
 
+START_STORE = (
+    "start the store or correct its address (an S3 server's: $AWS_ENDPOINT_URL_S3), then repeat the command: what "
+    "is stored stays"
+)
+
+
 class StoreError(Exception):
     """The store could not answer: never taken for absence or success. `hint`: the way out, where the answers say
     one."""
