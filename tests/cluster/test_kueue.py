@@ -198,7 +198,7 @@ def test_what_is_gated_can_be_cancelled(queue: Queue) -> None:
         assert queue.place.trialfleet("cancel", str(file), "--now").code == 0
         controller.communicate(timeout=WITHIN_S)
     wait_until(lambda: not queue.attempts())
-    assert status(queue, file)["losses"] == {"cancelled": 2}
+    assert status(queue, file)["stops"] == {"cancelled": 2}
 
 
 def test_probes_and_prepull_do_not_wait_in_the_queue(queue: Queue) -> None:
