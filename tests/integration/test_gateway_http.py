@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -383,11 +384,17 @@ def test_openai_apis_stream_and_count(tmp_path: Path, path: str) -> None:
 
 
 def forward(listen: Path, port: int, *argv: str) -> subprocess.Popen[str]:
-    told = ("--socket", str(listen), "--port", str(port), "--", *argv)
-    program = [sys.executable, "-I", "-S", str(FORWARDER), *told]
-    return subprocess.Popen(
-        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    with Path(os.devnull).open("wb") as report:
+        told = ("--socket", str(listen), "--port", str(port), "--report", str(report.fileno()), "--", *argv)
+        program = [sys.executable, "-I", "-S", str(FORWARDER), *told]
+        return subprocess.Popen(
+            program,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            pass_fds=(report.fileno(),),
+        )
 
 
 CLIENT = """

@@ -41,6 +41,7 @@ NO_PATHS = frozenset(
         "ISOLATION",
         "KEEP_SCRATCH",
         "KEYS",
+        "LAST_WORDS",
         "LOG",
         "MAX_TURNS",
         "MODEL",

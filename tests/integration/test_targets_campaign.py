@@ -228,7 +228,7 @@ def test_history_before_the_fix_counts_and_nothing_later(tmp_path: Path) -> None
     commit(source, "Vouchers vouchers vouchers", {"shop/pricing/rules.py": "VOUCHERS = redeem = twice = 1\n"})
     again = predictor(tmp_path / "b", source, before, fix).predict("Vouchers are redeemed twice.", variants)
     assert again == first
-    said = b"".join(file.read_bytes() for file in (tmp_path / "b/cache/targets").rglob("*.index"))
+    said = b"".join(file.read_bytes() for file in (tmp_path / "b/cache").rglob("*.index"))
     assert b"kept\0" in said  # a word of the earlier message
     assert b"onc\0" not in said  # "once", of the fix's message
     assert b"voucherredeemed" not in said
