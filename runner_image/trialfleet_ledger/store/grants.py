@@ -65,14 +65,15 @@ def _value(
     if path is not None:
         with files.speaking(str(path)):
             return files.read(path.parent, (path.name,), limit=limit)
-    agreed = AgreedAnswer(_checksums(url))
+    agreed, oversized = AgreedAnswer(_checksums(url)), AgreedAnswer(_checksums(url))
 
     def once(left_s: float) -> bytes | None:
         answer = exchange("GET", url, limit=limit, timeout_s=left_s)
         if answer.status not in (200, 404):
             raise _RefusedError(url, answer)
         if not answer.whole:
-            raise NoAnswerError(f"{without_query(url)}: larger than the {limit} bytes that are read")
+            larger = f"{without_query(url)}: larger than the {limit} bytes that are read"
+            raise (StoreError if oversized.accept(None, larger) else NoAnswerError)(larger)
         value, doubt = _examine(url, answer, expected)
         if not agreed.accept(value, doubt):
             raise NoAnswerError(f"{without_query(url)}: {doubt}")
