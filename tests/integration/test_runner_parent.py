@@ -23,10 +23,12 @@ STARTER = """
 import sys
 from pathlib import Path
 from trialfleet_controller.backends.local import processes
-runner = processes.start((*processes.RUNNER, sys.argv[1]), Path(sys.argv[2]))
+grants, log, *command = sys.argv[1:]
+runner = processes.launcher(command or None, Path(log).parent).start(Path(grants), Path(log))
 print(runner.pid, flush=True)
-runner.wait()
+processes.wait_any([runner.pidfd], 250)
 """
+EXECUTED = (sys.executable, "-m", "trialfleet_runner.attempt")
 
 
 @pytest.fixture
@@ -41,10 +43,11 @@ def granted(lab: Lab, script: str) -> Path:
     return path
 
 
-def test_a_runner_dies_with_a_starter_that_is_killed(lab: Lab) -> None:
+@pytest.mark.parametrize("command", [(), EXECUTED], ids=["forked", "executed"])
+def test_a_runner_dies_with_a_starter_that_is_killed(lab: Lab, command: tuple[str, ...]) -> None:
     grants, log = granted(lab, "touch here; sleep 250"), lab.root / "log"
     starter = subprocess.Popen(
-        [sys.executable, "-c", STARTER, str(grants), str(log)],
+        [sys.executable, "-c", STARTER, str(grants), str(log), *command],
         env={**os.environ, "TRIALFLEET_SCRATCH": str(lab.scratch)},
         stdout=subprocess.PIPE,
         text=True,
@@ -61,7 +64,7 @@ def test_a_runner_whose_starter_died_before_it_was_ready_claims_nothing(lab: Lab
     dead = subprocess.Popen(["/bin/true"])
     dead.wait()
     ran = subprocess.run(
-        [*processes.RUNNER, str(granted(lab, "true"))],
+        [*EXECUTED, str(granted(lab, "true"))],
         env={**os.environ, "TRIALFLEET_SCRATCH": str(lab.scratch), PARENT: str(dead.pid)},
         check=False,
         timeout=100,

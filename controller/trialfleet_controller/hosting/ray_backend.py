@@ -11,35 +11,43 @@ import os
 import signal
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from trialfleet_controller.backends.local import processes
-from trialfleet_controller.backends.local.local_runners import Launched, RunnersHere
+from trialfleet_controller.backends.local.local_runners import Launched, LaunchFiles, RunnersHere
 from trialfleet_controller.backends.protocol import Finished, Order
 from trialfleet_controller.hosting.private_ray import PrivateRay
 
 
-def supervise(argv: Sequence[str], log: str, last_words: str, pid_file: str, controller: int) -> int:
+def supervise(runner: tuple[str, ...] | None, files: LaunchFiles, controller: int) -> int | None:
     """Run one runner to its end; its exit code. Kills it when process `controller` is gone."""
     try:
         controller_fd = os.pidfd_open(controller)
     except ProcessLookupError:
         return -signal.SIGKILL
-    process = processes.start(argv, Path(log), last_words=Path(last_words))
-    runner_fd = os.pidfd_open(process.pid)
+    process = _launcher(runner, files.stem.parent).start(files.grants, files.log, last_words=files.last_words)
     try:
-        Path(pid_file).write_text(str(process.pid), encoding="utf-8")
-        while runner_fd not in (over := processes.wait_any((runner_fd, controller_fd), 3600)):
+        files.pid.write_text(str(process.pid), encoding="utf-8")
+        while process.pidfd not in (over := processes.wait_any((process.pidfd, controller_fd), 3600)):
             if controller_fd in over:
-                process.kill()
+                signal.pidfd_send_signal(process.pidfd, signal.SIGKILL)
         with suppress(FileNotFoundError):
-            Path(pid_file).unlink()  # before the process is reaped: until then the number is its own
-        return processes.end_group(process)
+            files.pid.unlink()  # before the process is reaped: until then the number is its own
+    except BaseException:
+        signal.pidfd_send_signal(process.pidfd, signal.SIGKILL)
+        raise
     finally:
-        process.kill()
-        os.close(runner_fd)
         os.close(controller_fd)
+        code = process.reap()
+    return code
+
+
+@cache
+def _launcher(runner: tuple[str, ...] | None, folder: Path) -> processes.Launcher:
+    """One for all attempts of a worker of Ray: it dies with it."""
+    return processes.launcher(runner, folder)
 
 
 def ray_for(*, slots: int, cpu: float, memory_bytes: int) -> PrivateRay:
@@ -57,11 +65,12 @@ class RayBackend(RunnersHere):
         slots: int,
         cpu: float,
         memory_bytes: int,
-        runner: Sequence[str] = processes.RUNNER,
+        runner: Sequence[str] | None = None,
         work: Path | None = None,
         private: PrivateRay | None = None,
     ) -> None:
-        super().__init__(slots=slots, runner=runner, work=work)
+        super().__init__(slots=slots, work=work)
+        self._runner = None if runner is None else tuple(runner)
         self._private = private or ray_for(slots=slots, cpu=cpu, memory_bytes=memory_bytes)
         self._ray = self._private.ray
         task = self._ray.remote(max_retries=0)(supervise)
@@ -69,8 +78,7 @@ class RayBackend(RunnersHere):
 
     def launch(self, order: Order) -> None:
         files = self._work.files(order)
-        argv = (*self._runner, str(files.grants))
-        ref = self._remote.remote(argv, str(files.log), str(files.last_words), str(files.pid), os.getpid())
+        ref = self._remote.remote(self._runner, files, os.getpid())
         self._launched[ref] = Launched(order.id, files)
 
     def close(self) -> None:

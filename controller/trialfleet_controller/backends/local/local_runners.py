@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,11 +102,11 @@ class Launched:
 
 
 class RunnersHere(ABC):
-    """The part of `Backend` that both local backends share. `runner`: its command, the grants' path left out."""
+    """The part of `Backend` that both local backends share. Their argument `runner`: a command that is executed
+    for each attempt with the path of its grants; None: `attempt.fork_server` forks the runners."""
 
-    def __init__(self, *, slots: int, runner: Sequence[str], work: Path | None) -> None:
+    def __init__(self, *, slots: int, work: Path | None) -> None:
         self._slots = slots
-        self._runner = tuple(runner)
         self._work = RunDirectory(work)
         self._launched: dict[Any, Launched] = {}  # by what the backend knows a runner by
 

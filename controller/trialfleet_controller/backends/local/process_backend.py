@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -14,25 +12,25 @@ from trialfleet_controller.backends.protocol import Finished, Order
 
 
 class ProcessBackend(RunnersHere):
-    """Use from the main thread: children die with the thread that started them."""
+    """Use from the main thread: children die with the thread that started them. `runner`: as in `RunnersHere`."""
 
-    def __init__(self, *, slots: int, runner: Sequence[str] = processes.RUNNER, work: Path | None = None) -> None:
-        super().__init__(slots=slots, runner=runner, work=work)
-        self._children: dict[int, subprocess.Popen[bytes]] = {}  # by pidfd, as `_launched`
+    def __init__(self, *, slots: int, runner: Sequence[str] | None = None, work: Path | None = None) -> None:
+        super().__init__(slots=slots, work=work)
+        self._launcher = processes.launcher(runner, self._work.path)
+        self._children: dict[int, processes.RunnerProcess] = {}  # by pidfd, as `_launched`
 
     def launch(self, order: Order) -> None:
         files = self._work.files(order)
-        argv = (*self._runner, str(files.grants))
-        process = processes.start(argv, files.log, last_words=files.last_words)
-        fd = os.pidfd_open(process.pid)
-        self._children[fd] = process
-        self._launched[fd] = Launched(order.id, files)
+        child = self._launcher.start(files.grants, files.log, last_words=files.last_words)
+        self._children[child.pidfd] = child
+        self._launched[child.pidfd] = Launched(order.id, files)
 
     def close(self) -> None:
         for fd in self._children:
             self._kill(fd)
         for fd in list(self._children):
             self._collect(fd)
+        self._launcher.close()
         self._work.close()
 
     def _over(self, timeout_s: float) -> Iterable[int]:
@@ -40,12 +38,11 @@ class ProcessBackend(RunnersHere):
 
     def _collect(self, key: int) -> Finished:
         launched = self._launched.pop(key)
-        code = processes.end_group(self._children.pop(key))
-        os.close(key)
+        code = self._children.pop(key).reap()
         return launched.finished(code, processes.tail(launched.files.log))
 
     def _ask_to_stop(self, key: int) -> None:
         signal.pidfd_send_signal(key, signal.SIGTERM)
 
     def _kill(self, key: int) -> None:
-        self._children[key].kill()
+        signal.pidfd_send_signal(key, signal.SIGKILL)

@@ -1,0 +1,128 @@
+"""Runners that are forked from one process: each begins as if it had been executed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.processes import alive
+from tests.support.waiting import wait_until
+from trialfleet_controller.backends.local import processes
+from trialfleet_runner.attempt.parent import LAST_WORDS
+
+# Its "grants" name what the runner does: it writes what it finds, then spoils all that another could inherit.
+SERVER = """
+import functools, json, os, random, signal, socket, sys, tempfile, threading, time
+from pathlib import Path
+from trialfleet_runner.attempt import fork_server
+
+@functools.cache
+def once(): return os.getpid()
+spoilt = []
+
+def run(path):
+    word = path.name
+    if word == "exit": return 7
+    if word == "sleep": time.sleep(250)
+    where = {int(fd): os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")
+             if os.path.exists(f"/proc/self/fd/{fd}")}
+    print(json.dumps({
+        "environ": dict(os.environ), "cwd": os.getcwd(), "umask": os.umask(0o22), "files": where,
+        "mask": len(signal.pthread_sigmask(signal.SIG_BLOCK, [])), "threads": threading.active_count(),
+        "term": signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, "leads": os.getsid(0) == os.getpid(),
+        "random": random.random(), "name": next(tempfile._get_candidate_names()), "cached": once() == os.getpid(),
+        "spoilt": spoilt, "path": sys.path, "nice": os.nice(0), "argv": sys.argv[1:],
+    }), flush=True)
+    os.environ["SPOILT"] = "1"; os.chdir("/"); os.umask(0o777); spoilt.append(1); random.seed(1)
+    os.set_inheritable(os.open("/etc/passwd", os.O_RDONLY), True); sys.path.append("spoilt"); os.nice(5)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    threading.Thread(target=time.sleep, args=(0.1,)).start()
+    return 0
+
+fork_server.attempt.main = run
+sys.exit(fork_server.main(int(sys.argv[1])))
+"""
+
+
+@pytest.fixture
+def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[processes.Launcher]:
+    monkeypatch.setattr(processes, "FORK_SERVER", (sys.executable, "-c", SERVER))
+    launcher = processes.launcher(None, tmp_path)
+    yield launcher
+    launcher.close()
+
+
+def ended(runner: processes.RunnerProcess) -> int | None:
+    assert processes.wait_any([runner.pidfd], 60) == {runner.pidfd}
+    return runner.reap()
+
+
+def report(launcher: processes.Launcher, log: Path, *, last_words: Path | None = None) -> dict[str, Any]:
+    assert ended(launcher.start(Path("report"), log, last_words=last_words)) == 0, log.read_text(encoding="utf-8")
+    value: dict[str, Any] = json.loads(log.read_bytes())
+    return value
+
+
+def test_nothing_leaks_from_one_runner_to_the_next(launcher: processes.Launcher, tmp_path: Path) -> None:
+    first = report(launcher, tmp_path / "1.log", last_words=tmp_path / "words")
+    assert first["environ"].pop(LAST_WORDS) == str(tmp_path / "words")
+    others = [report(launcher, tmp_path / f"{number}.log") for number in (2, 3)]
+    for own in ("random", "name"):
+        assert len({runner.pop(own) for runner in (first, *others)}) == 3, own
+    for number, runner in enumerate((first, *others), 1):
+        files = {int(fd): path for fd, path in runner.pop("files").items()}
+        log = str(tmp_path / f"{number}.log")
+        assert files == {0: "/dev/null", 1: log, 2: log}
+    assert others == [first, first]
+    assert (first["cwd"], first["nice"], first["threads"], first["mask"]) == (str(Path.cwd()), os.nice(0), 1, 0)
+    assert first["term"]
+    assert first["leads"]
+    assert first["cached"]
+    here = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    assert {name: first["environ"].get(name) for name in here} == here
+
+
+def test_an_end_is_seen_as_that_of_an_executed_runner(launcher: processes.Launcher, tmp_path: Path) -> None:
+    assert ended(launcher.start(Path("exit"), tmp_path / "log")) == 7
+    for number in (signal.SIGTERM, signal.SIGKILL) * 5:
+        runner = launcher.start(Path("sleep"), tmp_path / "log")
+        signal.pidfd_send_signal(runner.pidfd, number)  # at once: none is lost before the runner is ready
+        assert ended(runner) == -number
+
+
+def test_runners_die_with_the_process_that_forked_them(launcher: processes.Launcher, tmp_path: Path) -> None:
+    running = launcher.start(Path("sleep"), tmp_path / "log")
+    server = int(Path(f"/proc/{running.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+        os.kill(server, number)  # as an agent of the same user can
+    assert ended(launcher.start(Path("exit"), tmp_path / "log")) == 7
+    os.kill(server, signal.SIGKILL)
+    assert ended(running) is None
+    assert ended(launcher.start(Path("exit"), tmp_path / "log")) == 7, "another serves"
+    launcher.close()
+    wait_until(lambda: not alive(server), "the end")
+
+
+def test_the_reason_of_a_server_that_cannot_start_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "FORK_SERVER", (sys.executable, "-c", "raise SystemExit('no such module')"))
+    broken = processes.launcher(None, tmp_path)
+    with pytest.raises(RuntimeError, match="no such module"):
+        broken.start(Path("exit"), tmp_path / "log")
+
+
+def test_a_server_ends_with_its_clients_connection() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    argv = [*processes.FORK_SERVER, str(theirs.fileno())]
+    with theirs, subprocess.Popen(argv, pass_fds=[theirs.fileno()]) as server:
+        theirs.close()
+        ours.close()
+        assert server.wait(60) == 0
