@@ -13,7 +13,7 @@ TAG ?= trialfleet-runner:dev
 FOR ?= tasks/quickstart/demo.yaml
 AGENTS ?=
 
-.PHONY: help demo test faults check bench chaos docs gallery schema cli-reference lock report clean image kind-up kind-down
+.PHONY: help demo test test-unit affected faults check bench chaos docs gallery schema cli-reference lock report clean image kind-up kind-down
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -23,8 +23,16 @@ demo: $(RUN_STAMP) ## validate the demo's tasks, run its two small campaigns on 
 	@$(BIN)/trialfleet run tasks/quickstart/placebo.yaml
 	@$(BIN)/trialfleet run tasks/quickstart/demo.yaml
 
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not faults"
+
 test: $(DEV_STAMP) ## the whole test suite; what the machine lacks is skipped and said (TRIALFLEET_CI=1: fails)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not faults" --durations 30 --durations-min 15
+	$(PYTEST) --durations 30 --durations-min 15
+
+test-unit: $(DEV_STAMP) ## the tests that start no server and no campaign
+	$(PYTEST) tests/unit
+
+affected: $(DEV_STAMP) ## the tests that the changes since a revision of git reach: REV=… (HEAD: what is not committed)
+	@reached=$$($(BIN)/python -m tests.affected $(REV)) && if [ -n "$$reached" ]; then $(PYTEST) $$reached; fi
 
 faults: $(DEV_STAMP) ## the tests that kill servers, alone (docs/reference/faults.md says what they need)
 	$(BIN)/python -m pytest -o cache_dir=.pytest_cache/faults -m faults tests/cluster tests/integration/store $(if $(ONLY),-k "$(ONLY)")

@@ -1,0 +1,176 @@
+"""The test files that a change reaches: `python -m tests.affected [REVISION]` prints them, for `make affected`.
+
+A change is what differs from a revision of git (default: HEAD), with files that git does not know yet. A test file
+is reached if it imports a changed module, directly or not, or starts it: a module that a string names counts as
+imported (`-m trialfleet_…`, a registry); of the program `trialfleet`, the commands that the test's strings name. A
+changed file that is no module, or a script that nothing imports, reaches the modules beside it and above it, and
+those whose strings name it or its first folder. What nothing names, and what all tests share, reaches every test.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+import grimp
+
+ROOT = Path(__file__).parents[1]
+SOURCES = {
+    "runner_image": ("trialfleet_ledger", "trialfleet_runner", "trialfleet_search", "trialfleet_targets"),
+    "tasks": ("trialfleet_tasks",),
+    "controller": ("trialfleet_controller",),
+    "analysis": ("trialfleet_analysis",),
+    ".": ("tests",),
+}
+SHARED = ("pyproject.toml", "requirements/dev.txt")  # of every test
+UNTESTED = (".gitignore", "LICENSE", "CHANGELOG.md")
+NAMED = re.compile(r"\btrialfleet_[a-z]+(?:\.\w+)*")
+PROGRAM = re.compile(r"bin/trialfleet(?:-pod)?$")
+CONSOLES = {"trialfleet_runner.cli", "trialfleet_runner.console"}
+
+
+class Imports:
+    """Which modules of this checkout import or start which."""
+
+    def __init__(self) -> None:
+        sys.path[:0] = [str(ROOT / folder) for folder in SOURCES]
+        packages = [package for names in SOURCES.values() for package in names]
+        self._graph = grimp.build_graph(*packages, cache_dir=None)
+        self.modules = self._graph.modules
+        self.files = {path: module for module in self.modules if (path := self._path(module)) is not None}
+        self._add_started()
+        self._add_commands()
+
+    def importers(self, module: str) -> set[str]:
+        """`module` and all that import it, directly or not; those of the modules of a package, too."""
+        start = {module, *self._graph.find_descendants(module)}
+        return start.union(*(self._graph.find_downstream_modules(one) for one in start))
+
+    def imported(self, module: str) -> set[str]:
+        """All modules that a run of `module` can import, directly or not, with their packages."""
+        upstream = {module, *self._graph.find_upstream_modules(module)}
+        return upstream | {
+            ".".join(one.split(".")[:depth]) for one in upstream for depth in range(1, one.count(".") + 1)
+        }
+
+    @cached_property
+    def strings(self) -> dict[str, list[str]]:
+        """The string constants of each module."""
+        return {module: _strings(ROOT / path) for path, module in self.files.items()}
+
+    def _path(self, module: str) -> str | None:
+        for folder, packages in SOURCES.items():
+            if module.split(".")[0] in packages:
+                stem = PurePosixPath(folder) / module.replace(".", "/")
+                tries = (f"{stem}.py", f"{stem}/__init__.py")
+                return next((path for path in tries if (ROOT / path).is_file()), None)
+        return None
+
+    def _add_started(self) -> None:
+        for module, strings in self.strings.items():
+            for named in {name for text in strings for name in self._named(text)} - {module}:
+                self._graph.add_import(importer=module, imported=named)
+
+    def _add_commands(self) -> None:
+        """The console imports the module of the command that it runs, and of no other."""
+        points = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+        modules = {name: point.split(":")[0] for name, point in points["trialfleet.commands"].items()}
+        words = {
+            module: {word for text in texts for word in text.split()} for module, texts in self.strings.items()
+        }
+        for module in [one for one in self.files.values() if one.startswith("tests.")]:
+            used = {
+                module,
+                *(one for one in self._graph.find_upstream_modules(module) if one.startswith("tests.")),
+            }
+            if any(CONSOLES & self._graph.find_modules_directly_imported_by(one) for one in used):
+                for command in modules.keys() & set().union(*(words[one] for one in used if one in words)):
+                    self._graph.add_import(importer=module, imported=modules[command])
+
+    def _named(self, text: str) -> Iterator[str]:
+        if PROGRAM.search(text):
+            yield "trialfleet_runner.console"
+        for match in NAMED.findall(text):
+            parts = match.split(".")
+            known = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+            if (module := next((name for name in known if name in self.modules), None)) is not None:
+                yield module
+                if f"{module}.__main__" in self.modules:
+                    yield f"{module}.__main__"
+
+
+def _strings(path: Path) -> list[str]:
+    nodes = list(ast.walk(ast.parse(path.read_bytes())))
+    docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
+    constants = (node for node in nodes if isinstance(node, ast.Constant) and node not in docstrings)
+    return [node.value for node in constants if isinstance(node.value, str)]
+
+
+def affected_tests(changed: Iterable[str], imports: Imports) -> set[str]:
+    """The test files that a change of these files of the checkout (paths from its root) reaches."""
+    every = {path for path in imports.files if re.match(r"tests/(?:.*/)?test_[^/]*\.py$", path)}
+    reached: set[str] = set()
+    for path in changed:
+        more = _tests_of_module(path, every, imports) or _tests_of_file(path, every, imports)
+        if more is None:
+            return every
+        reached |= more
+    return reached
+
+
+def _tests_of_module(path: str, every: set[str], imports: Imports) -> set[str]:
+    if path not in imports.files:
+        return set()
+    if path.endswith("/conftest.py"):
+        return {test for test in every if test.startswith(path.removesuffix("conftest.py"))}
+    importers = imports.importers(imports.files[path])
+    return {test for test in every if imports.files[test] in importers}
+
+
+def _tests_of_file(path: str, every: set[str], imports: Imports) -> set[str] | None:
+    """None: nobody knows."""
+    if path in UNTESTED:
+        return set()
+    beside = {module for file, module in imports.files.items() if _beside(path, file)}
+    reached = beside | {module for module, texts in imports.strings.items() if _names(path, texts)}
+    if path in SHARED or not reached:
+        return None
+    importers = set().union(*map(imports.importers, reached))
+    return {test for test in every if imports.files[test] in importers}
+
+
+def _beside(path: str, module_file: str) -> bool:
+    """Whether a file of a package's data lies in a module's folder or below it."""
+    folder = str(PurePosixPath(module_file).parent)
+    return folder.count("/") >= 1 and path.startswith(f"{folder}/") and not path.endswith(".md")
+
+
+def _names(path: str, texts: list[str]) -> bool:
+    parts = PurePosixPath(path).parts
+    wanted = {parts[0], parts[-1], path}
+    return any(wanted & {text, *text.split("/")} for text in texts)
+
+
+def _changed(revision: str) -> list[str]:
+    git = ["git", "-C", str(ROOT)]
+    told = (
+        [*git, "diff", "--name-only", "--no-renames", "-z", revision],
+        [*git, "ls-files", "-z", "--others", "--exclude-standard"],
+    )
+    lists = (subprocess.run(argv, check=True, capture_output=True, text=True).stdout for argv in told)
+    return [path for text in lists for path in text.split("\0") if path]
+
+
+def main(revision: str = "HEAD") -> None:
+    """Print the test files that the changes since `revision` reach, one a line."""
+    print(*sorted(affected_tests(_changed(revision), Imports())), sep="\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
