@@ -141,7 +141,7 @@ def _tests_of_file(path: str, every: set[str], imports: Imports) -> set[str] | N
     reached = beside | {module for module, texts in imports.strings.items() if _names(path, texts)}
     if path in SHARED or not reached:
         return None
-    importers = set().union(*map(imports.importers, reached))
+    importers = {importer for module in reached for importer in imports.importers(module)}
     return {test for test in every if imports.files[test] in importers}
 
 

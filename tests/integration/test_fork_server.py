@@ -54,9 +54,9 @@ sys.exit(fork_server.main(int(sys.argv[1])))
 
 
 @pytest.fixture
-def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[processes.Launcher]:
+def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[processes.RunnerLauncher]:
     monkeypatch.setattr(processes, "FORK_SERVER", (sys.executable, "-c", SERVER))
-    launcher = processes.launcher(None, tmp_path)
+    launcher = processes.create_launcher(None, tmp_path)
     yield launcher
     launcher.close()
 
@@ -66,13 +66,13 @@ def ended(runner: processes.RunnerProcess) -> int | None:
     return runner.reap()
 
 
-def report(launcher: processes.Launcher, log: Path, *, last_words: Path | None = None) -> dict[str, Any]:
+def report(launcher: processes.RunnerLauncher, log: Path, *, last_words: Path | None = None) -> dict[str, Any]:
     assert ended(launcher.start(Path("report"), log, last_words=last_words)) == 0, log.read_text(encoding="utf-8")
     value: dict[str, Any] = json.loads(log.read_bytes())
     return value
 
 
-def test_nothing_leaks_from_one_runner_to_the_next(launcher: processes.Launcher, tmp_path: Path) -> None:
+def test_nothing_leaks_from_one_runner_to_the_next(launcher: processes.RunnerLauncher, tmp_path: Path) -> None:
     first = report(launcher, tmp_path / "1.log", last_words=tmp_path / "words")
     assert first["environ"].pop(LAST_WORDS) == str(tmp_path / "words")
     others = [report(launcher, tmp_path / f"{number}.log") for number in (2, 3)]
@@ -91,7 +91,7 @@ def test_nothing_leaks_from_one_runner_to_the_next(launcher: processes.Launcher,
     assert {name: first["environ"].get(name) for name in here} == here
 
 
-def test_an_end_is_seen_as_that_of_an_executed_runner(launcher: processes.Launcher, tmp_path: Path) -> None:
+def test_an_end_is_seen_as_that_of_an_executed_runner(launcher: processes.RunnerLauncher, tmp_path: Path) -> None:
     assert ended(launcher.start(Path("exit"), tmp_path / "log")) == 7
     for number in (signal.SIGTERM, signal.SIGKILL) * 5:
         runner = launcher.start(Path("sleep"), tmp_path / "log")
@@ -99,7 +99,7 @@ def test_an_end_is_seen_as_that_of_an_executed_runner(launcher: processes.Launch
         assert ended(runner) == -number
 
 
-def test_runners_die_with_the_process_that_forked_them(launcher: processes.Launcher, tmp_path: Path) -> None:
+def test_runners_die_with_the_process_that_forked_them(launcher: processes.RunnerLauncher, tmp_path: Path) -> None:
     running = launcher.start(Path("sleep"), tmp_path / "log")
     server = int(Path(f"/proc/{running.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
@@ -114,7 +114,7 @@ def test_runners_die_with_the_process_that_forked_them(launcher: processes.Launc
 
 def test_the_reason_of_a_server_that_cannot_start_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "FORK_SERVER", (sys.executable, "-c", "raise SystemExit('no such module')"))
-    broken = processes.launcher(None, tmp_path)
+    broken = processes.create_launcher(None, tmp_path)
     with pytest.raises(RuntimeError, match="no such module"):
         broken.start(Path("exit"), tmp_path / "log")
 

@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from trialfleet_controller.backends.local import processes
 grants, log, *command = sys.argv[1:]
-runner = processes.launcher(command or None, Path(log).parent).start(Path(grants), Path(log))
+runner = processes.create_launcher(command or None, Path(log).parent).start(Path(grants), Path(log))
 print(runner.pid, flush=True)
 processes.wait_any([runner.pidfd], 250)
 """

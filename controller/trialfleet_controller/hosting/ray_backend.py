@@ -27,7 +27,7 @@ def supervise(runner: tuple[str, ...] | None, files: LaunchFiles, controller: in
         controller_fd = os.pidfd_open(controller)
     except ProcessLookupError:
         return -signal.SIGKILL
-    process = _launcher(runner, files.stem.parent).start(files.grants, files.log, last_words=files.last_words)
+    process = _launcher_of(runner, files.stem.parent).start(files.grants, files.log, last_words=files.last_words)
     try:
         files.pid.write_text(str(process.pid), encoding="utf-8")
         while process.pidfd not in (over := processes.wait_any((process.pidfd, controller_fd), 3600)):
@@ -45,9 +45,9 @@ def supervise(runner: tuple[str, ...] | None, files: LaunchFiles, controller: in
 
 
 @cache
-def _launcher(runner: tuple[str, ...] | None, folder: Path) -> processes.Launcher:
+def _launcher_of(runner: tuple[str, ...] | None, folder: Path) -> processes.RunnerLauncher:
     """One for all attempts of a worker of Ray: it dies with it."""
-    return processes.launcher(runner, folder)
+    return processes.create_launcher(runner, folder)
 
 
 def ray_for(*, slots: int, cpu: float, memory_bytes: int) -> PrivateRay:

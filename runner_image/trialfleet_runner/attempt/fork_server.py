@@ -3,9 +3,9 @@
 Imports cost a runner more core time than all the rest of its start. The process that forks has one thread, no
 connection and no state but its modules; it dies with the thread that started it, and each runner dies with it.
 
-One client holds the other end of a socket that keeps messages apart. It sends a `Launch` with the descriptor of
-the runner's log, and gets the runner's process id with a pidfd; or it sends the id of a runner that has ended, and
-gets its exit code as subprocess has it. The end of the socket ends the process.
+One client holds the other end of a socket that keeps messages apart. It sends a `ForkRequest` with the descriptor
+of the runner's log, and gets the runner's process id with a pidfd; or it sends the id of a runner that has ended,
+and gets its exit code as subprocess has it. The end of the socket ends the process.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _KEPT = {signal.SIGTERM}  # pending in a runner that is not ready for it; none r
 
 
 @dataclass(frozen=True)
-class Launch:
+class ForkRequest:
     """One runner to start. `grants`: the file that it reads; `last_words`: as `parent.LAST_WORDS`, or None."""
 
     grants: str
@@ -56,14 +56,14 @@ def serve(line: socket.socket, run: Callable[[Path], int]) -> int:
         server, pid = os.getpid(), os.fork()
         if pid == 0:
             line.close()
-            return run(_become_runner(server, Launch(**json.loads(message)), *descriptors))
+            return run(_become_runner(server, ForkRequest(**json.loads(message)), *descriptors))
         pidfd = os.pidfd_open(pid)
         socket.send_fds(line, [str(pid).encode()], [pidfd])
         for descriptor in (pidfd, *descriptors):
             os.close(descriptor)
 
 
-def _become_runner(server: int, launch: Launch, log: int) -> Path:
+def _become_runner(server: int, launch: ForkRequest, log: int) -> Path:
     """Give this process what an executed runner has: a session, its output, its environment, its signals."""
     os.setsid()  # the terminal's Ctrl-C is for the controller, which then decides
     for descriptor in (sys.stdout.fileno(), sys.stderr.fileno()):

@@ -16,7 +16,7 @@ class ProcessBackend(RunnersHere):
 
     def __init__(self, *, slots: int, runner: Sequence[str] | None = None, work: Path | None = None) -> None:
         super().__init__(slots=slots, work=work)
-        self._launcher = processes.launcher(runner, self._work.path)
+        self._launcher = processes.create_launcher(runner, self._work.path)
         self._children: dict[int, processes.RunnerProcess] = {}  # by pidfd, as `_launched`
 
     def launch(self, order: Order) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS
-from trialfleet_runner.attempt.fork_server import LARGEST_MESSAGE, Launch
+from trialfleet_runner.attempt.fork_server import LARGEST_MESSAGE, ForkRequest
 from trialfleet_runner.attempt.parent import LAST_WORDS, PARENT
 
 FORK_SERVER = (sys.executable, "-m", "trialfleet_runner.attempt.fork_server")
@@ -34,7 +34,7 @@ class RunnerProcess(Protocol):
         ...
 
 
-class Launcher(Protocol):
+class RunnerLauncher(Protocol):
     """Starts runners of one kind. They die with the thread that called it: it should live as long as they."""
 
     def start(self, grants: Path, log: Path, *, last_words: Path | None = None) -> RunnerProcess:
@@ -95,7 +95,7 @@ class ForkLauncher:
             self._server = _ForkServer(self._log)
 
     def start(self, grants: Path, log: Path, *, last_words: Path | None = None) -> RunnerProcess:
-        launch = Launch(str(grants), None if last_words is None else str(last_words))
+        launch = ForkRequest(str(grants), None if last_words is None else str(last_words))
         with log.open("ab") as out:
             for _ in range(2):
                 self.begin()
@@ -125,7 +125,7 @@ class _ForkServer:
                 env={**os.environ, PARENT: str(os.getpid())},
             )
 
-    def start(self, launch: Launch, log: int) -> RunnerProcess:
+    def start(self, launch: ForkRequest, log: int) -> RunnerProcess:
         socket.send_fds(self._line, [launch.encode()], [log])
         pid, descriptors, _, _ = socket.recv_fds(self._line, LARGEST_MESSAGE, maxfds=1)
         if not pid:
@@ -154,7 +154,7 @@ class _ForkedRunner:
         return self._server.reap(self.pid)
 
 
-def launcher(command: Sequence[str] | None, folder: Path) -> Launcher:
+def create_launcher(command: Sequence[str] | None, folder: Path) -> RunnerLauncher:
     """That of `command`; None: runners are forked by a process that starts now, with its log in `folder`."""
     if command is not None:
         return CommandLauncher(command)
