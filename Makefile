@@ -13,7 +13,7 @@ TAG ?= trialfleet-runner:dev
 FOR ?= tasks/quickstart/demo.yaml
 AGENTS ?=
 
-.PHONY: help demo test test-unit affected faults check bench chaos docs gallery schema cli-reference lock report clean image kind-up kind-down
+.PHONY: help demo test test-unit affected explore faults check bench chaos docs gallery schema cli-reference lock report clean image kind-up kind-down
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -30,6 +30,11 @@ test: $(DEV_STAMP) ## the whole test suite; what the machine lacks is skipped an
 
 test-unit: $(DEV_STAMP) ## the tests that start no server and no campaign
 	$(PYTEST) tests/unit
+
+explore: SEED := $(or $(SEED),$(shell date +%s))
+explore: $(DEV_STAMP) ## tests/unit with other examples than `make test` draws, for every night: SEED=… repeats a run
+	@echo "repeat this with: make explore SEED=$(SEED)"
+	$(PYTEST) tests/unit --hypothesis-profile explore --hypothesis-seed $(SEED)
 
 affected: $(DEV_STAMP) ## the tests that the changes since a revision of git reach: REV=… (HEAD: what is not committed)
 	@reached=$$($(BIN)/python -m tests.affected $(REV)) && if [ -n "$$reached" ]; then $(PYTEST) $$reached; fi

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator
 from functools import cache
 from pathlib import Path
@@ -29,8 +30,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # Before numpy: every worker would start a BLAS thread per core, which spin for one another and win nothing here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# A machine that does something else meanwhile is no defect of the code. All else as the environment has it.
-settings.register_profile("trialfleet", parent=settings(), deadline=None)
+# A machine that does something else meanwhile is no defect of the code. Every run draws the same examples, so that
+# a newcomer's first run is that of everybody; `make explore` draws others, by a printed seed.
+settings.register_profile("explore", parent=settings(), deadline=None)
+settings.register_profile("trialfleet", parent=settings(), deadline=None, derandomize=True)
 settings.load_profile("trialfleet")
 
 
@@ -76,7 +79,20 @@ def _ran_twice(reporter: pytest.TerminalReporter) -> dict[str, str]:
     return {report.nodeid: report.longreprtext for report in reporter.getreports("rerun")}
 
 
+def _write_skipped(reporter: pytest.TerminalReporter) -> None:
+    """How many tests were skipped for each reason: what this machine lacks, with the command that gets it."""
+    reasons = (
+        report.longrepr[2] for report in reporter.getreports("skipped") if isinstance(report.longrepr, tuple)
+    )
+    counts = Counter(reason.removeprefix("Skipped: ") for reason in reasons)
+    if counts:
+        reporter.write_line(f"skipped: {counts.total()} tests", yellow=True)
+    for reason, count in counts.most_common():
+        reporter.write_line(f"{count:6}  {reason}")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    _write_skipped(terminalreporter)
     again = _ran_twice(terminalreporter)
     for name, failure in again.items():
         terminalreporter.write_line(f"ran twice, because it failed first: {name}", yellow=True)
