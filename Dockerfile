@@ -12,38 +12,50 @@ ARG BASE=debian:bookworm-slim
 FROM ${BASE} AS base
 USER root
 RUN set -eu; apt-get update -qq; \
-    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends ca-certificates git python3 >/dev/null; \
+    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends ca-certificates python3 >/dev/null; \
     rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/apt /var/log/dpkg.log; \
     /usr/bin/python3 -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "BASE has an older Python than 3.11")'; \
     echo 'trialfleet:x:65532:65532:trialfleet:/tmp:/usr/sbin/nologin' >>/etc/passwd; \
     echo 'trialfleet:x:65532:' >>/etc/group
 ENV LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 
+# --- git, which attempts and tasks need and a controller does not -------------------------------------
+FROM base AS task-base
+RUN set -eu; apt-get update -qq; \
+    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends git >/dev/null; \
+    rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/apt /var/log/dpkg.log
+
 # --- tools that stay behind ---------------------------------------------------------------------------
 FROM base AS build
 ENV SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt
 RUN set -eu; apt-get update -qq; \
-    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends python3-venv >/dev/null
+    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends binutils python3-venv >/dev/null
 WORKDIR /build
 COPY requirements/uv.txt requirements/build.txt requirements/
 RUN set -eu; /usr/bin/python3 -m venv /opt/build; \
     /opt/build/bin/pip install -q --disable-pip-version-check --no-cache-dir --require-hashes \
       -r requirements/uv.txt -r requirements/build.txt
-# Modules never change in an image: their bytecode is taken without a look at the source.
-ENV PATH=/opt/build/bin:$PATH PYC_INVALIDATION_MODE=UNCHECKED_HASH UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy
+# Modules never change in an image: their bytecode is taken without a look at the source. It is compiled once, after
+# omit.py has removed what no image needs.
+ENV PATH=/opt/build/bin:$PATH UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy \
+    COMPILE="/opt/trialfleet/bin/python -m compileall -q -j 0 --invalidation-mode unchecked-hash"
+COPY requirements/omit.py requirements/
 
 # --- the runner, apart from anything of a task's ------------------------------------------------------
 FROM build AS runner-home
-COPY requirements/runner.txt requirements/
+COPY requirements/runner.txt requirements/runner.omitted.tsv requirements/
 RUN --mount=type=cache,target=/root/.cache/uv \
     set -eu; uv venv -q --python /usr/bin/python3 /opt/trialfleet; \
-    uv pip install -q --python /opt/trialfleet/bin/python --require-hashes --compile-bytecode -r requirements/runner.txt
+    uv pip install -q --python /opt/trialfleet/bin/python --no-deps --require-hashes -r requirements/runner.txt; \
+    /usr/bin/python3 requirements/omit.py requirements/runner.omitted.tsv /opt/trialfleet/lib/python3*/site-packages; \
+    $COMPILE /opt/trialfleet/lib
 # The other packages stay out: the image's id, which campaigns pin, changes with the runner alone.
 COPY pyproject.toml ./
 COPY runner_image runner_image
 RUN --mount=type=cache,target=/root/.cache/uv \
     set -eu; touch README.md; hatchling build -t wheel -d dist; \
-    uv pip install -q --python /opt/trialfleet/bin/python --no-deps --compile-bytecode dist/*.whl; \
+    uv pip install -q --python /opt/trialfleet/bin/python --no-deps dist/*.whl; \
+    $COMPILE /opt/trialfleet/lib/python3*/site-packages/trialfleet_*; \
     rm /opt/trialfleet/.lock; \
     ln -s /opt/trialfleet/lib/python3*/site-packages/trialfleet_runner/pod/supervise.py /opt/trialfleet/supervise.py
 
@@ -54,7 +66,7 @@ COPY requirements/ requirements/
 RUN set -eu; cd requirements; mkdir -p toolchains/bin recipes; \
     for made in environments.json trees; do if [ -e $made ]; then mv $made recipes; fi; done
 
-FROM base AS toolchains
+FROM task-base AS toolchains
 ARG TOOL_PACKAGES=""
 RUN set -eu; if [ -n "$TOOL_PACKAGES" ]; then apt-get update -qq; \
       DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $TOOL_PACKAGES >/dev/null; \
@@ -64,7 +76,7 @@ COPY --from=toolchain-files /requirements/toolchains /opt/trialfleet-toolchains
 ENV PATH=/opt/trialfleet-toolchains/bin:$PATH
 
 # --- the agents ---------------------------------------------------------------------------------------
-FROM base AS agents
+FROM task-base AS agents
 ARG AGENTS=""
 COPY runner_image/trialfleet_runner/agents/pinned.tsv runner_image/trialfleet_runner/agents/install.sh /opt/install/
 RUN set -eu; mkdir -p /opt/trialfleet-agents/bin; \
@@ -96,10 +108,12 @@ RUN --mount=type=cache,target=/root/.cache/uv \
 
 # --- targets ------------------------------------------------------------------------------------------
 FROM build AS controller-home
-COPY requirements/controller.txt requirements/
+COPY requirements/controller.txt requirements/controller.omitted.tsv requirements/
 RUN --mount=type=cache,target=/root/.cache/uv \
     set -eu; uv venv -q --python /usr/bin/python3 /opt/trialfleet; \
-    uv pip install -q --python /opt/trialfleet/bin/python --require-hashes --compile-bytecode -r requirements/controller.txt
+    uv pip install -q --python /opt/trialfleet/bin/python --no-deps --require-hashes -r requirements/controller.txt; \
+    /usr/bin/python3 requirements/omit.py requirements/controller.omitted.tsv /opt/trialfleet/lib/python3*/site-packages; \
+    $COMPILE /opt/trialfleet/lib
 COPY pyproject.toml ./
 COPY runner_image runner_image
 COPY tasks/trialfleet_tasks tasks/trialfleet_tasks
@@ -107,10 +121,18 @@ COPY controller controller
 COPY analysis/trialfleet_analysis analysis/trialfleet_analysis
 RUN --mount=type=cache,target=/root/.cache/uv \
     set -eu; touch README.md; hatchling build -t wheel -d dist; \
-    uv pip install -q --python /opt/trialfleet/bin/python --no-deps --compile-bytecode dist/*.whl
+    uv pip install -q --python /opt/trialfleet/bin/python --no-deps dist/*.whl; \
+    $COMPILE /opt/trialfleet/lib/python3*/site-packages/trialfleet_*
+
+# Nothing of it is in the image but the proof: what the controller runs works without what omit.py removed.
+FROM base AS controller-checked
+COPY --from=controller-home /opt/trialfleet /opt/trialfleet
+USER 65532:65532
+RUN HOME=/tmp RAY_metrics_report_interval_ms=1000 \
+    /opt/trialfleet/bin/python -m trialfleet_controller.images.controller_check
 
 FROM base AS controller
-COPY --from=controller-home /opt/trialfleet /opt/trialfleet
+COPY --from=controller-checked /opt/trialfleet /opt/trialfleet
 ENV PATH=/opt/trialfleet/bin:$PATH
 USER 65532:65532
 WORKDIR /tmp

@@ -81,13 +81,15 @@ cli-reference: $(DEV_STAMP) ## write docs/reference/cli.md from the commands, an
 
 lock: LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --upgrade -q
 lock: PIN := -c requirements/run.txt
+lock: OMITTED = $(addprefix --no-emit-package ,$(shell $(BIN)/python requirements/omit.py requirements/$(1).omitted.tsv))
 # Of what Harbor requires, what its converters import; some indexes lack a certifi as new as it asks for.
 lock: HARBOR_IMPORTS := pydantic toml pyyaml rich shortuuid python-dotenv packaging litellm jinja2 httpx platformdirs requests
 lock: $(DEV_STAMP) ## resolve requirements/ again
 	$(LOCK) pyproject.toml --extra all --extra build -o requirements/run.txt
 	$(LOCK) pyproject.toml --extra all --extra metrics --extra build --extra dev $(PIN) -o requirements/dev.txt
-	$(LOCK) pyproject.toml $(PIN) -o requirements/runner.txt
-	$(LOCK) pyproject.toml --extra metrics $(PIN) -c requirements/dev.txt -o requirements/controller.txt
+	$(LOCK) pyproject.toml $(PIN) $(call OMITTED,runner) -o requirements/runner.txt
+	$(LOCK) pyproject.toml --extra metrics $(PIN) -c requirements/dev.txt $(call OMITTED,controller) \
+	  -o requirements/controller.txt
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' | \
 	  $(LOCK) - $(PIN) -o requirements/build.txt
 	echo harbor | $(LOCK:3.11=3.12) --no-deps - -o requirements/harbor.txt

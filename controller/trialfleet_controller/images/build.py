@@ -24,6 +24,7 @@ _FILES = (
     "Dockerfile",
     "pyproject.toml",
     *(f"requirements/{lock}.txt" for lock in ("uv", "build", "runner", "controller")),
+    *(f"requirements/{file}" for file in ("omit.py", "runner.omitted.tsv", "controller.omitted.tsv")),
 )
 _PACKAGES = (
     "runner_image/trialfleet_ledger",
