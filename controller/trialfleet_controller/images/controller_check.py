@@ -117,10 +117,11 @@ def write_kubeconfig(folder: Path, user: dict[str, Any]) -> Path:
 def configure_in_cluster(folder: Path) -> None:
     """As `load_incluster_config` does, but for the folder of the service account, which only root could write."""
     from kubernetes.client import ApiClient, Configuration
-    from kubernetes.config.incluster_config import InClusterConfigLoader
+    from kubernetes.config import incluster_config
 
     (folder / "token").write_text("t")
-    loader: Any = InClusterConfigLoader(
+    untyped: Any = incluster_config
+    loader = untyped.InClusterConfigLoader(
         token_filename=str(folder / "token"),
         cert_filename="/etc/ssl/certs/ca-certificates.crt",
         environ={"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1"},
