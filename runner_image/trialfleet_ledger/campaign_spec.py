@@ -2,56 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from trialfleet_ledger.conditions import PRESETS, Condition, ConditionDoses, FileCondition
 from trialfleet_ledger.errors import FieldError
 from trialfleet_ledger.halving import TREATMENTS, halving_block
 from trialfleet_ledger.looks import AnytimeRule, Reestimation, StopDeclaration, StopRule
+from trialfleet_ledger.quantities import Cores, Disk, Memory, RunnerMemory
 from trialfleet_ledger.records.agent import AgentSpec, AttemptTimes, Limits
 from trialfleet_ledger.records.base import BoundedCount, Dollars, Frozen, Name, Reps, Seconds
 from trialfleet_ledger.trend import TrendPrimary
-
-_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
-
-
-def parse_bytes(value: Any) -> Any:
-    """Kubernetes-style quantity to bytes.
-
-    >>> parse_bytes("4Gi"), parse_bytes("500M"), parse_bytes(1024)
-    (4294967296, 500000000, 1024)
-    """
-    if isinstance(value, str):
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)(|k|M|G|Ki|Mi|Gi)", value.strip())
-        if match is None:
-            raise FieldError(
-                f"{value!r} is not a size",
-                hint=f"write 4Gi, 500Mi or a number of bytes; the units are {', '.join(filter(None, _UNITS))}",
-            )
-        return int(float(match[1]) * _UNITS[match[2]])
-    return value
-
-
-Size = Annotated[int, BeforeValidator(parse_bytes), Field(gt=0, le=2**50)]
-
-
-def _at_least(least: int) -> Callable[[int], int]:
-    """What no agent can work with is a missing unit."""
-
-    def check(size: int) -> int:
-        if size < least:
-            mebibytes = f"{least // 2**20}Mi"
-            raise FieldError(
-                f"{size} bytes are too few for any agent: the least is {mebibytes}",
-                hint=f"write a unit, as in {size}Mi or 4Gi" if size >= 16 else f"write {mebibytes} or more",
-            )
-        return size
-
-    return check
 
 
 class CostSpec(Frozen):
@@ -75,8 +38,9 @@ class LimitSpec(AttemptTimes):
     """`limits:` of the campaign file."""
 
     parallel: BoundedCount | None = None  # None: as many as the CPUs allow
-    memory: Annotated[Size, AfterValidator(_at_least(16 * 2**20))] = 4 * 2**30
-    disk: Annotated[Size, AfterValidator(_at_least(2**20))] = 8 * 2**30
+    cpu: Cores = 1
+    memory: Memory = 4 * 2**30
+    disk: Disk = 8 * 2**30
     cost_usd: CostSpec = CostSpec()
     retries: RetrySpec = RetrySpec()
     blocks_ahead: BoundedCount = 4  # blocks past the oldest incomplete one that may start
@@ -107,6 +71,7 @@ class Graces(Frozen):
     queued_s: Seconds = 10_800  # behind a queue's gate: then it is created again with new grants
     terminating_s: Seconds = 60  # beyond the pod's own grace: its node is lost
     unseen_s: Seconds = 60  # created, and in no listing
+    open_network_s: Seconds = 30  # started, and its NetworkPolicy has not taken effect
     termination_s: Annotated[int, Field(ge=1, le=86_400)] = 60  # terminationGracePeriodSeconds
     unreachable_s: Annotated[int, Field(ge=0, le=86_400)] = 60  # toleration of an unreachable node
 
@@ -155,8 +120,8 @@ class RunnerLimits(Frozen):
     """Limits of a pod's container `runner`, which a ResourceQuota or a LimitRange may ask for. `cpu`: cores; None:
     no limit."""
 
-    cpu: Annotated[float, Field(ge=0.01)] | None = None
-    memory: Annotated[Size, Field(ge=128 * 2**20)] = 2**30  # git, archives and the gateway need far less
+    cpu: Annotated[Cores, Field(ge=0.01)] | None = None
+    memory: RunnerMemory = 2**30  # git, archives and the gateway need far less
 
 
 class KubernetesSpec(Frozen):

@@ -21,7 +21,7 @@ from trialfleet_ledger.stored_records import RecordStore, parse_record
 # the bytes of files whose meaning (orders, conditions, limits) is compared itself.
 _INCIDENTAL = {"uid", "created", "versions", "parallel", "inputs", "deliveries"}
 # Of `kubernetes`: which way to the cluster and how fast, nothing that a pod's spec says.
-_TRANSPORT = {"context", "max_pending", "creates_per_s", "creates_burst"}
+_TRANSPORT = {"context", "max_pending", "creates_per_s", "creates_burst", "forbidden_addresses"}
 
 NO_CAMPAIGN = "check its name and the store's address; `trialfleet run` starts a campaign"
 ANOTHER_NAME = "give the campaign another name, or restore the inputs it was planned from"

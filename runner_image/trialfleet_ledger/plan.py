@@ -22,13 +22,15 @@ from trialfleet_ledger.trend import TrendPrimary
 class KubernetesPlan(KubernetesSpec):
     """`kubernetes:` as frozen in the plan. `image_id`: the id that the kubelet reported; another id halts the
     campaign. `by_digest`: the image as pods name it; None: no registry knows its digest, and pods use the name in
-    the file. `network`: the canary's result. `pod_endpoint`: from `store:`, for commands that name the campaign by
-    URL."""
+    the file. `network`: the canary's result; `forbidden_addresses`: what every runner must find refused before its
+    agent starts, as a pod's environment writes it. `pod_endpoint`: from `store:`, for commands that name the
+    campaign by URL."""
 
     pod_endpoint: str | None = None
     image_id: str
     by_digest: str | None = None
     network: Literal["enforced", "unenforced"]
+    forbidden_addresses: tuple[str, ...] = ()
 
     @property
     def reference(self) -> str:

@@ -123,7 +123,7 @@ class Enforcer:
 
     def __init__(self, namespace: str, addresses: Sequence[str], nft: Nft) -> None:
         self._namespace, self._addresses, self._nft = namespace, tuple(addresses), nft
-        self._changed, self._over = threading.Condition(), threading.Event()
+        self._changed, self._over, self._paused = threading.Condition(), threading.Event(), threading.Event()
         self._seen, self._error = Seen(), list[BaseException]()
         self._thread = threading.Thread(target=self._work, name="enforcer")
 
@@ -142,12 +142,22 @@ class Enforcer:
             assert not self._error, self._error
             assert came, self._seen
 
+    @contextmanager
+    def paused(self) -> Generator[Callable[[], None]]:
+        """No rule changes before what this yields is called, or the block ends: new pods stay open."""
+        self._paused.set()
+        try:
+            yield self._paused.clear
+        finally:
+            self._paused.clear()
+
     def _work(self) -> None:
         try:
             with _client() as client:
                 while not self._over.wait(_LOOK_S):
                     with suppress(ApiError):  # a server that others restart
-                        self._look(client)
+                        if not self._paused.is_set():
+                            self._look(client)
         except BaseException as error:
             with self._changed:
                 self._error.append(error)

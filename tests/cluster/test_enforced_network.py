@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -30,11 +31,13 @@ from tests.cluster.enforcer import (
 from tests.cluster.minimal import Minimal, kubectl, minimal
 from tests.support.waiting import wait_until
 from trialfleet_controller.operate.job import ROLE
-from trialfleet_ledger.records.verdicts import Stop, Verdict
+from trialfleet_ledger.campaign_spec import Graces
+from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 
 pytestmark = on_cluster("network")
 
 PORT = 8080
+OPEN_S = 5  # of a pod whose rules come late
 LISTENER, CONTROLLER = "listener", "controller"  # pods
 PYTHON = "/opt/trialfleet/bin/python"
 LISTEN = f"""
@@ -61,11 +64,28 @@ class Net:
         """An attempt whose agent tries every address, once the rules know its pod."""
         return self.site.run(hostile.REACH, json.dumps(self.addresses), timeout_s=180, meanwhile=self._let_go)
 
+    def attack_before_the_rules(self) -> Left:
+        """As `attack`, but the rules learn of its pod only some seconds after its runner has started."""
+
+        def late(pod: str) -> None:
+            wait_until(lambda: self._holds(pod, "true"), every_s=0.3)
+            time.sleep(OPEN_S)
+            assert not self._holds(pod, "test -d /trialfleet/agent/ready"), "the agent runs in an open network"
+            enforce()
+            self._let_go(pod)
+
+        with self.enforcer.paused() as enforce:
+            return self.site.run(hostile.REACH, json.dumps(self.addresses), timeout_s=180, meanwhile=late)
+
     def _let_go(self, pod: str) -> None:
         self.enforcer.holds(lambda seen: pod in seen.pods)
         ready = "test -d /trialfleet/agent/ready && touch /trialfleet/agent/go"
-        inside = ("exec", pod, "-n", self.place.namespace, "-c", "runner", "--", "/bin/sh", "-c", ready)
-        wait_until(lambda: asked(*inside).returncode == 0, every_s=0.3)
+        wait_until(lambda: self._holds(pod, ready), every_s=0.3)
+
+    def _holds(self, pod: str, command: str) -> bool:
+        """Whether a shell command succeeds in the pod's runner."""
+        inside = ("exec", pod, "-n", self.place.namespace, "-c", "runner", "--", "/bin/sh", "-c", command)
+        return asked(*inside).returncode == 0
 
     def reached_from(self, namespace: str, pod: str) -> list[str]:
         """What one of the listening pods reaches."""
@@ -197,6 +217,11 @@ def test_an_agent_reaches_the_store_and_nothing_else(attacked: Attacked) -> None
     assert attacked.left.report == ["store"]
 
 
+@pytest.mark.usefixtures("attacked")
+def test_an_agent_starts_only_after_the_rules_know_its_pod(net: Net) -> None:
+    assert net.attack_before_the_rules().report == ["store"]
+
+
 def test_a_trial_is_measured_where_the_network_is_cut(attacked: Attacked) -> None:
     left = attacked.left
     assert left.end.scored is not None, left.end.loss
@@ -213,10 +238,33 @@ def test_a_controller_reaches_store_and_api_server_too(attacked: Attacked) -> No
     assert attacked.controller == ["API server", "controller", "store"], "its own address is the second"
 
 
-@pytest.mark.usefixtures("attacked")
-def test_control_without_the_policies_an_agent_reaches_everything(net: Net) -> None:
-    """Last: it takes them away."""
+@pytest.fixture(scope="module")
+def without_policies(net: Net, attacked: Attacked) -> Net:
+    """For the last tests: it takes them away."""
+    del attacked
     kubectl("delete", "networkpolicies", "--all", "-n", net.place.namespace)
     net.enforcer.holds(lambda seen: not seen.policies)
+    return net
+
+
+def changed(site: Site, **kubernetes: object) -> Site:
+    """With another section `kubernetes:` of its plan."""
+    assert site.plan.kubernetes is not None
+    section = site.plan.kubernetes.model_copy(update=kubernetes)
+    return replace(site, plan=site.plan.model_copy(update={"kubernetes": section}))
+
+
+def test_an_attempt_whose_policies_are_gone_is_lost_before_its_agent(without_policies: Net) -> None:
+    site = changed(without_policies.site, graces=Graces(open_network_s=2))
+    loss = site.run("raise SystemExit").end.loss
+    assert loss is not None
+    assert (loss.loss, loss.agent_started) == (LossClass.SETUP, False)
+    assert "NetworkPolicy has not taken effect within 2 s: this pod still reaches" in loss.message
+    assert f"{api_address()[0]}:6443" in loss.message
+
+
+def test_control_without_the_policies_an_agent_reaches_everything(without_policies: Net) -> None:
+    allowed = changed(without_policies.site, allow_unenforced_network=True)
+    net = replace(without_policies, site=allowed)
     assert net.attack().report == sorted(net.addresses)
     assert net.reached_from(net.elsewhere, LISTENER) == sorted(set(net.addresses) - {"metadata"})

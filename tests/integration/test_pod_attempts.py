@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -132,6 +134,52 @@ def test_an_open_network_is_a_warning_in_the_bundle(lab: Lab, baked: Path) -> No
     assert [words.partition(":")[0] for words in left(lab, grants, 0).bundle.manifest.warnings] == [
         "the network was not cut"
     ]
+
+
+@contextmanager
+def answering() -> Iterator[tuple[str, socket.socket]]:
+    """An address that connects until its socket is closed, and that nobody else gets."""
+    server = socket.create_server(("127.0.0.1", 0), reuse_port=True)
+    with server, socket.socket() as silent:
+        silent.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        silent.bind(server.getsockname())
+        yield f"127.0.0.1:{server.getsockname()[1]}", server
+
+
+def test_nothing_starts_before_the_policy_holds(lab: Lab, baked: Path, tmp_path: Path) -> None:
+    grants = granted(
+        lab, AgentSpec(kind="command", options={"argv": ["sh", "-c", f"date +%s.%N > {tmp_path}/at"]})
+    )
+    with answering() as (address, server):
+        env = {"TRIALFLEET_FORBIDDEN": address, "TRIALFLEET_FORBIDDEN_S": "60"}
+        with pod(grants, baked=baked, env=env) as running:
+            server.accept()[0].close()
+            time.sleep(3)
+            assert not (tmp_path / "at").exists()
+            closed_at = time.time()
+            server.close()
+            assert running.wait() == (0, 0, 0)
+    assert float((tmp_path / "at").read_text()) > closed_at
+    assert left(lab, grants, 0).end.scored is not None
+
+
+def test_a_policy_that_does_not_take_effect_is_a_loss_before_the_agent(
+    lab: Lab, baked: Path, tmp_path: Path
+) -> None:
+    grants = granted(lab, AgentSpec(kind="command", options={"argv": ["touch", f"{tmp_path}/ran"]}))
+    with answering() as (address, _):
+        env = {"TRIALFLEET_FORBIDDEN": f"127.0.0.1:1 {address}", "TRIALFLEET_FORBIDDEN_S": "1"}
+        with pod(grants, baked=baked, env=env) as running:
+            assert running.wait()[0] == 0
+    loss = left(lab, grants, 0).end.loss
+    assert loss is not None
+    assert (loss.loss, loss.agent_started, loss.halt) == (LossClass.SETUP, False, HaltScope.NONE)
+    assert loss.message.startswith(
+        f"the namespace's NetworkPolicy has not taken effect within 1 s: this pod still reaches {address}, so "
+        "nothing of the task was started. Check the policies (kubectl get networkpolicy) and the network plug-in "
+        "of node node-1; kubernetes.graces.open_network_s gives it more time"
+    )
+    assert not (tmp_path / "ran").exists()
 
 
 def test_an_attempt_of_another_runner_is_left_alone(lab: Lab, baked: Path) -> None:

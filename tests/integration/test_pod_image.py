@@ -23,7 +23,8 @@ from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.probe import probe_grants
 from trialfleet_runner import environment
 from trialfleet_runner.interpreters import find_interpreter
-from trialfleet_runner.pod.probe import CanaryAddress, PodProbeReport, reached, verdict
+from trialfleet_runner.pod.canary import CanaryAddress, reached, verdict
+from trialfleet_runner.pod.probe import PodProbeReport
 from trialfleet_runner.pod.words import KUBELET_BYTES
 from trialfleet_runner.sandbox.gate import Gate
 from trialfleet_runner.sandbox.supervised import SUPERVISOR

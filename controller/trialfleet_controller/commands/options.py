@@ -10,6 +10,36 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+class Amount(click.ParamType):
+    """An amount of CPU or memory, as the campaign file's fields take it. `of`: its annotated type."""
+
+    name = "amount"
+
+    def __init__(self, of: object) -> None:
+        self._of = of
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from pydantic import TypeAdapter, ValidationError
+
+        from trialfleet_ledger.errors import FieldError, OperatorError
+
+        try:
+            return TypeAdapter[Any](self._of).validate_python(value)
+        except ValidationError as error:
+            refused = error.errors()[0].get("ctx", {}).get("error")
+            message, hint = (
+                (str(refused), refused.hint)
+                if isinstance(refused, FieldError)
+                else (f"{value!r} is no possible amount: {_lowered(error.errors()[0]['msg'])}", "see --help")
+            )
+            where = None if param is None else param.opts[0]
+            raise OperatorError(message, where=where, hint=hint) from None
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
 class HostOptions(TypedDict):
     """As `Hosts.asked` takes them."""
 

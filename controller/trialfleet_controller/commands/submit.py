@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from trialfleet_controller.commands.options import mirror_option
+from trialfleet_controller.commands.options import Amount, mirror_option
+from trialfleet_ledger.quantities import ControllerMemory, Cores
 
 STARTS_S = 60.0
 
@@ -49,8 +50,22 @@ STARTS_S = 60.0
     metavar="N",
     help="Keep the newest N failed pods of each namespace for inspection.",
 )
-@click.option("--cpu", type=float, default=1, show_default=True, help="CPU request of the controller.")
-@click.option("--memory", default="3Gi", show_default=True, help="Memory request and limit of the controller.")
+@click.option(
+    "--cpu",
+    type=Amount(Cores),
+    metavar="CORES",
+    default="1",
+    show_default=True,
+    help="CPU request of the controller, such as 2, 0.5 or 100m.",
+)
+@click.option(
+    "--memory",
+    type=Amount(ControllerMemory),
+    metavar="SIZE",
+    default="3Gi",
+    show_default=True,
+    help="Memory request and limit of the controller, such as 3Gi or 512Mi.",
+)
 @click.option(
     "--env",
     multiple=True,
@@ -67,7 +82,7 @@ def submit(
     metrics_port: int | None,
     keep_failed: int,
     cpu: float,
-    memory: str,
+    memory: int,
     env: tuple[str, ...],
     mirror: tuple[str, ...],
 ) -> None:
@@ -119,7 +134,7 @@ def submit(
             env=more,
             pull_secrets=kube.image_pull_secrets,
             cpu=cpu,
-            memory=memory,
+            memory_bytes=memory,
         )
     )
     client = Client.connect(kube.context)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from trialfleet_controller.backends.kube.admission import quantity
+from trialfleet_ledger.quantities import parse_quantity
 
 Raw = Mapping[str, Any]
 
@@ -27,7 +27,7 @@ def counted_resources(pod: Raw) -> dict[str, Decimal]:
         for kind, prefixes in (("requests", ("", "requests.")), ("limits", ("limits.",))):
             for name, amount in resources.get(kind, {}).items():
                 for key in (prefix + name for prefix in prefixes):
-                    sums[key] = sums.get(key, Decimal(0)) + quantity(amount)
+                    sums[key] = sums.get(key, Decimal(0)) + _amount(amount)
     return sums
 
 
@@ -43,7 +43,7 @@ def quota_capacity(quotas: Iterable[Raw], pod: Raw) -> tuple[int | None, str | N
         for name, hard in status.get("hard", {}).items():
             if not needed.get(name):
                 continue
-            left = quantity(hard) - quantity(status.get("used", {}).get(name, 0))
+            left = _amount(hard) - _amount(status.get("used", {}).get(name, 0))
             fits = max(0, int(left // needed[name]))
             if least is None or fits < least[0]:
                 least = fits, f"{name} of quota {quota['metadata']['name']}"
@@ -67,8 +67,13 @@ def misfit_reason(node: Raw, pod: Raw) -> str | None:
             return f"taint {taint['key']} is not tolerated"
     allocatable: Raw = node.get("status", {}).get("allocatable", {})
     needed = counted_resources(pod)
-    short = [name for name in _NODE_RESOURCES if needed.get(name, 0) > quantity(allocatable.get(name, 0))]
+    short = [name for name in _NODE_RESOURCES if needed.get(name, 0) > _amount(allocatable.get(name, 0))]
     return f"too little {' and '.join(short)}" if short else None
+
+
+def _amount(written: object) -> Decimal:
+    """Of a quantity that an API server wrote, as text or as a number."""
+    return parse_quantity(str(written))
 
 
 def _tolerates(toleration: Raw, taint: Raw) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from trialfleet_controller.backends.kube.manifest import STAY
 from trialfleet_ledger.canonical import digest
+from trialfleet_ledger.quantities import cpu_quantity, size_text
 
 PROGRAM = "/opt/trialfleet/bin/trialfleet"
 UID = 65532
@@ -47,7 +48,7 @@ class Submission:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     pull_secrets: tuple[str, ...] = ()
     cpu: float = 1
-    memory: str = "3Gi"
+    memory_bytes: int = 3 * 2**30
 
     @property
     def name(self) -> str:
@@ -139,8 +140,8 @@ def _container(submission: Submission) -> dict[str, Any]:
         "envFrom": [{"configMapRef": {"name": CONFIG, "optional": True}}],
         "env": _env(submission),
         "resources": {
-            "requests": {"cpu": f"{submission.cpu:g}", "memory": submission.memory},
-            "limits": {"memory": submission.memory},
+            "requests": {"cpu": cpu_quantity(submission.cpu), "memory": size_text(submission.memory_bytes)},
+            "limits": {"memory": size_text(submission.memory_bytes)},
         },
         "securityContext": {
             "allowPrivilegeEscalation": False,

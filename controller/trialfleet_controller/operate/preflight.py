@@ -12,12 +12,12 @@ from trialfleet_controller.backends.attempt_times import grants_expire_s
 from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_controller.operate.cluster import cluster_checks
 from trialfleet_controller.operate.needed_environments import Needed, baked_check, environments
-from trialfleet_controller.operate.probing import Probed, probe_cluster
+from trialfleet_controller.operate.probing import Probed, forbidden_addresses, probe_cluster
 from trialfleet_controller.operate.refusals import error_of_check
 from trialfleet_controller.operate.target import ClusterTarget, of_file
 from trialfleet_controller.operate.waiting import secret_made
 from trialfleet_controller.planning.campaign_file import CampaignFile
-from trialfleet_ledger.campaign_spec import KubernetesSpec
+from trialfleet_ledger.campaign_spec import Graces, KubernetesSpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.plan import KubernetesPlan
 from trialfleet_ledger.records.agent import AgentSpec
@@ -58,6 +58,7 @@ def clear(
         "image_id": probes[0].image_id,
         "by_digest": by_digest.pop() if len(by_digest) == 1 else None,
         "network": "enforced" if enforced else "unenforced",
+        "forbidden_addresses": forbidden_addresses(target.client, [probed.report for probed in probes]),
     }
     return identities, target.kube.model_copy(update=found)
 
@@ -217,20 +218,25 @@ def _store(probed: Probed) -> DoctorCheck:
     return DoctorCheck(name, "ok", "accepts grants from pods")
 
 
-def _enforced(report: PodProbeReport) -> DoctorCheck:
-    tried = len([one for one in report.canary if one.answer != "unresolved"])
-    found = f"enforced: none of {tried} forbidden addresses is reachable"
-    late = [one.address for one in report.canary if one.at_first]
-    if not late:
-        return DoctorCheck("network", "ok", found)
-    found = f"{found}; at first {', '.join(late)} was: the policy takes effect only some time after a pod starts"
-    return DoctorCheck("network", "warning", found, "use a network plugin that applies policies before pods start")
+def _enforced(report: PodProbeReport, graces: Graces) -> DoctorCheck:
+    tried = [one for one in report.canary if one.answer != "unresolved"]
+    found = [f"enforced: none of {len(tried)} forbidden addresses is reachable"]
+    kubelet = () if report.kubelet is None else (report.kubelet,)
+    late = [one.address for one in (*report.canary, *kubelet) if one.at_first]
+    if late:
+        found.append(
+            f"at first {', '.join(late)} was: the policy takes effect only some time after a pod starts, and each "
+            f"runner waits for it before it starts anything, at most {graces.open_network_s:g} s"
+        )
+    if any(one.answer == "connected" for one in kubelet):
+        found.append("a pod reaches the kubelet of its own node, which no policy need refuse")
+    return DoctorCheck("network", "ok", "; ".join(found))
 
 
 def _network(probed: Probed, kube: KubernetesSpec) -> DoctorCheck:
     report = probed.report
     if report.network == "enforced":
-        return _enforced(report)
+        return _enforced(report, kube.graces)
     reached = [one.address for one in report.canary if one.answer == "connected"]
     found = f"unenforced: a pod reaches {', '.join(reached)}" if reached else "no address could be tried"
     if kube.allow_unenforced_network:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from trialfleet_controller.backends.kube.api_requests import PODS, Json, pod_events, pod_log
 from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.backends.kube.errors import ApiError
-from trialfleet_controller.backends.kube.manifest import FOLDER, model_env, probe_pod
+from trialfleet_controller.backends.kube.manifest import API_ADDRESS, FOLDER, KUBELET_ADDRESS, model_env, probe_pod
 from trialfleet_controller.backends.kube.pods import Doing, Pod, parse
 from trialfleet_controller.operate import refusals
 from trialfleet_controller.operate.outside_queue import create_outside_queue, ended_by_sigterm, unqueued
@@ -31,7 +31,6 @@ from trialfleet_ledger.store.protocol import Store
 from trialfleet_runner.pod.probe import PodProbeReport
 
 METADATA = "169.254.169.254:80"  # the credentials of a cloud
-API = "$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT)"  # the kubelet fills it in
 _PEER_PORT = 8421
 _LISTENS = "listening"
 _PEER = (
@@ -126,16 +125,30 @@ def _log(client: Client, namespace: str, pod: Pod, *, lines: int) -> str:
 
 
 def _env(client: Client, kube: KubernetesSpec, agents: Sequence[AgentSpec], peer: str) -> dict[str, str]:
-    canary = [API, METADATA, peer]
-    server = urlsplit(client.host)
-    if server.hostname not in (None, "localhost", "127.0.0.1", "::1"):
-        canary.append(f"{server.hostname}:{server.port or 443}")
+    canary = [*_api_servers(client), METADATA, peer]
     return {
+        "TRIALFLEET_KUBELET": KUBELET_ADDRESS,
         "TRIALFLEET_PROBE_AGENTS": json.dumps([agent.model_dump(mode="json") for agent in agents]),
         "TRIALFLEET_CANARY": " ".join(canary),
         "TRIALFLEET_CANARY_S": str(0 if kube.allow_unenforced_network else _CUT_S),
         **model_env(kube),
     }
+
+
+def _api_servers(client: Client) -> tuple[str, ...]:
+    """The API server as pods know it and, if it is not this machine's loopback, as this client does."""
+    server = urlsplit(client.host)
+    if server.hostname in (None, "localhost", "127.0.0.1", "::1"):
+        return (API_ADDRESS,)
+    return API_ADDRESS, f"{server.hostname}:{server.port or 443}"
+
+
+def forbidden_addresses(client: Client, reports: Sequence[PodProbeReport]) -> tuple[str, ...]:
+    """What a runner must find refused: addresses that answer wherever no policy refuses them. The kubelet only if
+    every probe found it refused, because a policy need not cut a pod from its node."""
+    kubelets = [report.kubelet for report in reports]
+    refused = all(one is not None and one.answer in ("refused", "timeout") for one in kubelets)
+    return (*_api_servers(client), *((KUBELET_ADDRESS,) if refused else ()))
 
 
 @contextmanager

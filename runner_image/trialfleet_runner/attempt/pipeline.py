@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -44,7 +45,8 @@ class Attempt:
     `end`: the result, once it is known; `bundle_stored` and `committed`: what the store has. `unsaved`: the agent
     has ended, and the store refuses its patch; `renewal`: the source of fresh grants; `keeps_here`: a refused
     patch is kept on this machine for the next controller. `stop_explained`: the controller watches this runner,
-    knows why it stops, and writes that as the end.
+    knows why it stops, and writes that as the end. `wait_for_isolation` returns once nothing that runs here can
+    reach what it must not, and raises `Lost` if that takes too long; None: there is nothing to wait for.
     """
 
     grants: Grants
@@ -56,6 +58,7 @@ class Attempt:
     stop_explained: bool = False
     renewal: Renewal | None = None
     keeps_here: bool = False
+    wait_for_isolation: Callable[[], None] | None = None
     clock: Clock = field(default_factory=Clock)
     members: Members = field(default_factory=Members)
     agent_started: bool = False
@@ -108,6 +111,8 @@ class Attempt:
             ready = self._ready(AS_NAMED if chosen is None else chosen[1].reach.reading)
             if chosen is not None:
                 lay_out(ready, self.scratch)
+            if self.wait_for_isolation is not None:  # before anything of agent or repository runs
+                self.wait_for_isolation()
         refuse_full(self.scratch.agent, self.grants.limits.disk_bytes)
         self._gather_words(ready)
         if self.grants.prediction is not None:

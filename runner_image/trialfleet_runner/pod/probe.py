@@ -6,12 +6,8 @@ import os
 import pwd
 import re
 import shutil
-import socket
 import threading
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -31,24 +27,14 @@ from trialfleet_runner.attempt.bundle_builder import versions
 from trialfleet_runner.attempt.model import upstream
 from trialfleet_runner.context import texts
 from trialfleet_runner.environment import baked_folder, missing_programs
+from trialfleet_runner.pod.canary import CanaryAddress, addresses_of, reached, verdict
 from trialfleet_runner.pod.words import KUBELET_BYTES, first_fitting, termination_log
 from trialfleet_runner.sandbox.interpreter import FURNISHINGS
 from trialfleet_runner.tool_environment import furnishings
 
-CONNECT_S = 3.0
-AGAIN_S = 0.5
 MOST_THREADS = 4096
 DETAIL_CHARS = 120
 _PATIENCE = Patience(total_s=20)  # somebody waits for the report
-
-
-class CanaryAddress(Frozen):
-    """One address of the canary. `unresolved`: its name means nothing here, which proves nothing. `at_first`: it
-    was reached, and is not any more."""
-
-    address: str
-    answer: Literal["refused", "timeout", "connected", "unresolved"]
-    at_first: bool = False
 
 
 class ProbedAgent(Frozen):
@@ -73,6 +59,7 @@ class PodProbeReport(Frozen):
     store_error: str | None = None
     canary: tuple[CanaryAddress, ...] = ()
     network: Literal["enforced", "unenforced"] | None = None
+    kubelet: CanaryAddress | None = None  # of this pod's node, which a policy need not refuse
 
 
 def main() -> int:
@@ -88,11 +75,14 @@ def main() -> int:
 
 def examine() -> PodProbeReport:
     """Looks at what the environment names: $TRIALFLEET_PROBE_AGENTS (their JSON), $TRIALFLEET_GRANTS_URL (of
-    `ProbeGrants`), $TRIALFLEET_CANARY (host:port, separated by spaces or commas) for $TRIALFLEET_CANARY_S."""
+    `ProbeGrants`), $TRIALFLEET_CANARY (host:port, separated by spaces or commas) for $TRIALFLEET_CANARY_S,
+    $TRIALFLEET_KUBELET likewise."""
     specs = TypeAdapter(tuple[AgentSpec, ...]).validate_json(os.environ.get("TRIALFLEET_PROBE_AGENTS", "[]"))
     checks, store_error = _store(os.environ.get(GRANTS_URL))
-    addresses = re.split(r"[,\s]+", os.environ.get("TRIALFLEET_CANARY", "").strip())
-    canary = reached(tuple(addresses), patience_s=float(os.environ.get("TRIALFLEET_CANARY_S", "0")))
+    addresses = addresses_of(os.environ.get("TRIALFLEET_CANARY", ""))
+    kubelet = addresses_of(os.environ.get("TRIALFLEET_KUBELET", ""))
+    answers = reached((*addresses, *kubelet), patience_s=float(os.environ.get("TRIALFLEET_CANARY_S", "0")))
+    canary = answers[: len(addresses)]
     return PodProbeReport(
         versions=versions(),
         texts=texts.digest(),
@@ -105,29 +95,8 @@ def examine() -> PodProbeReport:
         store_error=store_error,
         canary=canary,
         network=verdict(canary),
+        kubelet=answers[-1] if kubelet else None,
     )
-
-
-def reached(addresses: tuple[str, ...], *, patience_s: float = 0.0) -> tuple[CanaryAddress, ...]:
-    """Try all addresses concurrently. An address that answers is tried again for `patience_s`: plug-ins that
-    follow the API server isolate a pod only after they learn its address."""
-    named = tuple(filter(None, addresses))
-    if not named:
-        return ()
-    with ThreadPoolExecutor(len(named)) as pool:
-        return tuple(pool.map(partial(_reach_until_cut, patience_s), named))
-
-
-def verdict(canary: tuple[CanaryAddress, ...]) -> Literal["enforced", "unenforced"] | None:
-    """None: nothing was tried.
-
-    >>> verdict((CanaryAddress(address="a:1", answer="timeout"), CanaryAddress(address="b:1", answer="connected")))
-    'unenforced'
-    """
-    tried = [one for one in canary if one.answer != "unresolved"]
-    if not tried:
-        return None
-    return "unenforced" if any(one.answer == "connected" for one in tried) else "enforced"
 
 
 def shortened(report: PodProbeReport, limit: int = KUBELET_BYTES) -> bytes:
@@ -222,27 +191,3 @@ def _store(url: str | None) -> tuple[tuple[StoreCheck, ...], str | None]:
     except (StoreError, OperatorError) as error:
         return tuple(found), str(error)
     return tuple(found), None
-
-
-def _reach_until_cut(patience_s: float, address: str) -> CanaryAddress:
-    until = time.monotonic() + patience_s
-    found = first = _reach(address)
-    while found.answer == "connected" and time.monotonic() < until:
-        time.sleep(AGAIN_S)
-        found = _reach(address)
-    return found.model_copy(update={"at_first": first.answer == "connected" != found.answer})
-
-
-def _reach(address: str) -> CanaryAddress:
-    host, _, port = address.rpartition(":")
-    if not port.isdecimal():
-        return CanaryAddress(address=address, answer="unresolved")
-    try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_S):
-            return CanaryAddress(address=address, answer="connected")
-    except socket.gaierror:
-        return CanaryAddress(address=address, answer="unresolved")
-    except TimeoutError:
-        return CanaryAddress(address=address, answer="timeout")
-    except OSError:
-        return CanaryAddress(address=address, answer="refused")

@@ -30,6 +30,7 @@ from trialfleet_runner.attempt.scratch import Scratch
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.exit_codes import RunnerExit
 from trialfleet_runner.pod import words
+from trialfleet_runner.pod.isolation import IsolationProbe
 from trialfleet_runner.sandbox.container import ContainerSandbox
 from trialfleet_runner.sandbox.gate import Gate
 
@@ -88,13 +89,15 @@ UNENFORCED = (
 
 @dataclass
 class Runner:
-    """One pod's attempt. `stop` is set by SIGTERM; `attempt` is there once it is claimed."""
+    """One pod's attempt. `stop` is set by SIGTERM; `attempt` is there once it is claimed. `isolation`: of the
+    pod's network; None: no policy is asked for."""
 
     volumes: Volumes
     agent: Gate
     score: Gate
     stop: threading.Event = field(default_factory=threading.Event)
     attempt: Attempt | None = None
+    isolation: IsolationProbe | None = field(default_factory=IsolationProbe.of_environment)
 
     def run(self) -> tuple[RunnerExit, LastWords]:
         """The exit code and what is said of it."""
@@ -138,6 +141,7 @@ class Runner:
             self.stop,
             stop_explained=True,
             renewal=Renewal(self.volumes.renewed, parse),
+            wait_for_isolation=None if self.isolation is None else self.isolation.wait,
         )
 
     def _claimed(self, grants: Grants) -> tuple[RunnerExit, LastWords]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+
+from trialfleet_ledger.quantities import parse_quantity
 
 
 class DenialDuration(StrEnum):
@@ -137,7 +137,11 @@ def _exceeded(found: re.Match[str]) -> Denial:
     """An attempt that needs more than the whole quota never fits; another waits until others end."""
     requested, used, limited = (_amounts(found[part]) for part in ("requested", "used", "limited"))
     name = f"the ResourceQuota {found['name']}"
-    never = [key for key, amount in requested.items() if quantity(amount) > quantity(limited.get(key, amount))]
+    never = [
+        key
+        for key, amount in requested.items()
+        if parse_quantity(amount) > parse_quantity(limited.get(key, amount))
+    ]
     if never:
         words = ", ".join(f"{key} {limited[key]}, and one attempt needs {requested[key]}" for key in never)
         fields = " and ".join(sorted({_quota_field(key) for key in never}))
@@ -175,19 +179,6 @@ def _amounts(text: str) -> dict[str, str]:
     {'limits.cpu': '1500m', 'pods': '1'}
     """
     return dict(part.split("=", 1) for part in text.split(",") if "=" in part)
-
-
-def quantity(text: str | int | float) -> Decimal:
-    """A quantity as Kubernetes writes it.
-
-    >>> quantity("500m"), quantity("4Gi"), quantity("1e3"), quantity(2)
-    (Decimal('0.500'), Decimal('4294967296'), Decimal('1E+3'), Decimal('2'))
-    """
-    from kubernetes.utils import quantity as library  # slow to import
-
-    untyped: Any = library
-    parsed: Decimal = untyped.parse_quantity(text)
-    return parsed
 
 
 def _quota_field(key: str) -> str:

@@ -12,8 +12,10 @@ from trialfleet_controller.backends.kube.api_requests import Json
 from trialfleet_ledger.campaign_spec import KubernetesSpec
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.plan import KubernetesPlan
+from trialfleet_ledger.quantities import cpu_quantity
 from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.records.grants import GRANTS_URL
+from trialfleet_runner.pod.isolation import FORBIDDEN, FORBIDDEN_S
 
 FOLDER = "/opt/trialfleet"
 
@@ -131,7 +133,9 @@ def pod(
 
 def _probe(kube: KubernetesSpec, env: Mapping[str, str], command: Sequence[str]) -> Json:
     return {
-        **container(kube, "probe", command, env=[{"name": key, "value": env[key]} for key in sorted(env)]),
+        **container(
+            kube, "probe", command, env=[HOST_IP, *({"name": key, "value": env[key]} for key in sorted(env))]
+        ),
         "resources": {
             "requests": _RUNNER_REQUESTS,
             "limits": {**_runner_limits(kube), "ephemeral-storage": str(_RUNNER_TMP_BYTES)},
@@ -206,7 +210,7 @@ def _runner(kube: KubernetesPlan, limits: Limits, command: Sequence[str]) -> Jso
 
 def _runner_limits(kube: KubernetesSpec) -> Json:
     """Without a limit on the CPU by default: the runner is idle while the agent works."""
-    cpu = {} if kube.runner.cpu is None else {"cpu": _cpu(kube.runner.cpu)}
+    cpu = {} if kube.runner.cpu is None else {"cpu": cpu_quantity(kube.runner.cpu)}
     return {**cpu, "memory": str(kube.runner.memory)}
 
 
@@ -216,13 +220,23 @@ def _runner_env(kube: KubernetesPlan) -> list[Json]:
         "TRIALFLEET_IMAGE": kube.reference,
         "TRIALFLEET_NETWORK": kube.network,
         "TRIALFLEET_STOP_S": f"{_STOP_SHARE * kube.graces.termination_s:g}",
+        **_isolation_env(kube),
         **model_env(kube),
     }
     return [
+        HOST_IP,
         {"name": "TRIALFLEET_POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
         {"name": "TRIALFLEET_NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
         *({"name": name, "value": value} for name, value in plain.items()),
     ]
+
+
+def _isolation_env(kube: KubernetesPlan) -> dict[str, str]:
+    """What the runner must find refused before anything of agent or repository runs. Nothing where the campaign
+    allows a network without policies."""
+    if kube.network != "enforced" or kube.allow_unenforced_network or not kube.forbidden_addresses:
+        return {}
+    return {FORBIDDEN: " ".join(kube.forbidden_addresses), FORBIDDEN_S: f"{kube.graces.open_network_s:g}"}
 
 
 def _worker(kube: KubernetesPlan, limits: Limits, name: str, command: Sequence[str], requests: Json) -> Json:
@@ -246,14 +260,10 @@ def _worker(kube: KubernetesPlan, limits: Limits, name: str, command: Sequence[s
 def _attempt_limits(limits: Limits) -> Json:
     """The agent requests them too: the node then reserves all that it may use, so neighbours do not affect it."""
     return {
-        "cpu": _cpu(limits.cpu),
+        "cpu": cpu_quantity(limits.cpu),
         "memory": str(limits.memory_bytes),
         "ephemeral-storage": str(limits.disk_bytes),
     }
-
-
-def _cpu(cores: float) -> str:
-    return f"{math.ceil(cores * 1000)}m"
 
 
 def _volumes(kube: KubernetesPlan, limits: Limits) -> list[Json]:
@@ -294,6 +304,11 @@ def _owner_reference(owner: Owner, version: str, kind: str) -> Json:
         "controller": False,
     }
 
+
+# Of the pod's node. Variables that name it in their values come after it.
+HOST_IP: Json = {"name": "TRIALFLEET_HOST_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}
+KUBELET_ADDRESS = "$(TRIALFLEET_HOST_IP):10250"  # the kubelet fills it in; 10250 is its default port
+API_ADDRESS = "$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT)"  # likewise
 
 GID = 65532  # the group of all pods, which owns their volumes
 KEYS = "/trialfleet/keys"

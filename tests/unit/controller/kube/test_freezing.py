@@ -20,6 +20,7 @@ def freeze(folder: Path, **kube: Any) -> bool:
 def test_how_fast_and_which_way_may_change(tmp_path: Path) -> None:
     assert freeze(tmp_path)
     assert not freeze(tmp_path, context="another", max_pending=7, creates_per_s=3, creates_burst=4)
+    assert not freeze(tmp_path, forbidden_addresses=("10.0.0.1:443",))
 
 
 @pytest.mark.parametrize("other", [{"image_id": "sha256:" + "0b" * 32}, {"runtime_class": "gvisor"}])

@@ -14,8 +14,9 @@ from tests.support.plans import kube_plan
 from tests.support.raw_pods import GRANTS, OWNER, TRIAL
 from trialfleet_controller.backends.attempt_times import attempt_deadline_s
 from trialfleet_controller.backends.kube import manifest, names
-from trialfleet_controller.operate.cluster_capacity import counted_resources, quantity
+from trialfleet_controller.operate.cluster_capacity import counted_resources
 from trialfleet_ledger.plan import Plan
+from trialfleet_ledger.quantities import parse_quantity
 from trialfleet_ledger.records.grants import GRANTS_URL
 
 SECRET = "model-keys-of-the-team"
@@ -232,6 +233,24 @@ def test_the_runner_knows_its_pod_its_node_and_its_image() -> None:
     assert env["TRIALFLEET_KEYS"]["value"] == "/trialfleet/keys"
 
 
+def test_a_runner_gets_what_its_policy_must_refuse_where_the_campaign_asks_for_one() -> None:
+    forbidden = {"forbidden_addresses": (manifest.API_ADDRESS, manifest.KUBELET_ADDRESS)}
+
+    def variables(**kube: Any) -> dict[str, Any]:
+        env = containers(made(kube_plan(**forbidden, **kube)))["runner"]["env"]
+        names_in_order = [one["name"] for one in env]
+        assert names_in_order[0] == "TRIALFLEET_HOST_IP", "the kubelet expands only what comes before"
+        return {one["name"]: one.get("value") for one in env}
+
+    asked = variables(graces={"open_network_s": 7})
+    assert asked["TRIALFLEET_FORBIDDEN"] == (
+        "$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT) $(TRIALFLEET_HOST_IP):10250"
+    )
+    assert asked["TRIALFLEET_FORBIDDEN_S"] == "7"
+    assert "TRIALFLEET_FORBIDDEN" not in variables(allow_unenforced_network=True)
+    assert "TRIALFLEET_FORBIDDEN" not in variables(allow_unenforced_network=True, network="unenforced")
+
+
 def test_pods_name_the_image_by_its_digest_where_there_is_one() -> None:
     found = "registry.example/trialfleet-runner@sha256:" + "0a" * 32
     pod = made(kube_plan(by_digest=found))
@@ -268,6 +287,6 @@ def test_what_a_queue_must_cover_for_one_attempt() -> None:
     pod = made(kube_plan())
     limits = kube_plan().limits
     sums = counted_resources(pod)
-    assert sums["cpu"] == quantity(limits.cpu) + quantity("20m")
+    assert sums["cpu"] == parse_quantity(str(limits.cpu)) + parse_quantity("20m")
     assert sums["memory"] == limits.memory_bytes + 128 * 2**20
     assert sums["ephemeral-storage"] == limits.disk_bytes + 64 * 2**20

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_controller.operate.needed_environments import NeededEnvironment, baked_check
 from trialfleet_controller.operate.preflight import probe_checks
-from trialfleet_controller.operate.probing import Probed
+from trialfleet_controller.operate.probing import Probed, forbidden_addresses
 from trialfleet_ledger.campaign_spec import KubernetesSpec, Uids
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.store.probe import StoreCheck as Promise
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.context import texts
-from trialfleet_runner.pod.probe import CanaryAddress, PodProbeReport, ProbedAgent
+from trialfleet_runner.pod.canary import CanaryAddress
+from trialfleet_runner.pod.probe import PodProbeReport, ProbedAgent
 from trialfleet_tasks.taskfile import load_task_file
 
 TASK_FILE = Path(__file__).parents[4] / "tasks/quickstart/tasks/werkzeug.yaml"
@@ -133,11 +136,47 @@ def test_an_unenforced_network_may_be_allowed() -> None:
     assert missing(allowed, network="unenforced") == {}
 
 
-def test_a_network_that_is_cut_late_is_said() -> None:
+def test_a_network_that_is_cut_late_is_said_and_waited_for() -> None:
     late = CanaryAddress(address="10.0.0.1:443", answer="timeout", at_first=True)
     network = checks(canary=(late,))["network"]
-    assert network.result == "warning", "nothing to allow: it is enforced"
-    assert "at first 10.0.0.1:443 was" in network.found
+    assert network.result == "ok"
+    assert network.found == (
+        "enforced: none of 1 forbidden addresses is reachable; at first 10.0.0.1:443 was: the policy takes effect "
+        "only some time after a pod starts, and each runner waits for it before it starts anything, at most 30 s"
+    )
+
+
+def test_a_kubelet_that_stays_reachable_is_said_and_nothing_to_wait_for() -> None:
+    """Kubernetes lets network plug-ins allow a pod its own node."""
+    network = checks(kubelet=CanaryAddress(address="10.0.0.2:10250", answer="connected"))["network"]
+    assert (network.result, network.found.rpartition("; ")[2]) == (
+        "ok",
+        "a pod reaches the kubelet of its own node, which no policy need refuse",
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers", "kubelet"),
+    [
+        (["timeout"], True),
+        (["refused", "timeout"], True),
+        (["timeout", "connected"], False),
+        (["connected"], False),
+        (["unresolved"], False),
+        ([None], False),
+    ],
+)
+def test_what_runners_must_find_refused(answers: list[Any], kubelet: bool) -> None:
+    """`answers`: of the kubelet to each namespace's probe."""
+    reports = [
+        GOOD.model_copy(update={"kubelet": answer and CanaryAddress(address="10.0.0.2:10250", answer=answer)})
+        for answer in answers
+    ]
+    here, there = SimpleNamespace(host="https://127.0.0.1:6443"), SimpleNamespace(host="https://10.1.0.1")
+    wanted = {"$(TRIALFLEET_HOST_IP):10250"} if kubelet else set[str]()
+    api = "$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT)"
+    assert set(forbidden_addresses(cast("Client", here), reports)) == {api} | wanted
+    assert set(forbidden_addresses(cast("Client", there), reports)) == {api, "10.1.0.1:443"} | wanted
 
 
 def test_a_secret_that_is_there_and_lacks_the_key_is_named() -> None:

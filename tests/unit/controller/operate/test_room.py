@@ -1,4 +1,4 @@
-"""Quantities, quotas and nodes: what fits where."""
+"""Quotas and nodes: what fits where."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from trialfleet_controller.operate.cluster_capacity import (
     counted_resources,
     misfit_reason,
-    quantity,
     quota_capacity,
 )
 
@@ -34,17 +31,6 @@ def node(**spec: Any) -> dict[str, Any]:
 def quota(**hard: str) -> dict[str, Any]:
     named = {name.replace("_", "."): value for name, value in hard.items()}
     return {"metadata": {"name": "q"}, "spec": {}, "status": {"hard": named, "used": dict.fromkeys(named, "0")}}
-
-
-@pytest.mark.parametrize("text", ["", "4GB", "Gi", "1..5", "0x10"])
-def test_what_is_no_quantity(text: str) -> None:
-    with pytest.raises((ValueError, ArithmeticError)):
-        quantity(text)
-
-
-@given(st.integers(0, 2**40), st.sampled_from(["", "k", "M", "Ki", "Mi", "Gi"]))
-def test_quantities_scale(count: int, unit: str) -> None:
-    assert quantity(f"{count}{unit}") == count * quantity(f"1{unit}")
 
 
 def test_requests_stand_under_both_of_their_names() -> None:
