@@ -3,13 +3,16 @@ alone, and without a rate of passes: those are made of complete blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from pydantic_core import from_json
 
 from trialfleet_ledger import keys
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.live_output import inflated, last_lines
 from trialfleet_ledger.store.protocol import ListedKey, Store
 from trialfleet_ledger.trial_order import Planned
@@ -47,7 +50,8 @@ class EndedAttempt:
 @dataclass(frozen=True)
 class CampaignActivity:
     """`losses`: lost attempts, by class. `cost_usd`: of `costed` measured trials; None: none has a known cost.
-    `per_hour`: trials that end, by the newest `PACE`; `left_s`: what the open ones take at that rate."""
+    `per_hour`: trials that end, by the newest `PACE`; `left_s`: what the open ones take at that rate. Both are None
+    where nothing more starts."""
 
     now: float
     planned: int
@@ -86,8 +90,9 @@ class ActivityReader:
         unfinished = [one for one in ended if one[0] not in over]
         ends = self._records([ended[one].key for one in {*newest, *unfinished}])
         costs = [cost for one in done.values() if (cost := _cost(one)) is not None]
-        per_hour = _per_hour([entry.at for entry in outcomes], now)
-        rest = max(0, len(trials) - len(outcomes))
+        ids = {entry.key.rpartition("/")[2].removesuffix(".json") for entry in outcomes}
+        rest = [trial for one, trial in trials.items() if one not in ids]
+        per_hour = _per_hour([entry.at for entry in outcomes], now) if self._goes_on(rest) else None
         return CampaignActivity(
             now=now,
             planned=len(trials),
@@ -100,8 +105,23 @@ class ActivityReader:
             cost_usd=sum(costs) if costs else None,
             costed=len(costs),
             per_hour=per_hour,
-            left_s=None if per_hour is None else rest / per_hour * 3600,
+            left_s=None if per_hour is None else len(rest) / per_hour * 3600,
         )
+
+    def _goes_on(self, rest: Sequence[Planned]) -> bool:
+        """Whether more trials start, as far as records say: a controller that was killed has written none."""
+        newest = max((keys.number_of(entry.key) for entry in self._epochs()), default=0)
+        raw = self.store.get(keys.beat(self.campaign, newest)) if newest else None
+        with suppress(ValueError, OperatorError):
+            beat = from_json(raw) if raw is not None else None
+            if isinstance(beat, dict) and cast("dict[str, Any]", beat).get("state") == "ended":
+                return False
+            return not Ledger(self.store, self.campaign).directives.nothing_starts(rest)
+        return False
+
+    def _epochs(self) -> Iterator[ListedKey]:
+        found = self.store.list(keys.folder(self.campaign, "epochs"))
+        return (entry for entry in found if entry.key.endswith(".json"))
 
     def _attempts(self) -> dict[tuple[str, int], dict[str, ListedKey]]:
         """The files of every attempt."""

@@ -344,6 +344,7 @@ class Dispatcher:
             self._stop_conditions.stop(lease.ending, f"the campaign ends: {lease.ending}")
 
     def _publish(self, activity: Activity) -> None:
+        self._table.tally.draining = activity.starts_nothing
         self._report = replace(
             self._table.report(self._backend.waiting()),
             activity=Activity.RECOVERING if self._recovery.under_way else activity,

@@ -37,6 +37,10 @@ class Activity(StrEnum):
     DRAINING = "draining"  # nothing more starts
     OVER = "over"
 
+    @property
+    def starts_nothing(self) -> bool:
+        return self in (Activity.DRAINING, Activity.OVER)
+
 
 @dataclass(frozen=True, slots=True)
 class Answers:

@@ -42,12 +42,13 @@ class ConditionCounts:
 @dataclass
 class CampaignTally:
     """`before`: trials that were terminal when this controller began, to compute its own rate. `pending`: why
-    pending trials do not run yet."""
+    pending trials do not run yet. `draining`: nothing more starts."""
 
     conditions: dict[str, ConditionCounts]
     losses: Counter[LossClass] = field(default_factory=Counter[LossClass])
     before: int = 0
     pending: Mapping[Wait, int] = field(default_factory=dict[Wait, int])
+    draining: bool = False
 
     @staticmethod
     def of(trials: Iterable[Planned]) -> CampaignTally:

@@ -85,6 +85,7 @@ def _tally(empty: CampaignTally, report: DispatcherStatus) -> CampaignTally:
         losses=Counter(report.losses),
         before=report.before,
         pending=report.pending,
+        draining=report.activity.starts_nothing,
     )
 
 

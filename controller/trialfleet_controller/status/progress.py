@@ -62,9 +62,15 @@ def view(*, as_json: bool, terminal: bool, clock: Callable[[], float] = time.mon
     return LiveTable(clock) if terminal else PlainLines(clock)
 
 
+def goes_on(tally: CampaignTally) -> bool:
+    """Whether trials still start: a rate and a time left mean something."""
+    total = tally.total()
+    return not tally.draining and total.terminal < total.planned
+
+
 def rate_per_s(tally: CampaignTally, elapsed_s: float) -> float | None:
-    """Trials this controller brings to an end per second; None before the first."""
-    mine = tally.total().terminal - tally.before
+    """Trials this controller brings to an end per second; None before the first, and when nothing more starts."""
+    mine = tally.total().terminal - tally.before if goes_on(tally) else 0
     return mine / elapsed_s if mine > 0 and elapsed_s > 0 else None
 
 
@@ -90,7 +96,6 @@ def duration(seconds: float | None) -> str:
 def line(tally: CampaignTally, elapsed_s: float) -> str:
     """The campaign in one line."""
     total = tally.total()
-    rate = rate_per_s(tally, elapsed_s)
     parts = [
         f"{total.terminal}/{total.planned} trials",
         f"{total.running} running",
@@ -98,10 +103,15 @@ def line(tally: CampaignTally, elapsed_s: float) -> str:
         f"{total.lost_attempts} attempts lost",
         *([f"{total.interrupted} interrupted by you"] if total.interrupted else []),
         *([f"{total.abandoned} abandoned"] if total.abandoned else []),
-        f"{rate * 60:.1f}/min" if rate is not None else "no rate yet",
-        f"{duration(left_s(tally, elapsed_s))} left",
+        *(_pace(tally, elapsed_s) if goes_on(tally) else ()),
     ]
     return ", ".join(parts)
+
+
+def _pace(tally: CampaignTally, elapsed_s: float) -> tuple[str, str]:
+    rate = rate_per_s(tally, elapsed_s)
+    speed = f"{rate * 60:.1f}/min" if rate is not None else "no rate yet"
+    return speed, f"{duration(left_s(tally, elapsed_s))} left"
 
 
 _WAITS = {

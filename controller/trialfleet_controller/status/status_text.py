@@ -134,7 +134,8 @@ def _of_costs(status: CampaignStatus) -> list[str]:
     if status.cost_usd is None:
         return []
     so_far = f"cost: {status.cost_usd:.2f} USD for measured trials"
-    if status.projected_cost_usd is None or status.terminal == status.planned:
+    over = status.terminal == status.planned or status.state in (State.CANCELLED, State.DECIDED)
+    if status.projected_cost_usd is None or over:
         return [so_far]
     return [f"{so_far}, about {status.projected_cost_usd:.2f} USD for all; lost attempts are not counted"]
 

@@ -56,6 +56,21 @@ def test_what_is_pending_is_told_with_its_reason_and_not_as_running() -> None:
     assert line(tally, 10) == f"0/6 trials, {words}, 0 attempts lost, no rate yet, – left"
 
 
+@pytest.mark.parametrize("terminal", [1, 6])
+def test_a_campaign_that_starts_nothing_more_has_no_rate_and_no_time_left(
+    terminal: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cancelled, halted, decided, interrupted, out of money or time; and one whose trials have all ended."""
+    tally = CampaignTally.of(TRIALS)
+    for trial in TRIALS[:terminal]:
+        tally.concluded(outcome(trial, Verdict.FAILED))
+    tally.draining = terminal < len(TRIALS)
+    assert line(tally, 10) == f"{terminal}/6 trials, 0 running, 0 attempts lost"
+    with JsonLinesProgress(Clock()) as shown:
+        shown.show(tally)
+    assert json.loads(capsys.readouterr().out)["left_s"] is None
+
+
 class Clock:
     def __init__(self) -> None:
         self.now = 0.0
