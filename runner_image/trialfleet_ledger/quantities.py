@@ -33,7 +33,7 @@ def parse_quantity(text: str) -> Decimal:
         raise ValueError(f"{text!r} is not a quantity of Kubernetes")
     number, unit = Decimal(match["number"]), match["unit"] or ""
     if unit in _BINARY:
-        return number * 2 ** _BINARY[unit]
+        return number * (1 << _BINARY[unit])
     return number.scaleb(int(match["power"]) if match["power"] else _DECIMAL[unit])
 
 

@@ -11,8 +11,20 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.support.ledgers import BEFORE_AGENT, MID_RUN, NOW, Fate, plan, put, read, trials, write
+from tests.support.ledgers import (
+    BEFORE_AGENT,
+    MID_RUN,
+    NOW,
+    Fate,
+    plan,
+    put,
+    read,
+    trials,
+    write,
+    write_running,
+)
 from trialfleet_controller.backends.local import machine
+from trialfleet_controller.backends.protocol import Wait
 from trialfleet_controller.commands.plan import plan as plan_command
 from trialfleet_controller.commands.status import status
 from trialfleet_controller.dispatch.epochs import Heartbeat
@@ -20,13 +32,16 @@ from trialfleet_controller.status.campaign_status import read_status
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.deliveries import PlannedDeliveries
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.machine import boot_id
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import Quarantine
 from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt
+from trialfleet_ledger.records.measurements import Metrics
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Loss, LossClass, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.trial_order import trials as planned_trials
 
 LOST = Fate(verdict=None, losses=(MID_RUN,))
 CANCELLED = Fate(verdict=None, losses=(Loss(loss=LossClass.CANCELLED, message="", agent_started=True),))
@@ -238,3 +253,37 @@ def standing(store: DirectoryStore, frozen: Plan) -> dict[str, Any]:
     words = [str(store.root / frozen.campaign), "--json"]
     ran = CliRunner().invoke(status, words, catch_exceptions=False, standalone_mode=False)
     return json.loads(ran.output)
+
+
+def driven(root: Path, *, pending: dict[Wait, int], cancelled: bool = False) -> str:
+    """What `status` prints of a campaign that asks for 40 attempts at once and is being driven."""
+    frozen = plan(("alpha",), reps=30).model_copy(update={"parallel": 40, "blocks_ahead": 4})
+    store = write(root, frozen, lambda trial: Fate(metrics=Metrics(cost_usd=1.0)) if trial.block == 0 else None)
+    running = next(one.record() for one in planned_trials(frozen) if one.block == 1)
+    write_running(store, "demo", running, 1, b"")
+    put(store, "demo/epochs/1.json", HERE)
+    put(store, "demo/epochs/1.beat", Heartbeat(count=1, state="driving", pending=pending))
+    if cancelled:
+        Ledger(store, "demo").directives.cancel(now=False, by="somebody")
+    return CliRunner().invoke(status, [str(store.root / "demo")], catch_exceptions=False).output
+
+
+def test_why_fewer_attempts_run_than_asked_for_is_said_while_it_is_so(tmp_path: Path) -> None:
+    lines = driven(tmp_path / "short", pending={Wait.NO_CPU: 3, Wait.STARTING: 1}).splitlines()
+    assert "pending: 3 no node has the CPU, 1 starting" in lines
+    (unplaced,) = (line for line in lines if line.startswith("3 attempts wait because no node has the CPU: "))
+    assert "Where 1 runs, 4 would run with limits.cpu: 0.23, in a campaign of another name" in unplaced
+    assert (
+        "at most 10 attempts run at once: limits.blocks_ahead: 4 lets the 5 oldest open blocks run, of 2 trials "
+        "each; 40 with limits.blocks_ahead: 19 (these fields are part of the plan: another value needs a campaign "
+        "of another name)"
+    ) in lines
+    assert "attempts wait" not in driven(tmp_path / "placed", pending={})
+
+
+def test_a_cancelled_campaign_has_neither_a_width_nor_a_projected_cost(tmp_path: Path) -> None:
+    going, cancelled = (driven(tmp_path / str(n), pending={}, cancelled=bool(n)) for n in range(2))
+    assert "USD for all" in going
+    assert "at most 10 attempts run at once" in going
+    assert "cost: 2.00 USD for measured trials\n" in cancelled
+    assert "run at once" not in cancelled

@@ -50,8 +50,8 @@ class EndedAttempt:
 @dataclass(frozen=True)
 class CampaignActivity:
     """`losses`: lost attempts, by class. `cost_usd`: of `costed` measured trials; None: none has a known cost.
-    `per_hour`: trials that end, by the newest `PACE`; `left_s`: what the open ones take at that rate. Both are None
-    where nothing more starts."""
+    `per_hour`: trials that end, by the newest `PACE`; `left_s`: what the open ones take at that rate. Both are
+    None where nothing more starts."""
 
     now: float
     planned: int

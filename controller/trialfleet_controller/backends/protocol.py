@@ -47,9 +47,46 @@ class Wait(StrEnum):
     """What keeps a launched attempt from running."""
 
     QUEUED = "queued"  # a gate of a queue, as Kueue sets it
-    UNSCHEDULABLE = "unschedulable"  # no node takes it
+    NO_CPU = "no_cpu"  # no node has enough left of it
+    NO_MEMORY = "no_memory"
+    NO_DISK = "no_disk"
+    NO_POD = "no_pod"  # each node has as many pods as it may
+    UNSCHEDULABLE = "unschedulable"  # no node takes it for another reason
     IMAGE_PULL = "image_pull"
     STARTING = "starting"  # anything else
+
+    @property
+    def words(self) -> str:
+        """For people: why.
+
+        >>> Wait.NO_CPU.words
+        'no node has the CPU'
+        """
+        return _WAIT_WORDS[self]
+
+
+_WAIT_WORDS = {
+    Wait.QUEUED: "in a queue",
+    Wait.NO_CPU: "no node has the CPU",
+    Wait.NO_MEMORY: "no node has the memory",
+    Wait.NO_DISK: "no node has the disk",
+    Wait.NO_POD: "no node may have more pods",
+    Wait.UNSCHEDULABLE: "no node takes them",
+    Wait.IMAGE_PULL: "image",
+    Wait.STARTING: "starting",
+}
+
+
+def wait_words(pending: Mapping[Wait, int]) -> str:
+    """What pending attempts wait for.
+
+    >>> wait_words({Wait.STARTING: 1, Wait.QUEUED: 4, Wait.NO_CPU: 2})
+    '4 in a queue, 2 no node has the CPU, 1 starting'
+    """
+    return ", ".join(f"{pending[wait]} {wait.words}" for wait in Wait if pending.get(wait))
+
+
+SHORTAGES = (Wait.NO_CPU, Wait.NO_MEMORY, Wait.NO_DISK, Wait.NO_POD, Wait.UNSCHEDULABLE)
 
 
 class Liveness(StrEnum):

@@ -10,12 +10,12 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class Amount(click.ParamType):
+class ResourceAmount(click.ParamType[Any]):
     """An amount of CPU or memory, as the campaign file's fields take it. `of`: its annotated type."""
 
     name = "amount"
 
-    def __init__(self, of: object) -> None:
+    def __init__(self, of: Any) -> None:
         self._of = of
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

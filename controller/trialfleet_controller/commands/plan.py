@@ -138,6 +138,7 @@ def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, 
     click.echo(f"tasks       {len(made.tasks)}: {', '.join(task.order.id for task in made.tasks)}")
     click.echo(f"conditions  {len(made.conditions)}: {', '.join(made.conditions)}")
     click.echo(f"trials      {cells} cells × {reps} reps = {cells * reps}")
+    click.echo(f"at once     {_width(made, reps)}")
     for line in _declared(made):
         click.echo(line)
     if made.limits.cost_usd is not None:
@@ -162,6 +163,14 @@ def _print(made: Plan, reps: int, chosen: Sequence[Planned], *, show_all: bool, 
         click.echo(f"block {trial.block:3d}  {trial.id}  {trial.task}  {trial.condition}")
     if len(shown) < len(chosen):
         click.echo(f"… {len(chosen) - len(shown)} more trials (--all)")
+
+
+def _width(made: Plan, reps: int) -> str:
+    from trialfleet_controller.backends.local.capacity import MachineSize
+    from trialfleet_controller.dispatch.attempt_width import width_bound
+
+    bound = width_bound(made, reps=reps, machine=MachineSize.here() if made.kubernetes is None else None)
+    return f"{bound.attempts} attempt{'' if bound.attempts == 1 else 's'}: {bound.reason}"
 
 
 def _declared(made: Plan) -> Iterator[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from trialfleet_controller.commands.options import Amount, mirror_option
+from trialfleet_controller.commands.options import ResourceAmount, mirror_option
 from trialfleet_ledger.quantities import ControllerMemory, Cores
 
 STARTS_S = 60.0
@@ -52,7 +52,7 @@ STARTS_S = 60.0
 )
 @click.option(
     "--cpu",
-    type=Amount(Cores),
+    type=ResourceAmount(Cores),
     metavar="CORES",
     default="1",
     show_default=True,
@@ -60,7 +60,7 @@ STARTS_S = 60.0
 )
 @click.option(
     "--memory",
-    type=Amount(ControllerMemory),
+    type=ResourceAmount(ControllerMemory),
     metavar="SIZE",
     default="3Gi",
     show_default=True,

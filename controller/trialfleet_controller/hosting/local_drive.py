@@ -11,9 +11,10 @@ from types import FrameType
 
 import click
 
-from trialfleet_controller.backends.local.capacity import disk_room, local_slots
+from trialfleet_controller.backends.local.capacity import MachineSize, disk_room, local_slots
 from trialfleet_controller.backends.protocol import Backend
 from trialfleet_controller.dispatch import epochs
+from trialfleet_controller.dispatch.attempt_width import FROZEN, WidthBound, width_bound
 from trialfleet_controller.dispatch.dispatcher import Dispatcher
 from trialfleet_controller.dispatch.drive_options import AmendedLimits, DriveOptions
 from trialfleet_controller.dispatch.events import Note, json_log
@@ -146,7 +147,8 @@ def _drive_here(
     sweep(claim_scratch())  # folders of killed runners may fill the disk
     every, slots = trials(plan, most_reps(plan, limits.reps)), local_slots(plan.limits, options.parallel)
     planned = ledger.directives.planned_reps(plan).trials(plan.cell_names)
-    _say(f"{planned} trials planned, {slots} at a time", quiet=as_json)
+    bound = width_bound(plan, parallel=options.parallel, reps=limits.reps, machine=MachineSize.here())
+    _say(f"{planned} trials planned, {_at_a_time(bound)}", quiet=as_json)
     backend = _backend(plan.limits, slots, hosts, trials=len(every))
     # After the backend: importing Ray sets a handler for SIGTERM.
     with _interruptible() as interrupt, view(as_json=as_json, terminal=sys.stdout.isatty()) as shown:
@@ -186,7 +188,8 @@ def _drive_pods(
 ) -> Ending:
     access = pods(plan, address, options, elsewhere=hosts.ray_address is not None)
     planned = most_reps(plan, limits.reps) * len(plan.cells)
-    _say(f"up to {planned} trials, at most {access.options.parallel} at a time", quiet=as_json)
+    bound = width_bound(plan, parallel=options.parallel, reps=limits.reps)
+    _say(f"up to {planned} trials, at most {_at_a_time(bound)}", quiet=as_json)
     with (
         place(hosts, trials=planned) as where,
         _interruptible() as interrupt,
@@ -196,6 +199,12 @@ def _drive_pods(
         if ending in (Ending.COMPLETE, Ending.DECIDED, Ending.INCOMPLETE, Ending.CANCELLED):
             _leave_cluster(plan, options, tell=shown.tell)
         return ending
+
+
+def _at_a_time(bound: WidthBound) -> str:
+    """With the reason, where the file asks for more than it allows."""
+    number = f"{bound.attempts} at a time"
+    return number if bound.remedy is None else f"{number}: {bound.reason} ({FROZEN})"
 
 
 def _leave_cluster(plan: Plan, options: DriveOptions, *, tell: Callable[[str], None]) -> None:

@@ -12,8 +12,10 @@ from trialfleet_controller.dispatch.events import CampaignEvent, EventKind, Note
 from trialfleet_controller.dispatch.shards import DispatcherStatus, Ending
 from trialfleet_controller.dispatch.stop_conditions import Interrupt
 from trialfleet_controller.dispatch.tally import CampaignTally
+from trialfleet_controller.dispatch.unplaced_attempts import PlacementNotice
 from trialfleet_controller.hosting.messages import PollBackoff, Summary, Supervisor, Unanswered
 from trialfleet_controller.status.progress import View
+from trialfleet_ledger.records.agent import Limits
 
 EVERY_S = 0.5
 LAST_WORDS_S = 60.0  # for the other dispatchers, once one has failed
@@ -27,15 +29,17 @@ def monitor(
     note: Note,
     *,
     empty: CampaignTally,
+    limits: Limits,
     every_s: float = EVERY_S,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> Ending:
     """Until every dispatcher has ended, or one has failed and the others have had `LAST_WORDS_S` to end.
-    `empty`: the campaign's tally before anything is known. Raises `OperatorError`, `StoreError` and, with the
-    traceback of a bug, `RuntimeError`."""
+    `empty`: the campaign's tally before anything is known; `limits`: of its attempts. Raises `OperatorError`,
+    `StoreError` and, with the traceback of a bug, `RuntimeError`."""
     silent: tuple[int, ...] = ()
     failed_at: float | None = None
+    placement = PlacementNotice(limits)
     backoff, last = PollBackoff.of(every_s), Summary(DispatcherStatus())
     while True:
         driver.beat(last.report.pending)
@@ -47,6 +51,9 @@ def monitor(
             continue
         _log(summary, view, note)
         view.show(_tally(empty, summary.report))
+        waiting = summary.report.pending
+        if (news := placement.news(waiting, summary.report.running - sum(waiting.values()), clock())) is not None:
+            view.tell(news)
         if summary.silent != silent:
             silent = summary.silent
             view.tell(_of_silence(silent))

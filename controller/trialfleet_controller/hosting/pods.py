@@ -116,7 +116,7 @@ def drive_shards(
     ]
     with place(name, Pool.of(plan, access.options, limits.cost_usd), jobs) as supervisor:
         tally = CampaignTally.of(trials(plan, limits.reps))
-        return monitor(supervisor, driver, interrupt, view, note, empty=tally)
+        return monitor(supervisor, driver, interrupt, view, note, empty=tally, limits=plan.limits)
 
 
 def pods(plan: Plan, address: StoreSpec, options: DriveOptions, *, elsewhere: bool) -> Pods:

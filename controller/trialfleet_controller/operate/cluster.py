@@ -11,7 +11,12 @@ from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.backends.kube.errors import ApiError, Forbidden, NotFound
 from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_controller.operate import refusals
-from trialfleet_controller.operate.cluster_capacity import misfit_reason, quota_capacity
+from trialfleet_controller.operate.cluster_capacity import (
+    lower_limits,
+    misfit_reason,
+    node_places,
+    quota_capacity,
+)
 from trialfleet_controller.operate.permissions import DRIVING, Need, missing
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
@@ -38,7 +43,7 @@ def cluster_checks(
         yield _quota(client, namespace, pod, width)
         if queue is not None:
             yield _queue(client, namespace, queue)
-    yield _nodes(client, pod)
+    yield _nodes(client, pod, width)
 
 
 def _namespace(client: Client, namespace: str) -> DoctorCheck:
@@ -128,7 +133,23 @@ def _queue(client: Client, namespace: str, queue: str) -> DoctorCheck:
     )
 
 
-def _nodes(client: Client, pod: Json) -> DoctorCheck:
+def places_check(nodes: Sequence[Json], pod: Json, width: int | None, fitting: int) -> DoctorCheck:
+    """How many attempts the `fitting` nodes take at once. Pure."""
+    places = node_places(nodes, pod)
+    found = f"an attempt fits on {fitting} of {len(nodes)} nodes; if they were empty, {places} would fit at once"
+    if width is None or width <= places:
+        return DoctorCheck("nodes", "ok", found)
+    lower = lower_limits(nodes, pod, width)
+    fields = f"{', '.join(lower)} lets {width} run; or " if lower else ""
+    return DoctorCheck(
+        "nodes",
+        "warning",
+        f"{found}, and limits.parallel is {width}: the others wait until one ends, or an autoscaler adds a node",
+        f"{fields}limits.parallel: {places}, or more nodes",
+    )
+
+
+def _nodes(client: Client, pod: Json, width: int | None) -> DoctorCheck:
     try:
         nodes = client.page(api_requests.NODES.list()).items
     except ApiError as error:
@@ -136,7 +157,7 @@ def _nodes(client: Client, pod: Json) -> DoctorCheck:
     reasons = [misfit_reason(node, pod) for node in nodes]
     fitting = reasons.count(None)
     if fitting:
-        return DoctorCheck("nodes", "ok", f"an attempt fits on {fitting} of {len(nodes)}")
+        return places_check(nodes, pod, width, fitting)
     why = ", ".join(f"{count} × {reason}" for reason, count in Counter(reasons).most_common())
     return DoctorCheck(
         "nodes",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from trialfleet_controller.backends.kube.pod_requests import REQUEST_FIELDS
 from trialfleet_ledger.quantities import parse_quantity
 
 Raw = Mapping[str, Any]
@@ -69,6 +70,51 @@ def misfit_reason(node: Raw, pod: Raw) -> str | None:
     needed = counted_resources(pod)
     short = [name for name in _NODE_RESOURCES if needed.get(name, 0) > _amount(allocatable.get(name, 0))]
     return f"too little {' and '.join(short)}" if short else None
+
+
+def node_places(nodes: Iterable[Raw], pod: Raw) -> int:
+    """How many such pods the nodes that it fits on could hold if they were empty."""
+    return _places((node for node in nodes if misfit_reason(node, pod) is None), counted_resources(pod))
+
+
+def lower_limits(nodes: Sequence[Raw], pod: Raw, wanted: int) -> list[str]:
+    """The fields, each with the largest value, with which `wanted` such pods fit on these nodes: those alone that
+    are too large now. Empty: no lower values are of use."""
+    fitting = [node for node in nodes if misfit_reason(node, pod) is None]
+    needed = counted_resources(pod)
+    lower = {
+        name: _largest_share([_allocatable(node, name) for node in fitting], needed[name], wanted, field.step)
+        for name, field in REQUEST_FIELDS.items()
+        if needed.get(name)
+    }
+    values = {name: REQUEST_FIELDS[name].value(share) for name, share in lower.items() if share < needed[name]}
+    if None in values.values() or _places(fitting, needed | lower) < wanted:
+        return []
+    return [f"{REQUEST_FIELDS[name].name}: {value}" for name, value in values.items()]
+
+
+def _places(nodes: Iterable[Raw], needed: Mapping[str, Decimal]) -> int:
+    used = [name for name in _NODE_RESOURCES if needed.get(name)]
+    return sum(min(int(_allocatable(node, name) // needed[name]) for name in used) for node in nodes)
+
+
+def _largest_share(amounts: Sequence[Decimal], most: Decimal, wanted: int, step: Decimal) -> Decimal:
+    """The largest request, in steps and at most `most`, of which `wanted` fit into these amounts; 0: none is."""
+
+    def fits(request: Decimal) -> bool:
+        return sum(int(amount // request) for amount in amounts) >= wanted
+
+    if fits(most):
+        return most
+    low, high = 0, int(most // step)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle * step) else (low, middle - 1)
+    return low * step
+
+
+def _allocatable(node: Raw, name: str) -> Decimal:
+    return _amount(node.get("status", {}).get("allocatable", {}).get(name, 0))
 
 
 def _amount(written: object) -> Decimal:

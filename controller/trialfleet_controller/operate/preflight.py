@@ -29,6 +29,7 @@ from trialfleet_runner.pod.probe import PodProbeReport, ProbedAgent
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks
 
 FEW_PROCESSES = 256  # below it a test suite that forks may hit the node's limit
+_OF_WIDTH = ("nodes", "quota")  # checks whose warnings say that fewer attempts run at once
 MANY_PODS = 110  # a kubelet's default limit
 
 
@@ -45,6 +46,8 @@ def clear(
     needed = partial(environments, campaign_tasks(file.loaded), mirrors)
     for check in _findings(target, needed, store, probes, say=say, before=tell):
         _refuse(check)
+        if check.result == "warning" and check.name.startswith(_OF_WIDTH):
+            say(f"{check.name}: {check.found}\n  way out: {check.fix}")
     probed = list(zip(target.settings.agent_specs, probes[0].report.agents, strict=True))
     agents = {
         name: next(found.identity for spec, found in probed if spec == own) for name, own in file.agents.items()

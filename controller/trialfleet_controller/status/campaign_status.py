@@ -9,9 +9,11 @@ from enum import StrEnum
 from typing import Any
 
 from trialfleet_controller.backends.local import machine
-from trialfleet_controller.backends.protocol import Liveness
+from trialfleet_controller.backends.protocol import Liveness, Wait
 from trialfleet_controller.cost_estimate import so_far_and_projected
+from trialfleet_controller.dispatch.attempt_width import FROZEN, width_bound
 from trialfleet_controller.dispatch.epochs import Heartbeat, HeartbeatConfig
+from trialfleet_controller.dispatch.unplaced_attempts import unplaced_message
 from trialfleet_controller.status.outcomes import (
     quarantined_attempts,
     read_outcomes,
@@ -113,7 +115,7 @@ class CampaignStatus:
     losses: dict[str, int]
     stops: dict[str, int] = field(default_factory=dict[str, int])
     controller: Controller | None = None
-    pending: dict[str, int] = field(default_factory=dict[str, int])
+    pending: dict[Wait, int] = field(default_factory=dict[Wait, int])
     halts: list[str] = field(default_factory=list[str])
     unreadable: list[str] = field(default_factory=list[str])
     amendments: int = 0
@@ -138,6 +140,8 @@ class CampaignStatus:
     deliveries: list[str] = field(default_factory=list[str])  # measured otherwise than declared, or not at all
     cost_usd: float | None = None
     projected_cost_usd: float | None = None
+    width: str | None = None  # why fewer attempts run at once than the campaign asks for
+    unplaced: str | None = None  # why launched attempts find no place
 
     @property
     def planned(self) -> int:
@@ -200,7 +204,17 @@ def read_status(store: Store, campaign: str) -> CampaignStatus:
     end = ends_at(plan, amended.records, first_at) if status.terminal < status.planned else None
     status.out_of_time = end is not None and store.now() >= end
     status.state = _state(status)
+    if status.state is State.RUNNING:
+        _explain_width(plan, status)
     return status
+
+
+def _explain_width(plan: Plan, status: CampaignStatus) -> None:
+    bound = width_bound(plan, reps=status.reps)
+    if bound.remedy is not None:
+        status.width = f"at most {bound.attempts} attempts run at once: {bound.reason} ({FROZEN})"
+    placed = sum(condition.running for condition in status.conditions.values())
+    status.unplaced = unplaced_message(status.pending, placed, plan.limits)
 
 
 def _conditions(cells: Sequence[CellName], planned: PlannedReps) -> dict[str, ConditionStatus]:
@@ -332,7 +346,7 @@ def _controller(store: Store, status: CampaignStatus, claims: Sequence[Epoch]) -
     key = keys.beat(campaign, number)
     beat = _read_record(store, key, Heartbeat, status)
     if beat is not None and beat.state == "driving":
-        status.pending = {wait.value: count for wait, count in beat.pending.items()}
+        status.pending = dict(beat.pending)
     at = written.get(key, written.get(keys.numbered(campaign, "epochs", number)))
     age_s = None if at is None else max(0.0, store.now() - at)
     epoch = next((epoch for epoch in claims if epoch.number == number), None)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import click
 
-from trialfleet_controller.backends.protocol import Wait
+from trialfleet_controller.backends.protocol import wait_words
 from trialfleet_controller.dispatch.tally import CampaignTally, ConditionCounts
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def line(tally: CampaignTally, elapsed_s: float) -> str:
     parts = [
         f"{total.terminal}/{total.planned} trials",
         f"{total.running} running",
-        *([f"{total.pending} pending ({waits(tally.pending)})"] if total.pending else []),
+        *([f"{total.pending} pending ({wait_words(tally.pending)})"] if total.pending else []),
         f"{total.lost_attempts} attempts lost",
         *([f"{total.interrupted} interrupted by you"] if total.interrupted else []),
         *([f"{total.abandoned} abandoned"] if total.abandoned else []),
@@ -112,23 +112,6 @@ def _pace(tally: CampaignTally, elapsed_s: float) -> tuple[str, str]:
     rate = rate_per_s(tally, elapsed_s)
     speed = f"{rate * 60:.1f}/min" if rate is not None else "no rate yet"
     return speed, f"{duration(left_s(tally, elapsed_s))} left"
-
-
-_WAITS = {
-    Wait.QUEUED: "in a queue",
-    Wait.UNSCHEDULABLE: "no node takes them",
-    Wait.IMAGE_PULL: "image",
-    Wait.STARTING: "starting",
-}
-
-
-def waits(pending: Mapping[Wait, int]) -> str:
-    """What pending attempts wait for.
-
-    >>> waits({Wait.STARTING: 1, Wait.QUEUED: 4})
-    '4 in a queue, 1 starting'
-    """
-    return ", ".join(f"{pending[wait]} {words}" for wait, words in _WAITS.items() if pending.get(wait))
 
 
 class _Lines(View):

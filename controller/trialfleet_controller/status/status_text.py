@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trialfleet_controller.backends.protocol import wait_words
 from trialfleet_controller.status.campaign_status import CampaignStatus, Controller, State
 from trialfleet_ledger.crashed_agents import CRASHED, needs_caution
 from trialfleet_ledger.looks import PEEKING
@@ -28,7 +29,8 @@ def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:
         *_table(status, rates=rates),
         "",
         *(_of_rates(status) if rates else ()),
-        *([f"pending: {_counts(status.pending)}"] if status.pending else []),
+        *([f"pending: {wait_words(status.pending)}"] if status.pending else []),
+        *(text for text in (status.unplaced, status.width) if text is not None),
         *([f"attempts lost: {_counts(status.losses)}"] if status.losses else ["no attempt was lost"]),
         *(f"{LossClass(loss).words}: {count}" for loss, count in status.stops.items()),
         *_of_costs(status),

@@ -20,7 +20,7 @@ AGAIN_S = 0.25
 
 
 @dataclass(frozen=True)
-class Refusal:
+class IsolationFinding:
     """How the probe ended. `reached`: addresses that still answered at its end; `tried`: False if none of the
     addresses can be tried."""
 
@@ -30,21 +30,21 @@ class Refusal:
 
 def probe_until_refused(
     addresses: tuple[str, ...], *, limit_s: float, connect_s: float = CONNECT_S, again_s: float = AGAIN_S
-) -> Refusal:
+) -> IsolationFinding:
     """Try all addresses until all of them have refused `REFUSALS` times in a row. It gives up at the first
     connection after `limit_s`."""
     until, row = time.monotonic() + limit_s, 0
     while row < REFUSALS:
         answers = reached(addresses, connect_s=connect_s)
         if all(one.answer == "unresolved" for one in answers):
-            return Refusal(tried=False)
+            return IsolationFinding(tried=False)
         connected = _connected(answers)
         if connected and time.monotonic() >= until:
-            return Refusal(reached=connected)
+            return IsolationFinding(reached=connected)
         row = 0 if connected else row + 1
         if row < REFUSALS:
             time.sleep(again_s)
-    return Refusal()
+    return IsolationFinding()
 
 
 def _connected(answers: tuple[CanaryAddress, ...]) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ class IsolationProbe:
 
     def __init__(self, addresses: tuple[str, ...], *, limit_s: float) -> None:
         self._addresses, self._limit_s = addresses, limit_s
-        self._ended = Refusal(reached=addresses)  # should the thread break
+        self._ended = IsolationFinding(reached=addresses)  # should the thread break
         self._thread = threading.Thread(target=self._probe, daemon=True)
         self._thread.start()
 

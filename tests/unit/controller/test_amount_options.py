@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from trialfleet_controller.commands.options import Amount
+from trialfleet_controller.commands.options import ResourceAmount
 from trialfleet_controller.commands.submit import submit
 from trialfleet_controller.operate.job import Submission, job
 from trialfleet_ledger.errors import OperatorError
@@ -16,7 +16,7 @@ from trialfleet_ledger.errors import OperatorError
 def option(name: str) -> click.Option:
     found = next(one for one in submit.params if one.name == name)
     assert isinstance(found, click.Option)
-    assert isinstance(found.type, Amount)
+    assert isinstance(found.type, ResourceAmount)
     return found
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass
 from trialfleet_runner.attempt.loss import Lost
-from trialfleet_runner.pod.isolation import REFUSALS, IsolationProbe, Refusal, probe_until_refused
+from trialfleet_runner.pod.isolation import REFUSALS, IsolationFinding, IsolationProbe, probe_until_refused
 
 FAST = {"connect_s": 0.2, "again_s": 0.02}
 
@@ -69,7 +69,7 @@ def test_an_address_that_refuses_from_the_start_is_tried_several_times(
         return real(address, timeout)
 
     monkeypatch.setattr(socket, "create_connection", counted)
-    assert probe_until_refused((door.address,), limit_s=0, **FAST) == Refusal()
+    assert probe_until_refused((door.address,), limit_s=0, **FAST) == IsolationFinding()
     assert len(tries) == REFUSALS
 
 
@@ -77,7 +77,7 @@ def test_it_waits_for_the_address_that_is_refused_last(door: Door) -> None:
     door.open()
     began = time.monotonic()
     with later(0.5, door.shut):
-        assert probe_until_refused(("127.0.0.1:1", door.address), limit_s=30, **FAST) == Refusal()
+        assert probe_until_refused(("127.0.0.1:1", door.address), limit_s=30, **FAST) == IsolationFinding()
     assert time.monotonic() - began >= 0.5
 
 
@@ -93,21 +93,23 @@ def test_one_refusal_among_connections_does_not_count(monkeypatch: pytest.Monkey
         raise TimeoutError
 
     monkeypatch.setattr(socket, "create_connection", scripted)
-    assert probe_until_refused(("10.0.0.1:1",), limit_s=30, **FAST) == Refusal()
+    assert probe_until_refused(("10.0.0.1:1",), limit_s=30, **FAST) == IsolationFinding()
     assert left == []
 
 
 def test_it_gives_up_after_its_limit_and_names_what_answers(door: Door) -> None:
     door.open()
     began = time.monotonic()
-    assert probe_until_refused(("127.0.0.1:1", door.address), limit_s=0.3, **FAST) == Refusal((door.address,))
+    assert probe_until_refused(("127.0.0.1:1", door.address), limit_s=0.3, **FAST) == IsolationFinding(
+        (door.address,)
+    )
     assert 0.3 <= time.monotonic() - began < 10
 
 
 def test_addresses_that_mean_nothing_prove_nothing() -> None:
     unexpanded = "$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT)"
-    assert probe_until_refused((unexpanded,), limit_s=0, **FAST) == Refusal(tried=False)
-    assert probe_until_refused((unexpanded, "127.0.0.1:1"), limit_s=0, **FAST) == Refusal()
+    assert probe_until_refused((unexpanded,), limit_s=0, **FAST) == IsolationFinding(tried=False)
+    assert probe_until_refused((unexpanded, "127.0.0.1:1"), limit_s=0, **FAST) == IsolationFinding()
 
 
 def test_the_loss_names_the_policy_and_the_way_out(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from trialfleet_controller.backends.attempt_times import AttemptSettings, attempt_deadline_s
 from trialfleet_controller.backends.kube import names
 from trialfleet_controller.backends.kube.api_requests import Json
+from trialfleet_controller.backends.kube.pod_requests import RUNNER_REQUESTS, SCORE_REQUESTS
 from trialfleet_ledger.campaign_spec import KubernetesSpec
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.plan import KubernetesPlan
@@ -20,8 +21,6 @@ from trialfleet_runner.pod.isolation import FORBIDDEN, FORBIDDEN_S
 FOLDER = "/opt/trialfleet"
 
 _SUPERVISE = (f"{FOLDER}/bin/python", "-I", "-S", f"{FOLDER}/supervise.py")
-_RUNNER_REQUESTS = {"cpu": "10m", "memory": "96Mi", "ephemeral-storage": "64Mi"}
-_SCORE_REQUESTS = {"cpu": "10m", "memory": "32Mi", "ephemeral-storage": "0"}  # the agent has ended by then
 _GATE_BYTES = 64 * 2**20
 _SHM_BYTES = 64 * 2**20  # the default of container runtimes
 # Each container may write to its termination log, a file on the node's disk that no limit counts. Only root can
@@ -117,7 +116,7 @@ def pod(
             "containers": [
                 _runner(kube, plan.limits, commands.runner),
                 _worker(kube, plan.limits, names.AGENT, commands.agent, _attempt_limits(plan.limits)),
-                _worker(kube, plan.limits, names.SCORE, commands.score, _SCORE_REQUESTS),
+                _worker(kube, plan.limits, names.SCORE, commands.score, SCORE_REQUESTS),
             ],
             "volumes": _volumes(kube, plan.limits),
         },
@@ -137,7 +136,7 @@ def _probe(kube: KubernetesSpec, env: Mapping[str, str], command: Sequence[str])
             kube, "probe", command, env=[HOST_IP, *({"name": key, "value": env[key]} for key in sorted(env))]
         ),
         "resources": {
-            "requests": _RUNNER_REQUESTS,
+            "requests": RUNNER_REQUESTS,
             "limits": {**_runner_limits(kube), "ephemeral-storage": str(_RUNNER_TMP_BYTES)},
         },
         "volumeMounts": [mount("tmp-probe", "/tmp"), *_keys_mount(kube)],  # noqa: S108 - in the pod
@@ -193,7 +192,7 @@ def _runner(kube: KubernetesPlan, limits: Limits, command: Sequence[str]) -> Jso
     return {
         **container(kube, names.RUNNER, command, env=_runner_env(kube)),
         "resources": {
-            "requests": _RUNNER_REQUESTS,
+            "requests": RUNNER_REQUESTS,
             "limits": {
                 **_runner_limits(kube),
                 "ephemeral-storage": str(limits.disk_bytes + _RUNNER_TMP_BYTES),

@@ -6,7 +6,10 @@ the pod integration of Kueue 0.15 for TerminationTarget.
 
 from __future__ import annotations
 
+import re
+
 from trialfleet_controller.backends.kube import names
+from trialfleet_controller.backends.protocol import Wait
 from trialfleet_ledger.records.verdicts import LossClass
 
 DISRUPTION = "DisruptionTarget"  # a pod's condition, by Kubernetes' own components
@@ -50,6 +53,25 @@ OVERUSE = (
     f"Container {names.AGENT} was using",
     f"Container {names.SCORE} was using",
 )
+
+# A scheduler's words for what its nodes lack.
+SHORTAGES = {
+    "Insufficient cpu": Wait.NO_CPU,
+    "Insufficient memory": Wait.NO_MEMORY,
+    "Insufficient ephemeral-storage": Wait.NO_DISK,
+    "Too many pods": Wait.NO_POD,
+}
+_ON_NODES = re.compile(rf"\b([0-9]{{1,9}}) ({'|'.join(SHORTAGES)})\b")
+
+
+def node_counts(message: str) -> dict[str, int]:
+    """How many nodes lack what, as a scheduler says it.
+
+    >>> node_counts("0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. preemp…")
+    {'Insufficient cpu': 2}
+    """
+    return {words: int(count) for count, words in _ON_NODES.findall(message)}
+
 
 NO_STATUS = frozenset({"ContainerStatusUnknown", "Unknown"})  # the node restarted
 

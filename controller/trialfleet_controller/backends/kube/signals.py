@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from trialfleet_controller.backends.attempt_times import Validity
 from trialfleet_controller.backends.kube import names, reasons
 from trialfleet_controller.backends.kube.pods import Container, Doing, Pod, PodCondition, PodPhase
+from trialfleet_controller.backends.protocol import Wait
 from trialfleet_controller.backends.runner_termination import RunnerTermination
 from trialfleet_ledger.campaign_spec import Graces
 from trialfleet_ledger.records.attempt import End, LastWords
@@ -269,6 +270,14 @@ def gated(pod: Pod) -> bool:
 def unschedulable(pod: Pod) -> PodCondition | None:
     scheduled = pod.condition("PodScheduled")
     return scheduled if scheduled and not scheduled.true and scheduled.reason == "Unschedulable" else None
+
+
+def shortage(pod: Pod) -> Wait:
+    """Of an unschedulable pod: what the scheduler found too little of, on most nodes that it names."""
+    scheduled = unschedulable(pod)
+    counts = reasons.node_counts(scheduled.message if scheduled else "")
+    lacking = {wait: counts[words] for words, wait in reasons.SHORTAGES.items() if words in counts}
+    return max(lacking, key=lambda wait: lacking[wait], default=Wait.UNSCHEDULABLE)
 
 
 def _why_unscheduled(pod: Pod) -> str:

@@ -54,7 +54,8 @@ class Tracked:
     @property
     def wait(self) -> Wait:
         """What a pending attempt waits for."""
-        return next((wait for condition, wait in _WAITS.items() if condition in self.since), Wait.STARTING)
+        wait = next((wait for condition, wait in _WAITS.items() if condition in self.since), Wait.STARTING)
+        return signals.shortage(self.pod) if wait is Wait.UNSCHEDULABLE and self.pod else wait
 
 
 _WAITS = {

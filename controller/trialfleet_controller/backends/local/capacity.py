@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import psutil
 
@@ -13,6 +14,19 @@ from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.store.full_disk import is_full
 
 UNBOUNDED = 1_000_000  # limits.parallel not given: as many as the place where they run allows
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSize:
+    """What attempts on one machine share."""
+
+    cpus: int
+    memory_bytes: int
+
+    @staticmethod
+    def here() -> MachineSize:
+        """The CPUs that this process may use, and the machine's memory."""
+        return MachineSize(len(os.sched_getaffinity(0)), psutil.virtual_memory().total)
 
 
 def slots(limits: Limits, *, cpus: int, memory_bytes: int) -> int:
@@ -39,8 +53,8 @@ def slots(limits: Limits, *, cpus: int, memory_bytes: int) -> int:
 
 def local_slots(limits: Limits, parallel: int) -> int:
     """As `slots`, for the CPUs this process may use and the machine's memory, at most `parallel`."""
-    fit = slots(limits, cpus=len(os.sched_getaffinity(0)), memory_bytes=psutil.virtual_memory().total)
-    return min(fit, parallel)
+    here = MachineSize.here()
+    return min(slots(limits, cpus=here.cpus, memory_bytes=here.memory_bytes), parallel)
 
 
 @contextmanager

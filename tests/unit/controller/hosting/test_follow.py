@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from trialfleet_controller.backends.protocol import Wait
 from trialfleet_controller.dispatch.epochs import Driver, HeartbeatConfig
 from trialfleet_controller.dispatch.events import ignore
 from trialfleet_controller.dispatch.shards import Activity, DispatcherStatus, Ending
@@ -18,6 +19,7 @@ from trialfleet_controller.hosting.monitor import LAST_WORDS_S, monitor
 from trialfleet_controller.hosting.supervisor import CampaignSupervisor
 from trialfleet_controller.status.progress import view
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.store.directory import DirectoryStore
 
 FAILED = ShardReport(
@@ -76,6 +78,7 @@ def test_a_failure_waits_for_the_others_and_not_for_ever(
             shown,
             ignore,
             empty=CampaignTally({}),
+            limits=Limits(),
             every_s=1.0,
             sleep=clock.sleep,
             clock=clock,
@@ -108,8 +111,54 @@ def test_while_nothing_changes_it_asks_seldom_and_passes_an_interruption_on_at_o
 
     with view(as_json=False, terminal=False) as shown:
         ending = monitor(
-            calm, driver, interrupt, shown, ignore, empty=CampaignTally({}), every_s=0.5, sleep=sleep, clock=clock
+            calm,
+            driver,
+            interrupt,
+            shown,
+            ignore,
+            empty=CampaignTally({}),
+            limits=Limits(),
+            every_s=0.5,
+            sleep=sleep,
+            clock=clock,
         )
     assert ending is Ending.INTERRUPTED
     assert clock.now == 102.5
     assert 45 < len(calm.asked) < 60
+
+
+@dataclass
+class Crowded(Calm):
+    """Of four attempts one has a place, until a node comes."""
+
+    def summary(self, interrupts: int) -> Summary:
+        del interrupts
+        pending = {Wait.NO_CPU: 3} if self.clock.now < 60 else dict[Wait, int]()
+        ending = Ending.COMPLETE if self.clock.now > 90 else None
+        return Summary(DispatcherStatus(activity=Activity.DRIVING, running=4, pending=pending), ending=ending)
+
+
+def test_attempts_without_a_place_are_said_once_and_again_when_they_have_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = Clock()
+    driver = Driver(DirectoryStore(tmp_path), "campaign", 0, HeartbeatConfig(enabled=False))
+    with view(as_json=False, terminal=False) as shown:
+        monitor(
+            Crowded(clock),
+            driver,
+            Interrupt(),
+            shown,
+            ignore,
+            empty=CampaignTally({}),
+            limits=Limits(cpu=1),
+            every_s=1.0,
+            sleep=clock.sleep,
+            clock=clock,
+        )
+    told = [line for line in capsys.readouterr().out.splitlines() if " trials, " not in line]
+    assert [line.partition(":")[0] for line in told] == [
+        "3 attempts wait because no node has the CPU",
+        "every launched attempt has a place now",
+    ]
+    assert "would run with limits.cpu: 0.23" in told[0]

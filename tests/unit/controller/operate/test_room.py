@@ -6,12 +6,19 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from trialfleet_controller.backends.kube.pod_requests import RUNNER_REQUESTS, SCORE_REQUESTS
+from trialfleet_controller.operate.cluster import places_check
 from trialfleet_controller.operate.cluster_capacity import (
     counted_resources,
+    lower_limits,
     misfit_reason,
+    node_places,
     quota_capacity,
 )
+from trialfleet_ledger.quantities import parse_quantity
 
 
 def pod(cpu: str = "500m", memory: str = "1Gi", **spec: Any) -> dict[str, Any]:
@@ -88,3 +95,64 @@ def test_a_node_that_is_not_ready() -> None:
     lost = node()
     lost["status"]["conditions"][0]["status"] = "Unknown"
     assert misfit_reason(lost, pod()) == "not ready"
+
+
+def attempt(cpu: str = "1", memory: str = "1Gi") -> dict[str, Any]:
+    """With what runner and tests request besides."""
+    agent = {"cpu": cpu, "memory": memory, "ephemeral-storage": "1Gi"}
+    made = [{"resources": {"requests": requests}} for requests in (RUNNER_REQUESTS, agent, SCORE_REQUESTS)]
+    return {"spec": {"containers": made}}
+
+
+def test_nodes_take_what_fits_if_they_were_empty() -> None:
+    assert node_places([node()], attempt()) == 1, "two would need 2.04 CPUs"
+    assert node_places([node(), node(), node(unschedulable=True)], attempt(cpu="0.5")) == 4 + 2
+    assert node_places([], attempt()) == 0
+
+
+def test_fewer_places_than_asked_for_name_the_field_and_a_value() -> None:
+    check = places_check([node()], attempt(), 4, 1)
+    assert check.result == "warning"
+    assert check.found == (
+        "an attempt fits on 1 of 1 nodes; if they were empty, 1 would fit at once, and limits.parallel is 4: the "
+        "others wait until one ends, or an autoscaler adds a node"
+    )
+    assert check.fix == "limits.cpu: 0.48, limits.memory: 896Mi lets 4 run; or limits.parallel: 1, or more nodes"
+    assert places_check([node(), node()], attempt(), None, 2).result == "ok"
+    assert places_check([node(), node()], attempt(), 2, 2).result == "ok"
+
+
+NODES = st.lists(
+    st.tuples(st.integers(1, 16), st.integers(1, 64)).map(
+        lambda size: (
+            node()
+            | {
+                "status": node()["status"]
+                | {
+                    "allocatable": {
+                        "cpu": str(size[0]),
+                        "memory": f"{size[1]}Gi",
+                        "ephemeral-storage": "900Gi",
+                        "pods": "110",
+                    }
+                }
+            }
+        )
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(NODES, st.integers(1, 40), st.floats(0.1, 4), st.integers(256, 8192))
+def test_with_the_named_values_as_many_fit(
+    nodes: list[dict[str, Any]], wanted: int, cpu: float, memory: int
+) -> None:
+    limits = {"cpu": f"{round(1000 * cpu)}m", "memory": f"{memory}Mi"}
+    lower = lower_limits(nodes, attempt(**limits), wanted)
+    for one in lower:
+        name, _, value = one.removeprefix("limits.").partition(": ")
+        assert parse_quantity(value) < parse_quantity(limits[name])
+        limits[name] = value
+    if lower:
+        assert node_places(nodes, attempt(**limits)) >= wanted

@@ -1,0 +1,72 @@
+"""Attempts that no node of a cluster takes: why, and which field changes it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from trialfleet_controller.backends.kube.pod_requests import REQUEST_FIELDS, limit_of
+from trialfleet_controller.backends.protocol import SHORTAGES, Wait
+from trialfleet_ledger.records.agent import Limits
+
+STEADY_S = 10.0  # a pod may wait for the place of one that is just ending
+_RESOURCES = {Wait.NO_CPU: "cpu", Wait.NO_MEMORY: "memory", Wait.NO_DISK: "ephemeral-storage"}
+
+
+def unplaced_message(pending: Mapping[Wait, int], placed: int, limits: Limits) -> str | None:
+    """`placed`: attempts that run. None: every attempt has a place, or waits for something else.
+
+    >>> unplaced_message({Wait.NO_CPU: 3}, 1, Limits(cpu=1))[:104]
+    '3 attempts wait because no node has the CPU: each requests limits.cpu: 1, and 0.02 for runner and tests.'
+    """
+    waiting = {wait: pending[wait] for wait in SHORTAGES if pending.get(wait)}
+    if not waiting:
+        return None
+    first, total = next(iter(waiting)), sum(waiting.values())
+    who = "1 attempt waits" if total == 1 else f"{total} attempts wait"
+    return f"{who} because {first.words}: {_explanation(first, placed, total, limits)}"
+
+
+def _explanation(wait: Wait, placed: int, waiting: int, limits: Limits) -> str:
+    fewer = f", or run fewer at once: `trialfleet resume --parallel {placed}`" if placed else ""
+    if wait is Wait.NO_POD:
+        return f"add nodes, or raise the kubelet's maxPods{fewer}"
+    resource = _RESOURCES.get(wait)
+    if resource is None:
+        return "`trialfleet doctor` names what each node lacks (kubernetes.node_selector, kubernetes.tolerations)"
+    known, limit = REQUEST_FIELDS[resource], limit_of(limits, resource)
+    request = (
+        f"each requests {known.name}: {known.text(limit)}, and {known.text(known.fixed)} for runner and tests"
+    )
+    value = known.value((limit + known.fixed) * Decimal(placed) / Decimal(placed + waiting))
+    return f"{request}. {_with_less(known.name, value, placed, placed + waiting)}; for this one, add nodes{fewer}"
+
+
+def _with_less(name: str, value: str | None, placed: int, wanted: int) -> str:
+    """All find room where some run if together they request no more than those."""
+    if value is None:
+        return f"`trialfleet doctor` names what each node has: {name} is lowered in a campaign of another name"
+    runs = "1 runs" if placed == 1 else f"{placed} run"
+    return f"Where {runs}, {wanted} would run with {name}: {value}, in a campaign of another name"
+
+
+@dataclass
+class PlacementNotice:
+    """When `unplaced_message` is news: once it has held for a while, and again when other attempts lack something
+    else, or all have a place."""
+
+    limits: Limits
+    _lacking: frozenset[Wait] = field(default_factory=frozenset[Wait])
+    _since: float = 0.0
+    _announced: frozenset[Wait] = field(default_factory=frozenset[Wait])
+
+    def news(self, pending: Mapping[Wait, int], placed: int, now: float) -> str | None:
+        """`now`: of a monotonic clock."""
+        lacking = frozenset(wait for wait in SHORTAGES if pending.get(wait))
+        if lacking != self._lacking:
+            self._lacking, self._since = lacking, now
+        if lacking == self._announced or now - self._since < STEADY_S:
+            return None
+        self._announced = lacking
+        return unplaced_message(pending, placed, self.limits) or "every launched attempt has a place now"
