@@ -20,12 +20,13 @@ from trialfleet_runner.attempt.scratch import Busy, claim_scratch, folder_name, 
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.exit_codes import RunnerExit
 from trialfleet_runner.sandbox import choose
-from trialfleet_runner.sandbox.supervisor import ignore_signals
+from trialfleet_runner.sandbox.supervisor import hide_process, ignore_signals
 
 
 def main(path: Path) -> RunnerExit:
     """Run the attempt that the grants file names."""
     die_with_parent()
+    hide_process()  # where agent and tests run as its user, they could write and read its pipes through /proc
     stop = threading.Event()
 
     def told_to_stop(_number: int, _frame: object) -> None:

@@ -173,7 +173,7 @@ def told_to_stop(*_: object) -> None:
 
 
 def main(role: str) -> int:
-    supervisor.prctl(supervisor.PR_SET_DUMPABLE, 0)
+    supervisor.hide_process()
     supervisor.prctl(supervisor.PR_SET_CHILD_SUBREAPER, 1)
     supervisor.ignore_signals()
     signal.signal(signal.SIGTERM, told_to_stop)

@@ -44,6 +44,12 @@ def prctl(option: int, value: object) -> None:
         raise OSError(ctypes.get_errno(), "prctl")
 
 
+def hide_process() -> None:
+    """From now on no other process of this user reads this one's memory, environment or open files, or traces it.
+    A program that is executed later is visible again."""
+    prctl(PR_SET_DUMPABLE, 0)
+
+
 def ignore_signals(but: tuple[int, ...] = ()) -> None:
     """Ignore every signal that a process of the same user may send, except SIGKILL and SIGSTOP."""
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, *but}:
@@ -214,7 +220,7 @@ def run(given: list[str]) -> int:
     for fd in (lifeline, report):
         os.set_inheritable(fd, False)
     environment = original_environment()
-    prctl(PR_SET_DUMPABLE, 0)
+    hide_process()
     ignore_signals()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     before = limits()
