@@ -6,7 +6,7 @@ import json
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -137,7 +137,7 @@ def test_an_open_network_is_a_warning_in_the_bundle(lab: Lab, baked: Path) -> No
 
 
 @contextmanager
-def answering() -> Iterator[tuple[str, socket.socket]]:
+def answering() -> Generator[tuple[str, socket.socket]]:
     """An address that connects until its socket is closed, and that nobody else gets."""
     server = socket.create_server(("127.0.0.1", 0), reuse_port=True)
     with server, socket.socket() as silent:

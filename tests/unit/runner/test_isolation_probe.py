@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -48,7 +48,7 @@ def door() -> Iterator[Door]:
 
 
 @contextmanager
-def later(seconds: float, then: object) -> Iterator[None]:
+def later(seconds: float, then: object) -> Generator[None]:
     assert callable(then)
     timer = threading.Timer(seconds, then)
     timer.start()
