@@ -12,21 +12,26 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import fake_campaign
 from tests.support.audit import audit, records
 from tests.support.fake_campaign import drive, fake_argv
 from tests.support.plans import CAMPAIGN, make_plan
 from tests.support.processes import survivors
 from tests.support.waiting import wait_until
 from trialfleet_controller.backends.local.process_backend import ProcessBackend
+from trialfleet_controller.dispatch.epochs import HeartbeatConfig
 from trialfleet_controller.dispatch.shards import Ending
+from trialfleet_controller.dispatch.stop_conditions import Interrupt
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.attempt import End, Start
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.store.protocol import CredentialsRefused
 
 CHECKOUT = Path(__file__).parents[2]
 BOTH = "2 running trials"
+NO_EPOCHS = HeartbeatConfig(enabled=False)  # of a controller that is this process, and lives
 TWICE = (signal.SIGINT, signal.SIGINT)
 
 
@@ -111,6 +116,7 @@ def test_once_running_trials_finish(terminal: Terminal, undisturbed: list[object
         ((signal.SIGINT,), 0.5, f"{BOTH} have not finished within 1 s: stopping"),
         (TWICE, 60, f"stopping {BOTH} at once"),
         ((signal.SIGTERM,), 60, f"stopping {BOTH} at once"),
+        ((signal.SIGHUP,), 60, f"stopping {BOTH} at once"),
     ],
 )
 def test_what_is_thrown_away_is_named_and_runs_again(
@@ -156,6 +162,74 @@ def test_the_third_interrupted_run_is_missing_data(terminal: Terminal) -> None:
 def test_a_runner_that_does_not_stop_is_killed_when_asked_a_third_time(terminal: Terminal) -> None:
     terminal.run("sleep=250,deaf", *TWICE, signal.SIGINT)
     assert terminal.losses() == [LossClass.INTERRUPTED] * 2
+
+
+class RefusingStore(DirectoryStore):
+    """Refuses the controller's credentials from some moment on. Runners have grants of their own."""
+
+    refuses = False
+
+    def get(self, key: str) -> bytes | None:
+        self._check()
+        return super().get(key)
+
+    def put(self, key: str, data: bytes) -> None:
+        self._check()
+        super().put(key, data)
+
+    def _check(self) -> None:
+        if RefusingStore.refuses:
+            raise CredentialsRefused("the key is revoked", where="store", hint="give another key")
+
+
+def test_ctrl_c_after_the_credentials_are_refused_is_an_interruption(
+    terminal: Terminal, undisturbed: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its runners' ends cannot be stored; the next controller on this machine knows why there are none."""
+    monkeypatch.setattr(fake_campaign, "DirectoryStore", RefusingStore)
+    monkeypatch.setattr(RefusingStore, "refuses", False)
+    interrupt, told = Interrupt(), list[str]()
+
+    def revoke_and_press() -> None:
+        wait_until(lambda: terminal.count("execution") == 2)
+        RefusingStore.refuses = True
+        wait_until(lambda: any("Agents that run finish (2)" in line for line in told))
+        interrupt.ask()
+
+    presses = threading.Thread(target=revoke_and_press)
+    presses.start()
+    backend = ProcessBackend(slots=2, runner=fake_argv(f"sleep=250,log={terminal.log}"))
+    with pytest.raises(CredentialsRefused):
+        drive(terminal.root, terminal.plan, backend, pulse=NO_EPOCHS, interrupt=interrupt, tell=told.append)
+    presses.join()
+    wait_until(lambda: not survivors(terminal.folder), within_s=30)
+    RefusingStore.refuses = False
+    assert terminal.losses() == []
+    outcomes = terminal.resume()
+    assert [outcome.losses for outcome in outcomes] == [(LossClass.INTERRUPTED,)] * 2
+    assert [outcome.scored for outcome in outcomes] == undisturbed
+    assert [path.name for path in terminal.folder.rglob("*.stopped")] == []
+
+
+def test_a_closed_terminal_is_an_interruption(terminal: Terminal, undisturbed: list[object]) -> None:
+    """Nothing can be printed any more, and what had begun is stopped and settled all the same."""
+    argv = [
+        sys.executable,
+        "-m",
+        "tests.support.fake_campaign",
+        str(terminal.root),
+        f"sleep=250,log={terminal.log}",
+    ]
+    child, master = os.forkpty()
+    if child == 0:
+        os.chdir(CHECKOUT)
+        os.execv(argv[0], [*argv, "--tasks", "1", "--reps", "1"])
+    wait_until(lambda: terminal.count("execution") == 2)
+    os.close(master)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
+    wait_until(lambda: not survivors(terminal.folder), within_s=30)
+    assert terminal.losses() == [LossClass.INTERRUPTED] * 2
+    assert [outcome.scored for outcome in terminal.resume()] == undisturbed
 
 
 def test_a_signal_of_somebody_else_is_no_interruption(terminal: Terminal) -> None:

@@ -6,7 +6,6 @@ Tests kill this program: a controller in a process of its own, on the real backe
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +17,7 @@ from trialfleet_controller.backends.local.process_backend import ProcessBackend
 from trialfleet_controller.backends.protocol import Backend
 from trialfleet_controller.dispatch import epochs
 from trialfleet_controller.dispatch.dispatcher import Dispatcher
+from trialfleet_controller.dispatch.operator_signals import interruptible
 from trialfleet_controller.dispatch.shards import Ending
 from trialfleet_controller.dispatch.stop_conditions import Interrupt, PollIntervals
 from trialfleet_ledger.amendments import most_reps, planned_reps
@@ -93,7 +93,6 @@ def main() -> None:
     parser.add_argument("--no-beat", action="store_true")
     parser.add_argument("--ray", action="store_true")
     options = parser.parse_args()
-    interrupt = Interrupt()
     plan = make_plan(
         tasks=options.tasks,
         reps=options.reps,
@@ -108,18 +107,17 @@ def main() -> None:
         backend: Backend = RayBackend(slots=options.slots, cpu=1, memory_bytes=2**28, runner=argv)
     else:
         backend = ProcessBackend(slots=options.slots, runner=argv)
-    signal.signal(signal.SIGINT, lambda *_: interrupt.ask())
-    signal.signal(signal.SIGTERM, lambda *_: interrupt.hurry())
-    print("driving", flush=True)
-    ending = drive(
-        options.root,
-        plan,
-        backend,
-        pulse=epochs.HeartbeatConfig(enabled=not options.no_beat),
-        interrupt=interrupt,
-        tell=partial(print, flush=True),
-        intervals=replace(FAST, finish_s=options.finish),
-    )
+    with interruptible() as interrupt:  # after the backend: importing Ray sets a handler for SIGTERM
+        print("driving", flush=True)
+        ending = drive(
+            options.root,
+            plan,
+            backend,
+            pulse=epochs.HeartbeatConfig(enabled=not options.no_beat),
+            interrupt=interrupt,
+            tell=partial(print, flush=True),
+            intervals=replace(FAST, finish_s=options.finish),
+        )
     print(ending.value, flush=True)
     sys.exit(130 if ending is Ending.INTERRUPTED else 0)
 

@@ -244,6 +244,12 @@ class ClusterBackend:
     def kept_patch(self, intent: Intent) -> bytes | None:
         return None
 
+    def keep_stop(self, intent: Intent) -> None:
+        return  # pods go on without their controller
+
+    def stop_kept(self, intent: Intent) -> bool:
+        return False
+
     def renew(self, attempt: AttemptId, grants_url: str) -> None:
         self.renewed.append(attempt)
 

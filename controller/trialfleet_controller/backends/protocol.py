@@ -159,6 +159,15 @@ class Backend(Protocol):
         """What the agent of this intent left, where its runner could not store it and this backend can read it."""
         ...
 
+    def keep_stop(self, intent: Intent) -> None:
+        """Note, where this backend can, that the operator stops the runner of this intent: the store does not take
+        its end."""
+        ...
+
+    def stop_kept(self, intent: Intent) -> bool:
+        """Whether such a note is there."""
+        ...
+
     def renew(self, attempt: AttemptId, grants_url: str) -> None:
         """Pass fresh grants to an adopted attempt's runner: its own may be refused. Called from any thread. A
         failure leaves the runner with those that it has."""

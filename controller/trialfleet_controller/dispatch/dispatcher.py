@@ -365,5 +365,11 @@ class Dispatcher:
             "Ctrl-C stops them at once and throws away what has not finished"
         )
         until, requests = time.monotonic() + attempt_deadline_s(self._plan), self._interrupt.requests
+        intents = {opened.id: opened.last.intent for opened in self._table.in_state(TrialState.RUNNING)}
+        running = set(intents)
         while self._backend.working and self._interrupt.requests == requests and time.monotonic() < until:
-            self._backend.poll(self._intervals.poll_s)
+            for finished in self._backend.poll(self._intervals.poll_s):
+                running.discard(finished.id)
+        if self._interrupt.requests != requests:
+            for attempt in running:
+                self._backend.keep_stop(intents[attempt])

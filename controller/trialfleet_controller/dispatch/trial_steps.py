@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from trialfleet_controller.backends.protocol import Backend, Liveness, Order, TooLate
-from trialfleet_controller.backends.runner_termination import RunnerTermination, classify, explained
+from trialfleet_controller.backends.runner_termination import (
+    RunnerTermination,
+    classify,
+    explained,
+    stopped_by_operator,
+)
 from trialfleet_controller.dispatch.launch_requests import Granter
 from trialfleet_controller.dispatch.trial_table import CampaignBudget, OpenTrial
 from trialfleet_ledger import keys
@@ -120,6 +125,8 @@ class TrialSteps:
         """Give the last attempt, whose runner has gone, an end unless the runner wrote one before it went."""
         attempt = self.ledger.attempts.refresh(opened.last)
         if attempt.end is None:
+            if self.backend.stop_kept(attempt.intent):
+                gone = stopped_by_operator(gone, "the operator stopped it while the store took no end of it")
             attempt = self._ended(self._with_patch(self.ledger.attempts.confirm_patch(attempt)), gone)
         return opened.with_last(self._verified(attempt, gone))
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from types import FrameType
 
 import click
 
@@ -19,8 +17,8 @@ from trialfleet_controller.dispatch.dispatcher import Dispatcher
 from trialfleet_controller.dispatch.drive_options import AmendedLimits, DriveOptions
 from trialfleet_controller.dispatch.events import Note, json_log
 from trialfleet_controller.dispatch.looks import Looks, look_test
+from trialfleet_controller.dispatch.operator_signals import interruptible
 from trialfleet_controller.dispatch.shards import Ending, Lease
-from trialfleet_controller.dispatch.stop_conditions import Interrupt
 from trialfleet_controller.hosting.place import Hosts, place
 from trialfleet_controller.hosting.pods import drive_shards, pods
 from trialfleet_controller.planning.model_check import check_model
@@ -151,7 +149,7 @@ def _drive_here(
     _say(f"{planned} trials planned, {_at_a_time(bound)}", quiet=as_json)
     backend = _backend(plan.limits, slots, hosts, trials=len(every))
     # After the backend: importing Ray sets a handler for SIGTERM.
-    with _interruptible() as interrupt, view(as_json=as_json, terminal=sys.stdout.isatty()) as shown:
+    with interruptible() as interrupt, view(as_json=as_json, terminal=sys.stdout.isatty()) as shown:
         return Dispatcher(
             plan,
             every,
@@ -192,7 +190,7 @@ def _drive_pods(
     _say(f"up to {planned} trials, at most {_at_a_time(bound)}", quiet=as_json)
     with (
         place(hosts, trials=planned) as where,
-        _interruptible() as interrupt,
+        interruptible() as interrupt,
         view(as_json=as_json, terminal=sys.stdout.isatty()) as shown,
     ):
         ending = drive_shards(plan, limits, access, where, driver, interrupt, shown, note)
@@ -283,26 +281,6 @@ def _backend(limits: Limits, slots: int, hosts: Hosts, *, trials: int) -> Backen
     from trialfleet_controller.hosting.ray_backend import RayBackend
 
     return RayBackend(slots=slots, cpu=limits.cpu, memory_bytes=limits.memory_bytes, private=hosts.private)
-
-
-@contextmanager
-def _interruptible() -> Generator[Interrupt]:
-    """SIGINT and SIGTERM set it; the handlers are restored afterwards."""
-    interrupt = Interrupt()
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        del frame
-        if number == signal.SIGINT:
-            interrupt.ask()
-        else:
-            interrupt.hurry()
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield interrupt
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _say(message: str, *, quiet: bool = False) -> None:

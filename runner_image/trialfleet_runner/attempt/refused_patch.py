@@ -1,4 +1,5 @@
 """A patch that the store refuses: kept on this machine until a controller stores it, or stored with fresh grants.
+The operator's stop of a runner whose end the store refuses is kept likewise.
 
 A controller with other credentials writes fresh grants to the store, and their address to a file.
 """
@@ -99,14 +100,30 @@ def kept(trial: str, attempt: int, nonce: str) -> bytes | None:
     return None if folder is None else files.read(folder.path, (_name_of(trial, attempt, nonce),))
 
 
+def keep_stop(trial: str, attempt: int, nonce: str) -> None:
+    """Keep that the operator stopped this attempt, where the store takes no end of it; durable on return."""
+    files.create(claim_scratch().path, (_stop_of(trial, attempt, nonce),), b"")
+
+
+def stop_kept(trial: str, attempt: int, nonce: str) -> bool:
+    """Whether the operator stopped the attempt with this intent on this machine."""
+    folder = find_scratch()
+    return folder is not None and files.read(folder.path, (_stop_of(trial, attempt, nonce),)) is not None
+
+
 def forget(trial: str, attempt: int) -> None:
     """The ledger has the attempt's end."""
     folder = find_scratch()
     if folder is None:
         return
-    for path in folder.path.glob(_name_of(trial, attempt, "*")):
-        remove_entry(folder, path.name)
+    for name in (_name_of(trial, attempt, "*"), _stop_of(trial, attempt, "*")):
+        for path in folder.path.glob(name):
+            remove_entry(folder, path.name)
 
 
 def _name_of(trial: str, attempt: int, nonce: str) -> str:
     return f"{trial}-{attempt}-{nonce}.patch.json"
+
+
+def _stop_of(trial: str, attempt: int, nonce: str) -> str:
+    return f"{trial}-{attempt}-{nonce}.stopped"

@@ -208,6 +208,12 @@ class KubernetesBackend:
         """None: a pod's volumes end with it, so its runner waits for fresh grants instead."""
         return None
 
+    def keep_stop(self, intent: Intent) -> None:
+        return  # pods go on without their controller
+
+    def stop_kept(self, intent: Intent) -> bool:
+        return False
+
     def renew(self, attempt: AttemptId, grants_url: str) -> None:
         """Writes an annotation, which the kubelet shows to the runner alone."""
         with self._changed:

@@ -169,11 +169,17 @@ class RunnersHere(ABC):
     def kept_patch(self, intent: Intent) -> bytes | None:
         return refused_patch.kept(intent.trial, intent.attempt, intent.nonce)
 
+    def keep_stop(self, intent: Intent) -> None:
+        refused_patch.keep_stop(intent.trial, intent.attempt, intent.nonce)
+
+    def stop_kept(self, intent: Intent) -> bool:
+        return refused_patch.stop_kept(intent.trial, intent.attempt, intent.nonce)
+
     def renew(self, attempt: AttemptId, grants_url: str) -> None:
         return  # none is adopted, so none has grants that an earlier controller signed
 
     def settled(self, attempt: AttemptId) -> None:
-        """Nothing is left of a process but a patch that the store had refused."""
+        """Nothing is left of a process but what the store had refused."""
         refused_patch.forget(*attempt)
 
     def alive(self, start: Start) -> Liveness:
