@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class CampaignReference:
     """`file` is None when the campaign was named by its place in a store. `pod_endpoint`: what the plan says then
-    that pods reach the store at."""
+    that pods reach the store at. `origin`: of a dry run, the campaign's own store, which is only read."""
 
     name: str
     store: Store
     file: CampaignFile | None = None
     pod_endpoint: str | None = None
+    origin: Store | None = None
 
     @property
     def ledger(self) -> Ledger:
@@ -84,14 +86,15 @@ def from_file(path: Path, store: str | None = None, dry_run: DryRunAgent | None 
     file = load_campaign(path)
     spec = file.spec.store_spec
     url = spec.url if store is None else store
-    if dry_run is not None:
-        file, url = with_dry_run_agents(file, dry_run), dry_run_store(url, dry_run)
-    opened = open_store(
-        url,
+    opened = partial(
+        open_store,
         base=file.folder if store is None else None,
         where=file.where("store") if store is None else "--store",
         endpoint=spec.endpoint,
         grant_endpoint=spec.pod_endpoint,
         path_style=spec.path_style,
     )
-    return CampaignReference(file.spec.campaign, opened, file)
+    if dry_run is None:
+        return CampaignReference(file.spec.campaign, opened(url), file)
+    there = opened(dry_run_store(url, dry_run))
+    return CampaignReference(file.spec.campaign, there, with_dry_run_agents(file, dry_run), origin=opened(url))

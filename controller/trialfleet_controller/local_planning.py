@@ -34,8 +34,11 @@ from trialfleet_runner.trees import unpack
 from trialfleet_tasks.settings import load_settings, mirror_map
 
 
-def make_plan(file: CampaignFile, store: Store | None, mirror: tuple[str, ...]) -> Plan:
-    """The plan, with its inputs uploaded if there is a store. Raises `OperatorError`, before the slow part."""
+def make_plan(
+    file: CampaignFile, store: Store | None, mirror: tuple[str, ...], *, origin: Store | None = None
+) -> Plan:
+    """The plan, with its inputs uploaded if there is a store. `origin`: where else inputs that the file names by
+    digest are read from. Raises `OperatorError`, before the slow part."""
     cache = Cache.default()
     folders = [str(cache.objects.parent), str(scratch_root()), *([store.url] if store is not None else [])]
     sandbox = choose()
@@ -46,7 +49,7 @@ def make_plan(file: CampaignFile, store: Store | None, mirror: tuple[str, ...]) 
         identities, kubernetes = _place(file, store, mirrors, say)
         shop = PlanningContext(
             cache=cache,
-            objects=Objects(cache.objects, store),
+            objects=Objects(cache.objects, store, origin),
             sandbox=sandbox,
             mirrors=mirrors,
             say=say,

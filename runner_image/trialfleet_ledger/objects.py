@@ -70,10 +70,12 @@ def _chunks(digest: str, stored: bytes) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class Objects:
-    """A folder `<sha256>` → bytes, in front of an optional store. Safe for many processes at once."""
+    """A folder `<sha256>` → bytes, in front of an optional store. Safe for many processes at once. `origin`:
+    another store, which is only read."""
 
     folder: Path
     store: Store | None = None
+    origin: Store | None = None
     _uploaded: set[str] = field(default_factory=set[str], compare=False, repr=False)
 
     def put(self, data: bytes) -> str:
@@ -92,15 +94,18 @@ class Objects:
                 self._upload(digest, self.get(digest))
 
     def get(self, digest: str) -> bytes:
-        """The bytes, verified, from here or from the store. Raises `ObjectError` when neither has them."""
+        """The bytes, verified, from here or from a store. Raises `ObjectError` when none has them."""
         data = self.load(digest)
         if data is not None:
             return data
         key = object_key(digest)
-        stored = None if self.store is None else self.store.get(key)
-        if self.store is None or (stored is None and not is_listed(self.store, key)):
-            raise ObjectError(f"object {digest}: neither in {self.folder} nor in the store")
-        return settle_value(self.store, key, stored, partial(self.adopt, digest))
+        stores = [store for store in (self.store, self.origin) if store is not None]
+        for store in stores:
+            stored = store.get(key)
+            if stored is not None or is_listed(store, key):
+                return settle_value(store, key, stored, partial(self.adopt, digest))
+        asked = [f"nor in {store.url}" for store in stores] or ["nor in the store"]
+        raise ObjectError(f"object {digest}: neither in {self.folder} {' '.join(asked)}")
 
     def load(self, digest: str) -> bytes | None:
         """The verified bytes of the copy here; None: there is none that holds."""

@@ -63,7 +63,8 @@ def plan(
     if found.file is not None:
         from trialfleet_controller import local_planning
 
-        made = local_planning.make_plan(found.file, found.store if freeze else None, mirror)
+        origin = None if offline else found.store
+        made = local_planning.make_plan(found.file, found.store if freeze else None, mirror, origin=origin)
         planned, reps = PlannedReps(made.reps), made.reps
         if freeze:
             made, new = local_planning.freeze(ledger, made)

@@ -91,7 +91,7 @@ def run(
     if local:
         local_slots(limits.frozen(), limits.parallel or UNBOUNDED)  # a trial that cannot fit is refused first
     with early_ray(hosts, found.file.spec, len(campaign_tasks(found.file.loaded))) as hosts:
-        made = make_plan(found.file, found.store, mirror)
+        made = make_plan(found.file, found.store, mirror, origin=found.origin)
         ledger = found.ledger
         plan, new = freeze(ledger, made)
         if plan.dry_run and plan.banner:

@@ -79,6 +79,9 @@ def test_its_store_is_its_own_and_no_campaigns_folder(
     real, dry = from_file(path, store), from_file(path, store, kind)
     assert dry.store.url == dry_run_store(real.store.url, kind)
     assert dry.name == real.name
+    assert real.origin is None
+    assert dry.origin is not None
+    assert dry.origin.url == real.store.url, "contexts that the file names by digest are read there"
     with pytest.raises(OperatorError):
         load_campaign(write(tmp_path, campaign=f"_dry-run-{kind}"))
 

@@ -27,6 +27,21 @@ def test_an_object_travels_through_a_store(tmp_path: Path) -> None:
     assert Objects(tmp_path / "there").get(digest) == DATA  # kept
 
 
+def test_an_object_that_only_the_origin_has_is_read_from_there_and_written_to_the_store(tmp_path: Path) -> None:
+    """As a dry run reads the contexts that its file names by digest."""
+    origin, store = DirectoryStore(tmp_path / "origin"), DirectoryStore(tmp_path / "store")
+    digest = Objects(tmp_path / "elsewhere", origin).put(DATA)
+    before = sorted((tmp_path / "origin").rglob("*"))
+    objects = Objects(tmp_path / "here", store, origin)
+    assert objects.get(digest) == DATA
+    assert store.get(object_key(digest)) is None
+    objects.put(DATA)
+    assert store.get(object_key(digest)) is not None
+    assert sorted((tmp_path / "origin").rglob("*")) == before
+    with pytest.raises(ObjectError, match=r"neither in .*/here nor in .*/store nor in .*/origin$"):
+        objects.get("0" * 64)
+
+
 def test_an_edited_local_copy_is_never_handed_out(tmp_path: Path) -> None:
     objects = Objects(tmp_path)
     digest = objects.put(DATA)
