@@ -16,7 +16,6 @@ from trialfleet_ledger.plan import KubernetesPlan
 from trialfleet_ledger.quantities import cpu_quantity
 from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.records.grants import GRANTS_URL
-from trialfleet_runner.pod.isolation import FORBIDDEN, FORBIDDEN_S
 
 FOLDER = "/opt/trialfleet"
 
@@ -235,7 +234,10 @@ def _isolation_env(kube: KubernetesPlan) -> dict[str, str]:
     allows a network without policies."""
     if kube.network != "enforced" or kube.allow_unenforced_network or not kube.forbidden_addresses:
         return {}
-    return {FORBIDDEN: " ".join(kube.forbidden_addresses), FORBIDDEN_S: f"{kube.graces.open_network_s:g}"}
+    return {
+        "TRIALFLEET_FORBIDDEN": " ".join(kube.forbidden_addresses),
+        "TRIALFLEET_FORBIDDEN_S": f"{kube.graces.open_network_s:g}",
+    }
 
 
 def _worker(kube: KubernetesPlan, limits: Limits, name: str, command: Sequence[str], requests: Json) -> Json:

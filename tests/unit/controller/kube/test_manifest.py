@@ -18,6 +18,7 @@ from trialfleet_controller.operate.cluster_capacity import counted_resources
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.quantities import parse_quantity
 from trialfleet_ledger.records.grants import GRANTS_URL
+from trialfleet_runner.pod.isolation import FORBIDDEN, FORBIDDEN_S
 
 SECRET = "model-keys-of-the-team"
 
@@ -247,6 +248,7 @@ def test_a_runner_gets_what_its_policy_must_refuse_where_the_campaign_asks_for_o
         "$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT) $(TRIALFLEET_HOST_IP):10250"
     )
     assert asked["TRIALFLEET_FORBIDDEN_S"] == "7"
+    assert {FORBIDDEN, FORBIDDEN_S} <= set(asked), "the names that the runner reads"
     assert "TRIALFLEET_FORBIDDEN" not in variables(allow_unenforced_network=True)
     assert "TRIALFLEET_FORBIDDEN" not in variables(allow_unenforced_network=True, network="unenforced")
 
