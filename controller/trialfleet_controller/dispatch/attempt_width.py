@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 from trialfleet_controller.backends.local.capacity import UNBOUNDED, MachineSize
 from trialfleet_controller.backends.protocol import LIVE_PODS
+from trialfleet_ledger.halving import halving_block
+from trialfleet_ledger.looks import StopRule
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.quantities import MEBIBYTE, size_text
 
@@ -48,8 +51,10 @@ def width_bound(
         wanted = min(trials, width) if width < UNBOUNDED else None
         bounds += _machine_bounds(plan, machine, wanted)
     least = min(bounds, key=lambda bound: bound.attempts)
-    blocks = _block_bound(plan, least.attempts)
-    return blocks if blocks.attempts < least.attempts else least
+    for bound in (_look_bound(plan, least.attempts), _block_bound(plan, least.attempts)):
+        if bound is not None and bound.attempts < least.attempts:
+            least = bound
+    return least
 
 
 def _machine_bounds(plan: Plan, machine: MachineSize, wanted: int | None) -> list[WidthBound]:
@@ -72,6 +77,23 @@ def _machine_bounds(plan: Plan, machine: MachineSize, wanted: int | None) -> lis
             else None,
         ),
     ]
+
+
+def _look_bound(plan: Plan, wanted: int) -> WidthBound | None:
+    """No block starts before the look that precedes it is taken. None: nothing waits for a look."""
+    primary, cells = plan.primary, len(plan.cells)
+    if primary is None:
+        return None
+    if primary.halve:
+        first = halving_block(plan.reps)
+        blocks = max(first, plan.reps - first)
+        return WidthBound(blocks * cells, f"primary.halve: at most {blocks} blocks run", "more without it")
+    if not isinstance(primary.stop, StopRule):
+        return None
+    blocks = max(later - earlier for earlier, later in pairwise((0, *primary.stop.blocks(plan.reps))))
+    looks = plan.reps // math.ceil(wanted / cells)
+    value = f"{wanted} with primary.stop: {{looks: {looks}}}" if looks > 1 else "more with fewer looks"
+    return WidthBound(blocks * cells, f"primary.stop: at most {blocks} blocks run between two looks", value)
 
 
 def _block_bound(plan: Plan, wanted: int) -> WidthBound:

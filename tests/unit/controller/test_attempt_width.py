@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 
 from tests.support.plans import kube_plan, make_plan, planned_task
 from trialfleet_controller.backends.local.capacity import UNBOUNDED, MachineSize, slots
-from trialfleet_controller.dispatch.attempt_width import width_bound
+from trialfleet_controller.dispatch.attempt_width import WidthBound, width_bound
 from trialfleet_controller.dispatch.queue import Queue
+from trialfleet_ledger.campaign_spec import Primary
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.looks import AnytimeRule, StopDeclaration, StopRule
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.trial_order import trials
@@ -56,6 +59,42 @@ def test_blocks_ahead_holds_back_what_parallel_asks_for() -> None:
 def test_what_bounds_a_campaign_on_a_cluster(fields: dict[str, Any], attempts: int, reason: str) -> None:
     bound = width_bound(plan(**fields))
     assert (bound.attempts, bound.reason) == (attempts, reason)
+
+
+def looked_at(reps: int, stop: StopDeclaration | None, *, halve: bool = False) -> WidthBound:
+    primary = Primary(treatment="flat_llm", control="none", stop=stop, halve=halve)
+    return width_bound(plan(reps=reps, parallel=40, blocks_ahead=99, primary=primary))
+
+
+@pytest.mark.parametrize(
+    ("reps", "stop", "attempts", "reason"),
+    [
+        (60, StopRule(looks=5), 24, "at most 12 blocks run between two looks; 40 with primary.stop: {looks: 3}"),
+        (25, StopRule(looks=5), 10, "at most 5 blocks run between two looks; more with fewer looks"),
+        (60, StopRule(looks=(4, 60)), 40, "limits.parallel: 40"),
+        (60, AnytimeRule(anytime="mixture"), 40, "limits.parallel: 40"),
+        (60, None, 40, "limits.parallel: 40"),
+    ],
+)
+def test_looks_hold_back_the_blocks_after_them(
+    reps: int, stop: StopDeclaration | None, attempts: int, reason: str
+) -> None:
+    """A larger blocks_ahead would not help there, and is not proposed."""
+    bound = looked_at(reps, stop)
+    assert (bound.attempts, bound.reason.removeprefix("primary.stop: ")) == (attempts, reason)
+
+
+def test_halving_holds_back_the_blocks_after_it() -> None:
+    bound = looked_at(20, None, halve=True)
+    assert (bound.attempts, bound.reason) == (24, "primary.halve: at most 12 blocks run; more without it")
+
+
+@given(st.integers(2, 300), st.integers(2, 25))
+def test_with_the_named_number_of_looks_all_run(reps: int, looks: int) -> None:
+    bound = looked_at(reps, StopRule(looks=looks))
+    if (named := re.search(r"(\d+) with primary.stop: {looks: (\d+)}", bound.reason)) is not None:
+        fewer = looked_at(reps, StopRule(looks=int(named[2])))
+        assert fewer.attempts == int(named[1]) > bound.attempts
 
 
 @pytest.mark.parametrize(
