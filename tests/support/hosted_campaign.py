@@ -111,7 +111,10 @@ class Site:
             ):
                 empty = CampaignTally.of(trials(self.plan))
                 note = self.events.append
-                return monitor(supervisor, driver, self.interrupt, shown, note, empty=empty, every_s=0.1)
+                limits = self.plan.limits
+                return monitor(
+                    supervisor, driver, self.interrupt, shown, note, empty=empty, limits=limits, every_s=0.1
+                )
         finally:
             driver.end()
 
