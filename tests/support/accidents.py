@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,9 +27,9 @@ import click
 
 from tests.support.attempts import Lab
 from tests.support.real_campaign import campaign_file, trialfleet
+from tests.support.silence import SILENT_S, Silence, StarvedTime
 from trialfleet_runner.cli import root
 
-SILENT_S = 5.0  # at most, without a word of what is waited for
 GOOD_EXITS = (0, 2, 3, 130, 141)
 _ARGUMENTS = {
     "repository": ".",
@@ -48,7 +48,6 @@ _OPTIONS = {
     "tasks mine": ("--commits", "5"),
     "view": ("--no-open",),
 }
-_WORDS = (b"waiting for", b"is at work", b" at a time", b" running,")  # of what is waited for
 _WAYS_OUT = ("way out:", "fix:", "Usage:", "over and not complete", "no isolation")
 
 
@@ -194,8 +193,7 @@ def make_site(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class EndedCommand:
-    """`exit`: None where it had to be killed. `silent_s`: the longest time without output and without a word of
-    what is waited for. `fault`: None where it is as it must be."""
+    """`exit`: None where it had to be killed. `silent_s`: the longest silence. `fault`: None where all is good."""
 
     cell: AccidentCell
     exit: int | None
@@ -213,6 +211,9 @@ class EndedCommand:
             return "no way out"
         if self.cell.accident.ends == "word" and self.exit == 130 and "waiting for" not in self.output:
             return "no word of what is waited for"
+        # A server is silent after its address.
+        if self.silent_s > SILENT_S and self.cell.command != ("view",):
+            return f"silent for {self.silent_s:.1f} s"
         return None
 
 
@@ -231,16 +232,24 @@ def silent_server() -> Generator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
-def run_cells(chosen: Sequence[AccidentCell], folder: Path, *, workers: int) -> list[EndedCommand]:
-    """In this order, each in a copy of one site below `folder`."""
+def run_cells(
+    chosen: Sequence[AccidentCell],
+    folder: Path,
+    *,
+    workers: int,
+    ended: Callable[[EndedCommand], None] = lambda one: None,
+) -> list[EndedCommand]:
+    """In this order, each in a copy of one site below `folder`. `ended`: called with each when it has ended."""
     site = make_site(folder)
     with silent_server() as silent, ThreadPoolExecutor(workers) as pool:
         running = [pool.submit(run_cell, cell, site, folder / str(n), silent) for n, cell in enumerate(chosen)]
+        for one in as_completed(running):
+            ended(one.result())
         return [one.result() for one in running]
 
 
 def run_cell(cell: AccidentCell, site: Path, folder: Path, silent: str, *, limit_s: float = 240) -> EndedCommand:
-    """Copies the site to `folder`; `silent`: the address of `silent_server`."""
+    """In a copy of the site at `folder`, which is removed; `silent`: the address of `silent_server`."""
     shutil.copytree(site, folder, symlinks=True)
     cell.accident.prepare(folder)
     words = [sys.executable, "-m", "trialfleet_runner.console", *argv(cell.command)]
@@ -263,6 +272,7 @@ def run_cell(cell: AccidentCell, site: Path, folder: Path, silent: str, *, limit
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _env(cell: AccidentCell, folder: Path, silent: str) -> dict[str, str]:
@@ -283,29 +293,32 @@ def _env(cell: AccidentCell, folder: Path, silent: str) -> dict[str, str]:
 def _followed(process: subprocess.Popen[bytes], cell: AccidentCell, limit_s: float) -> EndedCommand:
     assert process.stdout is not None
     assert process.stderr is not None
-    began = last = time.monotonic()
-    silent, explained, output = 0.0, False, b""
+    began, output = time.monotonic(), b""
+    starved = StarvedTime(process.pid)
+    silence = Silence(lambda: starved.seconds)
     interrupt_at = _interrupt_after(cell)
     with selectors.DefaultSelector() as ready:
         for stream in (process.stdout, process.stderr):
             ready.register(stream, selectors.EVENT_READ)
         while ready.get_map() and (now := time.monotonic()) - began < limit_s:
-            for key, _ in ready.select(0.2):
+            spoken = ready.select(0.2)
+            starved.sample()
+            for key, _ in spoken:
                 data = os.read(key.fd, 65536)
                 if not data or (cell.accident.ends == "reader" and key.fileobj is process.stdout):
                     ready.unregister(key.fileobj)
                     key.fileobj.close()  # type: ignore[union-attr] # registered above: a stream
-                silent = max(silent, 0.0 if explained else time.monotonic() - last)
-                # A server is silent after its address.
-                explained = any(word in data for word in _WORDS) or cell.command == ("view",)
-                last, output = time.monotonic(), output + data
+                silence.hear(data)
+                output += data
             if interrupt_at is not None and (now - began > interrupt_at or b"waiting for" in output):
                 os.killpg(process.pid, signal.SIGINT)
                 interrupt_at = None
-    silent = max(silent, 0.0 if explained else time.monotonic() - last)
+    silence.hear(b"")
     with suppress(subprocess.TimeoutExpired):
-        process.wait(10 if ready else 1)
-    return EndedCommand(cell, process.poll(), output.decode(errors="replace"), silent, time.monotonic() - began)
+        process.wait(10)
+    return EndedCommand(
+        cell, process.poll(), output.decode(errors="replace"), silence.longest_s, time.monotonic() - began
+    )
 
 
 def _interrupt_after(cell: AccidentCell) -> float | None:
@@ -323,3 +336,15 @@ def shown(ended: Sequence[EndedCommand]) -> Iterator[str]:
         if one.fault is not None:
             last = " | ".join(one.output.strip().splitlines()[-3:])[:300]
             yield f"{one.cell.name}: {one.fault}; {shlex.join(argv(one.cell.command))}: {last}"
+
+
+def accident_table(ended: Sequence[EndedCommand]) -> Iterator[str]:
+    """Lines of Markdown: commands × accidents, "ok" or the fault; "" for a cell that was not run."""
+    by_name = {one.cell.name: one.fault or "ok" for one in ended}
+    rows = list(dict.fromkeys(one.cell.command for one in ended))
+    columns = [accident for accident in ACCIDENTS if any(one.cell.accident is accident for one in ended)]
+    yield f"| command | {' | '.join(one.name for one in columns)} |"
+    yield f"|---{'|---' * len(columns)}|"
+    for row in rows:
+        row_cells = (by_name.get(AccidentCell(row, column).name, "") for column in columns)
+        yield f"| `{' '.join(row)}` | {' | '.join(row_cells)} |"
