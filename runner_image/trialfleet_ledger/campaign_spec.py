@@ -266,12 +266,15 @@ class ContextSource(Frozen):
         return self
 
 
+FilePattern = Annotated[str, Field(min_length=1)]  # a file or a glob
+
+
 class CampaignSpec(Frozen):
     """The campaign file. Conditions are preset names, or a mapping of names to compositions (null: the preset)."""
 
     campaign: Name
     seed: Annotated[int, Field(ge=0, lt=2**63)]
-    tasks: Annotated[tuple[str, ...], Field(min_length=1)]  # files or globs, relative to the campaign file
+    tasks: Annotated[tuple[FilePattern, ...], Field(min_length=1)]  # relative to the campaign file
     only: tuple[Name, ...] = ()  # ids of tasks in these files; none: all of them
     conditions: Annotated[tuple[Name, ...], Field(min_length=1)] | dict[Name, FileCondition | None]
     contexts: dict[Name, ContextSource] = Field(default_factory=dict)  # beyond those of the tasks

@@ -1,4 +1,4 @@
-"""The one error for what an operator can fix."""
+"""The errors of what an operator can fix."""
 
 from __future__ import annotations
 
@@ -29,3 +29,8 @@ class FieldError(ValueError):
     def __init__(self, message: str, *, hint: str) -> None:
         self.hint = hint
         super().__init__(message)
+
+
+class ProgramError(Exception):
+    """A program of this machine, such as git, failed where it does not fail by itself: it cannot start, read or
+    write. The message is its own. The command line prints it as it prints an `OperatorError`."""

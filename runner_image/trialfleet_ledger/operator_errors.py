@@ -3,15 +3,15 @@ that is not installed, a file system that refuses."""
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import traceback
 from importlib import metadata
 
-from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.store.full_disk import is_full
+from trialfleet_ledger.errors import OperatorError, ProgramError
+from trialfleet_ledger.store.full_disk import says_full
 from trialfleet_ledger.store.protocol import START_STORE, StoreError
+from trialfleet_ledger.store.ways_out import FREE_SPACE, way_out
 
 # Package of ours -> the extra that its requirements are in.
 _EXTRAS = {
@@ -22,22 +22,9 @@ _EXTRAS = {
 }
 _PREFERRED = ("controller", "analysis", "targets", "bedrock", "bulk", "metrics")  # where several bring a package
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z]+)['\"]")
-_WAYS_OUT = {
-    errno.EACCES: "change its owner or its permissions, or name another place",
-    errno.EPERM: "change its owner or its permissions, or name another place",
-    errno.EROFS: "name a place that can be written: --out or `store` for results, $TRIALFLEET_CACHE and "
-    "$TRIALFLEET_SCRATCH for what a command keeps for itself",
-    errno.ENOTDIR: "a file is where a folder is needed: move it away, or name another place",
-    errno.EISDIR: "a folder is where a file is needed: move it away, or name another place",
-    errno.EEXIST: "move it away, or name another place",
-    errno.ENAMETOOLONG: "use a shorter path",
-    errno.ELOOP: "a symbolic link points to itself: remove it",
-    errno.EMFILE: "raise the limit of open files (`ulimit -n`)",
-    errno.ENFILE: "close other programs: this machine's table of open files is full",
-    errno.EIO: "check the disk: the file system cannot read or write there",
-    errno.ESTALE: "mount the network file system again",
-}
-_ROOM = "free disk space there, or name another place"
+_MEMORY = "end other programs, or raise the limit (`ulimit -v`, or that of the container)"
+_LOADS = "install the package again; where memory is short, raise its limit (`ulimit -v`)"
+_PROGRAM = "check that the program works here and can read and write its files, then repeat the command"
 
 
 def operator_error(error: Exception) -> OperatorError | None:
@@ -52,6 +39,12 @@ def operator_error(error: Exception) -> OperatorError | None:
             )
         case ModuleNotFoundError():
             return missing_extra(error)
+        case ImportError():
+            return _unloadable(error)
+        case MemoryError():
+            return OperatorError("the memory of this machine, or its limit, is used up", hint=_MEMORY)
+        case ProgramError():
+            return OperatorError(str(error), hint=FREE_SPACE if says_full(str(error)) else _PROGRAM)
         case OSError():
             return _of_file_system(error)
         case _:
@@ -75,6 +68,13 @@ def missing_extra(error: ModuleNotFoundError) -> OperatorError | None:
     )
 
 
+def _unloadable(error: ImportError) -> OperatorError | None:
+    """Of a compiled module that this machine cannot load; None for a name that a module lacks."""
+    if not (error.path or "").endswith(".so"):
+        return None
+    return OperatorError(f"cannot be loaded: {error}", where=error.path, hint=_LOADS)
+
+
 def _optional() -> list[tuple[str, str]]:
     """(distribution, extra) of this installation's own requirements."""
     matches = map(_REQUIREMENT.match, metadata.requires("trialfleet") or ())
@@ -86,8 +86,7 @@ def _of_file_system(error: OSError) -> OperatorError | None:
     >>> str(operator_error(OSError(20, "Not a directory", "/etc/passwd/x"))).partition(":")[0]
     '/etc/passwd/x'
     """
-    hint = _ROOM if is_full(error) else _WAYS_OUT.get(error.errno or 0)
-    if hint is None:
+    if (hint := way_out(error)) is None:
         return None
     places = [os.fsdecode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
     return OperatorError(error.strerror or str(error), where=" -> ".join(places) or None, hint=hint)

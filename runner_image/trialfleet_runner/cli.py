@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 
 import click
@@ -97,7 +98,8 @@ def _run(interrupts: Interrupts) -> int:
         code = root.main(standalone_mode=False)
         sys.stdout.flush()  # a full disk shows itself here
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):
+            error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return _interrupted()
@@ -106,7 +108,7 @@ def _run(interrupts: Interrupts) -> int:
             return _interrupted()
         if (known := operator_error(error)) is None:
             raise
-        click.echo(f"trialfleet: {known}", err=True)
+        _complain(str(known))
         return CommandExit.OPERATOR
     return code if isinstance(code, int) else CommandExit.DONE
 
@@ -118,8 +120,14 @@ def command_name() -> str:
 
 def _interrupted() -> int:
     way_on = "; the same command continues the campaign" if command_name() in ("run", "resume") else ""
-    click.echo(f"trialfleet: interrupted{way_on}", err=True)
+    _complain(f"interrupted{way_on}")
     return CommandExit.INTERRUPTED
+
+
+def _complain(sentence: str) -> None:
+    """The exit code says it too where standard error cannot be written, as on a full disk."""
+    with suppress(OSError):
+        click.echo(f"trialfleet: {sentence}", err=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.errors import OperatorError, ProgramError
 
 _SETTINGS = (
     "core.hooksPath=/dev/null",
@@ -35,7 +35,7 @@ _KEPT = ("PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAI
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
-class GitError(Exception):
+class GitError(ProgramError):
     """git refused; the message is its own, capped."""
 
 
@@ -106,11 +106,20 @@ def git(
     except FileNotFoundError:
         raise OperatorError("git is not installed", hint="install git 2.30 or newer") from None
     except subprocess.TimeoutExpired:
-        raise GitError(f"git {args[0]} took longer than {timeout_s:.0f} s") from None
+        raise GitError(f"git {_subcommand(args)} took longer than {timeout_s:.0f} s") from None
     if ended.returncode != 0:
         words = ended.stderr.decode(errors="replace").strip()[-2000:]
-        raise GitError(f"git {args[0]}: {words or f'exit {ended.returncode}'}")
+        raise GitError(f"git {_subcommand(args)}: {words or f'exit {ended.returncode}'}")
     return ended.stdout
+
+
+def _subcommand(args: Sequence[str]) -> str:
+    """
+    >>> _subcommand(("-c", "core.bare=true", "fast-import", "--force"))
+    'fast-import'
+    """
+    options = {at for at, word in enumerate(args) if word in ("-c", "-C")}
+    return next((word for at, word in enumerate(args) if at not in options and at - 1 not in options), "")
 
 
 def locate_repository(folder: Path) -> GitRepository:

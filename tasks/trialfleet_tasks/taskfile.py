@@ -131,8 +131,9 @@ def _matches(loaded: yamlfile.Loaded[CampaignSpec], place: int, pattern: str) ->
     if matches:
         return matches
     is_folder = (folder / wanted).is_dir()
+    exists = (folder / wanted).exists()
     raise OperatorError(
-        "is a directory" if is_folder else "no such file",
+        "is a directory" if is_folder else "is not a regular file" if exists else "no such file",
         where=f"{loaded.where('tasks', place)}: {pattern}",
         hint=f"to take all of its files: {pattern.rstrip('/')}/*.yaml"
         if is_folder

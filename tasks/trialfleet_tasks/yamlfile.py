@@ -88,6 +88,8 @@ def dotted(place: Place) -> str:
 
 
 def _bytes(path: Path) -> bytes:
+    if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe would be waited for, a device never ends
+        raise OperatorError("is not a regular file", where=str(path), hint="write the text into a file")
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
@@ -178,7 +180,7 @@ class _PlainReader:
         return {key: value for key, value in {**merged, **own}.items() if not key.startswith("_")}
 
     def _key(self, node: yaml.Node) -> str:
-        if not isinstance(node, yaml.ScalarNode):
+        if not isinstance(node, yaml.ScalarNode) or _NO_TEXT.search(node.value):
             raise OperatorError(
                 "a key must be plain text",
                 where=f"{self.path}:{_line(node)}",
@@ -195,6 +197,8 @@ class _PlainReader:
         except (yaml.YAMLError, ValueError, OverflowError):
             hint = "if it is text, put it in quotes; tags (!…) are not allowed"
             raise self._wrong(f"{_short(node.value)} cannot be read", place, hint) from None
+        if isinstance(value, str) and _NO_TEXT.search(value):
+            raise self._wrong("holds NUL or half a character, which no text can hold", place, "remove it")
         if isinstance(value, float) and not math.isfinite(value):
             raise self._wrong("must be a finite number", place, "write the number in digits")
         if not isinstance(value, str | int | float | bool | None):
@@ -227,6 +231,7 @@ class _PlainReader:
 _AS_PEOPLE_READ_IT = re.compile(
     r"[-+]?(0|[1-9]\d*)|[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d+)?|true|True|TRUE|false|False|FALSE"
 )
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")  # of "\\0" and "\\ud800" in quotes
 _A_NUMBER = re.compile(r"[-+]?[\d_]*\.?\d[\d_]*([eE][-+]?\d{1,2})?|0o[0-7]+")
 
 

@@ -19,6 +19,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.full_disk import is_full
 from trialfleet_ledger.store.key_syntax import TEMPORARY
 from trialfleet_ledger.store.protocol import StoreError
+from trialfleet_ledger.store.ways_out import way_out
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -46,7 +47,7 @@ def speaking(what: str) -> Generator[None]:
             raise OperatorError(
                 f"{what}: {error.strerror}", hint="let this user write there, or choose another store"
             ) from error
-        raise StoreError(f"{what}: {error.strerror or error}") from error
+        raise StoreError(f"{what}: {error.strerror or error}", hint=way_out(error)) from error
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import pathlib
 import subprocess
 import sys
 
@@ -10,7 +12,9 @@ import pytest
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.operator_errors import missing_extra, operator_error
+from trialfleet_ledger.store.files import speaking
 from trialfleet_ledger.store.protocol import StoreError
+from trialfleet_runner.git import GitError
 from trialfleet_runner.standard_streams import ascii_of
 
 
@@ -47,7 +51,43 @@ def test_a_file_system_that_refuses_is_the_operators(number: int, words: str) ->
     assert words in (known.hint or "")
 
 
-@pytest.mark.parametrize("bug", [KeyError("x"), OSError("no number"), FileNotFoundError(2, "gone", "/x")])
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(errno.ENAMETOOLONG, "use a shorter path"), (errno.EMFILE, "ulimit -n"), (errno.EIO, "check the disk")],
+)
+def test_a_folder_of_a_store_that_refuses_is_no_store_that_is_down(number: int, words: str) -> None:
+    with pytest.raises(StoreError) as raised, speaking("runs/demo"):
+        raise OSError(number, os.strerror(number))
+    assert words in hint_of(raised.value)
+
+
+def test_a_program_that_fails_is_the_operators() -> None:
+    assert "check that the program works here" in hint_of(GitError("git fast-import: exit 1"))
+    assert "free disk space" in hint_of(GitError("git add: write error: No space left on device"))
+
+
+def test_short_memory_is_the_operators() -> None:
+    assert "raise the limit" in hint_of(MemoryError())
+    error = ImportError("libarrow.so.26: failed to map segment from shared object", path="/site/lib.cpython.so")
+    assert "where memory is short" in hint_of(error)
+
+
+def test_an_error_that_cannot_be_printed_keeps_its_exit_code() -> None:
+    with pathlib.Path("/dev/full").open("w", encoding="utf-8") as full:
+        for words in (["status", "no-such-file.yaml"], ["status", "--no-such-option"]):
+            ended = subprocess.run([sys.executable, "-m", "trialfleet_runner.console", *words], stderr=full)
+            assert ended.returncode == 2, words
+
+
+@pytest.mark.parametrize(
+    "bug",
+    [
+        KeyError("x"),
+        OSError("no number"),
+        FileNotFoundError(2, "gone", "/x"),
+        ImportError("cannot import name 'x'", path="/trialfleet_ledger/fold.py"),
+    ],
+)
 def test_a_bug_stays_a_bug(bug: Exception) -> None:
     assert operator_error(bug) is None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -286,3 +287,25 @@ def test_every_number_of_a_campaign_file_has_an_upper_bound(tmp_path: Path) -> N
     ):
         error = refusal(tmp_path, CampaignSpec, CAMPAIGN + field % (10**30))
         assert "less than or equal to" in error.message, field
+
+
+@pytest.mark.parametrize("escape", [r"\0", r"\ud800", r"\uDFFF"])
+@pytest.mark.parametrize("field", ["store", "tasks"])
+def test_text_that_no_path_can_hold_is_refused(tmp_path: Path, field: str, escape: str) -> None:
+    lines = [line for line in GOOD.splitlines() if not line.startswith(field)]
+    value = f'"out{escape}"'
+    text = "\n".join([*lines, f"{field}: [{value}]" if field == "tasks" else f"{field}: {value}"])
+    with pytest.raises(OperatorError, match=rf"campaign\.yaml:8: {field}(\[0\])?: holds NUL or half a character"):
+        load(write(tmp_path, text), CampaignSpec)
+
+
+def test_a_key_that_holds_nul_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match=r"campaign\.yaml:9: a key must be plain text"):
+        load(write(tmp_path, GOOD + '"a\\0": 1\n'), CampaignSpec)
+
+
+def test_a_pipe_and_a_device_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    for path in (tmp_path / "pipe.yaml", Path("/dev/zero")):
+        with pytest.raises(OperatorError, match="is not a regular file"):
+            load(path, CampaignSpec)
