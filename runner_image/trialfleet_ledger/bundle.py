@@ -177,8 +177,10 @@ def _decompressed(data: bytes) -> bytes:
 
 def _refuse_large(data: bytes) -> None:
     size = zstandard.get_frame_parameters(data).content_size
+    if size == zstandard.CONTENTSIZE_UNKNOWN:
+        raise BundleError("it does not say how many bytes it expands to")
     if size > UNPACKED_CAP:
-        raise BundleError(f"it says {size} bytes unpacked, more than {UNPACKED_CAP} (or no size at all)")
+        raise BundleError(f"it expands to {size} bytes, more than {UNPACKED_CAP}")
 
 
 def plain_members(raw: bytes) -> dict[str, bytes] | None:

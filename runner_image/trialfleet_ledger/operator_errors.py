@@ -11,6 +11,7 @@ from importlib import metadata
 from trialfleet_ledger.errors import OperatorError, ProgramError
 from trialfleet_ledger.store.full_disk import says_full
 from trialfleet_ledger.store.protocol import START_STORE, StoreError
+from trialfleet_ledger.store.rereading import WrongValue
 from trialfleet_ledger.store.ways_out import FREE_SPACE, way_out
 
 # Package of ours -> the extra that its requirements are in.
@@ -24,6 +25,7 @@ _PREFERRED = ("controller", "analysis", "targets", "bedrock", "bulk", "metrics")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z]+)['\"]")
 _MEMORY = "end other programs, or raise the limit (`ulimit -v`, or that of the container)"
 _LOADS = "install the package again; where memory is short, raise its limit (`ulimit -v`)"
+_RESTORE = "restore it in the store; an object that is removed there is written again by `trialfleet run`"
 _PROGRAM = "check that the program works here and can read and write its files, then repeat the command"
 
 
@@ -43,6 +45,8 @@ def operator_error(error: Exception) -> OperatorError | None:
             return _unloadable(error)
         case MemoryError():
             return OperatorError("the memory of this machine, or its limit, is used up", hint=_MEMORY)
+        case WrongValue():
+            return OperatorError(str(error), hint=_RESTORE)
         case ProgramError():
             return OperatorError(str(error), hint=FREE_SPACE if says_full(str(error)) else _PROGRAM)
         case OSError():

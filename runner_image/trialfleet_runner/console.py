@@ -13,6 +13,7 @@ from trialfleet_runner.interrupts import Interrupts, quit_at_once
 def main() -> None:
     """Run the command that `sys.argv` names."""
     signal.signal(signal.SIGINT, quit_at_once)  # also during the imports that follow
+    _require_utf8()
     from trialfleet_ledger.waiting import say_waits
     from trialfleet_runner import cli
     from trialfleet_runner.standard_streams import PlainOutput, prepare_streams
@@ -30,6 +31,16 @@ def main() -> None:
         cli.main(interrupts)
     finally:
         interrupts.end()
+
+
+def _require_utf8() -> None:
+    """Start again where the locale decides how paths are written, as `LC_ALL=de_DE.ISO-8859-1` does: git and the
+    records write them in UTF-8. Output stays in the terminal's encoding."""
+    if sys.getfilesystemencoding() == "utf-8":
+        return
+    os.environ["PYTHONUTF8"] = "1"
+    os.environ.setdefault("PYTHONIOENCODING", sys.__stdout__.encoding if sys.__stdout__ else "utf-8")
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def _say(sentence: str) -> None:

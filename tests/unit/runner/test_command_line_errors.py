@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.objects import ObjectError
 from trialfleet_ledger.operator_errors import missing_extra, operator_error
 from trialfleet_ledger.store.files import speaking
 from trialfleet_ledger.store.protocol import StoreError
@@ -64,6 +65,10 @@ def test_a_folder_of_a_store_that_refuses_is_no_store_that_is_down(number: int, 
 def test_a_program_that_fails_is_the_operators() -> None:
     assert "check that the program works here" in hint_of(GitError("git fast-import: exit 1"))
     assert "free disk space" in hint_of(GitError("git add: write error: No space left on device"))
+
+
+def test_a_damaged_object_is_the_operators() -> None:
+    assert "restore it in the store" in hint_of(ObjectError("object ab: its 327698 bytes expand to more than 9"))
 
 
 def test_short_memory_is_the_operators() -> None:
