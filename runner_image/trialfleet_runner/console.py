@@ -40,7 +40,7 @@ def _require_utf8() -> None:
         return
     os.environ["PYTHONUTF8"] = "1"
     os.environ.setdefault("PYTHONIOENCODING", sys.__stdout__.encoding if sys.__stdout__ else "utf-8")
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - itself, with its own words
 
 
 def _say(sentence: str) -> None:

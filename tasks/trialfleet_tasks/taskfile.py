@@ -202,6 +202,8 @@ def _resolve(loaded: yamlfile.Loaded[TaskFile], index: int) -> LoadedTask:
 
 def _source(loaded: yamlfile.Loaded[TaskFile], index: int) -> Source:
     spec = loaded.value.tasks[index]
+    if isinstance(spec.source, GitSource):
+        return spec.source.model_copy(update={"url": _absolute(spec.source.url, loaded.path.parent)})
     if spec.source is not None:
         return spec.source
     if loaded.value.repo.url is None:
@@ -212,7 +214,11 @@ def _source(loaded: yamlfile.Loaded[TaskFile], index: int) -> Source:
         )
     assert spec.pre_fix_commit is not None
     assert spec.fix_commit is not None
-    url = loaded.value.repo.url
-    if url.startswith(("./", "../")) or url in (".", ".."):
-        url = str((loaded.path.parent / url).resolve())
+    url = _absolute(loaded.value.repo.url, loaded.path.parent)
     return GitSource(url=url, pre_fix_commit=spec.pre_fix_commit, fix_commit=spec.fix_commit)
+
+
+def _absolute(url: str, folder: Path) -> str:
+    """A relative path, which must begin with a dot, is relative to the task file."""
+    relative = url.startswith(("./", "../")) or url in (".", "..")
+    return str((folder / url).resolve()) if relative else url

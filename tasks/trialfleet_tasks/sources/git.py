@@ -38,10 +38,12 @@ _KINDS = {
 }
 
 
-def repository(url: str, commits: tuple[str, ...], *, cache: Cache, mirrors: Mapping[str, Path]) -> Path:
+def repository(
+    url: str, commits: tuple[str, ...], *, cache: Cache, mirrors: Mapping[str, Path], where: str = "url"
+) -> Path:
     """A git folder that has the commits: the user's mirror of `url`, or a clone in the cache.
 
-    Raises `OperatorError` naming the url and the way out.
+    Raises `OperatorError` naming the url, `where` it is written, and the way out.
     """
     mirror = mirror_of(url, mirrors)
     if mirror is not None:
@@ -49,8 +51,8 @@ def repository(url: str, commits: tuple[str, ...], *, cache: Cache, mirrors: Map
     if not _URL.fullmatch(url):
         raise OperatorError(
             f"{url!r} is not a URL that can be cloned",
-            where="repo.url",
-            hint="use https://, ssh://, file:// or an absolute path",
+            where=where,
+            hint="use https://, ssh://, file://, an absolute path, or one that begins with ./",
         )
     with _clone(url, commits[0], cache, "") as folder:
         missing = [commit for commit in commits if not has_commit(folder, commit)]

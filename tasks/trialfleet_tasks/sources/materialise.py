@@ -30,7 +30,8 @@ def materialise(task: LoadedTask, *, cache: Cache, mirrors: Mapping[str, Path]) 
     match task.source:
         case GitSource() as source:
             commits = (source.pre_fix_commit, source.fix_commit)
-            folder = git.repository(source.url, commits, cache=cache, mirrors=mirrors)
+            where = f"{task.where}: {'repo' if task.spec.source is None else 'source'}.url"
+            folder = git.repository(source.url, commits, cache=cache, mirrors=mirrors, where=where)
             unread = task.repo.strip_extra
             pre_fix, fixed = (git.read_tree(folder, c, where=task.where, unread=unread) for c in commits)
             said = task.spec.commit_message or git.message(folder, source.fix_commit)

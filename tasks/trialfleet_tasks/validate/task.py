@@ -132,7 +132,8 @@ def _failed(
     started: float,
     kind: ProblemKind = ProblemKind.SOURCE,
 ) -> Validation:
-    where = f"{error.where}: " if error.where else ""
+    place = (error.where or "").removeprefix(task.where).removeprefix(": ")  # the task's is said of all problems
+    where = f"{place}: " if place else ""
     return Validation(
         task=task.id,
         digest="0" * 64,
