@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -144,6 +145,19 @@ def test_output_is_replaced_where_the_encoding_lacks_it(encoding: str, shown: by
     )
     assert ended.stdout == shown + b"?\n"
     assert ended.stderr == shown + b"\n"
+
+
+def test_paths_are_utf8_in_every_locale(tmp_path: Path) -> None:
+    (tmp_path / "größe-漢.yaml").write_text("campaign: demo\n", encoding="utf-8")
+    ended = subprocess.run(
+        [sys.executable, "-m", "trialfleet_runner.console", "status", "größe-漢.yaml"],
+        env={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PATH": ""},
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(b"trialfleet: grosse-?.yaml:1:".replace(b"ss", b"?"))
 
 
 def test_every_replacement_is_ascii() -> None:

@@ -58,6 +58,16 @@ def refusal(folder: Path, text: str) -> OperatorError:
     return caught.value
 
 
+@pytest.mark.parametrize("url", ["./shop", "../shop", "."])
+def test_a_relative_path_of_a_git_source_is_relative_to_the_file(folder: Path, url: str) -> None:
+    below = f"    source: {{kind: git, url: {url}, pre_fix_commit: {SHA}, fix_commit: {SHA}}}"
+    upstreams = GOOD.replace("https://example.org/a/b", url)
+    own = GOOD.replace("    source: {kind: path, pre_fix: a, fixed: b}", below)
+    sources = [load_task_file(written(folder, upstreams)).tasks[0].source]
+    sources.append(load_task_file(written(folder, own)).tasks[1].source)
+    assert {getattr(source, "url", None) for source in sources} == {str((folder / url).resolve())}
+
+
 def test_defaults_of_the_repository_reach_the_task(folder: Path) -> None:
     one, two = load_task_file(written(folder, GOOD)).tasks
     assert one.source == GitSource(url="https://example.org/a/b", pre_fix_commit=SHA, fix_commit=SHA)
