@@ -58,8 +58,11 @@ _WORDS = 500
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-class RepositoryError(Exception):
+class RepositoryError(TargetsError):
     """git refused; the message is its own, capped and without control characters."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, hint="see `git fsck` in the repository")
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +270,7 @@ def _run(args: Sequence[str], *, cwd: Path, stdin: bytes = b"", timeout_s: float
     except subprocess.TimeoutExpired:
         raise RepositoryError(f"git took longer than {timeout_s:.0f} s") from None
     if ended.returncode != 0:
-        words = printable(ended.stderr.decode(errors="replace").strip())
+        lines = ended.stderr.decode(errors="replace").strip().splitlines()
+        words = printable("\n".join(line for line in lines if not line.startswith("hint:")))
         raise RepositoryError(words or f"git ended with {ended.returncode}")
     return ended.stdout

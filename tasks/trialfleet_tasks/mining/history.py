@@ -103,7 +103,9 @@ def resolve(git_dir: Path, name: str) -> str:
         return git(wanted, git_dir=git_dir).decode().split()[-1]
     except GitError:
         raise OperatorError(
-            f"there is no commit {name!r}", where=str(git_dir), hint="name a branch, a tag or a commit"
+            f"there is no commit {name!r}",
+            where=str(git_dir),
+            hint="commit something first, or name a branch, a tag or a commit",
         ) from None
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.git_repositories import ENV, Made, shop
 from trialfleet_targets.errors import TargetsError
+from trialfleet_targets.evaluation.run import evaluate
 from trialfleet_targets.index import index_at
 from trialfleet_targets.repository import Repository
 from trialfleet_targets.snapshot_reader import snapshot_at
@@ -167,6 +168,17 @@ def test_missing_objects(made: Made) -> None:
     said, hint = refusal(made.folder)
     assert blob in said
     assert "fsck" in hint
+
+
+def test_a_missing_tree_of_the_history_is_the_operators(made: Made) -> None:
+    made.commit("one", a="x = 1\n")
+    made.commit("Fix the sum of all the prices", a="x = 2\n")
+    tree = made.git("rev-parse", "HEAD~1^{tree}")
+    (made.folder / ".git/objects" / tree[:2] / tree[2:]).unlink()
+    with pytest.raises(TargetsError, match=tree) as caught:
+        list(evaluate(Repository.open(made.folder), "made", most=5))
+    assert "fsck" in caught.value.hint
+    assert "hint:" not in str(caught.value)
 
 
 def test_bare_repository_linked_work_tree_and_folder(tmp_path: Path) -> None:
