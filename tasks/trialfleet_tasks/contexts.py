@@ -86,6 +86,8 @@ def _path(path: Path, where: str) -> Tree:
         if path.is_dir():
             _check_names(_names(path), where)  # before anything is read
             return read_folder(path)
+        if not path.is_file():  # a pipe would be waited for, a device never ends
+            raise OperatorError(f"{path} is not a regular file", where=where, hint="name a file or a folder")
         return {path.name: TreeEntry(path.read_bytes())}
     except (OSError, TreeError) as error:
         raise OperatorError(f"{path}: {error}", where=where, hint="check the path") from None

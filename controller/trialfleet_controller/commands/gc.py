@@ -8,6 +8,7 @@ import time
 import click
 
 from trialfleet_controller.commands.options import store_option
+from trialfleet_ledger.waiting import waiting_for
 
 CONTEXT_DAYS = 30.0
 
@@ -55,18 +56,20 @@ def gc(
     Scratch folders and the cache are folders that trialfleet creates and marks below $TRIALFLEET_SCRATCH and
     $TRIALFLEET_CACHE. Nothing else in those two is deleted, and nothing in a folder without the marker.
     """
-    if contexts:
-        _contexts(campaign, store, CONTEXT_DAYS if older_than is None else older_than, results=results, yes=yes)
-        return
-    _check(campaign, store, results=results, older_than=older_than)
-    if results or older_than is not None:
-        _results(campaign, store, older_than or 0, yes=yes)
-        return
-    _leftovers()
-    if campaign is not None:
-        _campaign(campaign, store)
-    if with_cache:
-        _cache(yes=yes)
+    with waiting_for("files to be looked at and removed"):
+        if contexts:
+            days = CONTEXT_DAYS if older_than is None else older_than
+            _contexts(campaign, store, days, results=results, yes=yes)
+            return
+        _check(campaign, store, results=results, older_than=older_than)
+        if results or older_than is not None:
+            _results(campaign, store, older_than or 0, yes=yes)
+            return
+        _leftovers()
+        if campaign is not None:
+            _campaign(campaign, store)
+        if with_cache:
+            _cache(yes=yes)
 
 
 def _check(campaign: str | None, store: str | None, *, results: bool, older_than: float | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,12 @@ def test_one_file_and_an_object_are_held_to_it_too(tmp_path: Path) -> None:
     assert "'notes.md'" in refusal(tmp_path, "notes.md").message
     digest = objects(tmp_path).put(pack({"a/notes.md": TreeEntry(b"# Notes\n")}))
     assert "'a/notes.md'" in refusal(tmp_path, f"sha256:{digest}").message
+
+
+def test_a_pipe_and_a_device_are_refused_unread(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "CLAUDE.md")
+    for content in ("CLAUDE.md", "/dev/zero"):
+        assert "is not a regular file" in str(refusal(tmp_path, content))
 
 
 def test_what_agents_read_is_taken(tmp_path: Path) -> None:
