@@ -181,8 +181,9 @@ def test_bad_input_names_the_way_out(tmp_path: Path) -> None:
     assert "name a branch, a tag or a commit" in said(made.folder, "--head", "gone")
     assert "--issues" in said(made.folder, "--prompt", "issue")
     assert "not one of" in said(made.folder, "--language", "Cobol")
-    (tmp_path / "issues.json").write_text("{}3")
-    assert "gh issue list" in said(made.folder, "--prompt", "issue", "--issues", tmp_path / "issues.json")
+    for content in (b"{}3", b"\xff\xfe\0", b"[" * 100_000):
+        (tmp_path / "issues.json").write_bytes(content)
+        assert "gh issue list" in said(made.folder, "--prompt", "issue", "--issues", tmp_path / "issues.json")
 
 
 SIGNALS = {

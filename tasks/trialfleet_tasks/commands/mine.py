@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.text import Text
 
 from trialfleet_ledger.atomic_file import write_whole
-from trialfleet_ledger.canonical import canonical_json, digest
+from trialfleet_ledger.canonical import canonical_json, digest, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_runner.attempt.exposure import refuse_folders
@@ -275,7 +275,7 @@ def _setting(given: dict[str, Any]) -> str:
     """What a finding depends on besides the commit itself."""
     facts = {name: given[name] for name in ("prompt_source", "repeats", "timeout_s", "build", "wider")}
     issues = given["issues"]
-    return digest({**facts, "issues": None if issues is None else issues.read_text()})
+    return digest({**facts, "issues": None if issues is None else sha256(issues.read_bytes())})
 
 
 def _issues(file: Path | None, prompt_source: str) -> dict[int, str]:
@@ -290,7 +290,7 @@ def _issues(file: Path | None, prompt_source: str) -> dict[int, str]:
     try:
         rows = json.loads(file.read_text())
         return {int(row["number"]): f"{row['title']}\n\n{row.get('body') or ''}".strip() for row in rows}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise OperatorError(
             f"this is not a list of issues: {error}",
             where=str(file),
