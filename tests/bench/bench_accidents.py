@@ -15,13 +15,15 @@ import time
 from pathlib import Path
 
 from tests.bench.figure import Figure
-from tests.support.accidents import EndedCommand, accident_table, cells, run_cells, shown
+from tests.support.accident_runs import EndedCommand, accident_table, run_cells, shown
+from tests.support.accidents import cells
 from tests.support.silence import SILENT_S
 
 
 def measure(only: str = os.environ.get("ONLY", "")) -> list[Figure]:
-    """`ONLY`: a part of the names of the cells to run, as `status ×` or `× SIGINT`; `WORKERS`: cells at a time."""
-    chosen, began = [cell for cell in cells() if only in f"{cell.name} "], time.monotonic()
+    """`ONLY`: parts of the names of the cells to run, as `status ×,× SIGINT`; `WORKERS`: cells at a time."""
+    began = time.monotonic()
+    chosen = [cell for cell in cells() if any(part in f"{cell.name} " for part in only.split(","))]
     with tempfile.TemporaryDirectory(prefix="trialfleet-accidents-", dir="/var/tmp") as folder:
         ended = run_cells(chosen, Path(folder), workers=int(os.environ.get("WORKERS", "2")), ended=_print_fault)
     print("\n".join(accident_table(ended)))

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.support.accidents import EndedCommand, drawn, run_cells, shown
+from tests.support.accident_runs import EndedCommand, run_cells, shown
+from tests.support.accidents import drawn
 
 CELLS = drawn(40, seed=30)
 
