@@ -38,9 +38,10 @@ def _require_utf8() -> None:
     records write them in UTF-8. Output stays in the terminal's encoding."""
     if sys.getfilesystemencoding() == "utf-8":
         return
-    os.environ["PYTHONUTF8"] = "1"
+    os.environ["PYTHONUTF8"] = "1"  # of every child
     os.environ.setdefault("PYTHONIOENCODING", sys.__stdout__.encoding if sys.__stdout__ else "utf-8")
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - itself, with its own words
+    words = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]  # also where options ignore the environment
+    os.execv(sys.executable, words)  # noqa: S606 - itself
 
 
 def _say(sentence: str) -> None:
