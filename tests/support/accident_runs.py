@@ -180,9 +180,9 @@ def _interrupt_after(cell: AccidentCell) -> float | None:
     """Seconds until SIGINT; None: it ends by itself."""
     if cell.accident.ends == "SIGINT":
         return random.Random(cell.name).uniform(0.3, 4)
-    if cell.command == ("view",) or cell.accident.ends == "word":
-        return 15.0
-    return None
+    if cell.accident.ends == "word":
+        return 60.0  # if it has not said before what it waits for: a busy machine is slow
+    return 15.0 if cell.command == ("view",) else None
 
 
 def shown(ended: Sequence[EndedCommand]) -> Iterator[str]:
