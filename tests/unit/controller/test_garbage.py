@@ -3,12 +3,17 @@ controller that lives."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.support.forgetful_store import ForgetfulStore
 from tests.support.plans import make_plan
+from trialfleet_controller import garbage
+from trialfleet_controller.commands import gc as gc_command
 from trialfleet_controller.dispatch import epochs
 from trialfleet_controller.garbage import (
     campaigns,
@@ -116,3 +121,25 @@ def test_a_driven_campaign_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="another controller drives"):
         remove_campaign(store, "one", tell=print)
     assert Ledger(store, "one").directives.cancelled() is None
+
+
+def test_gc_names_what_it_waits_for_while_it_removes(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+
+    @contextmanager
+    def record(what: str) -> Generator[None]:
+        events.append(what)
+        yield
+        events.append("over")
+
+    def remove_slowly() -> str:
+        events.append("removing")
+        return "0 folders"
+
+    monkeypatch.setattr(gc_command, "waiting_for", record)
+    monkeypatch.setattr(garbage, "remove_dead_attempts", remove_slowly)
+    monkeypatch.setattr(garbage, "remove_dead_ray_folders", list)
+    monkeypatch.setattr(garbage, "remove_unused_targets", str)
+    monkeypatch.setattr(garbage, "find_old_layout", dict)
+    assert CliRunner().invoke(gc_command.gc, []).exit_code == 0
+    assert events == ["files to be looked at and removed", "removing", "over"]
