@@ -7,25 +7,11 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 
 from .registry import REGISTRY, EditSite, Operator
 
-MODULES = (
-    "accesses",
-    "arguments",
-    "arithmetic",
-    "calls",
-    "conditions",
-    "containers",
-    "control",
-    "declarations",
-    "literals",
-    "names",
-    "patterns",
-    "statements",
-    "strings",
-)
-for _name in MODULES:
-    importlib.import_module(f"{__name__}.{_name}")
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
 
-__all__ = ["MODULES", "REGISTRY", "EditSite", "Operator"]
+__all__ = ["REGISTRY", "EditSite", "Operator"]

@@ -1,4 +1,4 @@
-"""Conditions: relational, membership, None against truth, logical connectors, refinement."""
+"""Conditions: None against truth, logical connectors, refinement."""
 
 from __future__ import annotations
 
@@ -8,27 +8,6 @@ from collections.abc import Iterator
 from ..edit import ProposedEdit
 from ..source import FunctionNode
 from .registry import EditSite, operator
-
-_TEXT: dict[type[ast.cmpop], str] = {
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.In: "in",
-    ast.NotIn: "not in",
-    ast.Is: "is",
-    ast.IsNot: "is not",
-}
-_RELATIONAL: dict[str, tuple[tuple[str, float], ...]] = {
-    "<": (("<=", 1.5), (">", 0.6), (">=", 0.8), ("!=", 0.4)),
-    "<=": (("<", 1.5), (">=", 0.6), (">", 0.8), ("==", 0.4)),
-    ">": ((">=", 1.5), ("<", 0.6), ("<=", 0.8), ("!=", 0.4)),
-    ">=": ((">", 1.5), ("<=", 0.6), ("<", 0.8), ("==", 0.4)),
-    "==": (("!=", 1.0), (">=", 0.6), ("<=", 0.6)),
-    "!=": (("==", 1.0), (">", 0.5), ("<", 0.5)),
-}
 
 
 def is_condition(site: EditSite[ast.expr], node: ast.expr) -> bool:
@@ -41,24 +20,6 @@ def is_condition(site: EditSite[ast.expr], node: ast.expr) -> bool:
     if isinstance(parent, ast.UnaryOp):
         return isinstance(parent.op, ast.Not)
     return isinstance(parent, ast.BoolOp) and is_condition(site, parent)
-
-
-def _replaced(
-    site: EditSite[ast.Compare], table: dict[str, tuple[tuple[str, float], ...]]
-) -> Iterator[ProposedEdit]:
-    node = site.node
-    sides = [site.text(node.left), *(site.text(c) for c in node.comparators)]
-    signs = [_TEXT[type(op)] for op in node.ops]
-    for at, sign in enumerate(signs):
-        for other, weight in table.get(sign, ()):
-            changed = [*signs[:at], other, *signs[at + 1 :]]
-            tail = "".join(f" {s} {side}" for s, side in zip(changed, sides[1:]))
-            yield site.swap(node, sides[0] + tail, weight)
-
-
-@operator("relational", ast.Compare, prior=1.0)
-def relational(site: EditSite[ast.Compare]) -> Iterator[ProposedEdit]:
-    yield from _replaced(site, _RELATIONAL)
 
 
 @operator("none_truth", ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.NamedExpr, prior=2.0)
