@@ -195,27 +195,3 @@ def is_atom(text: str) -> bool:
     except (SyntaxError, ValueError):
         return False
     return isinstance(node, _ATOMS) and not (isinstance(node, ast.Constant) and isinstance(node.value, int))
-
-
-def string_literal(value: str, like: str) -> str:
-    """`value` as a literal, with the prefix and quotes of `like` where possible.
-
-    >>> string_literal("a'b", '"x"'), string_literal(r"\\d", 'r"x"')
-    ('"a\\'b"', 'r"\\\\d"')
-    """
-    match = re.match(r"([rRuU]?)('''|\"\"\"|'|\")", like)
-    prefix, quotes = (match.group(1), match.group(2)) if match else ("", '"')
-    if len(quotes) == 1:
-        escaped = value if prefix in "rR" and prefix else _escaped(value, quotes)
-        text = f"{prefix}{quotes}{escaped}{quotes}"
-        try:
-            if ast.literal_eval(text) == value:
-                return text
-        except (SyntaxError, ValueError):
-            pass
-    return repr(value)
-
-
-def _escaped(value: str, quote: str) -> str:
-    body = repr(value + "'\"")[1:-1].replace("\\'", "'")[:-2]
-    return body.replace(quote, "\\" + quote)

@@ -9,7 +9,6 @@ from functools import lru_cache
 
 from ..edit import ProposedEdit
 from ..facts import middle
-from ..source import string_literal
 from .registry import EditSite, operator
 
 
@@ -23,21 +22,15 @@ def _value(site: EditSite[ast.Constant]) -> str | None:
     return None
 
 
-def _put(site: EditSite[ast.Constant], value: str, weight: float) -> ProposedEdit:
-    return site.swap(site.node, string_literal(value, site.text(site.node)), weight)
-
-
 @operator("string_repair", ast.Constant, prior=2.5)
 def repair(site: EditSite[ast.Constant]) -> Iterator[ProposedEdit]:
     """The literal rewritten as the assertion's two sides differ."""
     value = _value(site)
-    if value is None:
-        return
-    for repaired, weight in repaired_texts(site, value):
-        yield _put(site, repaired, weight)
+    for repaired, weight in _repaired(site, value) if value is not None else ():
+        yield site.swap(site.node, repr(repaired), weight)
 
 
-def repaired_texts(site: EditSite[ast.AST], value: str) -> Iterator[tuple[str, float]]:
+def _repaired(site: EditSite[ast.Constant], value: str) -> Iterator[tuple[str, float]]:
     for got, expected in site.facts.pairs:
         if not isinstance(got, str) or not isinstance(expected, str):
             continue
