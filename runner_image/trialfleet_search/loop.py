@@ -19,7 +19,7 @@ from .localise import Lines
 from .probe import is_test_path, names
 from .report import PytestReport
 from .source import ParsedSource
-from .testrun import PytestRun, PytestRunner
+from .testrun import PytestRunner
 from .transcript import BudgetSpent, Transcript
 from .workspace import Workspace
 
@@ -112,13 +112,13 @@ class RepairSearch:
         run = self.tests.baseline()
         self.before = run.report
         if run.report is None:
-            self.transcript.record("message", None, f"not traced (exit {run.code}): {run.output[-300:]}")
+            self.transcript.record("message", None, f"not traced (exit {run.code}): {self.tests.last_output()}")
             self.lines = localise.from_prompt(self.config.prompt, self.workspace.python_files())
             return
         self.targets = self._failing_targets(run.report)
         self.lines = localise.suspicious(run.report, self.targets)
         sources: dict[str, str] = {}
-        for path in (self.tests.pytest.files if self.tests.pytest else ())[:2]:
+        for path in self.tests.pytest.files[:2]:
             if path.endswith(".py") and (data := self.reader.read(path)) is not None:
                 sources[path] = data.decode("utf-8", errors="replace")
         self.facts = observe.facts(run.report, self.targets, sources)
@@ -127,8 +127,7 @@ class RepairSearch:
         self.transcript.record("message", None, f"{len(self.targets)} tests fail, {executed} suspicious lines")
 
     def _failing_targets(self, report: PytestReport) -> set[str]:
-        wanted = self.tests.pytest.targets if self.tests.pytest else ()
-        named = {t for t in report.failing if any(names(target, t) for target in wanted)}
+        named = {t for t in report.failing if any(names(target, t) for target in self.tests.pytest.targets)}
         return named or report.failing
 
     def _reached(self, report: PytestReport) -> PartialRepair:
@@ -229,72 +228,64 @@ class RepairSearch:
         self.transcript.record("edit", one.path, f"{one.operator} at line {one.line}: {shown(source, whole)}")
         self.transcript.use_turn("run", None, "the failing tests, then the others of their files")
         run = self.tests.candidate()
-        if run.passed and self._passes_neighbours(one.path, data):
+        if run.passed and self._is_confirmed(one.path, data):
             return True
         for key in self._failure_keys(one):
             self.failed[key] = self.failed.get(key, 0) + 1
-        if not run.passed and run.report is not None and self._keep_if_better(run, one, whole):
-            return False
-        self._write_base(one.path)
+        if run.passed or run.report is None or not self._keep_if_better(run.report, one, whole):
+            self._write_base(one.path)
         return False
 
     def _on_base(self, one: Candidate) -> Candidate:
         kept = self.base.edits.get(one.path, ())
         return replace(one, edits=tuple(sorted({*kept, *one.edits})))
 
-    def _passes_neighbours(self, path: str, data: bytes) -> bool:
-        """Whether the repair breaks no test of the same files that passed before (part of the same turn) and
-        passes with the task's own command."""
-        if self.before is not None and self.before.named("passed"):
-            run = self.tests.neighbours(self.before.named("passed"))
-            if run is not None and run.report is not None:
-                broken = self.before.named("passed") - run.report.named("passed")
-                if broken:
-                    self._record_broken(broken)
-                    return False
-        if self.before is not None and self.before.passed_over and not self._passes_whole_files(path, data):
+    def _is_confirmed(self, path: str, data: bytes) -> bool:
+        """Whether the repair breaks no test of the same files that passed before, and passes with the task's own
+        command. The traced tests run as part of the same turn."""
+        if self.before is not None and not self._still_pass(self.before.named("passed")):
             return False
+        if self.before is not None and self.before.passed_over:
+            passing = self._passing_without(path, data)
+            self.transcript.use_turn("run", None, "all tests of the same files")
+            if not self._still_pass(passing):
+                return False
         self.transcript.use_turn("run", None, "confirmation in a fresh process")
         return self.tests.confirm().passed
 
-    def _passes_whole_files(self, path: str, data: bytes) -> bool:
-        """Whether no test of the whole files breaks. Tests skipped so far are first run without the repair."""
+    def _passing_without(self, path: str, data: bytes) -> set[str]:
+        """The tests of the whole files that pass without a repair; they run once, for a turn."""
         if self.whole is None:
             self.transcript.use_turn("run", None, "all tests of the same files, without the repair")
             self._write_base(path)
-            run = self.tests.whole_files()
-            self.whole = run.report.named("passed") if run is not None and run.report is not None else set()
+            report = self.tests.whole_files().report
+            self.whole = report.named("passed") if report is not None else set()
             self.workspace.put(path, data)
-        self.transcript.use_turn("run", None, "all tests of the same files")
-        run = self.tests.neighbours(self.whole) if self.whole else None
-        if run is None or run.report is None or self.whole <= run.report.named("passed"):
-            return True
-        self._record_broken(self.whole - run.report.named("passed"))
-        return False
+        return self.whole
 
-    def _record_broken(self, broken: set[str]) -> None:
-        self.transcript.record("message", None, f"breaks {len(broken)} tests that passed: {min(broken)}")
+    def _still_pass(self, passing: set[str]) -> bool:
+        report = self.tests.neighbours(passing).report if passing else None
+        broken = passing - report.named("passed") if report is not None else set[str]()
+        if broken:
+            self.transcript.record("message", None, f"breaks {len(broken)} tests that passed: {min(broken)}")
+        return not broken
 
-    def _keep_if_better(self, run: PytestRun, one: Candidate, whole: Candidate) -> bool:
+    def _keep_if_better(self, report: PytestReport, one: Candidate, whole: Candidate) -> bool:
         """Keep an edit that makes more of the failing tests pass, or moves the only failure forward."""
-        if run.report is None:
-            return False
-        now = self._reached(run.report)
+        now = self._reached(report)
         further = now.passing == self.base.passing and now.reached > self.base.reached > 0
-        if now.passing > self.base.passing or further:
-            edits = {**self.base.edits, one.path: whole.edits}
-            self.base = replace(now, edits=edits)
-            self.transcript.record("message", one.path, f"kept: {now.passing} of {len(self.targets)} pass now")
-            self._prefer(one.operator)
-            return True
-        return False
+        if now.passing <= self.base.passing and not further:
+            return False
+        self.base = replace(now, edits={**self.base.edits, one.path: whole.edits})
+        self.transcript.record("message", one.path, f"kept: {now.passing} of {len(self.targets)} pass now")
+        self._prefer(one.operator)
+        return True
 
     def _prefer(self, operator: str) -> None:
         """Double the score of the operator's other candidates: a repair often has the same edit elsewhere."""
-        preferred = [replace(c, score=c.score * 2) if c.operator == operator else c for _, _, c in self.queue]
-        self.queue = []
-        for one in preferred:
-            self._queue(one)
+        queued, self.queue = self.queue, []
+        for _, _, one in queued:
+            self._queue(replace(one, score=one.score * 2) if one.operator == operator else one)
 
     def _write_base(self, path: str) -> None:
         """Write the original file with the edits kept so far."""

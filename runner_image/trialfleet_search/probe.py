@@ -12,7 +12,6 @@ import json
 import os
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable
 from types import FrameType
@@ -26,17 +25,16 @@ _PLAIN = (str, bytes, list, dict, tuple, set, frozenset, int, float, bool)
 
 class Probe:
     """`request`: `workspace` is absolute, and only files below it are traced; `test_files` are relative. `targets`
-    run first, then at most `neighbours` other collected tests, nearest first, for `patience` seconds of core time.
-    A non-empty `only` names all tests that may run."""
+    run first, then at most `neighbours` other collected tests, nearest first. A non-empty `only` names all tests
+    that may run."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self.root = request["workspace"].rstrip("/") + "/"
         self.report, self.trace = request["report"], request["trace"]
         self.test_files = set(request["test_files"])
         self.targets, self.only = list(request["targets"]), set(request["only"])
-        self.most, self.patience_s = request["neighbours"], request["patience"]
+        self.most = request["neighbours"]
         self.passed_over = 0  # tests of the same files that did not run
-        self._began = cast("float | None", None)  # core time when the first test started
         self.outcomes: dict[str, str] = {}
         self.failures: dict[str, dict[str, Any]] = {}
         self.failed_lines: dict[str, dict[str, list[int]]] = {}
@@ -44,7 +42,7 @@ class Probe:
         self.passed_counts: dict[str, dict[int, int]] = {}
         self.kinds: dict[str, dict[str, set[str]]] = {}
         self.pairs: list[tuple[Any, Any]] = []
-        self.leave, self.status = False, cast("int | None", None)
+        self.status = cast("int | None", None)
         self._returned: dict[Any, int] = {}
         self._paths: dict[str, str | None] = {}
         self._current: dict[str, set[int]] = {}
@@ -66,14 +64,10 @@ class Probe:
     def relative(self, filename: str) -> str | None:
         """The relative path of a traced file; None for test files and files outside the workspace."""
         if filename not in self._paths:
-            self._paths[filename] = self._relative(filename)
+            path = self.inside(filename)
+            is_test = path is not None and (path in self.test_files or is_test_path(path))
+            self._paths[filename] = None if is_test else path
         return self._paths[filename]
-
-    def _relative(self, filename: str) -> str | None:
-        path = self.inside(filename)
-        if path is None or path in self.test_files or is_test_path(path):
-            return None
-        return path
 
     def inside(self, filename: str) -> str | None:
         """A path relative to the workspace; None outside it and in an environment inside it."""
@@ -88,10 +82,8 @@ class Probe:
         path = self.relative(frame.f_code.co_filename)
         if path is None:
             return None
-        if self._returned.get(frame.f_code, 0) < _RETURNS_PER_FUNCTION:
-            self._hold(path, frame)
-        tracer = self._tracers.get(path)
-        return tracer if tracer is not None else self._tracer(path)
+        self._hold(path, frame)
+        return self._tracers.get(path) or self._tracer(path)
 
     def _tracer(self, path: str) -> Callable[[FrameType, str, Any], Any]:
         add = self._current.setdefault(path, set()).add
@@ -100,26 +92,19 @@ class Probe:
             if event == "line":
                 add(frame.f_lineno)
             elif event == "return":
-                self._left(path, frame)
+                self._hold(path, frame)
+                self._returned[frame.f_code] = self._returned.get(frame.f_code, 0) + 1
             return local
 
         self._tracers[path] = local
         return local
 
-    def _left(self, path: str, frame: FrameType) -> None:
-        """Record the variables of a function at its end, a few times per function."""
-        code = frame.f_code
-        count = self._returned.get(code, 0)
-        if count >= _RETURNS_PER_FUNCTION or code.co_name == "<module>":
-            return
-        self._returned[code] = count + 1
-        self._hold(path, frame)
-
     def _hold(self, path: str, frame: FrameType) -> None:
-        """Record the kinds of a frame's variables: arguments at the call, all variables at the return."""
-        if frame.f_code.co_name == "<module>":
+        """Record the kinds of a frame's variables when a function begins and returns, in its first calls."""
+        code = frame.f_code
+        if code.co_name == "<module>" or self._returned.get(code, 0) >= _RETURNS_PER_FUNCTION:
             return
-        kinds = self.kinds.setdefault(f"{path}:{frame.f_code.co_firstlineno}", {})
+        kinds = self.kinds.setdefault(f"{path}:{code.co_firstlineno}", {})
         for name, value in list(frame.f_locals.items()):
             seen = kinds.setdefault(name, set())
             if len(seen) < _KINDS_PER_VARIABLE:
@@ -143,22 +128,10 @@ class Probe:
         """Which tests run, in order."""
         if self.only:
             return [at for at, name in enumerate(ids) if name in self.only]
-        wanted = [at for at, name in enumerate(ids) if self._is_target(name)]
+        wanted = [at for at, name in enumerate(ids) if any(names(target, name) for target in self.targets)]
         others = [at for at in range(len(ids)) if at not in set(wanted)]
         near = sorted(others, key=lambda at: (min((abs(at - w) for w in wanted), default=0), at))
         return [*wanted, *sorted(near[: self.most])]
-
-    def _is_target(self, nodeid: str) -> bool:
-        return any(names(target, nodeid) for target in self.targets)
-
-    def pytest_runtest_protocol(self, item: Any) -> bool | None:
-        """After the time limit neighbours are skipped. No test follows, so nothing is torn down twice."""
-        self._began = time.process_time() if self._began is None else self._began
-        late = time.process_time() - self._began > self.patience_s
-        if not late or self._is_target(item.nodeid):
-            return None
-        self.passed_over += 1
-        return True
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Tracing starts here and not during imports, which it would slow down several times."""
@@ -202,7 +175,7 @@ class Probe:
     def pytest_unconfigure(self) -> None:
         """Runs before other plugins and skips their cleanup (five full garbage collections in pytest 8.4): the
         process ends anyway."""
-        if self.leave and self.status is not None:
+        if self.status is not None:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(self.status)

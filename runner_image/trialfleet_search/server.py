@@ -1,47 +1,38 @@
-"""Runs pytest for the search: once in a fresh process, or repeatedly in forks of a warm one.
+"""Runs pytest for the search, in forks of a warm process.
 
-`python server.py from-cwd|not-from-cwd once <request.json>` or `… serve` (one JSON request per line on stdin, one
-answer per line on the original stdout). A warm process holds pytest and the dependencies, never a module of the
-workspace, so each fork imports the project again. Standard library and pytest only; runs as a standalone script.
+`python server.py from-cwd|not-from-cwd`: one JSON request per line on stdin, one answer per line on the original
+stdout. The process holds pytest and the dependencies, never a module of the workspace, so each fork imports the
+project again. Standard library and pytest only; runs as a standalone script.
 """
 
 # this process is forked often, so it imports as little as possible
-# ruff: noqa: PTH100, PTH109, PTH118, PTH120, PTH123
+# ruff: noqa: PTH100, PTH109, PTH118, PTH120
 from __future__ import annotations
 
 import contextlib
 import gc
 import importlib
-import importlib.util
 import json
 import os
+import runpy
 import signal
 import sys
 import threading
 import time
 from typing import IO, Any
 
-
-def load_probe() -> Any:
-    """Load `probe.py` from this folder under a module name that no project uses."""
-    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "probe.py")
-    spec = importlib.util.spec_from_file_location("_trialfleet_search_probe", here)
-    if spec is None or spec.loader is None:
-        raise ImportError(here)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+_HERE = os.path.dirname(os.path.abspath(__file__))
+# compiled once, before any fork, under a module name that no project uses
+_PROBE = runpy.run_path(os.path.join(_HERE, "probe.py"), run_name="_trialfleet_search_probe")
 
 
-def run_pytest(request: dict[str, Any], *, leave: bool = False) -> int:
-    """Run pytest in this process and return its exit code. `leave`: end the process when the session is over."""
+def run_pytest(request: dict[str, Any]) -> int:
+    """Run pytest in this process and return its exit code; the probe ends the process after a whole session."""
     import pytest  # third-party: of the task's environment
 
-    probe = load_probe().Probe(request)
+    probe = _PROBE["Probe"](request)
     sys.argv = [os.path.join(os.path.dirname(pytest.__file__), "__main__.py"), *request["args"]]
-    if request.get("pycache"):
-        sys.pycache_prefix, sys.dont_write_bytecode = request["pycache"], False
-    probe.leave = leave
+    sys.pycache_prefix, sys.dont_write_bytecode = request["pycache"], False
     return int(pytest.main(list(request["args"]), plugins=[probe]))
 
 
@@ -55,7 +46,7 @@ def in_fork(request: dict[str, Any]) -> int | None:
         try:
             os.setsid()
             redirect(request["output"])
-            code = run_pytest(request, leave=True)
+            code = run_pytest(request)
             sys.stdout.flush()
             sys.stderr.flush()
         except SystemExit as error:
@@ -123,18 +114,13 @@ def serve(answers: IO[str]) -> None:
 
 
 def main(argv: list[str]) -> int:
-    own = os.path.dirname(os.path.abspath(__file__))
-    if sys.path and os.path.abspath(sys.path[0]) == own:
+    if sys.path and os.path.abspath(sys.path[0]) == _HERE:
         sys.path[:1] = [os.getcwd()] if argv[:1] == ["from-cwd"] else []
     sys.dont_write_bytecode = True
-    if argv[1] == "once":
-        with open(argv[2], encoding="utf-8") as file:
-            return run_pytest(json.load(file))
     answers = os.fdopen(os.dup(1), "w")
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     importlib.import_module("pytest")  # the first warm import
-
     serve(answers)
     return 0
 

@@ -25,8 +25,7 @@ _VALUED = {
 }
 _BASELINE_S = 120.0
 _NEIGHBOURS = 16  # other tests of the same files in the baseline run
-_WHOLE_S = 30.0  # for all tests of the files, once before and once after the repair
-_PATIENCE_S = 10.0  # of core time for the neighbours; a safety limit, since times differ between machines
+_WHOLE_S = 40.0  # for all tests of the files without the repair; files that take longer are not compared
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,6 @@ class PytestRun:
     code: int | None
     seconds: float
     report: PytestReport | None
-    output: str
 
     @property
     def passed(self) -> bool:
@@ -45,24 +43,22 @@ class PytestRun:
 
 @dataclass(frozen=True)
 class Pytest:
-    """A pytest command: its interpreter, its options, the tests that it names."""
+    """A pytest command: its interpreter, its options, the tests that it names. Without an interpreter the tests
+    are another program's."""
 
-    interpreter: tuple[str, ...]
-    options: tuple[str, ...]
-    targets: tuple[str, ...]
-    from_cwd: bool  # `python -m pytest` puts the current folder on the path, `pytest` does not
+    interpreter: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    from_cwd: bool = False  # `python -m pytest` puts the current folder on the path, `pytest` does not
 
     @property
     def files(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(target.split("::")[0] for target in self.targets))
 
 
-def as_pytest(argv: tuple[str, ...], workspace: Path) -> Pytest | None:
-    """None when `argv` is neither `<python> … -m pytest …` nor `<folder of a python>/pytest …`."""
-    started = _started(argv)
-    if started is None:
-        return None
-    interpreter, arguments = started
+def as_pytest(argv: tuple[str, ...], workspace: Path) -> Pytest:
+    """Without an interpreter unless `argv` is `<python> … -m pytest …` or `<folder of a python>/pytest …`."""
+    interpreter, arguments = _started(argv)
     options: list[str] = []
     targets: list[str] = []
     rest = [arg for arg in arguments if "{junit}" not in arg and not arg.startswith(("--junitxml", "--junit-xml"))]
@@ -73,13 +69,13 @@ def as_pytest(argv: tuple[str, ...], workspace: Path) -> Pytest | None:
     return Pytest(interpreter, tuple(options), tuple(targets), from_cwd="-m" in argv)
 
 
-def _started(argv: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+def _started(argv: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(the interpreter with its own options, pytest's arguments)."""
     program = Path(argv[0]) if argv else Path()
     if program.name in ("pytest", "py.test") and (program.parent / "python").exists():
         return (str(program.parent / "python"),), argv[1:]
     at = next((i for i in range(1, len(argv) - 1) if argv[i : i + 2] == ("-m", "pytest")), None)
-    return (argv[:at], argv[at + 2 :]) if at is not None and program.name.startswith("python") else None
+    return (argv[:at], argv[at + 2 :]) if at is not None and program.name.startswith("python") else ((), ())
 
 
 class PytestRunner:
@@ -92,44 +88,38 @@ class PytestRunner:
         added = f"{os.environ.get('PYTEST_ADDOPTS', '')} -o cache_dir={temporary / 'pytest_cache'}"
         self._environment["PYTEST_ADDOPTS"] = added.strip()
         self._server: subprocess.Popen[bytes] | None = None
-        self._forks = self.pytest is not None
-        self._proved = False  # a run in a fork has succeeded
+        self._output = temporary / "output.txt"
+        self._output.touch()
         self.candidate_timeout_s = 60.0
 
     # --- the runs a search makes ---
 
     def baseline(self) -> PytestRun:
         """The failing tests and their neighbours in the same files, with line tracing."""
-        if self.pytest is None:
+        if not self.pytest.interpreter:
             return self._plain(_BASELINE_S)
         run = self._watched(self.pytest.files, trace=True, timeout_s=_BASELINE_S, neighbours=_NEIGHBOURS)
         if run.report is None or not run.report.failing:
             run = self._watched(self.pytest.targets, trace=True, timeout_s=_BASELINE_S)
         self.candidate_timeout_s = max(5.0, 3 * run.seconds + 2)
-        if run.report is not None and self._forks:
+        if run.report is not None:
             self._warm(run.report.modules)
         return run
 
     def candidate(self) -> PytestRun:
         """The failing tests only."""
-        if self.pytest is None:
+        if not self.pytest.interpreter:
             return self._plain(self.candidate_timeout_s)
         return self._watched(self.pytest.targets, trace=False, timeout_s=self.candidate_timeout_s)
 
-    def neighbours(self, only: set[str]) -> PytestRun | None:
-        """The tests `only` of the same files; None without pytest."""
-        if self.pytest is None:
-            return None
+    def neighbours(self, only: set[str]) -> PytestRun:
+        """The tests `only` of the same files."""
         timeout_s = self.candidate_timeout_s * 2
         return self._watched(self.pytest.files, trace=False, timeout_s=timeout_s, only=only)
 
-    def whole_files(self) -> PytestRun | None:
-        """All tests of the same files; None without pytest."""
-        if self.pytest is None:
-            return None
-        return self._watched(
-            self.pytest.files, trace=False, timeout_s=_WHOLE_S + 10, neighbours=10**6, patience_s=_WHOLE_S
-        )
+    def whole_files(self) -> PytestRun:
+        """All tests of the same files."""
+        return self._watched(self.pytest.files, trace=False, timeout_s=_WHOLE_S, neighbours=10**6)
 
     def confirm(self) -> PytestRun:
         """The task's own command in a fresh process."""
@@ -144,15 +134,40 @@ class PytestRunner:
             self._server.wait()
             self._server = None
 
+    def last_output(self) -> str:
+        """The end of what the last run printed."""
+        with self._output.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 300))
+            return file.read().decode("utf-8", errors="replace")
+
     # --- how ---
 
     def _left(self, timeout_s: float) -> float:
         return max(1.0, min(timeout_s, self.deadline - time.monotonic()))
 
     def _plain(self, timeout_s: float) -> PytestRun:
-        junit = str(self.temporary / "junit.xml")
-        argv = [arg.replace("{junit}", junit) for arg in self.argv]
-        return self._process(argv, self._left(timeout_s), None)
+        """The task's own command in a fresh process group."""
+        argv = [arg.replace("{junit}", str(self.temporary / "junit.xml")) for arg in self.argv]
+        began = time.monotonic()
+        with self._output.open("wb") as output:
+            process = subprocess.Popen(
+                argv,
+                cwd=self.workspace,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                code: int | None = process.wait(self._left(timeout_s))
+            except subprocess.TimeoutExpired:
+                code = None
+            finally:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        return PytestRun(code, time.monotonic() - began, None)
 
     def _watched(
         self,
@@ -162,38 +177,30 @@ class PytestRunner:
         timeout_s: float,
         neighbours: int = 0,
         only: set[str] | None = None,
-        patience_s: float = _PATIENCE_S,
     ) -> PytestRun:
-        """pytest with the probe, in a fork where possible, otherwise in a fresh process."""
+        """pytest with the probe in a fork of the warm process; the task's own command where that process ends."""
         report = self.temporary / "report.json"
         report.unlink(missing_ok=True)
         request = self._request(targets, report, trace, self._left(timeout_s))
-        request.update(neighbours=neighbours, only=sorted(only or ()), patience=patience_s)
-        if self._forks:
-            answer = self._ask(request)
-            if answer is not None and (self._proved or answer["code"] in (0, 1)):
-                self._proved = True
-                return PytestRun(answer["code"], answer["seconds"], load(report), self._tail())
-            self._forks = False
+        request.update(neighbours=neighbours, only=sorted(only or ()))
+        answer = self._ask(request)
+        if answer is None:
             self.close()
-        file = self.temporary / "request.json"
-        file.write_text(json.dumps({**request, "pycache": None}), encoding="utf-8")
-        return self._process([*self._server_argv(), "once", str(file)], self._left(timeout_s), report)
+            return self._plain(timeout_s)
+        return PytestRun(answer["code"], answer["seconds"], load(report))
 
     def _request(self, targets: tuple[str, ...], report: Path, trace: bool, timeout_s: float) -> dict[str, Any]:
-        options = self.pytest.options if self.pytest else ()
-        files = self.pytest.files if self.pytest else ()
         own = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
         return {
             "op": "run",
             "workspace": str(self.workspace.resolve()),
-            "args": [*options, *own, *self._plugins_off(), "--tb=no", "-q", *targets],
+            "args": [*self.pytest.options, *own, *self._plugins_off(), "--tb=no", "-q", *targets],
             "report": str(report),
-            "output": str(self.temporary / "output.txt"),
-            "test_files": list(files),
+            "output": str(self._output),
+            "test_files": list(self.pytest.files),
             "timeout": timeout_s,
             "trace": trace,
-            "targets": list(self.pytest.targets if self.pytest else ()),
+            "targets": list(self.pytest.targets),
             "pycache": str(self.temporary / "pycache"),
         }
 
@@ -205,36 +212,6 @@ class PytestRunner:
         }
         off = (("-n0",) if "xdist" in found else ()) + (("--no-cov",) if "pytest_cov" in found else ())
         return off if "PYTEST_DISABLE_PLUGIN_AUTOLOAD" not in os.environ else ()
-
-    def _process(self, argv: list[str], timeout_s: float, report: Path | None) -> PytestRun:
-        began = time.monotonic()
-        with (self.temporary / "output.txt").open("wb") as output:
-            process = subprocess.Popen(
-                argv,
-                cwd=self.workspace,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            try:
-                code: int | None = process.wait(timeout_s)
-            except subprocess.TimeoutExpired:
-                code = None
-            finally:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        return PytestRun(code, time.monotonic() - began, load(report) if report else None, self._tail())
-
-    def _tail(self) -> str:
-        try:
-            with (self.temporary / "output.txt").open("rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - 4000))
-                return file.read().decode("utf-8", errors="replace")
-        except OSError:
-            return ""
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any] | None:
         """The warm process's answer; None when the process is dead."""
@@ -249,14 +226,10 @@ class PytestRunner:
             return None
         return cast("dict[str, Any]", answer) if isinstance(answer, dict) else None
 
-    def _server_argv(self) -> list[str]:
-        if self.pytest is None:
-            return []
-        return [*self.pytest.interpreter, str(_SERVER), "from-cwd" if self.pytest.from_cwd else "not-from-cwd"]
-
     def _start(self) -> subprocess.Popen[bytes]:
+        place = "from-cwd" if self.pytest.from_cwd else "not-from-cwd"
         self._server = subprocess.Popen(
-            [*self._server_argv(), "serve"],
+            [*self.pytest.interpreter, str(_SERVER), place],
             cwd=self.workspace,
             env=self._environment,
             stdin=subprocess.PIPE,
