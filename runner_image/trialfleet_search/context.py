@@ -9,7 +9,6 @@ import json
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, cast
 
 from .guidance import Guidance
 from .transcript import Transcript
@@ -54,16 +53,10 @@ def additional_context(answer: bytes) -> str | None:
     'mind the gap'
     """
     try:
-        value = json.loads(answer[:_LONGEST] or b"null")
-    except ValueError:
+        text = json.loads(answer[:_LONGEST])["hookSpecificOutput"]["additionalContext"]
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    inner = _field(value, "hookSpecificOutput")
-    text = _field(inner, "additionalContext")
     return text if isinstance(text, str) and text.strip() else None
-
-
-def _field(value: object, name: str) -> object:
-    return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
 
 
 CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md")

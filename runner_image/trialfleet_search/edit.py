@@ -33,10 +33,6 @@ class Candidate:
     edits: tuple[Edit, ...]
     score: float
 
-    def identity(self) -> tuple[str, tuple[Edit, ...]]:
-        """Equal for proposals with the same edits."""
-        return self.path, self.edits
-
 
 class OverlappingEdits(ValueError):
     """Two edits of one change overlap."""

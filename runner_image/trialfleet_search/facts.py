@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Dict, FrozenSet, Tuple, cast
+from typing import Dict, FrozenSet, cast
 
-Kinds = Dict[Tuple[str, int], Dict[str, FrozenSet[str]]]
+Kinds = Dict[str, Dict[str, FrozenSet[str]]]
 
 
 @dataclass(frozen=True)
 class Facts:
     """`pairs` are (got, expected) where the two sides of an assertion differ. `kinds`: observed types of variables
-    by (path, first line of the function), with `None` and `empty:<type>` as separate kinds."""
+    by `path:line` of the function, with `None` and `empty:<type>` as separate kinds."""
 
     exceptions: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
@@ -25,7 +25,7 @@ class Facts:
 
     def observed_kinds(self, path: str, line: int, name: str) -> frozenset[str]:
         """Observed kinds of a variable of the function that starts at `line`; empty when it was not observed."""
-        return self.kinds.get((path, line), {}).get(name, frozenset())
+        return self.kinds.get(f"{path}:{line}", {}).get(name, frozenset())
 
     def raised(self, *names: str) -> bool:
         return any(name in self.exceptions for name in names)
@@ -67,10 +67,13 @@ def middle(got: str, expected: str) -> tuple[str, str, str, str]:
     >>> middle("a-b.txt", "a_b.txt")
     ('a', '-', '_', 'b.txt')
     """
-    at = 0
-    while at < min(len(got), len(expected)) and got[at] == expected[at]:
-        at += 1
-    end = 0
-    while end < min(len(got), len(expected)) - at and got[-1 - end] == expected[-1 - end]:
-        end += 1
-    return got[:at], got[at : len(got) - end], expected[at : len(expected) - end], got[len(got) - end :]
+    at = _shared(got, expected)
+    rest, wanted = got[at:], expected[at:]
+    end = _shared(rest[::-1], wanted[::-1])
+    lost, gained = rest[: len(rest) - end], wanted[: len(wanted) - end]
+    return got[:at], lost, gained, rest[len(lost) :]
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two texts share at their start."""
+    return next((at for at, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -56,7 +55,7 @@ def run_preflight(config: Config, transcript: Transcript) -> None:
         except Unreadable as error:
             transcript.record("message", path, str(error))
     text = format_answer(candidates)
-    transcript.end(stop, text.partition("\n")[0], text)
+    transcript.end(stop, text.partition("\n")[0], answer=text)
 
 
 def words(text: str) -> frozenset[str]:
@@ -75,11 +74,8 @@ def matching_functions(path: str, data: bytes, wanted: frozenset[str]) -> list[C
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     lines = data.decode("utf-8", errors="replace").split("\n")
-    return [one for node in _functions(tree) if (one := _scored(path, node, lines, wanted)).shared]
-
-
-def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return [one for node in functions if (one := _scored(path, node, lines, wanted)).shared]
 
 
 def _scored(

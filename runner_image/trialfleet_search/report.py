@@ -66,7 +66,10 @@ def _parsed(value: dict[str, Any]) -> PytestReport:
             str(p): {int(n): int(c) for n, c in counts} for p, counts in value["passed_counts"].items()
         },
         imported=tuple(str(p) for p in value["imported"]),
-        kinds={_place(at): _names(names) for at, names in value["kinds"].items()},
+        kinds={
+            str(at): {str(name): frozenset(str(k) for k in kinds) for name, kinds in variables.items()}
+            for at, variables in value["kinds"].items()
+        },
         passed_over=int(value["passed_over"]),
         modules=tuple(str(m) for m in value["modules"]),
     )
@@ -86,12 +89,3 @@ def _failure(value: dict[str, Any]) -> FailingTest:
         frames=tuple((str(p), int(n), str(f)) for p, n, f in value["frames"]),
         pairs=tuple((left, right) for left, right in value["pairs"]),
     )
-
-
-def _place(at: str) -> tuple[str, int]:
-    path, _, line = at.rpartition(":")
-    return path, int(line)
-
-
-def _names(names: dict[str, Any]) -> dict[str, frozenset[str]]:
-    return {str(name): frozenset(str(k) for k in kinds) for name, kinds in names.items()}

@@ -32,27 +32,17 @@ class Transcript:
         self.turn += 1
         self.record(kind, path, detail)
 
-    def record(self, kind: Kind, path: str | None, detail: str) -> None:
-        self._line(kind, path, detail)
+    def record(self, kind: Kind, path: str | None, detail: str, **more: object) -> None:
+        """Write one line; `more` is not truncated."""
+        at_s = round(time.monotonic() - self._began, 3)
+        value = {"turn": max(self.turn, 1), "at_s": at_s, "kind": kind, "path": path, "detail": detail[:_CAP]}
+        self._out.write(json.dumps({**value, **more}) + "\n")
+        self._out.flush()
 
-    def end(self, stop: Literal["finished", "max_turns"], detail: str, answer: str | None = None) -> None:
-        """The last line; `answer` is not truncated."""
-        said = {} if answer is None else {"answer": answer}
-        self._line("message", None, detail, stop=stop, turns=self.turn, **said)
+    def end(self, stop: Literal["finished", "max_turns"], detail: str, **answer: str) -> None:
+        """Write the last line."""
+        self.record("message", None, detail, stop=stop, turns=self.turn, **answer)
 
     @property
     def left(self) -> int:
         return self._max - self.turn
-
-    def _line(self, kind: Kind, path: str | None, detail: str, **more: object) -> None:
-        at_s = round(time.monotonic() - self._began, 3)
-        value = {
-            "turn": max(self.turn, 1),
-            "at_s": at_s,
-            "kind": kind,
-            "path": path,
-            "detail": detail[:_CAP],
-            **more,
-        }
-        self._out.write(json.dumps(value, ensure_ascii=True) + "\n")
-        self._out.flush()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Callable, Generic, Iterable, TypeVar
 
@@ -14,6 +13,7 @@ from ..source import ParsedSource
 
 N = TypeVar("N", bound=ast.AST, covariant=True)
 Propose = Callable[["EditSite[Any]"], Iterable[ProposedEdit]]
+P = TypeVar("P", bound=Propose)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,6 @@ class Operator:
     """`prior`: weight relative to other operators, 1 is typical. `propose` yields edits at one site."""
 
     name: str
-    types: tuple[type[ast.AST], ...]
     prior: float
     propose: Propose
 
@@ -59,16 +58,12 @@ class Operator:
 REGISTRY: dict[type[ast.AST], list[Operator]] = {}
 
 
-def operator(
-    name: str, *types: type[ast.AST], prior: float = 1.0
-) -> Callable[[Callable[[EditSite[N]], Iterator[ProposedEdit]]], Callable[[EditSite[N]], Iterator[ProposedEdit]]]:
+def operator(name: str, *types: type[ast.AST], prior: float = 1.0) -> Callable[[P], P]:
     """Register a function that yields changes for nodes of exactly `types`."""
 
-    def register(
-        propose: Callable[[EditSite[N]], Iterator[ProposedEdit]],
-    ) -> Callable[[EditSite[N]], Iterator[ProposedEdit]]:
+    def register(propose: P) -> P:
         for kind in types:
-            REGISTRY.setdefault(kind, []).append(Operator(name, types, prior, propose))
+            REGISTRY.setdefault(kind, []).append(Operator(name, prior, propose))
         return propose
 
     return register
