@@ -8,13 +8,13 @@ import random
 from collections.abc import Iterable
 from dataclasses import replace
 
-from .edit import Candidate, OverlappingEdits, apply
+from .edit import Candidate, Edit, OverlappingEdits, apply
 from .facts import Facts
 from .guidance import Guidance
 from .localise import IMPORTED
 from .operators import REGISTRY, EditSite, Operator
 from .scope import FileScope, bound_names
-from .source import ParsedSource, parse_source
+from .source import ParsedSource, last_name, parse_source
 
 BY_EXCEPTION: dict[str, dict[str, float]] = {
     "KeyError": {"get_default": 2.0, "entry_add": 1.5, "exception_widen": 1.5},
@@ -46,8 +46,6 @@ class NodeWeights:
 
     def of(self, node: ast.AST) -> float:
         """Weight of the heaviest line of an expression, or of the first line of a statement; 0: not executed."""
-        if isinstance(node, ast.Module):
-            return max(self.lines.values(), default=0.0)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return self._inside(node) * 0.8
         first = getattr(node, "lineno", 0)
@@ -86,10 +84,8 @@ class NodeWeights:
         """Names and attributes that executed functions mention, with the largest weight of a mention."""
         found: dict[str, float] = {}
         for node in ast.walk(self.source.tree):
-            name = (
-                node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
-            )
-            if name is not None and self.source.function(node) is not None:
+            name = last_name(node)
+            if name and self.source.function(node) is not None:
                 weight = self.lines.get(getattr(node, "lineno", 0), 0.0)
                 if weight > found.get(name, 0.0):
                     found[name] = weight
@@ -103,10 +99,9 @@ class NodeWeights:
                 extra = self.guidance.symbol(node.name) * (0.6 if isinstance(node, ast.ClassDef) else 1.5)
                 for line in range(node.lineno, (node.end_lineno or node.lineno) + 1) if extra else ():
                     boosts[line] = max(boosts.get(line, 0.0), extra)
-            elif isinstance(node, (ast.Name, ast.Attribute)):
-                extra = self.guidance.symbol(node.id if isinstance(node, ast.Name) else node.attr) * 0.8
-                if extra:
-                    boosts[node.lineno] = max(boosts.get(node.lineno, 0.0), extra)
+            elif extra := self.guidance.symbol(last_name(node)) * 0.8:
+                line = getattr(node, "lineno", 0)
+                boosts[line] = max(boosts.get(line, 0.0), extra)
         file = 1 + 0.5 * self.guidance.path(self.source.path)
         for line in self.lines:
             self.lines[line] *= file * (1 + boosts.get(line, 0.0))
@@ -118,10 +113,10 @@ def candidates(
     """Candidates, best first, and the number of times an operator failed on this file."""
     weights = NodeWeights(source, lines, guidance, facts)
     scope = FileScope(source)
-    raw: dict[tuple[str, object], Candidate] = {}
+    best: dict[tuple[Edit, ...], Candidate] = {}
     broken = 0
     for weight, node in _heaviest(source, weights, rng):
-        if len(raw) > _MAX_CANDIDATES:
+        if len(best) > _MAX_CANDIDATES:
             break
         for operator in REGISTRY[type(node)]:
             try:
@@ -130,9 +125,9 @@ def candidates(
                 broken += 1  # unusual code must not end the search
                 continue
             for one in found:
-                if one.identity() not in raw or raw[one.identity()].score < one.score:
-                    raw[one.identity()] = one
-    spread = _spread(raw.values())
+                if one.edits not in best or best[one.edits].score < one.score:
+                    best[one.edits] = one
+    spread = _spread(best.values())
     jittered = [replace(c, score=c.score * math.exp(rng.gauss(0, _JITTER))) for c in spread]
     return sorted(jittered, key=lambda c: -c.score), broken
 

@@ -5,102 +5,64 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import cast
+from collections.abc import Iterable, Iterator
 
 from .facts import Facts, differing
-from .report import FailingTest, PytestReport
-from .source import dotted_name
+from .report import PytestReport
+from .source import last_name
 
 _MOST_STRINGS = 24
+_RAISES = ("raises", "assertRaises", "assertRaisesRegex")
 
 
 def facts(report: PytestReport, targets: set[str], test_sources: dict[str, str]) -> Facts:
     """`test_sources`: text of the test files by path; unparsable ones are skipped."""
     failures = [report.failures[t] for t in sorted(targets) if t in report.failures]
-    bodies = [node for text in test_sources.values() for node in _bodies(text, targets)]
-    literals = list(_literals(bodies))
-    strings = [v for v in literals if isinstance(v, str)]
+    nodes = [node for text in test_sources.values() for node in _nodes(text, targets)]
+    docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
+    constants = [n.value for n in nodes if isinstance(n, ast.Constant) and n not in docstrings]
+    strings = [v for v in constants if isinstance(v, str) and 0 < len(v) <= 60]
+    numbers = [v for v in constants if isinstance(v, (int, float)) and not isinstance(v, bool)]
+    differences = [pair for f in failures for left, right in f.pairs for pair in differing(left, right)]
+    compared = [side for pair in differences for side in pair if isinstance(side, str) and 0 < len(side) <= 40]
     return Facts(
         exceptions=tuple(dict.fromkeys(f.type for f in failures)),
         messages=tuple(dict.fromkeys(f.message for f in failures)),
-        expected_raises=tuple(dict.fromkeys(_expected_raises(failures, bodies))),
-        pairs=tuple(_pairs(failures, set(strings))),
-        strings=tuple(dict.fromkeys([*_texts_of_pairs(failures), *strings]))[:_MOST_STRINGS],
-        numbers=tuple(dict.fromkeys(v for v in literals if isinstance(v, (int, float))))[:12],
-        names=tuple(_names(bodies)),
+        expected_raises=tuple(dict.fromkeys(_expected_raises(nodes))),
+        pairs=tuple(_directed(differences, set(strings))),
+        strings=tuple(dict.fromkeys([*compared, *strings]))[:_MOST_STRINGS],
+        numbers=tuple(dict.fromkeys(numbers))[:12],
+        names=tuple(_most_used(nodes)),
         kinds=report.kinds,
     )
 
 
-def _bodies(text: str, targets: set[str]) -> list[ast.AST]:
-    """The failing tests' functions; the whole file when none is found by name."""
+def _nodes(text: str, targets: set[str]) -> list[ast.AST]:
+    """Those of the failing tests' functions; of the whole file when none is found by name."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return []
     wanted = {re.sub(r"\[.*", "", t.rsplit("::", 1)[-1]) for t in targets}
-    found: list[ast.AST] = [
-        n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)) and n.name in wanted
-    ]
-    return found or [tree]
+    functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    tests = [function for function in functions if function.name in wanted]
+    return [node for top in tests or [tree] for node in ast.walk(top)]
 
 
-def _literals(bodies: list[ast.AST]) -> Iterator[str | int | float]:
-    """Constants of the tests, without docstrings."""
-    for body in bodies:
-        docstrings = {id(n.value) for n in ast.walk(body) if isinstance(n, ast.Expr)}
-        for node in ast.walk(body):
-            if isinstance(node, ast.Constant) and id(node) not in docstrings and _usable(node.value):
-                yield cast("str | int | float", node.value)
-
-
-def _usable(value: object) -> bool:
-    if isinstance(value, str):
-        return 0 < len(value) <= 60
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _compared(failures: list[FailingTest]) -> Iterator[tuple[object, object]]:
-    for failure in failures:
-        yield from failure.pairs
-
-
-def _pairs(failures: list[FailingTest], literal: set[str]) -> Iterator[tuple[object, object]]:
+def _directed(differences: Iterable[tuple[object, object]], literals: set[str]) -> Iterator[tuple[object, object]]:
     """(got, expected): the side that is a literal of the test is the expected one; by default the right side."""
-    for left, right in _compared(failures):
-        for one, other in differing(left, right):
-            turned = isinstance(one, str) and one in literal and not (isinstance(other, str) and other in literal)
-            yield (other, one) if turned else (one, other)
+    for left, right in differences:
+        is_left = isinstance(left, str) and left in literals and not (isinstance(right, str) and right in literals)
+        yield (right, left) if is_left else (left, right)
 
 
-def _texts_of_pairs(failures: list[FailingTest]) -> Iterator[str]:
-    for left, right in _compared(failures):
-        sides = (side for pair in differing(left, right) for side in pair)
-        yield from (side for side in sides if isinstance(side, str) and 0 < len(side) <= 40)
+def _expected_raises(nodes: list[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Call) and last_name(node.func) in _RAISES:
+            yield from filter(None, map(last_name, node.args[:1]))
 
 
-def _expected_raises(failures: list[FailingTest], bodies: list[ast.AST]) -> Iterator[str]:
-    for failure in failures:
-        for name in re.findall(r"DID NOT RAISE (?:any of )?\(?<class '([\w.]+)'>", failure.message):
-            yield name.rsplit(".", 1)[-1]
-    for body in bodies:
-        for node in ast.walk(body):
-            if isinstance(node, ast.Call) and _callee(node) in ("raises", "assertRaises", "assertRaisesRegex"):
-                names = [dotted_name(a).rsplit(".", 1)[-1] for a in node.args[:1]]
-                yield from (name for name in names if name)
-
-
-def _callee(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-
-
-def _names(bodies: list[ast.AST]) -> list[str]:
-    found: Counter[str] = Counter()
-    for body in bodies:
-        for node in ast.walk(body):
-            if isinstance(node, ast.Attribute):
-                found[node.attr] += 1
-            elif isinstance(node, ast.Name):
-                found[node.id] += 1
-    return [name for name, _ in found.most_common(60)]
+def _most_used(nodes: list[ast.AST]) -> list[str]:
+    used = Counter(map(last_name, nodes))
+    del used[""]
+    return [name for name, _ in used.most_common(60)]

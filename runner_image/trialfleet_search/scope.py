@@ -8,20 +8,20 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from .source import FunctionNode, ParsedSource, dotted_name
+from .source import FunctionNode, ParsedSource, dotted_name, last_name
 
 BUILTIN_NAMES = frozenset(dir(builtins))
 SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.Return, ast.Raise, ast.AnnAssign, ast.Delete)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *_COMPREHENSIONS)
 
 
 @dataclass(frozen=True)
-class Fragment:
-    """A piece of the file's code: its text, the names it reads, all its names, and its function."""
+class FileCondition:
+    """A condition without `and` and `or` that the file asks: its text, its names, the function around it."""
 
     text: str
-    reads: frozenset[str]
-    mentions: frozenset[str]
+    names: frozenset[str]
     function: FunctionNode | None
 
 
@@ -32,24 +32,28 @@ def parameters(function: FunctionNode) -> list[str]:
     return [arg.arg for arg in every if arg is not None and arg.arg not in ("self", "cls")]
 
 
-def bound_names(node: ast.AST) -> list[str]:
-    """Names that statements below `node` bind, in order; nested functions and classes add only their own name."""
-    found: dict[str, None] = {}
+def bound_names(node: ast.AST) -> dict[str, int]:
+    """Names that statements below `node` bind, in order, with their first line; nested functions and classes add
+    only their own name."""
+    names: dict[str, int] = {}
     todo = list(ast.iter_child_nodes(node))[::-1]
     while todo:
         item = todo.pop()
-        if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
-            found[item.id] = None
-        elif isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found[item.name] = None
-            continue
-        elif isinstance(item, ast.ExceptHandler) and item.name:
-            found[item.name] = None
-        elif isinstance(item, (ast.Import, ast.ImportFrom)):
-            found.update((a.asname or a.name.split(".")[0], None) for a in item.names)
-        if not isinstance(item, (ast.Lambda, *_COMPREHENSIONS)):
+        for name in _names_bound_by(item):
+            names.setdefault(name, getattr(item, "lineno", 0))
+        if not isinstance(item, _OWN_SCOPE):
             todo += list(ast.iter_child_nodes(item))[::-1]
-    return list(found)
+    return names
+
+
+def _names_bound_by(node: ast.AST) -> list[str]:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [node.name]
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return [alias.asname or alias.name.split(".")[0] for alias in node.names]
+    if isinstance(node, ast.ExceptHandler):
+        return [node.name] if node.name else []
+    return [node.id] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else []
 
 
 class FileScope:
@@ -58,9 +62,8 @@ class FileScope:
     def __init__(self, source: ParsedSource) -> None:
         self.source = source
         self.nodes = list(ast.walk(source.tree))
-        self._locals: dict[FunctionNode, list[str]] = {}
+        self._locals: dict[FunctionNode, dict[str, int]] = {}
         self._before: dict[tuple[FunctionNode, int], list[str]] = {}
-        self._stores: dict[FunctionNode, dict[str, int]] = {}
         self._attributes: dict[ast.ClassDef, list[str]] = {}
 
     @cached_property
@@ -74,8 +77,8 @@ class FileScope:
 
     @cached_property
     def imported(self) -> set[str]:
-        imports = [n for n in self.nodes if isinstance(n, (ast.Import, ast.ImportFrom))]
-        return {a.asname or a.name.split(".")[0] for n in imports for a in n.names}
+        imports = (n for n in self.nodes if isinstance(n, (ast.Import, ast.ImportFrom)))
+        return {name for node in imports for name in _names_bound_by(node)}
 
     @cached_property
     def functions(self) -> dict[str, FunctionNode]:
@@ -95,7 +98,7 @@ class FileScope:
         """Calls by the last part of the callee's name."""
         found: dict[str, list[ast.Call]] = {}
         for node in self.nodes:
-            if isinstance(node, ast.Call) and (name := callee_name(node)):
+            if isinstance(node, ast.Call) and (name := last_name(node.func)):
                 found.setdefault(name, []).append(node)
         return found
 
@@ -117,45 +120,34 @@ class FileScope:
         return [name for name, _ in names.most_common() if name]
 
     @cached_property
-    def conditions(self) -> list[Fragment]:
-        """Atomic conditions of the file."""
-        return [self._fragment(test) for node in self.nodes for test in _atoms(node) if self._short(test)]
+    def conditions(self) -> list[FileCondition]:
+        """Conditions on one line that have a name."""
+        tests = [test for node in self.nodes for test in _tests(node) if self.source.editable(test)]
+        conditions = [FileCondition(self.source.text(t), _names(t), self.source.function(t)) for t in tests]
+        return [c for c in conditions if c.names and "\n" not in c.text and len(c.text) <= 80]
 
-    def locals(self, function: FunctionNode | None) -> list[str]:
-        """Parameters and bound names of a function, then those of the functions around it."""
+    def locals(self, function: FunctionNode | None) -> dict[str, int]:
+        """Parameters and bound names of a function, then those of the functions around it, with the line that
+        binds them first; 0: bound when the function begins."""
         if function is None:
-            return []
+            return {}
         if function not in self._locals:
-            own = dict.fromkeys([*parameters(function), *bound_names(function)])
-            outer = self.locals(self.source.function(function))
-            self._locals[function] = [*own, *(name for name in outer if name not in own)]
+            names = dict.fromkeys(parameters(function), 0)
+            outer = dict.fromkeys(self.locals(self.source.function(function)), 0)
+            for name, line in (*bound_names(function).items(), *outer.items()):
+                names.setdefault(name, line)
+            self._locals[function] = names
         return self._locals[function]
 
     def bound_before(self, node: ast.AST) -> list[str]:
-        """Locals that are a parameter or bound on an earlier line, and a comprehension's variables inside it."""
+        """Locals that are bound on an earlier line, after a comprehension's variables inside it."""
         function = self.source.function(node)
-        if function is None:
-            return []
         line = getattr(node, "lineno", 0)
-        if (function, line) not in self._before:
-            self._before[function, line] = self._bound_before(function, line)
-        return self._before[function, line]
-
-    def _bound_before(self, function: FunctionNode, line: int) -> list[str]:
-        first = self._first_stores(function)
-        early = {name for name, at in first.items() if at < line}
-        keep = early | {*parameters(function), *self.locals(self.source.function(function))}
-        inner = [n.id for c in ast.walk(function) if _spans(c, line) for n in _targets(c)]
-        return list(dict.fromkeys([*inner, *(name for name in self.locals(function) if name in keep)]))
-
-    def _first_stores(self, function: FunctionNode) -> dict[str, int]:
-        if function not in self._stores:
-            found: dict[str, int] = {}
-            for node in ast.walk(function):
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    found[node.id] = min(node.lineno, found.get(node.id, node.lineno))
-            self._stores[function] = found
-        return self._stores[function]
+        if function is not None and (function, line) not in self._before:
+            inner = [n.id for c in ast.walk(function) if _spans(c, line) for n in _targets(c)]
+            early = [name for name, at in self.locals(function).items() if at < line]
+            self._before[function, line] = list(dict.fromkeys([*inner, *early]))
+        return self._before[function, line] if function is not None else []
 
     def self_attributes(self, node: ast.AST) -> list[str]:
         """Attributes that the class around `node` reads or sets on `self`, most used first."""
@@ -168,22 +160,16 @@ class FileScope:
             self._attributes[klass] = [name for name, _ in counted.most_common()]
         return self._attributes[klass]
 
-    def _short(self, node: ast.expr) -> bool:
-        one_line = node.lineno == node.end_lineno and self.source.editable(node)
-        return one_line and (node.end_col_offset or 0) - node.col_offset <= 80
 
-    def _fragment(self, node: ast.expr) -> Fragment:
-        names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
-        reads = frozenset(n.id for n in names if isinstance(n.ctx, ast.Load))
-        function = self.source.function(node)
-        return Fragment(self.source.text(node), reads, frozenset(n.id for n in names), function)
+def _tests(node: ast.AST) -> list[ast.expr]:
+    """What a node asks, split at `and` and `or`."""
+    operands = node.values if isinstance(node, ast.BoolOp) else []
+    tests = [node.test] if isinstance(node, (ast.If, ast.While, ast.IfExp)) else operands
+    return [test for test in tests if not isinstance(test, ast.BoolOp)]
 
 
-def _atoms(node: ast.AST) -> list[ast.expr]:
-    """The conditions of a node, split at `and` and `or`."""
-    if isinstance(node, (ast.If, ast.While, ast.IfExp)):
-        return [node.test] if not isinstance(node.test, ast.BoolOp) else []
-    return [v for v in node.values if not isinstance(v, ast.BoolOp)] if isinstance(node, ast.BoolOp) else []
+def _names(node: ast.AST) -> frozenset[str]:
+    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
 
 
 def _spans(node: ast.AST, line: int) -> bool:
@@ -194,10 +180,3 @@ def _spans(node: ast.AST, line: int) -> bool:
 def _targets(node: ast.AST) -> list[ast.Name]:
     generators: list[ast.comprehension] = getattr(node, "generators", [])
     return [n for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)]
-
-
-def callee_name(call: ast.Call) -> str | None:
-    """The last part of what is called: `a.b.c(x)` is `c`."""
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr
-    return call.func.id if isinstance(call.func, ast.Name) else None

@@ -42,6 +42,13 @@ def dotted_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def last_name(node: ast.AST) -> str:
+    """`c` of `a.b.c`, also when `a` is no name; the empty string for other nodes."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 class ParsedSource:
     """A parsed file. Raises `SyntaxError` or `ValueError` (NUL bytes, bad encoding) when it is not Python."""
 
@@ -64,16 +71,14 @@ class ParsedSource:
         return ast.dump(self.tree)
 
     @cached_property
-    def inside_fstring(self) -> set[ast.AST]:
-        """Nodes inside f-strings: their positions are unreliable before Python 3.12, and their quotes may
-        clash."""
-        joined = (node for node in ast.walk(self.tree) if isinstance(node, ast.JoinedStr))
-        return {inner for node in joined for inner in ast.walk(node) if inner is not node}
-
-    @cached_property
-    def lines(self) -> list[bytes]:
-        ends = [*self.starts[1:], len(self.data)]
-        return [self.data[start:end] for start, end in zip(self.starts, ends)]
+    def fixed(self) -> set[ast.AST]:
+        """Nodes that are not edited: inside f-strings, where quotes may clash and Python before 3.12
+        gives unreliable positions, and in annotations."""
+        tops: list[ast.AST] = []
+        for node in ast.walk(self.tree):
+            tops += ast.iter_child_nodes(node) if isinstance(node, ast.JoinedStr) else ()
+            tops += filter(None, (getattr(node, "annotation", None), getattr(node, "returns", None)))
+        return {inner for top in tops for inner in ast.walk(top)}
 
     # --- where ---
 
@@ -134,8 +139,7 @@ class ParsedSource:
         return isinstance(parent, _TIGHT)
 
     def editable(self, node: ast.AST) -> bool:
-        """Whether a node's position and quotes are reliable."""
-        return node not in self.inside_fstring
+        return node not in self.fixed
 
     # --- statements ---
 
@@ -146,11 +150,6 @@ class ParsedSource:
         after = self.data[end : self.line_end(statement)].strip()
         return not before.strip() and (not after or after.startswith(b"#"))
 
-    def line_start(self, statement: ast.stmt) -> int:
-        decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-        first = min([statement.lineno, *(d.lineno for d in decorators)])
-        return self.starts[first - 1]
-
     def line_end(self, statement: ast.stmt) -> int:
         """The byte after the last line's newline."""
         last = statement.end_lineno or statement.lineno
@@ -160,23 +159,17 @@ class ParsedSource:
         start = self.starts[statement.lineno - 1]
         return self.data[start : start + statement.col_offset].decode("utf-8")
 
-    def rows(self, statement: ast.stmt) -> str:
-        """The statement's whole lines, newline at the end."""
-        text = self.data[self.line_start(statement) : self.line_end(statement)].decode("utf-8")
-        return text if text.endswith(("\n", "\r")) else text + self.newline
-
     def insert_before(self, statement: ast.stmt, *lines: str) -> Edit:
-        return self._insert(self.line_start(statement), self.indent(statement), lines)
-
-    def _insert(self, at: int, indent: str, lines: tuple[str, ...]) -> Edit:
-        text = "".join(f"{indent}{line}{self.newline}" for line in lines)
-        return Edit(at, at, text.encode("utf-8"))
+        start = self.starts[statement.lineno - 1]
+        text = "".join(f"{self.indent(statement)}{line}{self.newline}" for line in lines)
+        return Edit(start, start, text.encode("utf-8"))
 
     def under(self, statement: ast.stmt, header: str) -> Edit:
         """Indent the statement below `header`."""
-        head = f"{self.indent(statement)}{header}{self.newline}"
-        body = "".join(f"    {row}" if row.strip() else row for row in self.rows(statement).splitlines(True))
-        return Edit(self.line_start(statement), self.line_end(statement), (head + body).encode("utf-8"))
+        start, end = self.starts[statement.lineno - 1], self.line_end(statement)
+        rows = self.data[start:end].decode("utf-8").splitlines(keepends=True)
+        body = "".join(f"    {row}" if row.strip() else row for row in rows)
+        return Edit(start, end, f"{self.indent(statement)}{header}{self.newline}{body}".encode())
 
     def may_be_indented(self, statement: ast.stmt) -> bool:
         """Whether no string in it spans lines: indentation would change its content."""

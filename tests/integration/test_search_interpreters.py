@@ -53,7 +53,7 @@ facts = Facts(exceptions=("KeyError",), pairs=(("a-b", "a_b"),), strings=("foo",
 sample, failed = [], 0
 for file in (program / "operators").rglob("*.py"):
     source = ParsedSource(file.name, file.read_bytes())
-    lines = dict.fromkeys(range(1, len(source.lines) + 1), 1.0)
+    lines = dict.fromkeys(range(1, len(source.starts) + 1), 1.0)
     proposed, broken = candidates(source, lines, facts, Guidance([]), random.Random(1))
     assert not broken, (file, broken)
     sample += [(source, one) for one in random.Random(2).sample(proposed, min(20, len(proposed)))]

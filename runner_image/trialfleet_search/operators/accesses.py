@@ -11,26 +11,12 @@ from .registry import EditSite, operator
 _DEFAULTS = ('""', "[]", "{}", "()", "0")
 
 
-def loaded(node: ast.expr) -> bool:
-    return isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
-
-
-def is_callee(site: EditSite[ast.AST], node: ast.expr) -> bool:
-    parent = site.source.parent(node)
-    return isinstance(parent, ast.Call) and parent.func is node
-
-
-def annotates(site: EditSite[ast.AST], node: ast.AST) -> bool:
-    """Whether a node belongs to an annotation, a decorator, a base class or an import."""
-    child: ast.AST = node
-    parent = site.source.parent(child)
-    while parent is not None and not isinstance(child, ast.stmt):
-        if isinstance(parent, ast.arg) or (isinstance(parent, ast.AnnAssign) and child is parent.annotation):
-            return True
-        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)) and child is parent.returns:
-            return True
-        child, parent = parent, site.source.parent(parent)
-    return False
+def is_read(site: EditSite[ast.expr]) -> bool:
+    """Whether the node may be replaced by another value: it is no target and not what a call names."""
+    parent = site.source.parent(site.node)
+    is_loaded = isinstance(getattr(site.node, "ctx", ast.Load()), ast.Load)
+    is_callee = isinstance(parent, ast.Call) and parent.func is site.node
+    return is_loaded and not is_callee and site.source.editable(site.node)
 
 
 @operator("get_default", ast.Call, prior=1.1)
@@ -79,9 +65,6 @@ _USES = (
 def _value_place(site: EditSite[ast.expr]) -> bool:
     """Where a value is used: an argument, a receiver, iterated, returned, assigned, an operand."""
     node = site.node
-    parent = site.source.parent(node)
-    if not loaded(node) or is_callee(site, node) or annotates(site, node) or not site.source.editable(node):
-        return False
     if isinstance(node, ast.Name) and node.id in ("self", "cls", *site.scope.imported):
         return False
-    return isinstance(parent, _USES)
+    return is_read(site) and isinstance(site.source.parent(node), _USES)

@@ -6,25 +6,17 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..edit import Edit, ProposedEdit
-from ..scope import BUILTIN_NAMES, callee_name, parameters
+from ..edit import ProposedEdit
+from ..scope import BUILTIN_NAMES, parameters
+from ..source import last_name
 from .registry import EditSite, operator
 
 
-def add_argument(site: EditSite[ast.Call], text: str, weight: float) -> ProposedEdit | None:
-    """`text` as the last argument. None when the call's end cannot be told."""
-    node, source = site.node, site.source
-    _, end = source.span(node)
-    if source.data[end - 1 : end] != b")" or not source.editable(node):
-        return None
-    if not node.args and not node.keywords:
-        return ProposedEdit((Edit(end - 1, end - 1, text.encode()),), weight)
-    _, last = max(source.span(value) for value in [*node.args, *(k.value for k in node.keywords)])
-    if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp) and not node.keywords:
-        return None
-    while last < end - 1 and source.data[last : last + 1] == b")":
-        last += 1  # an argument in its own parentheses
-    return site.insert(last, f", {text}", weight)
+def _with(site: EditSite[ast.Call], text: str, weight: float) -> ProposedEdit:
+    """`text` as the last argument."""
+    _, end = site.source.span(site.node)
+    before = site.source.data[: end - 1].rstrip()
+    return site.insert(end - 1, text if before.endswith((b"(", b",")) else f", {text}", weight)
 
 
 def _positional_ok(node: ast.Call) -> bool:
@@ -41,8 +33,8 @@ def swap_arguments(site: EditSite[ast.Call]) -> Iterator[ProposedEdit]:
 def add_by_habit(site: EditSite[ast.Call]) -> Iterator[ProposedEdit]:
     """What the enclosing function was given, what sibling calls pass, what the callee's signature takes."""
     node, scope = site.node, site.scope
-    name = callee_name(node)
-    if name is None:
+    name = last_name(node.func)
+    if not name or not site.source.editable(node):
         return
     passed = {k.arg for k in node.keywords} | {a.id for a in node.args if isinstance(a, ast.Name)}
     usable = [n for n in scope.bound_before(node) if n not in passed]
@@ -51,25 +43,21 @@ def add_by_habit(site: EditSite[ast.Call]) -> Iterator[ProposedEdit]:
     for keyword in accepted if accepted is not None else ():
         if keyword not in passed:
             if keyword in usable:
-                yield from _maybe(add_argument(site, f"{keyword}={keyword}", 2.2))
+                yield _with(site, f"{keyword}={keyword}", 2.2)
             if keyword in scope.self_attributes(node):
-                yield from _maybe(add_argument(site, f"{keyword}=self.{keyword}", 1.4))
+                yield _with(site, f"{keyword}=self.{keyword}", 1.4)
             for value, weight in (("True", 0.8), ("False", 0.6), ("None", 0.4)):
-                yield from _maybe(add_argument(site, f"{keyword}={value}", weight))
+                yield _with(site, f"{keyword}={value}", weight)
     for text in _habits(site, name):
-        yield from _maybe(add_argument(site, text, 1.3))
+        yield _with(site, text, 1.3)
     if accepted is None:
         around = site.source.function(node)
         given = parameters(around) if around is not None else []
         for own in [n for n in usable if n in given][:6]:
-            yield from _maybe(add_argument(site, f"{own}={own}", 0.7 * known))
+            yield _with(site, f"{own}={own}", 0.7 * known)
     if _positional_ok(node):
         for own in usable[:8]:
-            yield from _maybe(add_argument(site, own, 0.4 * known))
-
-
-def _maybe(change: ProposedEdit | None) -> list[ProposedEdit]:
-    return [change] if change is not None else []
+            yield _with(site, own, 0.4 * known)
 
 
 def _of_the_project(site: EditSite[ast.Call], func: ast.expr) -> bool:

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from ..edit import ProposedEdit
-from ..scope import BUILTIN_NAMES, callee_name
+from ..scope import BUILTIN_NAMES
+from ..source import last_name
 from .registry import EditSite, operator
 
 FAMILIES: tuple[tuple[str, ...], ...] = (
@@ -49,7 +50,7 @@ def siblings(name: str) -> Iterator[str]:
 @operator("method_sibling", ast.Call, prior=1.1)
 def method_sibling(site: EditSite[ast.Call]) -> Iterator[ProposedEdit]:
     func = site.node.func
-    for other in siblings(callee_name(site.node) or ""):
+    for other in siblings(last_name(func)):
         if isinstance(func, ast.Attribute):
             yield site.swap(func, f"{site.text(func.value)}.{other}")
         elif other in BUILTIN_NAMES or other in site.scope.module_names:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..edit import ProposedEdit
-from ..source import FunctionNode
+from ..source import FunctionNode, last_name
 from .registry import EditSite, operator
 
 
@@ -37,7 +37,7 @@ def truth_to_none(site: EditSite[ast.expr]) -> Iterator[ProposedEdit]:
 
 
 def _says_bool(node: ast.Call) -> bool:
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    name = last_name(node.func)
     return name in ("isinstance", "hasattr", "callable", "any", "all", "bool", "issubclass") or name.startswith(
         ("is_", "has_", "startswith", "endswith", "isdigit", "exists")
     )
@@ -154,7 +154,7 @@ def _asked(
 ) -> Iterator[tuple[str, float]]:
     """Conditions that the file asks and that can be asked here: the function's own first."""
     free = {*usable, *site.scope.anywhere}
-    fitting = [f for f in site.scope.conditions if f.reads <= free and f.mentions]
-    own = [f.text for f in fitting if f.function is function]
-    yield from ((text, 0.9) for text in dict.fromkeys(own))
-    yield from ((text, 0.4) for text in list(dict.fromkeys(f.text for f in fitting))[:16])
+    fitting = [c for c in site.scope.conditions if c.names <= free]
+    own = dict.fromkeys(c.text for c in fitting if c.function is function)
+    yield from ((text, 0.9) for text in own)
+    yield from ((text, 0.4) for text in list(dict.fromkeys(c.text for c in fitting))[:16])

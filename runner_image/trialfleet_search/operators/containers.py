@@ -70,7 +70,8 @@ def entry_add(site: EditSite[ast.Dict]) -> Iterator[ProposedEdit]:
 def _filled(site: EditSite[ast.AST], shapes: list[str]) -> Iterator[str]:
     """The last shape with its own constants replaced by one string of the failing test."""
     shape = shapes[-1]
-    own = [n for n in ast.walk(_parsed(shape)) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    nodes = ast.walk(ast.parse(f"{{{shape}}}", mode="eval"))
+    own = [n for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     if not own or not own[0].value:
         return
     key = own[0].value
@@ -92,12 +93,3 @@ def _new_characters(got: object, expected: object) -> list[str]:
     if not isinstance(got, str) or not isinstance(expected, str):
         return []
     return [c for c in dict.fromkeys(got + expected) if not c.isalnum() and not c.isspace()]
-
-
-def _parsed(shape: str) -> ast.AST:
-    for text in (shape, "{" + shape + "}", shape.lstrip(".")):
-        try:
-            return ast.parse(text, mode="eval")
-        except (SyntaxError, ValueError):
-            continue
-    return ast.Module(body=[], type_ignores=[])

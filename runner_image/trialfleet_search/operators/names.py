@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..edit import ProposedEdit
 from ..scope import BUILTIN_NAMES
-from .accesses import annotates, is_callee, loaded
+from .accesses import is_read
 from .registry import EditSite, operator
 from .strings import likeness
 
@@ -15,7 +15,7 @@ from .strings import likeness
 @operator("variable", ast.Name, prior=0.8)
 def variable(site: EditSite[ast.Name]) -> Iterator[ProposedEdit]:
     node = site.node
-    if not loaded(node) or is_callee(site, node) or annotates(site, node) or not site.source.editable(node):
+    if not is_read(site):
         return
     usable = site.scope.bound_before(node)
     if node.id not in usable and node.id in BUILTIN_NAMES | site.scope.imported:

@@ -168,7 +168,7 @@ def modules(draw: st.DrawFn) -> str:
 @given(modules())
 def test_candidates_parse_differ_and_stay_local(text: str) -> None:
     source = ParsedSource("a.py", text.encode())
-    lines = dict.fromkeys(range(1, len(source.lines) + 1), 1.0)
+    lines = dict.fromkeys(range(1, len(source.starts) + 1), 1.0)
     found, broken = candidates(source, lines, SEEN, Guidance([]), random.Random(1))
     assert broken == 0
     assert found
@@ -190,7 +190,7 @@ def test_candidates_parse_differ_and_stay_local(text: str) -> None:
 def test_most_proposals_compile_as_they_are(text: str) -> None:
     """`written` drops what does not compile; operators that relied on it would waste the search's time."""
     source = ParsedSource("a.py", text.encode())
-    lines = dict.fromkeys(range(1, len(source.lines) + 1), 1.0)
+    lines = dict.fromkeys(range(1, len(source.starts) + 1), 1.0)
     found, _ = candidates(source, lines, Facts(), Guidance([]), random.Random(1))
     sample = random.Random(3).sample(found, min(60, len(found)))
     broken = 0
