@@ -21,7 +21,6 @@ BY_EXCEPTION: dict[str, dict[str, float]] = {
     "AttributeError": {"or_default": 1.3},
     "TypeError": {"argument_add": 1.5, "parameter_default": 1.8},
     "IndexError": {"early_exit": 1.5, "guard_insert": 1.4, "exception_widen": 1.4},
-    "NameError": {"variable": 1.5},
     "Failed": {"condition_refine": 1.3, "exception_raise": 1.5, "early_exit": 1.3},
     "UnicodeDecodeError": {"exception_widen": 1.6},
     "UnicodeEncodeError": {"exception_widen": 1.6},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from ..edit import ProposedEdit
 from ..facts import middle
@@ -23,7 +22,7 @@ def _value(site: EditSite[ast.Constant]) -> str | None:
 
 
 @operator("string_repair", ast.Constant, prior=2.5)
-def repair(site: EditSite[ast.Constant]) -> Iterator[ProposedEdit]:
+def repair_literal(site: EditSite[ast.Constant]) -> Iterator[ProposedEdit]:
     """The literal rewritten as the assertion's two sides differ."""
     value = _value(site)
     for repaired, weight in _repaired(site, value) if value is not None else ():
@@ -59,19 +58,3 @@ def _words_around(prefix: str, inner: str, suffix: str) -> str:
     before = re.search(r"\w*$", prefix)
     after = re.match(r"\w*", suffix)
     return (before.group() if before else "") + inner + (after.group() if after else "")
-
-
-@lru_cache(maxsize=50_000)
-def likeness(one: str, other: str) -> float:
-    """Shared character pairs (Dice), 0 to 1: cheap and good enough to order.
-
-    >>> likeness("night", "nacht")
-    0.25
-    """
-    a, b = _pairs(one), _pairs(other)
-    return 2 * len(a & b) / (len(a) + len(b)) if a and b else 0.0
-
-
-@lru_cache(maxsize=5_000)
-def _pairs(text: str) -> frozenset[str]:
-    return frozenset(text[i : i + 2] for i in range(len(text) - 1))
