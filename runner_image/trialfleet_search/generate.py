@@ -17,7 +17,7 @@ from .scope import FileScope, bound_names
 from .source import ParsedSource, last_name, parse_source
 
 BY_EXCEPTION: dict[str, dict[str, float]] = {
-    "KeyError": {"get_default": 2.0, "entry_add": 1.5, "exception_widen": 1.5},
+    "KeyError": {"get_default": 2.0, "exception_widen": 1.5},
     "AttributeError": {"or_default": 1.3},
     "TypeError": {"argument_add": 1.5, "parameter_default": 1.8},
     "IndexError": {"early_exit": 1.5, "guard_insert": 1.4, "exception_widen": 1.4},

@@ -28,7 +28,7 @@ HINTS: dict[str, tuple[str, ...]] = {
     r"strip|whitespace|blank|trailing|leading": ("method_sibling",),
     r"case.(?:in)?sensitive|lower.?case|upper.?case|casefold": ("method_sibling",),
     r"order|sort": ("argument_swap",),
-    r"escap|quot|saniti": ("entry_add", "element_add"),
+    r"escap|quot|saniti": ("element_add",),
     r"exception|raise|catch|handler": ("exception_widen", "exception_raise", "early_exit"),
     r"forward|pass(?:ed|es)? (?:on|through|down|along)|propagat|keyword": ("argument_add",),
     r"flag|boolean|toggle": ("boolean", "negate"),

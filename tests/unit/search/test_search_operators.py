@@ -92,7 +92,6 @@ FIXES = [
     ("exception_raise", "def f():\n    raise TypeError(1)\n", "def f():\n    raise ValueError(1)\n"),
     ("parameter_default", "def f(a, b=1):\n    pass\n", "def f(a, b=None):\n    pass\n"),
     ("element_add", "X = ['a', 'b']\n", "X = ['a', 'b', 'foo']\n"),
-    ("entry_add", "X = {'+': r'\\+'}\n", "X = {'+': r'\\+', '|': r'\\|'}\n"),
 ]
 
 
