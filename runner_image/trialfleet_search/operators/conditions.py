@@ -1,4 +1,4 @@
-"""Conditions: None against truth, logical connectors, refinement."""
+"""Conditions: None against truth, negation, refinement."""
 
 from __future__ import annotations
 
@@ -57,28 +57,6 @@ def none_to_truth(site: EditSite[ast.Compare]) -> Iterator[ProposedEdit]:
             yield site.swap(node, f"{text} {sign} None", 0.5)
 
 
-@operator("logical", ast.BoolOp, prior=1.0)
-def logical(site: EditSite[ast.BoolOp]) -> Iterator[ProposedEdit]:
-    node = site.node
-    texts = [site.source.safe(v, site.text(v)) if isinstance(v, ast.IfExp) else site.text(v) for v in node.values]
-    texts = [f"({t})" if isinstance(v, ast.BoolOp) else t for t, v in zip(texts, node.values)]
-    sign, other = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
-    for at in range(1, len(texts)):
-        before, after = f" {sign} ".join(texts[:at]), f" {sign} ".join(texts[at:])
-        left = f"({before})" if at > 1 else before
-        right = f"({after})" if len(texts) - at > 1 else after
-        yield site.swap(node, f"{left} {other} {right}")
-    if isinstance(node.op, ast.Or):
-        yield from _regrouped(site)
-
-
-def _regrouped(site: EditSite[ast.BoolOp]) -> Iterator[ProposedEdit]:
-    *front, last = site.node.values
-    if isinstance(last, ast.BoolOp) and isinstance(last.op, ast.And):
-        head = " or ".join([*(site.text(v) for v in front), site.text(last.values[0])])
-        yield site.swap(site.node, " and ".join([f"({head})", *(site.text(v) for v in last.values[1:])]))
-
-
 @operator("negate", ast.If, ast.While, ast.IfExp, prior=0.9)
 def negate_test(site: EditSite[ast.If | ast.While | ast.IfExp]) -> Iterator[ProposedEdit]:
     test = site.node.test
@@ -98,7 +76,7 @@ def drop_condition(site: EditSite[ast.BoolOp]) -> Iterator[ProposedEdit]:
 
 
 @operator("condition_refine", ast.If, ast.While, ast.IfExp, prior=1.2)
-def refine(site: EditSite[ast.If | ast.While | ast.IfExp]) -> Iterator[ProposedEdit]:
+def refine_condition(site: EditSite[ast.If | ast.While | ast.IfExp]) -> Iterator[ProposedEdit]:
     test = site.node.test
     text = site.text(test)
     plain = isinstance(test, (ast.Name, ast.Attribute))  # `x and x is not None` says no more than `x`

@@ -10,7 +10,7 @@ from .registry import EditSite, operator
 
 
 @operator("number", ast.Constant, prior=0.8)
-def number(site: EditSite[ast.Constant]) -> Iterator[ProposedEdit]:
+def change_number(site: EditSite[ast.Constant]) -> Iterator[ProposedEdit]:
     value = site.node.value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not site.source.editable(site.node):
         return
@@ -24,7 +24,7 @@ def number(site: EditSite[ast.Constant]) -> Iterator[ProposedEdit]:
 
 
 @operator("boolean", ast.Constant, prior=1.3)
-def boolean(site: EditSite[ast.Constant]) -> Iterator[ProposedEdit]:
+def change_boolean(site: EditSite[ast.Constant]) -> Iterator[ProposedEdit]:
     if isinstance(site.node.value, bool):
         yield site.swap(site.node, repr(not site.node.value), 1.3)
         yield site.swap(site.node, "None", 0.5)

@@ -39,7 +39,7 @@ def _is_pattern(site: EditSite[ast.Constant]) -> bool:
 
 
 @operator("regex", ast.Constant, prior=1.6)
-def regex(site: EditSite[ast.Constant]) -> Iterator[ProposedEdit]:
+def change_pattern(site: EditSite[ast.Constant]) -> Iterator[ProposedEdit]:
     """Edits of the literal's own text, so that its quoting is kept; only patterns that compile."""
     text = site.text(site.node) if _is_pattern(site) else ""
     opening = re.match(r"([a-zA-Z]*)('''|\"\"\"|'|\")", text)

@@ -1,4 +1,4 @@
-"""Comparison and arithmetic signs."""
+"""Signs between operands: comparison, `and` and `or`, arithmetic."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ _OTHERS: dict[type[ast.AST], tuple[str, dict[str, float]]] = {
     ast.GtE: (">=", {">": 1.5, "<=": 0.6, "<": 0.8, "==": 0.4}),
     ast.Eq: ("==", {"!=": 1.0, ">=": 0.6, "<=": 0.6}),
     ast.NotEq: ("!=", {"==": 1.0, ">": 0.5, "<": 0.5}),
+    ast.And: ("and", {"or": 1.0}),
+    ast.Or: ("or", {"and": 1.0}),
     ast.Add: ("+", {"-": 1.2, "*": 0.4}),
     ast.Sub: ("-", {"+": 1.2, "*": 0.3}),
     ast.Mult: ("*", {"/": 0.8, "+": 0.5, "**": 0.4}),
@@ -26,14 +28,20 @@ _OTHERS: dict[type[ast.AST], tuple[str, dict[str, float]]] = {
 
 
 @operator("relational", ast.Compare, prior=1.0)
-def relational(site: EditSite[ast.Compare]) -> Iterator[ProposedEdit]:
+def change_comparison(site: EditSite[ast.Compare]) -> Iterator[ProposedEdit]:
     operands = [site.node.left, *site.node.comparators]
     for left, sign, right in zip(operands, site.node.ops, operands[1:]):
         yield from _other_signs(site, left, sign, right)
 
 
+@operator("logical", ast.BoolOp, prior=1.0)
+def change_connector(site: EditSite[ast.BoolOp]) -> Iterator[ProposedEdit]:
+    for left, right in zip(site.node.values, site.node.values[1:]):
+        yield from _other_signs(site, left, site.node.op, right)
+
+
 @operator("arithmetic", ast.BinOp, prior=0.9)
-def arithmetic(site: EditSite[ast.BinOp]) -> Iterator[ProposedEdit]:
+def change_arithmetic(site: EditSite[ast.BinOp]) -> Iterator[ProposedEdit]:
     if not _is_text(site.node.left) and not _is_text(site.node.right):
         yield from _other_signs(site, site.node.left, site.node.op, site.node.right)
 
@@ -44,7 +52,7 @@ def _is_text(node: ast.expr) -> bool:
 
 
 def _other_signs(
-    site: EditSite[ast.AST], left: ast.expr, sign: ast.cmpop | ast.operator, right: ast.expr
+    site: EditSite[ast.AST], left: ast.expr, sign: ast.cmpop | ast.boolop | ast.operator, right: ast.expr
 ) -> Iterator[ProposedEdit]:
     """Replaces the sign's own bytes; nothing where a comment or a second sign stands between the operands."""
     text, others = _OTHERS.get(type(sign), ("", {}))

@@ -22,7 +22,7 @@ def _is_free(site: EditSite[ast.stmt]) -> bool:
 
 
 @operator("guard_insert", *SIMPLE, prior=0.9)
-def guard(site: EditSite[ast.stmt]) -> Iterator[ProposedEdit]:
+def insert_guard(site: EditSite[ast.stmt]) -> Iterator[ProposedEdit]:
     node, source = site.node, site.source
     if not _is_free(site) or not source.may_be_indented(node) or is_docstring(node):
         return

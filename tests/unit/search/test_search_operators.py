@@ -55,7 +55,6 @@ FIXES = [
     ("none_truth", "def f(a):\n    if a:\n        g()\n", "def f(a):\n    if a is not None:\n        g()\n"),
     ("none_truth", "def f(a):\n    if not a:\n        g()\n", "def f(a):\n    if a is None:\n        g()\n"),
     ("logical", "def f(a, b):\n    return a and b\n", "def f(a, b):\n    return a or b\n"),
-    ("logical", "def f(a, b, c):\n    return a or b and c\n", "def f(a, b, c):\n    return (a or b) and c\n"),
     ("negate", "def f(a):\n    if a.ok():\n        g()\n", "def f(a):\n    if not a.ok():\n        g()\n"),
     ("operand_drop", "def f(a, b):\n    return a and b\n", "def f(a, b):\n    return b\n"),
     (
