@@ -15,7 +15,6 @@ class Facts:
     by `path:line` of the function, with `None` and `empty:<type>` as separate kinds."""
 
     exceptions: tuple[str, ...] = ()
-    messages: tuple[str, ...] = ()
     expected_raises: tuple[str, ...] = ()
     pairs: tuple[tuple[object, object], ...] = ()
     strings: tuple[str, ...] = ()

@@ -265,7 +265,7 @@ class RepairSearch:
 
     def _still_pass(self, passing: set[str]) -> bool:
         report = self.tests.neighbours(passing).report if passing else None
-        broken = passing - report.named("passed") if report is not None else set[str]()
+        broken = passing - report.named("passed") if report is not None else None
         if broken:
             self.transcript.record("message", None, f"breaks {len(broken)} tests that passed: {min(broken)}")
         return not broken

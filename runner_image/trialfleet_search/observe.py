@@ -27,7 +27,6 @@ def facts(report: PytestReport, targets: set[str], test_sources: dict[str, str])
     compared = [side for pair in differences for side in pair if isinstance(side, str) and 0 < len(side) <= 40]
     return Facts(
         exceptions=tuple(dict.fromkeys(f.type for f in failures)),
-        messages=tuple(dict.fromkeys(f.message for f in failures)),
         expected_raises=tuple(dict.fromkeys(_expected_raises(nodes))),
         pairs=tuple(_directed(differences, set(strings))),
         strings=tuple(dict.fromkeys([*compared, *strings]))[:_MOST_STRINGS],
@@ -45,7 +44,7 @@ def _nodes(text: str, targets: set[str]) -> list[ast.AST]:
         return []
     wanted = {re.sub(r"\[.*", "", t.rsplit("::", 1)[-1]) for t in targets}
     functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    tests = [function for function in functions if function.name in wanted]
+    tests: list[ast.AST] = [function for function in functions if function.name in wanted]
     return [node for top in tests or [tree] for node in ast.walk(top)]
 
 

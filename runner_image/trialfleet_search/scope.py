@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from .source import FunctionNode, ParsedSource, dotted_name, last_name
+from .source import FunctionNode, ParsedSource
 
 BUILTIN_NAMES = frozenset(dir(builtins))
 SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.Return, ast.Raise, ast.AnnAssign, ast.Delete)
@@ -64,7 +63,6 @@ class FileScope:
         self.nodes = list(ast.walk(source.tree))
         self._locals: dict[FunctionNode, dict[str, int]] = {}
         self._before: dict[tuple[FunctionNode, int], list[str]] = {}
-        self._attributes: dict[ast.ClassDef, list[str]] = {}
 
     @cached_property
     def module_names(self) -> list[str]:
@@ -88,36 +86,6 @@ class FileScope:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 found.setdefault(node.name, node)
         return found
-
-    @cached_property
-    def classes(self) -> dict[str, ast.ClassDef]:
-        return {n.name: n for n in self.nodes if isinstance(n, ast.ClassDef)}
-
-    @cached_property
-    def calls(self) -> dict[str, list[ast.Call]]:
-        """Calls by the last part of the callee's name."""
-        found: dict[str, list[ast.Call]] = {}
-        for node in self.nodes:
-            if isinstance(node, ast.Call) and (name := last_name(node.func)):
-                found.setdefault(name, []).append(node)
-        return found
-
-    @cached_property
-    def numbers(self) -> list[float]:
-        nodes = (n for n in self.nodes if isinstance(n, ast.Constant) and not isinstance(n.value, bool))
-        return [v for v, _ in Counter(n.value for n in nodes if isinstance(n.value, (int, float))).most_common(6)]
-
-    @cached_property
-    def exceptions(self) -> list[str]:
-        """Exception types that the file raises or handles, most used first."""
-        names: Counter[str] = Counter()
-        for node in self.nodes:
-            if isinstance(node, ast.ExceptHandler) and node.type is not None:
-                types = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
-                names.update(dotted_name(t) for t in types)
-            elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-                names.update([dotted_name(node.exc.func)])
-        return [name for name, _ in names.most_common() if name]
 
     @cached_property
     def conditions(self) -> list[FileCondition]:
@@ -148,17 +116,6 @@ class FileScope:
             early = [name for name, at in self.locals(function).items() if at < line]
             self._before[function, line] = list(dict.fromkeys([*inner, *early]))
         return self._before[function, line] if function is not None else []
-
-    def self_attributes(self, node: ast.AST) -> list[str]:
-        """Attributes that the class around `node` reads or sets on `self`, most used first."""
-        klass = self.source.klass(node)
-        if klass is None:
-            return []
-        if klass not in self._attributes:
-            named = (n for n in ast.walk(klass) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name))
-            counted = Counter(n.attr for n in named if isinstance(n.value, ast.Name) and n.value.id == "self")
-            self._attributes[klass] = [name for name, _ in counted.most_common()]
-        return self._attributes[klass]
 
 
 def _tests(node: ast.AST) -> list[ast.expr]:

@@ -30,18 +30,6 @@ def parse_source(data: bytes) -> ast.Module:
     return tree
 
 
-def dotted_name(node: ast.expr) -> str:
-    """`a.b.c` of names and attributes; the empty string for other expressions.
-
-    >>> dotted_name(ast.parse("os.path.join", mode="eval").body)
-    'os.path.join'
-    """
-    if isinstance(node, ast.Attribute):
-        owner = dotted_name(node.value)
-        return f"{owner}.{node.attr}" if owner else ""
-    return node.id if isinstance(node, ast.Name) else ""
-
-
 def last_name(node: ast.AST) -> str:
     """`c` of `a.b.c`, also when `a` is no name; the empty string for other nodes."""
     if isinstance(node, ast.Attribute):
@@ -109,9 +97,6 @@ class ParsedSource:
         while at is not None and not isinstance(at, kind):
             at = self.parents.get(at)
         return at
-
-    def klass(self, node: ast.AST) -> ast.ClassDef | None:
-        return self._nearest(self.parents.get(node), ast.ClassDef)
 
     def is_elif(self, statement: ast.stmt) -> bool:
         start, _ = self.span(statement)

@@ -100,8 +100,6 @@ def conditions_for(site: EditSite[ast.AST], at: ast.AST) -> Iterator[tuple[str, 
         *((c, w) for name in near for c, w in _checks(site, name, 1.0)),
         *_asked(site, usable, function),
         *((c, w) for name in rest[:8] for c, w in _checks(site, name, 0.6)),
-        *((f"self.{a}", 0.4) for a in scope.self_attributes(at)[:6]),
-        *((f"not self.{a}", 0.4) for a in scope.self_attributes(at)[:6]),
     ):
         if condition not in seen:
             seen.add(condition)

@@ -8,26 +8,17 @@ from collections.abc import Iterator
 from ..edit import ProposedEdit
 from .registry import EditSite, operator
 
-_CAUGHT = ("ValueError", "KeyError", "TypeError", "AttributeError", "OSError", "IndexError", "UnicodeDecodeError")
-
 
 @operator("exception_widen", ast.ExceptHandler, prior=1.0)
 def exception_widen(site: EditSite[ast.ExceptHandler]) -> Iterator[ProposedEdit]:
-    node = site.node
-    if node.type is None:
+    caught = site.node.type
+    if caught is None:
         return
-    present = (
-        [site.text(e) for e in node.type.elts] if isinstance(node.type, ast.Tuple) else [site.text(node.type)]
-    )
-    seen = [e.rsplit(".", 1)[-1] for e in site.facts.exceptions if e != "AssertionError"]
-    habits = site.scope.exceptions[:6]
-    for other in dict.fromkeys([*seen, *habits, *_CAUGHT]):
-        if other not in present:
-            weight = 2.5 if other in seen else 0.6 if other in habits else 0.3
-            yield site.swap(node.type, f"({', '.join([*present, other])})", weight)
-    yield site.swap(node.type, "Exception", 1.2 if seen else 0.5)
-    for at in range(len(present) if len(present) > 1 else 0):
-        yield site.swap(node.type, f"({', '.join(p for i, p in enumerate(present) if i != at)},)", 0.6)
+    present = [site.text(e) for e in (caught.elts if isinstance(caught, ast.Tuple) else [caught])]
+    for seen in site.facts.exceptions:
+        if seen not in ("AssertionError", *present):
+            yield site.swap(caught, f"({', '.join([*present, seen])})", 2.5)
+    yield site.swap(caught, "Exception", 1.2)
 
 
 @operator("exception_raise", ast.Raise, prior=0.8)
@@ -36,8 +27,6 @@ def exception_raise(site: EditSite[ast.Raise]) -> Iterator[ProposedEdit]:
     func = raised.func if isinstance(raised, ast.Call) else raised
     if func is None:
         return
-    usual = ("ValueError", "TypeError", "KeyError", "RuntimeError", "AttributeError", "NotImplementedError")
-    for other in dict.fromkeys([*site.facts.expected_raises, *site.scope.exceptions[:6], *usual]):
-        if other != site.text(func) and not other.startswith("("):
-            wanted = other in site.facts.expected_raises
-            yield site.swap(func, other, 2.0 if wanted else 0.4)
+    for expected in site.facts.expected_raises:
+        if expected != site.text(func):
+            yield site.swap(func, expected, 2.0)

@@ -22,7 +22,6 @@ from trialfleet_search.source import ParsedSource, is_atom
 DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "search-agent.md"
 SEEN = Facts(
     exceptions=("KeyError", "UnboundLocalError"),
-    messages=("'NoneType' object has no attribute 'x'",),
     expected_raises=("ValueError",),
     pairs=(("a-b", "a_b"), ("x", "x ")),
     strings=("foo", "|"),
@@ -203,7 +202,7 @@ def test_the_seed_orders_equals_and_nothing_else() -> None:
     source = ParsedSource("a.py", b"def f(a, b):\n    if a < b:\n        return a + b\n    return b\n")
     lines = dict.fromkeys(range(1, 5), 1.0)
 
-    def order(seed: int) -> list[tuple[str, tuple[Edit, ...]]]:
+    def order(seed: int) -> list[tuple[Edit, ...]]:
         found, _ = candidates(source, lines, Facts(), Guidance([]), random.Random(seed))
         return [one.edits for one in found]
 
