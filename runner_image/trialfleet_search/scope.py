@@ -1,4 +1,4 @@
-"""Names, calls, literals, conditions and statements that an edit at one place may use."""
+"""Names and conditions that an edit at one place may use."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _names_bound_by(node: ast.AST) -> list[str]:
 
 
 class FileScope:
-    """Names and code patterns of one file, each computed once."""
+    """Names and conditions of one file, each computed once."""
 
     def __init__(self, source: ParsedSource) -> None:
         self.source = source

@@ -40,8 +40,8 @@ BUGS = {
         "def clamp(value, low, high):\n"
         "    if value < low:\n"
         "        return low\n"
-        "    if value > high:\n"
-        "        return low\n"
+        "    if value < high:\n"
+        "        return high\n"
         "    return value\n",
         "from pkg.core import clamp\n\n\n"
         "def test_low():\n    assert clamp(1, 2, 3) == 2\n\n\n"
@@ -85,13 +85,6 @@ BUGS = {
         "from pkg.core import version\n\n\n"
         "def test_two_digits():\n    assert version('v12.3') == ('12', '3')\n\n\n"
         "def test_one():\n    assert version('v1.3') == ('1', '3')\n",
-    ),
-    "entry by analogy": (
-        "ESCAPES = {\n    '+': r'\\+',\n    '-': r'\\-',\n}\n\n\n"
-        "def escape(text):\n    return ''.join(ESCAPES.get(c, c) for c in text)\n",
-        "from pkg.core import escape\n\n\n"
-        "def test_pipe():\n    assert escape('a|b') == r'a\\|b'\n\n\n"
-        "def test_plus():\n    assert escape('a+b') == r'a\\+b'\n",
     ),
     "handler too narrow": (
         "def number(text, default=0):\n    try:\n        return int(text)\n    except ValueError:\n"
