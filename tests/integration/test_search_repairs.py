@@ -137,9 +137,9 @@ def test_nothing_is_left_behind_when_it_fails(tmp_path: Path) -> None:
     core = workspace / "pkg" / "core.py"
     core.chmod(0o755)
     before, stat = content(workspace), core.stat()
-    trial = search(workspace, max_turns=12)
+    trial = search(workspace, max_turns=6)
     assert not trial.solved
-    assert (trial.events[-1]["stop"], trial.turns) == ("max_turns", 12)
+    assert (trial.events[-1]["stop"], trial.turns) == ("max_turns", 6)
     assert content(workspace) == before
     assert (core.stat().st_mode, core.stat().st_mtime_ns) == (stat.st_mode, stat.st_mtime_ns)
 
@@ -216,8 +216,8 @@ def test_a_misleading_tree_is_followed(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
         trial = search(_maze(tmp_path / str(seed), WRONG), seed=seed, max_turns=9)
         edited = _edited_lines(trial)
-        assert len(edited) >= 3
-        assert all(line in _lines_of("step_2") for line in edited[:3]), edited
+        assert len(edited) >= 2
+        assert all(line in _lines_of("step_2") for line in edited[:2]), edited
 
 
 def test_a_misleading_path_costs_the_turn_of_reading_it(tmp_path: Path) -> None:
