@@ -18,7 +18,7 @@ QUICKSTART = Path(__file__).parents[2] / "tasks" / "quickstart"
 # Passed of so many trials under these campaigns' agent and turns, measured apart from the campaigns themselves.
 MEASURED = {
     "markdown-abbr-override-unknown": {"none": (8, 8), "pointer": (8, 8)},
-    "sqlparse-aligned-case-without-end": {"none": (2, 16), "pointer": (15, 16)},
+    "sqlparse-aligned-case-without-end": {"none": (4, 16), "pointer": (16, 16)},
 }
 OF_PLACEBO = ((8, 8), (0, 32))  # of both tasks within its campaign's turns, under none and placebo together
 SIMULATED = 20_000
