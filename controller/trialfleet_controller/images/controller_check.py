@@ -19,9 +19,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from trialfleet_controller.backends.kube.admission import quantity
 from trialfleet_controller.backends.kube.client import connect
 from trialfleet_controller.hosting.private_ray import PrivateRay
+from trialfleet_ledger.quantities import parse_quantity
 
 # What `resume` imports in a Job, and what its actors import.
 PACKAGES = (
@@ -98,7 +98,7 @@ def configure_clusters() -> None:
             os.environ["KUBECONFIG"] = str(write_kubeconfig(Path(folder), user))
             assert connect("here").authorise() == {"authorization": "Bearer t"}, user
         configure_in_cluster(Path(folder))
-    quantity("100m")
+    parse_quantity("100m")
 
 
 def write_kubeconfig(folder: Path, user: dict[str, Any]) -> Path:
