@@ -39,6 +39,10 @@ class GitError(ProgramError):
     """git refused; the message is its own, capped."""
 
 
+class TooLarge(GitError):
+    """The objects are there, and more or larger than the caller takes."""
+
+
 @dataclass(frozen=True)
 class GitRepository:
     """Where git keeps a repository. `git_dir`: HEAD and index, which each linked work tree has for itself.
@@ -145,7 +149,7 @@ def read_blobs(git_dir: Path, names: Iterable[bytes], *, limit: int) -> dict[byt
         if not fact.startswith(b"blob "):
             raise GitError(f"object {name.decode()} is missing")
     if sum(int(fact.split(b" ")[1]) for fact in facts) > limit:
-        raise GitError(f"more than {limit} bytes")
+        raise TooLarge(f"more than {limit} bytes")
     answer = git(("cat-file", "--batch"), git_dir=git_dir, stdin=ask)
     found: dict[bytes, bytes] = {}
     at = 0

@@ -11,6 +11,7 @@ import pytest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.trees import EntryKind, TreeEntry
+from trialfleet_tasks.sources import git as git_source
 from trialfleet_tasks.sources.git import message, read_tree, repository
 from trialfleet_tasks.sources.materialise import materialise
 from trialfleet_tasks.taskfile import load_task_file
@@ -185,3 +186,13 @@ tasks:
     ]
     assert found[0] == found[1]
     assert found[0].commit_message == "Fix the thing (#1)\n\nBecause it was wrong."
+
+
+@pytest.mark.parametrize(("limit", "words"), [("MAX_FILES", "files are more"), ("MAX_BYTES", "more than 1 b")])
+def test_a_tree_that_is_too_large_is_not_called_incomplete(
+    upstream: Upstream, limit: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_source, limit, 1)
+    with pytest.raises(OperatorError, match=words) as caught:
+        read_tree(upstream.folder / ".git", upstream.fix, where="task.yaml")
+    assert (caught.value.hint or "").startswith("use a repository of at most")

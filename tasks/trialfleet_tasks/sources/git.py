@@ -12,9 +12,10 @@ from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.cache import Cache, built_once, locked
 from trialfleet_runner.context_files import named
-from trialfleet_runner.git import GitError, git, locate_repository, read_blobs
+from trialfleet_runner.git import GitError, TooLarge, git, locate_repository, read_blobs
 from trialfleet_runner.trees import (
     MAX_BYTES,
+    MAX_FILES,
     EntryKind,
     Tree,
     TreeEntry,
@@ -127,6 +128,8 @@ def read_tree(folder: Path, commit: str, *, where: str, unread: Iterable[str] = 
         if mode in _KINDS:
             rows.append((name.decode("utf-8", "surrogateescape"), _KINDS[mode], blob))
     try:
+        if len(rows) > MAX_FILES:
+            raise TooLarge(f"{len(rows)} files are more than {MAX_FILES}")
         for path, _, _ in rows:
             check_path(path)
         empty = set(named((path for path, _, _ in rows), unread))
@@ -135,6 +138,12 @@ def read_tree(folder: Path, commit: str, *, where: str, unread: Iterable[str] = 
         return dict(check(without_leaving_links({**tree, **dict.fromkeys(empty, TreeEntry(b""))})))
     except TreeError as error:
         raise OperatorError(f"commit {commit[:12]}: {error}", where=where) from None
+    except TooLarge as error:
+        raise OperatorError(
+            f"commit {commit[:12]}: {error}",
+            where=where,
+            hint=f"use a repository of at most {MAX_FILES} files and {MAX_BYTES} bytes: each trial copies it",
+        ) from None
     except (GitError, KeyError) as error:
         raise OperatorError(
             f"commit {commit[:12]} is incomplete in {folder}: {error}",
