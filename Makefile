@@ -99,10 +99,10 @@ lock: $(DEV_STAMP) ## resolve requirements/ again
 image: $(RUN_STAMP) ## build the demo's image with docker, podman or buildah: TAG=… FOR="campaign.yaml …" AGENTS=…
 	@$(BIN)/trialfleet image build --tag $(TAG) --agents "$(AGENTS)" $(addprefix --for ,$(FOR))
 
-kind-up: $(RUN_STAMP) ## a kind cluster with an S3 server, the image and k8s/kind; says what to run next
+kind-up: $(RUN_STAMP) ## a kind cluster with an S3 server, the image and k8s/kind; says what to run next: KIND_CLUSTER=… KIND_PORT=… CONTROLLER=1
 	@k8s/kind/up
 
-kind-down: ## take that cluster away, with its results
+kind-down: ## take that cluster away, with its results: KIND_CLUSTER=…
 	@k8s/kind/down
 
 clean: ## remove the environment and the demo's results (the user's cache stays: trialfleet gc --cache --yes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict
 
 import click
@@ -16,8 +17,14 @@ _SIGNS = {"ok": "ok     ", "warning": "warning", "missing": "MISSING"}
 @click.command("doctor")
 @click.argument("campaign", required=False)
 @store_option
+@click.option(
+    "--kind",
+    "for_kind",
+    is_flag=True,
+    help="Check only what `make kind-up` needs, with its variables KIND_CLUSTER and KIND_PORT.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
-def doctor(campaign: str | None, store: str | None, as_json: bool) -> None:
+def doctor(campaign: str | None, store: str | None, for_kind: bool, as_json: bool) -> None:
     """Check this machine. With CAMPAIGN, also check the campaign's store, and its agent, credentials and size on
     this machine or its cluster.
 
@@ -25,8 +32,17 @@ def doctor(campaign: str | None, store: str | None, as_json: bool) -> None:
     """
     from trialfleet_controller.campaigns import find
     from trialfleet_controller.doctor import campaign_checks, machine_checks, memory_line
+    from trialfleet_controller.kind_cluster.checks import kind_checks
+    from trialfleet_controller.kind_cluster.machine import KindSettings, read_machine
+    from trialfleet_ledger.errors import OperatorError
 
-    found = [*machine_checks()]
+    if for_kind and campaign is not None:
+        raise OperatorError(
+            "a campaign is checked after `make kind-up`", where="--kind", hint="remove --kind, or CAMPAIGN"
+        )
+    found = [
+        *(kind_checks(read_machine(KindSettings.read_environment(os.environ))) if for_kind else machine_checks())
+    ]
     if campaign is not None:
         found += campaign_checks(find(campaign, store))
     if as_json:

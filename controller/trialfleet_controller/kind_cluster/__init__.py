@@ -1,0 +1,1 @@
+"""The kind cluster of `make kind-up`: what it needs of this machine."""
