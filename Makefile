@@ -94,7 +94,7 @@ lock: $(DEV_STAMP) ## resolve requirements/ again
 	  $(LOCK) - $(PIN) -o requirements/build.txt
 	echo harbor | $(LOCK:3.11=3.12) --no-deps - -o requirements/harbor.txt
 	echo $(HARBOR_IMPORTS) | tr ' ' '\n' | $(LOCK:3.11=3.12) - >>requirements/harbor.txt
-	grep -A30 '^uv==' requirements/run.txt | awk 'NR>1 && !/^ /{exit} {print}' > requirements/uv.txt
+	awk '/^[^ ]/ {wanted = /^uv==/} wanted' requirements/run.txt >requirements/uv.txt
 
 image: $(RUN_STAMP) ## build the demo's image with docker, podman or buildah: TAG=… FOR="campaign.yaml …" AGENTS=…
 	@$(BIN)/trialfleet image build --tag $(TAG) --agents "$(AGENTS)" $(addprefix --for ,$(FOR))
