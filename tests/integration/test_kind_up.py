@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ import yaml
 from tests.support.ports import reserved_port
 from tests.support.scripts import write_script
 from tests.support.waiting import wait_until
+from trialfleet_controller.planning.campaign_file import load_campaign
 
 ROOT = Path(__file__).parents[2]
 INFO = {"MemTotal": 2**34, "CgroupVersion": "2", "DockerRootDir": "/nowhere", "SecurityOptions": []}
@@ -128,6 +130,7 @@ def test_from_nothing_to_the_next_command(checkout: Checkout) -> None:
     assert "make kind-down KIND_CLUSTER=other" in done.stdout
     contexts = {word for call in checkout.calls("kubectl") for word in call.split() if word.startswith("kind-")}
     assert contexts == {"kind-other"}
+    load_campaign(checkout.folder / ".kind/other.yaml")
     written = yaml.safe_load((checkout.folder / ".kind/other.yaml").read_text())
     assert written["campaign"] == "demo-kind-other"
     assert written["store"]["endpoint"] == f"http://127.0.0.1:{port}"
@@ -221,6 +224,24 @@ def test_an_interrupted_up_leaves_no_half_of_a_cluster(checkout: Checkout, numbe
     assert "cluster trialfleet is not complete: deleting it" in errors
     assert checkout.clusters == []
     assert not (checkout.folder / ".kind/trialfleet.creating").exists()
+
+
+def test_a_second_up_waits_for_the_first(checkout: Checkout) -> None:
+    with (checkout.folder / "k8s/kind/up").open() as script:
+        fcntl.flock(script, fcntl.LOCK_EX)
+        process = subprocess.Popen(
+            [str(checkout.folder / "k8s/kind/up")],
+            env=checkout.environment(KIND_PORT=str(free_port())),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stderr is not None
+        assert "waiting for its end" in process.stderr.readline()
+        assert not (checkout.folder / "calls").exists() or checkout.calls("kind") == []
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert checkout.clusters == ["trialfleet"]
 
 
 def test_what_a_killed_up_left_is_deleted_first(checkout: Checkout) -> None:

@@ -50,13 +50,17 @@ class KindSettings:
         return cls(cluster or DEFAULT_CLUSTER, *others)
 
     @property
-    def up_command(self) -> str:
+    def variables(self) -> str:
         """
-        >>> KindSettings("other", "7071").up_command
-        'KIND_CLUSTER=other KIND_PORT=7071 make kind-up'
+        >>> KindSettings("other", "7071").variables
+        'KIND_CLUSTER=other KIND_PORT=7071 '
         """
         cluster = "" if self.cluster == DEFAULT_CLUSTER else f"KIND_CLUSTER={self.cluster} "
-        return f"{cluster}{f'KIND_PORT={self.port} ' if self.port else ''}make kind-up"
+        return f"{cluster}{f'KIND_PORT={self.port} ' if self.port else ''}"
+
+    @property
+    def up_command(self) -> str:
+        return f"{self.variables}make kind-up"
 
     @property
     def port_number(self) -> int | None:

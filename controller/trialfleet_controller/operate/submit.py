@@ -10,12 +10,14 @@ from trialfleet_controller.backends.kube.api_requests import JOBS, Json, pod_eve
 from trialfleet_controller.backends.kube.client import Client, pods
 from trialfleet_controller.backends.kube.errors import ApiError, Conflict, NotFound
 from trialfleet_controller.backends.kube.pods import Doing
+from trialfleet_controller.kind_cluster.machine import KindSettings
 from trialfleet_controller.operate.job import SPEC
 from trialfleet_controller.operate.waiting import PodStart
 from trialfleet_ledger.campaign_spec import KubernetesSpec
 from trialfleet_ledger.errors import OperatorError
 
 _LOOK_S = 1.0
+KIND_IMAGE = "trialfleet-controller:dev"  # what k8s/kind/up builds
 _SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 
 
@@ -80,12 +82,27 @@ def _ended(job: Mapping[str, Any]) -> str | None:
     return None
 
 
+def image_hint(image: str, context: str | None) -> str:
+    """How the cluster of `context` gets the controller's image that it lacks; the Job waits for it.
+
+    >>> image_hint("trialfleet-controller:dev", "kind-other")
+    'KIND_CLUSTER=other CONTROLLER=1 make kind-up: the Job waits for the image'
+    """
+    build = f"trialfleet image build --target controller --tag {image}"
+    if context is None or not context.startswith("kind-"):
+        return f"`{build}`, and push it where the nodes pull from; or submit with another --controller-image"
+    settings = KindSettings(context.removeprefix("kind-"))
+    if image == KIND_IMAGE:
+        return f"{settings.variables}CONTROLLER=1 make kind-up: the Job waits for the image"
+    return f"`{build} && kind load docker-image --name {settings.cluster} {image}`: the Job waits for the image"
+
+
 def until_started(client: Client, manifest: Json, kube: KubernetesSpec, *, timeout_s: float) -> str:
     """What its pod does, when the controller runs or `timeout_s` is over. Raises `ApiError`, and `OperatorError`
     when it cannot start."""
     namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
     image = manifest["spec"]["template"]["spec"]["containers"][0]["image"]
-    start = PodStart(kube.model_copy(update={"image": image}))
+    start = PodStart(kube.model_copy(update={"image": image}), pull_hint=image_hint(image, kube.context))
     until = time.monotonic() + timeout_s
     while True:
         for pod in list(pods(client, namespace, f"batch.kubernetes.io/job-name={name}")):

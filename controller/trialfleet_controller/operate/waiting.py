@@ -31,10 +31,13 @@ _STARTING = {"CreateContainerError", "RunContainerError"}
 _SECRET = re.compile(r'secret "([^"]+)" not found')
 
 
-def start_problem(pod: Pod, events: Iterable[Mapping[str, Any]], kube: KubernetesSpec) -> PodStartProblem | None:
-    """What keeps `pod` from starting, as its status and events say. None: nothing known, or it runs."""
+def start_problem(
+    pod: Pod, events: Iterable[Mapping[str, Any]], kube: KubernetesSpec, *, pull_hint: str = _PULL
+) -> PodStartProblem | None:
+    """What keeps `pod` from starting, as its status and events say. None: nothing known, or it runs. `pull_hint`:
+    what to do if an image cannot be pulled."""
     for container in pod.containers:
-        found = _container(container, kube)
+        found = _container(container, kube, pull_hint)
         if found is not None:
             return found
     if gated(pod):
@@ -59,13 +62,13 @@ def _queued(kube: KubernetesSpec) -> PodStartProblem:
     )
 
 
-def _container(container: Container, kube: KubernetesSpec) -> PodStartProblem | None:
+def _container(container: Container, kube: KubernetesSpec, pull_hint: str) -> PodStartProblem | None:
     reason, message = container.reason, container.message
     if reason in _PULLING:
         passing = "QPS" in message or reason == "ErrImagePull"
         return PodStartProblem(
             f"image {kube.image} cannot be pulled: {reason}: {message}".rstrip(": "),
-            _PULL,
+            pull_hint,
             kube.graces.image_pull_s if passing else 0.0,
         )
     if reason in _STARTING or (reason == "StartError" and "exec:" in message):
@@ -80,13 +83,16 @@ def _container(container: Container, kube: KubernetesSpec) -> PodStartProblem | 
 class PodStart:
     """Follows a pod that is to start. `tell` gets each of its problems once."""
 
-    def __init__(self, kube: KubernetesSpec, *, tell: Callable[[str], None] = lambda _: None) -> None:
-        self._kube, self._tell = kube, tell
+    def __init__(
+        self, kube: KubernetesSpec, *, pull_hint: str = _PULL, tell: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._kube, self._pull_hint, self._tell = kube, pull_hint, tell
         self._since: dict[str, float] = {}
 
     def check(self, pod: Pod, events: Iterable[Mapping[str, Any]], *, where: str) -> None:
         """Raises `OperatorError` when a problem has lasted for too long."""
-        problem, now = start_problem(pod, events, self._kube), time.monotonic()
+        problem = start_problem(pod, events, self._kube, pull_hint=self._pull_hint)
+        now = time.monotonic()
         if problem is None:
             return
         if problem.message not in self._since:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from trialfleet_controller.backends.kube.pods import Pod, parse
+from trialfleet_controller.operate.submit import image_hint
 from trialfleet_controller.operate.waiting import start_problem
 from trialfleet_ledger.campaign_spec import Graces, KubernetesSpec
 
@@ -70,3 +71,21 @@ def test_a_missing_secret_is_known_by_the_pods_events_alone() -> None:
 def test_what_is_on_its_way_is_no_trouble() -> None:
     assert start_problem(waiting("ContainerCreating"), [{"reason": "Pulling", "message": "…"}], KUBE) is None
     assert start_problem(pod({"phase": "Running"}), (), KUBE) is None
+
+
+@pytest.mark.parametrize(
+    ("image", "context", "command"),
+    [
+        ("trialfleet-controller:dev", "kind-trialfleet", "CONTROLLER=1 make kind-up: the Job waits"),
+        ("trialfleet-controller:dev", "kind-other", "KIND_CLUSTER=other CONTROLLER=1 make kind-up"),
+        ("mine:1", "kind-other", "--target controller --tag mine:1 && kind load docker-image --name other mine:1"),
+        ("r.example/c:1", "prod", "push it where the nodes pull from; or submit with another --controller-image"),
+        ("r.example/c:1", None, "trialfleet image build --target controller --tag r.example/c:1"),
+    ],
+)
+def test_a_controllers_image_that_the_cluster_lacks(image: str, context: str | None, command: str) -> None:
+    hint = image_hint(image, context)
+    assert command in hint
+    found = start_problem(waiting("ImagePullBackOff"), (), KUBE, pull_hint=hint)
+    assert found is not None
+    assert found.hint == hint
