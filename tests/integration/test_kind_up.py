@@ -33,6 +33,7 @@ info*) [ ! -e fault-daemon ] || {{ echo "Cannot connect to the Docker daemon" >&
 buildx*) echo buildx v0.24.0;;
 ps*--all*) name=${{4##*=}}; name=${{name##*=}}
   ! grep -qx "$name" clusters || for node in {" ".join(NODES)}; do printf '%s-%s\trunning\n' "$name" $node; done;;
+"inspect inspect -f"*) echo 192.168.96.2;;
 inspect*) port=$(cat port-"${{4%-control-plane}}")
   printf 'kindest/node:v1.37.0\t{{"30070/tcp": [{{"HostPort": "%s"}}]}}\n' "$port";;
 port*) echo "127.0.0.1:$(cat port-"${{2%-control-plane}}")";;
@@ -52,6 +53,8 @@ esac
 KUBECTL = r"""case "$*" in
 version*) echo '{"clientVersion": {"gitVersion": "v1.37.0"}}';;
 *"rollout status"*) [ ! -e fault-store ] || exit 1;;
+kustomize*) cat k8s/kind/kustomization.yaml;;
+*"apply --server-side"*) cat >applied;;
 *"get pods --no-headers"*) echo "versitygw-1 0/1 Init:ImagePullBackOff 0 9s";;
 *"get pods,"*) echo "pods and claims";;
 *"get events"*) echo "Failed to pull image";;
@@ -130,6 +133,9 @@ def test_from_nothing_to_the_next_command(checkout: Checkout) -> None:
     assert "make kind-down KIND_CLUSTER=other" in done.stdout
     contexts = {word for call in checkout.calls("kubectl") for word in call.split() if word.startswith("kind-")}
     assert contexts == {"kind-other"}
+    applied = (checkout.folder / "applied").read_text()
+    assert "cidr: 192.168.0.0/16" in applied
+    assert "172.16" not in applied
     load_campaign(checkout.folder / ".kind/other.yaml")
     written = yaml.safe_load((checkout.folder / ".kind/other.yaml").read_text())
     assert written["campaign"] == "demo-kind-other"
