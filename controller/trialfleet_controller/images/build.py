@@ -112,6 +112,8 @@ def write(files: Mapping[str, bytes], folder: Path, copied: Sequence[ToolFolder]
         write_toolchains(copied, folder / TOOLCHAINS, at=_WRITTEN_AT)
 
 
+# BuildKit also in dockers before 23. No attestations: they give each build another id, and kind cannot load them.
+_BUILDKIT = {"DOCKER_BUILDKIT": "1", "BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
 _BUILD = {"docker": ("build",), "podman": ("build",), "buildah": ("bud", "--layers")}
 BUILDERS = tuple(_BUILD)
 
@@ -142,7 +144,7 @@ def run_builder(program: str, options: Sequence[str], folder: Path) -> str:
     with tempfile.TemporaryDirectory(prefix="trialfleet-image-") as scratch:
         said = Path(scratch) / "id"
         argv = (program, *_BUILD[program], "--iidfile", str(said), *options, str(folder))
-        ran = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=2, check=False)
+        ran = subprocess.run(argv, env=os.environ | _BUILDKIT, stdin=subprocess.DEVNULL, stdout=2, check=False)
         if ran.returncode != 0:
             raise OperatorError(
                 f"{program} ended with exit code {ran.returncode}; its output above shows the error",

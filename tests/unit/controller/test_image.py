@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import get_args
@@ -11,6 +12,7 @@ import yaml
 from click.testing import CliRunner
 from pydantic import TypeAdapter
 
+from tests.support.scripts import write_script
 from trialfleet_controller.commands import image as command
 from trialfleet_controller.images.build import (
     BUILDERS,
@@ -283,3 +285,15 @@ def test_a_builder_gives_the_images_id(tmp_path: Path, monkeypatch: pytest.Monke
     dockerfile.write_text("FROM scratch\nCOPY absent /\n")
     with pytest.raises(OperatorError, match="buildah ended with exit code"):
         run_builder("buildah", ("--tag", "t"), dockerfile.parent)
+
+
+def test_docker_builds_with_buildkit_and_without_attestations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_script(
+        tmp_path / "docker", 'echo "$DOCKER_BUILDKIT $BUILDX_NO_DEFAULT_ATTESTATIONS"; echo sha256:0 >"$3"'
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("DOCKER_BUILDKIT", "0")
+    assert run_builder("docker", (), tmp_path) == "sha256:0"
+    assert capfd.readouterr().err == "1 1\n"
