@@ -22,7 +22,7 @@ from tests.support.waiting import wait_until
 from trialfleet_controller.planning.campaign_file import load_campaign
 
 ROOT = Path(__file__).parents[2]
-INFO = {"MemTotal": 2**34, "CgroupVersion": "2", "DockerRootDir": "/nowhere", "SecurityOptions": []}
+INFO = {"MemTotal": 2**34, "CgroupVersion": "2", "DockerRootDir": "/nowhere"}
 NODES = ("control-plane", "worker", "worker2")
 
 # Clusters are lines of the file `clusters`; `fault-…` files make a step fail or last.

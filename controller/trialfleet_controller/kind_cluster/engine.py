@@ -16,7 +16,7 @@ STORE_PORT = "30070/tcp"  # of the control plane: k8s/kind/cluster.yaml publishe
 NODE_IMAGE = re.compile(r"kindest/node:v1\.(\d+)")
 _BANNERS = {"docker": "Docker version", "podman": "podman version"}
 _ANSWER_S = 10.0
-_CLUSTER_LABEL = "io.x-k8s.kind.cluster"
+_CLUSTER_LABEL, _ROLE_LABEL = "io.x-k8s.kind.cluster", "io.x-k8s.kind.role"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def read_engine_state(engine: ContainerEngine) -> EngineState | str:
     form = "{{json .}}" if engine.program == "docker" else "json"
     answer = run_program((engine.program, "info", "--format", form), timeout_s=_ANSWER_S)
     if isinstance(answer, ChildFailure):
-        return answer.reason
+        return answer.reason.partition(": ")[2] or answer.reason
     try:
         return (parse_docker_info if engine.program == "docker" else parse_podman_info)(answer.stdout)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -165,3 +165,13 @@ def find_publisher(engine: ContainerEngine, port: int) -> str | None:
     )
     names = answer.stdout.decode(errors="replace").split() if isinstance(answer, ChildOutput) else []
     return names[0] if names else None
+
+
+def count_other_clusters(engine: ContainerEngine, cluster: str) -> int:
+    """How many kind clusters run here next to `cluster`."""
+    answer = run_program(
+        (engine.program, "ps", "--filter", f"label={_ROLE_LABEL}=control-plane", "--format", "{{.Names}}"),
+        timeout_s=_ANSWER_S,
+    )
+    names = answer.stdout.decode(errors="replace").split() if isinstance(answer, ChildOutput) else []
+    return len(set(names) - {f"{cluster}-control-plane"})

@@ -15,6 +15,7 @@ from trialfleet_controller.kind_cluster.engine import (
     ContainerEngine,
     EngineState,
     NodeContainers,
+    count_other_clusters,
     find_engine,
     find_publisher,
     read_buildx,
@@ -100,6 +101,7 @@ class KindMachine:
     nodes: NodeContainers | None
     port: PortUse | None
     inotify: tuple[int, int] | None
+    other_clusters: int = 0
 
 
 def read_machine(settings: KindSettings) -> KindMachine:
@@ -120,6 +122,7 @@ def read_machine(settings: KindSettings) -> KindMachine:
         nodes=read_nodes(answering, settings.cluster) if answering and named else None,
         port=_read_port_use(answering, port) if answering and port else None,
         inotify=_read_inotify(),
+        other_clusters=count_other_clusters(answering, settings.cluster) if answering else 0,
     )
 
 

@@ -142,9 +142,20 @@ def test_cgroups_of_version_1(rootless: bool, result: str) -> None:
     only("cgroups", result, state=replace(STATE, cgroup_version="1", rootless=rootless))
 
 
-@pytest.mark.parametrize("limits", [(65_536, 128), (8_192, 512)])
-def test_few_inotify_instances_or_watches(limits: tuple[int, int]) -> None:
-    assert "too many open files" in only("inotify", "warning", inotify=limits).found
+@pytest.mark.parametrize(
+    ("limits", "others", "result"),
+    [
+        ((65_536, 128), 0, "ok"),
+        ((65_536, 128), 1, "warning"),
+        ((65_536, 64), 0, "warning"),
+        ((8_191, 512), 0, "warning"),
+        ((524_288, 512), 3, "ok"),
+    ],
+)
+def test_inotify_limits_are_shared_by_all_clusters(limits: tuple[int, int], others: int, result: str) -> None:
+    check = checked(inotify=limits, other_clusters=others)["inotify"]
+    assert check.result == result
+    assert ("too many open files" in check.found) == (result == "warning")
 
 
 def test_a_kind_without_enforced_policies() -> None:

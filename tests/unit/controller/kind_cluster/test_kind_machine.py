@@ -43,7 +43,8 @@ def write_docker(folder: Path, info: object = INFO, code: int = 0) -> None:
         f'--version) echo "{DOCKER}";;',
         f"info) cat <<'END'\n{json.dumps(info)}\nEND\nexit {code};;",
         "buildx) echo buildx v0.24.0;;",
-        r'ps) case "$*" in *--all*) printf "other-control-plane\trunning\nother-worker\texited\n";; *) ;; esac;;',
+        r'ps) case "$*" in *--all*) printf "other-control-plane\trunning\nother-worker\texited\n";;',
+        "*role*) echo other-control-plane; echo third-control-plane;; esac;;",
         rf"inspect) printf '%s\t%s\n' kindest/node:v1.36.1@sha256:0 '{json.dumps(BINDINGS)}';;",
         "esac",
     )
@@ -62,6 +63,7 @@ def test_a_machine_that_has_everything(programs: Path) -> None:
     assert (found.kind, found.kubectl, found.default_minor) == ("v0.33.0", "v1.36.2", 37)
     states = {"other-control-plane": "running", "other-worker": "exited"}
     assert found.nodes == NodeContainers(states, 36, 7071)
+    assert found.other_clusters == 1
 
 
 def test_a_machine_that_has_nothing(programs: Path) -> None:
