@@ -60,7 +60,7 @@ kustomize*) cat k8s/kind/kustomization.yaml;;
 *"get events"*) echo "Failed to pull image";;
 *"get secret"*) cat keys 2>/dev/null || true;;
 *"create secret"*) cat "${9#--from-env-file=}" >>secrets;;
-*exec*) echo demo-kind;;
+*exec*) echo demo-kind; echo objects;;
 esac
 """
 
@@ -285,7 +285,7 @@ def test_down_takes_the_same_name_and_says_what_it_deletes(checkout: Checkout) -
         (checkout.folder / ".kind" / name).touch()
     done = checkout.run("down", KIND_CLUSTER="other")
     assert done.returncode == 0, done.stderr
-    assert "deleting cluster other: 3 nodes, and its store with the results of demo-kind" in done.stderr
+    assert "deleting cluster other: 3 nodes, and its store with all results (demo-kind)" in done.stderr
     assert checkout.clusters == ["trialfleet"]
     assert [path.name for path in (checkout.folder / ".kind").iterdir()] == ["trialfleet.env"]
     done = checkout.run("down", KIND_CLUSTER="other")

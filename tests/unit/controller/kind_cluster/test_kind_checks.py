@@ -148,7 +148,7 @@ def test_cgroups_of_version_1(rootless: bool, result: str) -> None:
         ((65_536, 128), 0, "ok"),
         ((65_536, 128), 1, "warning"),
         ((65_536, 64), 0, "warning"),
-        ((8_191, 512), 0, "warning"),
+        ((1_999, 512), 0, "warning"),
         ((524_288, 512), 3, "ok"),
     ],
 )
