@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -20,6 +19,7 @@ from trialfleet_ledger.records.verdicts import Scored
 from trialfleet_ledger.store.prefetch import one_ahead
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, WrongValue, settle_value
+from trialfleet_ledger.thread_pools import open_pool
 
 CUT = " was too long and is cut in its bundle"
 BATCH = 128  # bundles in memory at a time, twice: those examined and those that come
@@ -176,7 +176,7 @@ def _verified(store: Store, wanted: Mapping[str, Outcome], threads: int) -> dict
         return list(store.get_many(batch))
 
     found: dict[str, Evidence] = {}
-    with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(1) as fetcher:
+    with open_pool(threads) as pool, open_pool(1) as fetcher:
         for coming in one_ahead(fetcher.submit(fetched, batch) for batch in _batches(list(wanted))):
             found |= {evidence.trial: evidence for evidence in pool.map(examine_one, coming.result())}
     return found

@@ -7,7 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 
-from trialfleet_runner.interrupts import Interrupts, quit_at_once
+from trialfleet_runner.interrupts import INTERRUPTED, Interrupts, leave_threads, quit_at_once
 
 
 def main() -> None:
@@ -29,6 +29,10 @@ def main() -> None:
     interrupts.begin()
     try:
         cli.main(interrupts)
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:
+            leave_threads()
+        raise
     finally:
         interrupts.end()
 

@@ -7,6 +7,8 @@ import atexit
 import os
 import signal
 import sys
+import threading
+from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -17,6 +19,17 @@ def quit_at_once(number: int, frame: FrameType | None) -> NoReturn:
     """Handles SIGINT before and after a command, when nothing needs to be cleaned up."""
     del number, frame
     os.write(2, b"trialfleet: interrupted\n")
+    os._exit(INTERRUPTED)
+
+
+def leave_threads() -> None:
+    """Ends the process if threads of an interrupted command still wait for something, as for a store that does not
+    answer: the interpreter would wait for them."""
+    if all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
     os._exit(INTERRUPTED)
 
 

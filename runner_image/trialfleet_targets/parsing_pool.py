@@ -32,24 +32,31 @@ def parse_all(
     Raises `TargetsError` when the grammars are not installed.
     """
     source, lock, answers = iter(files), threading.Lock(), dict[str, bytes]()
+    stopped, workers = threading.Event(), dict[int, _Worker]()
 
-    def work(_: int) -> None:
+    def work(number: int) -> None:
         worker: _Worker | None = None
         try:
-            while True:
+            while not stopped.is_set():
                 with lock:
                     item = next(source, None)
                 if item is None:
                     return
-                worker = worker if worker is not None and worker.alive else _Worker()
+                worker = workers[number] = worker if worker is not None and worker.alive else _Worker()
                 answers[item[0]] = worker.ask(*item, timeout_s=timeout_s)
         finally:
             if worker is not None:
                 worker.end()
 
     with ThreadPoolExecutor(processes) as pool:
-        for done in [pool.submit(work, number) for number in range(processes)]:
-            done.result()
+        try:
+            for done in [pool.submit(work, number) for number in range(processes)]:
+                done.result()
+        except BaseException:  # Ctrl-C, too: the pool waits for its threads
+            stopped.set()
+            for worker in list(workers.values()):
+                worker.kill()
+            raise
     return answers
 
 
@@ -86,10 +93,14 @@ class _Worker:
             self.end()
         return answer
 
+    def kill(self) -> None:
+        """End what it does now, from any thread."""
+        self._process.kill()
+
     def end(self) -> None:
         """Kill and reap the process."""
         self.alive = False
-        self._process.kill()
+        self.kill()
         self._process.wait()
         self._connection.close()
 

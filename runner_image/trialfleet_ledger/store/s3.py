@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -51,6 +50,7 @@ from trialfleet_ledger.store.s3_errors import (
 )
 from trialfleet_ledger.store.s3_listing import NewKeys, doubt_page
 from trialfleet_ledger.store.signing import Signer
+from trialfleet_ledger.thread_pools import open_pool
 from trialfleet_ledger.waiting import waiting_for
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ class S3Store:
             return self.get(key) if found is None else found
 
         windows = [keys[first : first + _WINDOW] for first in range(0, len(keys), _WINDOW)]
-        with ThreadPoolExecutor(_THREADS) as pool:
+        with open_pool(_THREADS) as pool:
             for window, values in one_ahead((window, pool.map(one, window)) for window in windows):
                 yield from zip(window, values, strict=True)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -96,3 +98,25 @@ def test_a_reader_that_fails_ends_the_parsers() -> None:
         raise AssertionError("it must say so")
     assert workers() == []
     assert not [one for one in threading.enumerate() if "ThreadPool" in one.name]
+
+
+ENDLESS = """
+import itertools
+from trialfleet_targets.parsing_pool import parse_all
+def files():
+    for number in itertools.count():
+        if number == 20: print("at work", flush=True)
+        yield f"m{number}.py", b"def f(): pass" * 5000
+parse_all(files())
+"""
+
+
+def test_ctrl_c_ends_the_parsing() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"at work\n"
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT
