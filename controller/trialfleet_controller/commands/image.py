@@ -119,6 +119,7 @@ def build(
         if program is None:
             click.echo(shlex.join(("docker", "build", *options(asked), str(folder))))
         else:
+            click.echo(f"{program} builds {tag}", err=True)
             click.echo(run_builder(program, options(asked), folder))
 
 
