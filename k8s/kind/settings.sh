@@ -25,6 +25,9 @@ cluster_exists() {
   grep -qxF -- "$cluster" <<<"$clusters"
 }
 
-# What the two start holds the lock too, so that it is free when all of that has ended.
-exec 9<k8s/kind/up
-flock -n 9 || { say "another kind-up or kind-down is at work in this checkout: waiting for its end"; flock 9; }
+# One at a time for a cluster, from any checkout. What the two start holds the lock too, so that it is free when all of
+# that has ended.
+locks=${XDG_CACHE_HOME:-$HOME/.cache}
+mkdir -p "$locks"
+exec 9>>"$locks/trialfleet-kind-$cluster.lock"
+flock -n 9 || { say "another kind-up or kind-down of $cluster is at work: waiting for its end"; flock 9; }
