@@ -29,6 +29,7 @@ SOURCES = {
     ".": ("tests",),
 }
 SHARED = ("pyproject.toml", "requirements/dev.txt")  # of every test
+WALKS_ALL = ("tests/unit/test_doctests.py",)  # as those of tests/architecture
 UNTESTED = (".gitignore", "LICENSE", "CHANGELOG.md")
 NAMED = re.compile(r"\btrialfleet_[a-z]+(?:\.\w+)*")
 PROGRAM = re.compile(r"bin/trialfleet(?:-pod)?$")
@@ -44,6 +45,7 @@ class Imports:
         self._graph = grimp.build_graph(*packages, cache_dir=None)
         self.modules = self._graph.modules
         self.files = {path: module for module in self.modules if (path := self._path(module)) is not None}
+        self.paths = {module: path for path, module in self.files.items()}
         self._add_started()
         self._add_commands()
 
@@ -58,6 +60,20 @@ class Imports:
         return upstream | {
             ".".join(one.split(".")[:depth]) for one in upstream for depth in range(1, one.count(".") + 1)
         }
+
+    def tests(self, module: str) -> set[str]:
+        """The files of tests among the importers, and those below a conftest.py that is one."""
+        files = {
+            self.paths[one] for one in self.importers(module) if one.startswith("tests.") and one in self.paths
+        }
+        below = {path.removesuffix("conftest.py") for path in files if path.endswith("/conftest.py")}
+        every = (path for path in self.files if path.startswith("tests/"))
+        return files | {path for path in every if any(path.startswith(folder) for folder in below)}
+
+    @cached_property
+    def words(self) -> dict[str, set[str]]:
+        """The parts of paths, and the words, of each module's strings."""
+        return {name: set(re.split(r"[\s/]+", " ".join(texts))) for name, texts in self.strings.items()}
 
     @cached_property
     def strings(self) -> dict[str, list[str]]:
@@ -81,16 +97,13 @@ class Imports:
         """The console imports the module of the command that it runs, and of no other."""
         points = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
         modules = {name: point.split(":")[0] for name, point in points["trialfleet.commands"].items()}
-        words = {
-            module: {word for text in texts for word in text.split()} for module, texts in self.strings.items()
-        }
         for module in [one for one in self.files.values() if one.startswith("tests.")]:
             used = {
                 module,
                 *(one for one in self._graph.find_upstream_modules(module) if one.startswith("tests.")),
             }
             if any(CONSOLES & self._graph.find_modules_directly_imported_by(one) for one in used):
-                for command in modules.keys() & set().union(*(words[one] for one in used if one in words)):
+                for command in modules.keys() & set().union(*(self.words.get(one, ()) for one in used)):
                     self._graph.add_import(importer=module, imported=modules[command])
 
     def _named(self, text: str) -> Iterator[str]:
@@ -117,23 +130,30 @@ def affected_tests(changed: Iterable[str], imports: Imports) -> set[str]:
     every = {path for path in imports.files if re.match(r"tests/(?:.*/)?test_[^/]*\.py$", path)}
     reached: set[str] = set()
     for path in changed:
-        more = _tests_of_module(path, every, imports) or _tests_of_file(path, every, imports)
-        if more is None:
-            return every
-        reached |= more
-    return reached
+        module = imports.files.get(path)
+        more = set[str]() if module is None else imports.tests(module) | _tests_of_script(path, imports)
+        if module is None or not imports.tests(module) & every:
+            file = _tests_of_file(path, imports)
+            if file is None:
+                return every
+            more |= file
+        reached |= more if module is None else more | _walks_all(every)
+    return reached & every
 
 
-def _tests_of_module(path: str, every: set[str], imports: Imports) -> set[str]:
-    if path not in imports.files:
+def _tests_of_script(path: str, imports: Imports) -> set[str]:
+    """Of what executes it by its path."""
+    if '__name__ == "__main__"' not in (ROOT / path).read_text(encoding="utf-8"):
         return set()
-    if path.endswith("/conftest.py"):
-        return {test for test in every if test.startswith(path.removesuffix("conftest.py"))}
-    importers = imports.importers(imports.files[path])
-    return {test for test in every if imports.files[test] in importers}
+    started = {module for module, words in imports.words.items() if PurePosixPath(path).name in words}
+    return set[str]().union(*map(imports.tests, started))
 
 
-def _tests_of_file(path: str, every: set[str], imports: Imports) -> set[str] | None:
+def _walks_all(every: set[str]) -> set[str]:
+    return {test for test in every if test.startswith("tests/architecture/") or test in WALKS_ALL}
+
+
+def _tests_of_file(path: str, imports: Imports) -> set[str] | None:
     """None: nobody knows."""
     if path in UNTESTED:
         return set()
@@ -141,8 +161,7 @@ def _tests_of_file(path: str, every: set[str], imports: Imports) -> set[str] | N
     reached = beside | {module for module, texts in imports.strings.items() if _names(path, texts)}
     if path in SHARED or not reached:
         return None
-    importers = {importer for module in reached for importer in imports.importers(module)}
-    return {test for test in every if imports.files[test] in importers}
+    return {test for module in reached for test in imports.tests(module)}
 
 
 def _beside(path: str, module_file: str) -> bool:

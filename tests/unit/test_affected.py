@@ -39,6 +39,11 @@ def affected(*changed: str) -> set[str]:
         ("docs/reference/exit-codes.md", "tests/integration/test_docs_site.py"),
         ("tests/architecture/deletions.tsv", "tests/architecture/test_deletions.py"),
         ("README.md", "tests/architecture/test_pages.py"),
+        ("tests/support/ledgers.py", "tests/unit/analysis/test_analysis_contrasts.py"),
+        ("tests/programs.py", "tests/unit/runner/test_cli.py"),
+        ("runner_image/trialfleet_runner/hooks/forwarder.py", "tests/integration/test_claude_attempts.py"),
+        ("runner_image/trialfleet_runner/pod/supervise.py", "tests/cluster/test_stops_on_a_kubelet.py"),
+        ("runner_image/trialfleet_ledger/store/ways_out.py", "tests/unit/test_doctests.py"),
     ],
 )
 def test_a_change_reaches_what_tests_it(changed: str, test: str) -> None:
