@@ -43,6 +43,8 @@ def parse_all(
                 if item is None:
                     return
                 worker = workers[number] = worker if worker is not None and worker.alive else _Worker()
+                if stopped.is_set():  # while it started
+                    return
                 answers[item[0]] = worker.ask(*item, timeout_s=timeout_s)
         finally:
             if worker is not None:

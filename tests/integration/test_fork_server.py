@@ -12,11 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.support.processes import alive
 from tests.support.waiting import wait_until
 from trialfleet_controller.backends.local import processes
+from trialfleet_controller.backends.local.process_backend import ProcessBackend
+from trialfleet_controller.backends.protocol import AttemptId, Order
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_runner.attempt.parent import LAST_WORDS
 
 # Its "grants" name what the runner does: it writes what it finds, then spoils all that another could inherit.
@@ -61,6 +65,10 @@ def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[proces
     launcher.close()
 
 
+def server_of(runner: processes.RunnerProcess) -> int:
+    return int(Path(f"/proc/{runner.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+
+
 def ended(runner: processes.RunnerProcess) -> int | None:
     assert processes.wait_any([runner.pidfd], 60) == {runner.pidfd}
     return runner.reap()
@@ -101,7 +109,7 @@ def test_an_end_is_seen_as_that_of_an_executed_runner(launcher: processes.Runner
 
 def test_runners_die_with_the_process_that_forked_them(launcher: processes.RunnerLauncher, tmp_path: Path) -> None:
     running = launcher.start(Path("sleep"), tmp_path / "log")
-    server = int(Path(f"/proc/{running.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+    server = server_of(running)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
         os.kill(server, number)  # as an agent of the same user can
     assert ended(launcher.start(Path("exit"), tmp_path / "log")) == 7
@@ -115,7 +123,7 @@ def test_runners_die_with_the_process_that_forked_them(launcher: processes.Runne
 def test_the_reason_of_a_server_that_cannot_start_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "FORK_SERVER", (sys.executable, "-c", "raise SystemExit('no such module')"))
     broken = processes.create_launcher(None, tmp_path)
-    with pytest.raises(RuntimeError, match="no such module"):
+    with pytest.raises(OperatorError, match="no such module"):
         broken.start(Path("exit"), tmp_path / "log")
 
 
@@ -126,3 +134,73 @@ def test_a_server_ends_with_its_clients_connection() -> None:
         theirs.close()
         ours.close()
         assert server.wait(60) == 0
+
+
+def test_a_fork_that_fails_costs_no_other_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = SERVER.replace("fork_server.attempt.main = run", FAILS_ONCE)
+    monkeypatch.setattr(processes, "FORK_SERVER", (sys.executable, "-c", broken))
+    launcher = processes.create_launcher(None, tmp_path)
+    running = launcher.start(Path("sleep"), tmp_path / "log")
+    for _ in range(2):
+        with pytest.raises(BlockingIOError):
+            launcher.start(Path("exit"), tmp_path / "log")
+    assert ended(launcher.start(Path("exit"), tmp_path / "log")) == 7
+    assert alive(running.pid)
+    processes.send_signal(running.pidfd, signal.SIGKILL)
+    assert ended(running) == -signal.SIGKILL
+    launcher.close()
+
+
+# The second process and the third's pidfd: the machine has no more for a moment.
+FAILS_ONCE = """
+def failing(call, at, seen=[]):
+    def tried(*args):
+        seen.append(call)
+        if seen.count(call) == at: raise BlockingIOError(11, "Resource temporarily unavailable")
+        return call(*args)
+    return tried
+os.fork, os.pidfd_open = failing(os.fork, 2), failing(os.pidfd_open, 2)
+fork_server.attempt.main = run
+"""
+
+
+def test_a_server_that_somebody_stops_is_replaced(
+    launcher: processes.RunnerLauncher, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert ended(launcher.start(Path("exit"), tmp_path / "log")) == 7
+    launcher.close()
+    monkeypatch.setattr(processes, "ANSWER_S", 2.0)
+    running = launcher.start(Path("sleep"), tmp_path / "log")
+    os.kill(server_of(running), signal.SIGSTOP)
+    assert ended(launcher.start(Path("exit"), tmp_path / "log")) == 7
+    assert ended(running) is None
+
+
+def test_a_backend_outlives_its_fork_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sleeping = SERVER.replace("word = path.name", "word = 'sleep'")
+    monkeypatch.setattr(processes, "FORK_SERVER", (sys.executable, "-c", sleeping))
+    backend = ProcessBackend(slots=2, work=tmp_path)
+    order = Order(AttemptId("a-trial", 1), b"{}")
+    backend.launch(order)
+    (server,) = (child for child in psutil.Process().children() if child.children())
+    (running,) = server.children()
+    server.kill()
+    psutil.wait_procs([running], timeout=60)
+    backend.stop([order.id], grace_s=0)
+    (finished,) = backend.poll(5)
+    assert finished.departure.code is None
+    backend.close()
+
+
+@pytest.mark.needs("root")
+def test_the_server_is_hidden_from_its_own_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Like its runners: what could write its memory could change every later one."""
+    become = "os.setgid(65534); os.setuid(65534); prctl(PR_SET_DUMPABLE, 1); sys.exit("
+    script = SERVER.replace("sys.exit(", become) + "\n"
+    imports = "from trialfleet_runner.sandbox.supervisor import PR_SET_DUMPABLE, prctl\n"
+    monkeypatch.setattr(processes, "FORK_SERVER", (sys.executable, "-c", imports + script))
+    launcher = processes.create_launcher(None, tmp_path)
+    running = launcher.start(Path("sleep"), tmp_path / "log")
+    for pid in (running.pid, server_of(running)):
+        assert Path(f"/proc/{pid}/mem").stat().st_uid == 0, "the kernel gives a hidden process's files to root"
+    launcher.close()

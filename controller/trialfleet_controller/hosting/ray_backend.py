@@ -19,6 +19,8 @@ from trialfleet_controller.backends.local import processes
 from trialfleet_controller.backends.local.local_runners import Launched, LaunchFiles, RunnersHere
 from trialfleet_controller.backends.protocol import Finished, Order
 from trialfleet_controller.hosting.private_ray import PrivateRay
+from trialfleet_ledger.errors import OperatorError
+from trialfleet_runner.exit_codes import RunnerExit
 
 
 def supervise(runner: tuple[str, ...] | None, files: LaunchFiles, controller: int) -> int | None:
@@ -27,16 +29,22 @@ def supervise(runner: tuple[str, ...] | None, files: LaunchFiles, controller: in
         controller_fd = os.pidfd_open(controller)
     except ProcessLookupError:
         return -signal.SIGKILL
-    process = _launcher_of(runner, files.stem.parent).start(files.grants, files.log, last_words=files.last_words)
+    try:
+        launcher = _launcher_of(runner, files.stem.parent)
+        process = launcher.start(files.grants, files.log, last_words=files.last_words)
+    except OperatorError as error:
+        os.close(controller_fd)
+        files.log.write_text(str(error), encoding="utf-8")
+        return RunnerExit.BUG
     try:
         files.pid.write_text(str(process.pid), encoding="utf-8")
         while process.pidfd not in (over := processes.wait_any((process.pidfd, controller_fd), 3600)):
             if controller_fd in over:
-                signal.pidfd_send_signal(process.pidfd, signal.SIGKILL)
+                processes.send_signal(process.pidfd, signal.SIGKILL)
         with suppress(FileNotFoundError):
             files.pid.unlink()  # before the process is reaped: until then the number is its own
     except BaseException:
-        signal.pidfd_send_signal(process.pidfd, signal.SIGKILL)
+        processes.send_signal(process.pidfd, signal.SIGKILL)
         raise
     finally:
         os.close(controller_fd)

@@ -25,7 +25,7 @@ from trialfleet_ledger.records.base import Frozen
 from trialfleet_runner.attempt import __main__ as attempt
 from trialfleet_runner.attempt.parent import LAST_WORDS, PARENT, die_with_parent
 from trialfleet_runner.sandbox import bubblewrap, host
-from trialfleet_runner.sandbox.supervisor import hear_signals, ignore_signals
+from trialfleet_runner.sandbox.supervisor import hear_signals, hide_process, ignore_signals
 
 _PRELOADED = (bubblewrap, host)  # the runner imports them where it chooses its sandbox
 LARGEST_MESSAGE = 16384
@@ -53,14 +53,31 @@ def serve(line: socket.socket, run: Callable[[Path], int]) -> int:
         if not descriptors:
             line.send(str(_reap(int(message))).encode())
             continue
-        server, pid = os.getpid(), os.fork()
-        if pid == 0:
-            line.close()
-            return run(_become_runner(server, ForkRequest(**json.loads(message)), *descriptors))
-        pidfd = os.pidfd_open(pid)
-        socket.send_fds(line, [str(pid).encode()], [pidfd])
-        for descriptor in (pidfd, *descriptors):
-            os.close(descriptor)
+        server = os.getpid()
+        try:
+            pid, pidfd = _fork()
+        except OSError as error:  # no process is free: those that run go on
+            line.send(str(error.errno).encode())
+        else:
+            if pid == 0:
+                line.close()
+                return run(_become_runner(server, ForkRequest(**json.loads(message)), *descriptors))
+            socket.send_fds(line, [str(pid).encode()], [pidfd])
+            os.close(pidfd)
+        os.close(descriptors[0])
+
+
+def _fork() -> tuple[int, int]:
+    """The id and a pidfd of the child, (0, -1) in it. Raises `OSError`; no child is left then."""
+    pid = os.fork()
+    if pid == 0:
+        return 0, -1
+    try:
+        return pid, os.pidfd_open(pid)
+    except OSError:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
 
 
 def _become_runner(server: int, launch: ForkRequest, log: int) -> Path:
@@ -98,6 +115,7 @@ def main(descriptor: int) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, _KEPT)
     ignore_signals(but=(signal.SIGTERM,))  # below a plain subreaper, agents and tests can send us any
     die_with_parent()
+    hide_process()  # an agent of this user could change what later runners inherit
     os.set_inheritable(descriptor, False)
     _build_models(Frozen)
     gc.collect()

@@ -42,7 +42,7 @@ class ProcessBackend(RunnersHere):
         return launched.finished(code, processes.tail(launched.files.log))
 
     def _ask_to_stop(self, key: int) -> None:
-        signal.pidfd_send_signal(key, signal.SIGTERM)
+        processes.send_signal(key, signal.SIGTERM)
 
     def _kill(self, key: int) -> None:
-        signal.pidfd_send_signal(key, signal.SIGKILL)
+        processes.send_signal(key, signal.SIGKILL)

@@ -13,10 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS
 from trialfleet_runner.attempt.fork_server import LARGEST_MESSAGE, ForkRequest
 from trialfleet_runner.attempt.parent import LAST_WORDS, PARENT
 
+ANSWER_S = 60.0  # the fork server takes milliseconds, and a second of imports before its first answer
 FORK_SERVER = (sys.executable, "-m", "trialfleet_runner.attempt.fork_server")
 
 
@@ -100,10 +102,20 @@ class ForkLauncher:
             for _ in range(2):
                 self.begin()
                 assert self._server is not None
-                with suppress(ConnectionError):
+                try:
                     return self._server.start(launch, out.fileno())
-                self.close()
-        raise RuntimeError(f"no runner can be started: {tail(self._log)}")
+                except (ConnectionError, TimeoutError):
+                    self.close()
+                except OSError:  # no process is free; the server goes on
+                    raise
+                except BaseException:  # nobody knows a runner that it has started meanwhile
+                    self.close()
+                    raise
+        raise OperatorError(
+            f"the process that starts runners ends at once: {tail(self._log).strip() or 'no error output'}",
+            where=FORK_SERVER[0],
+            hint="the installation is damaged, or its memory is limited: fix what the message names",
+        )
 
     def close(self) -> None:
         if self._server is not None:
@@ -114,6 +126,7 @@ class ForkLauncher:
 class _ForkServer:
     def __init__(self, log: Path) -> None:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._line.settimeout(ANSWER_S)
         with theirs, log.open("ab") as out:
             self._process = subprocess.Popen(
                 (*FORK_SERVER, str(theirs.fileno())),
@@ -130,6 +143,8 @@ class _ForkServer:
         pid, descriptors, _, _ = socket.recv_fds(self._line, LARGEST_MESSAGE, maxfds=1)
         if not pid:
             raise ConnectionResetError
+        if not descriptors:
+            raise OSError(int(pid), os.strerror(int(pid)))
         return _ForkedRunner(self, int(pid), *descriptors)
 
     def reap(self, pid: int) -> int | None:
@@ -141,7 +156,11 @@ class _ForkServer:
 
     def close(self) -> None:
         self._line.close()
-        self._process.wait()
+        try:
+            self._process.wait(ANSWER_S)
+        except subprocess.TimeoutExpired:  # somebody has stopped it
+            self._process.kill()
+            self._process.wait()
 
 
 class _ForkedRunner:
@@ -161,6 +180,12 @@ def create_launcher(command: Sequence[str] | None, folder: Path) -> RunnerLaunch
     forks = ForkLauncher(folder / "fork-server.log")
     forks.begin()
     return forks
+
+
+def send_signal(pidfd: int, number: signal.Signals) -> None:
+    """To a runner, if it is still there: one that was forked vanishes with its server."""
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(pidfd, number)
 
 
 def wait_any(pidfds: Iterable[int], timeout_s: float) -> set[int]:
