@@ -72,7 +72,7 @@ def _reach(address: str, connect_s: float) -> CanaryAddress:
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=connect_s):
             return CanaryAddress(address=address, answer="connected")
-    except socket.gaierror:
+    except (socket.gaierror, ValueError):  # a name that cannot be encoded, a port above 65535
         return CanaryAddress(address=address, answer="unresolved")
     except TimeoutError:
         return CanaryAddress(address=address, answer="timeout")

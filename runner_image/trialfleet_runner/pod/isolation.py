@@ -88,13 +88,14 @@ def open_message(addresses: tuple[str, ...], limit_s: float) -> str:
     return (
         f"the namespace's NetworkPolicy has not taken effect within {limit_s:g} s: this pod still reaches "
         f"{', '.join(addresses)}, so nothing of the task was started. Check the policies "
-        f"(kubectl get networkpolicy) and the network plug-in of node {node}; "
-        "kubernetes.graces.open_network_s gives it more time, kubernetes.allow_unenforced_network does without"
+        f"(kubectl get networkpolicy) and the network plug-in of node {node}. In a campaign of another name, "
+        "kubernetes.graces.open_network_s gives it more time, and kubernetes.allow_unenforced_network does without"
     )
 
 
 def untried_message(addresses: tuple[str, ...]) -> str:
     return (
         "whether the namespace's NetworkPolicy has taken effect cannot be tried: this pod knows none of "
-        f"{', '.join(addresses)}, so nothing of the task was started. Plan the campaign again on this cluster"
+        f"{', '.join(addresses)}, so nothing of the task was started. Start a campaign of another name on this "
+        "cluster"
     )

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,15 +90,16 @@ UNENFORCED = (
 
 @dataclass
 class Runner:
-    """One pod's attempt. `stop` is set by SIGTERM; `attempt` is there once it is claimed. `isolation`: of the
-    pod's network; None: no policy is asked for."""
+    """One pod's attempt. `stop` is set by SIGTERM; `attempt` is there once it is claimed. `isolation` starts the
+    probe of the pod's network, after the claim: the store was reached then, so that a network which is not there
+    yet is no policy. None: no policy is asked for."""
 
     volumes: Volumes
     agent: Gate
     score: Gate
     stop: threading.Event = field(default_factory=threading.Event)
     attempt: Attempt | None = None
-    isolation: IsolationProbe | None = field(default_factory=IsolationProbe.of_environment)
+    isolation: Callable[[], IsolationProbe | None] = IsolationProbe.of_environment
 
     def run(self) -> tuple[RunnerExit, LastWords]:
         """The exit code and what is said of it."""
@@ -131,6 +133,7 @@ class Runner:
             raise StoreError(lost.message) from lost
 
     def _attempt(self, grants: Grants, scratch: Scratch) -> Attempt:
+        isolation = self.isolation()
         warnings = (UNENFORCED,) if os.environ.get("TRIALFLEET_NETWORK") == "unenforced" else ()
         return Attempt(
             grants,
@@ -141,7 +144,7 @@ class Runner:
             self.stop,
             stop_explained=True,
             renewal=Renewal(self.volumes.renewed, parse),
-            wait_for_isolation=None if self.isolation is None else self.isolation.wait,
+            wait_for_isolation=None if isolation is None else isolation.wait,
         )
 
     def _claimed(self, grants: Grants) -> tuple[RunnerExit, LastWords]:

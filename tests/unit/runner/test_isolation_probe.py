@@ -125,8 +125,8 @@ def test_the_loss_names_the_policy_and_the_way_out(door: Door, monkeypatch: pyte
     assert caught.value.message == (
         f"the namespace's NetworkPolicy has not taken effect within 0.1 s: this pod still reaches {door.address}, "
         "so nothing of the task was started. Check the policies (kubectl get networkpolicy) and the network "
-        "plug-in of node worker-2; kubernetes.graces.open_network_s gives it more time, "
-        "kubernetes.allow_unenforced_network does without"
+        "plug-in of node worker-2. In a campaign of another name, kubernetes.graces.open_network_s gives it more "
+        "time, and kubernetes.allow_unenforced_network does without"
     )
 
 
