@@ -270,7 +270,7 @@ def driven(root: Path, *, pending: dict[Wait, int], cancelled: bool = False) -> 
 
 def test_why_fewer_attempts_run_than_asked_for_is_said_while_it_is_so(tmp_path: Path) -> None:
     lines = driven(tmp_path / "short", pending={Wait.NO_CPU: 3, Wait.STARTING: 1}).splitlines()
-    assert "pending: 3 no node has the CPU, 1 starting" in lines
+    assert "pending: 3 because no node has the CPU, 1 starting" in lines
     (unplaced,) = (line for line in lines if line.startswith("3 attempts wait because no node has the CPU: "))
     assert "Where 1 runs, 4 would run with limits.cpu: 0.23, in a campaign of another name" in unplaced
     assert (

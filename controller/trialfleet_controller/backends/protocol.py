@@ -81,9 +81,10 @@ def wait_words(pending: Mapping[Wait, int]) -> str:
     """What pending attempts wait for.
 
     >>> wait_words({Wait.STARTING: 1, Wait.QUEUED: 4, Wait.NO_CPU: 2})
-    '4 in a queue, 2 no node has the CPU, 1 starting'
+    '4 in a queue, 2 because no node has the CPU, 1 starting'
     """
-    return ", ".join(f"{pending[wait]} {wait.words}" for wait in Wait if pending.get(wait))
+    waits = ((pending[wait], wait) for wait in Wait if pending.get(wait))
+    return ", ".join(f"{count}{' because' if wait in SHORTAGES else ''} {wait.words}" for count, wait in waits)
 
 
 SHORTAGES = (Wait.NO_CPU, Wait.NO_MEMORY, Wait.NO_DISK, Wait.NO_POD, Wait.UNSCHEDULABLE)

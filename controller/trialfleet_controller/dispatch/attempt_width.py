@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -34,73 +35,106 @@ class WidthBound:
         return self.cause if self.remedy is None else f"{self.cause}; {self.remedy}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """What one field allows. `remedy`: the field with a value that allows so many attempts, or words that begin
+    with "more"; None: there is no such value."""
+
+    attempts: int
+    cause: str
+    remedy: Callable[[int], str | None] = lambda _: None
+
+
 def width_bound(
     plan: Plan, *, parallel: int | None = None, reps: int | None = None, machine: MachineSize | None = None
 ) -> WidthBound:
     """The least of what the campaign's fields allow. `parallel`, `reps`: instead of the plan's; `machine`: where a
     campaign without a cluster runs, None: not known. What a cluster's nodes take is not known here."""
     width = plan.parallel if parallel is None else parallel
-    trials = len(plan.cells) * (reps or plan.reps)
-    bounds = [WidthBound(trials, "all trials of the campaign")]
+    fields = [
+        _Field(len(plan.cells) * (reps or plan.reps), "all trials of the campaign"),
+        *_parallel(plan, width),
+        *(_of_machine(plan, machine, asked=width < UNBOUNDED) if plan.kubernetes is None and machine else ()),
+        *_between_looks(plan),
+        _blocks(plan),
+    ]
+    least = min(fields, key=lambda one: one.attempts)
+    bounding = [one for one in fields if one.attempts == least.attempts]
+    next_bound = min((one.attempts for one in fields if one.attempts > least.attempts), default=None)
+    return WidthBound(least.attempts, least.cause, _remedy(bounding, next_bound))
+
+
+def _remedy(bounding: Sequence[_Field], wanted: int | None) -> str | None:
+    """The values with which `wanted` attempts run, which is what the other fields allow."""
+    found = [None if wanted is None else one.remedy(wanted) for one in bounding]
+    values = [value for value in found if value is not None]
+    if len(values) < len(found):
+        return None
+    if any(value.startswith("more") for value in values):
+        return values[0] if len(values) == 1 else None
+    return f"{wanted} with {' and '.join(values)}"
+
+
+def _parallel(plan: Plan, width: int) -> list[_Field]:
     if width < UNBOUNDED:
-        bounds.append(WidthBound(width, f"limits.parallel: {width}"))
-    elif plan.kubernetes is not None:
-        pods = LIVE_PODS * len(plan.kubernetes.namespaces)
-        bounds.append(WidthBound(pods, f"limits.parallel is not given: {LIVE_PODS} in each namespace"))
-    if plan.kubernetes is None and machine is not None:
-        wanted = min(trials, width) if width < UNBOUNDED else None
-        bounds += _machine_bounds(plan, machine, wanted)
-    least = min(bounds, key=lambda bound: bound.attempts)
-    for bound in (_look_bound(plan, least.attempts), _block_bound(plan, least.attempts)):
-        if bound is not None and bound.attempts < least.attempts:
-            least = bound
-    return least
+        return [_Field(width, f"limits.parallel: {width}")]
+    if plan.kubernetes is None:
+        return []
+    pods = LIVE_PODS * len(plan.kubernetes.namespaces)
+    return [_Field(pods, f"limits.parallel is not given: {LIVE_PODS} in each namespace")]
 
 
-def _machine_bounds(plan: Plan, machine: MachineSize, wanted: int | None) -> list[WidthBound]:
-    """`wanted`: attempts that the file asks for; None: as many as fit."""
+def _of_machine(plan: Plan, machine: MachineSize, *, asked: bool) -> list[_Field]:
+    """`asked`: the file asks for a number of attempts; otherwise for as many as fit."""
     cpu, memory = plan.limits.cpu, plan.limits.memory_bytes
-    by_cpu, by_memory = int(machine.cpus / cpu), machine.memory_bytes // memory
-    less_cpu = None if wanted is None else math.floor(100 * machine.cpus / wanted) / 100
-    less_memory = None if wanted is None else machine.memory_bytes // wanted // MEBIBYTE * MEBIBYTE
+
+    def less_cpu(wanted: int) -> str | None:
+        hundredths = math.floor(100 * machine.cpus / wanted)
+        while hundredths and int(machine.cpus / (hundredths / 100)) < wanted:  # as it is divided above
+            hundredths -= 1
+        return f"limits.cpu: {hundredths / 100:g}" if asked and hundredths else None
+
+    def less_memory(wanted: int) -> str | None:
+        less = machine.memory_bytes // wanted // MEBIBYTE * MEBIBYTE
+        return f"limits.memory: {size_text(less)}" if asked and less >= 16 * MEBIBYTE else None
+
+    room = f"{machine.memory_bytes / 2**30:.1f} GiB"
     return [
-        WidthBound(
-            by_cpu,
-            f"limits.cpu: {cpu:g} on this machine's {machine.cpus} CPUs",
-            f"{wanted} with limits.cpu: {less_cpu:g}" if less_cpu else None,
-        ),
-        WidthBound(
-            by_memory,
-            f"limits.memory: {size_text(memory)} of this machine's {machine.memory_bytes / 2**30:.1f} GiB",
-            f"{wanted} with limits.memory: {size_text(less_memory)}"
-            if less_memory and less_memory >= 16 * MEBIBYTE
-            else None,
+        _Field(int(machine.cpus / cpu), f"limits.cpu: {cpu:g} on this machine's {machine.cpus} CPUs", less_cpu),
+        _Field(
+            machine.memory_bytes // memory,
+            f"limits.memory: {size_text(memory)} of this machine's {room}",
+            less_memory,
         ),
     ]
 
 
-def _look_bound(plan: Plan, wanted: int) -> WidthBound | None:
-    """No block starts before the look that precedes it is taken. None: nothing waits for a look."""
+def _between_looks(plan: Plan) -> list[_Field]:
+    """No block starts before the look that precedes it is taken."""
     primary, cells = plan.primary, len(plan.cells)
     if primary is None:
-        return None
+        return []
     if primary.halve:
         first = halving_block(plan.reps)
         blocks = max(first, plan.reps - first)
-        return WidthBound(blocks * cells, f"primary.halve: at most {blocks} blocks run", "more without it")
+        cause = f"primary.halve: at most {blocks} blocks run"
+        return [_Field(blocks * cells, cause, lambda _: "more without it")]
     if not isinstance(primary.stop, StopRule):
-        return None
+        return []
     blocks = max(later - earlier for earlier, later in pairwise((0, *primary.stop.blocks(plan.reps))))
-    looks = plan.reps // math.ceil(wanted / cells)
-    value = f"{wanted} with primary.stop: {{looks: {looks}}}" if looks > 1 else "more with fewer looks"
-    return WidthBound(blocks * cells, f"primary.stop: at most {blocks} blocks run between two looks", value)
+
+    def fewer_looks(wanted: int) -> str:
+        looks = plan.reps // math.ceil(wanted / cells)
+        return f"primary.stop: {{looks: {looks}}}" if looks > 1 else "more with fewer looks"
+
+    return [_Field(blocks * cells, f"primary.stop: at most {blocks} blocks run between two looks", fewer_looks)]
 
 
-def _block_bound(plan: Plan, wanted: int) -> WidthBound:
-    """`wanted`: attempts that everything else allows."""
+def _blocks(plan: Plan) -> _Field:
     cells, ahead = len(plan.cells), plan.blocks_ahead
-    return WidthBound(
+    which = "oldest open block run" if ahead == 0 else f"{ahead + 1} oldest open blocks run"
+    return _Field(
         (ahead + 1) * cells,
-        f"limits.blocks_ahead: {ahead} lets the {ahead + 1} oldest open blocks run, of {cells} trials each",
-        f"{wanted} with limits.blocks_ahead: {math.ceil(wanted / cells) - 1}",
+        f"limits.blocks_ahead: {ahead} lets the {which}, of {cells} trials each",
+        lambda wanted: f"limits.blocks_ahead: {math.ceil(wanted / cells) - 1}",
     )

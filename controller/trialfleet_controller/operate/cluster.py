@@ -140,7 +140,7 @@ def places_check(nodes: Sequence[Json], pod: Json, width: int | None, fitting: i
     if width is None or width <= places:
         return DoctorCheck("nodes", "ok", found)
     lower = lower_limits(nodes, pod, width)
-    fields = f"{', '.join(lower)} lets {width} run; or " if lower else ""
+    fields = f"{', '.join(lower)} at most, for {width} on nodes without DaemonSets; or " if lower else ""
     return DoctorCheck(
         "nodes",
         "warning",

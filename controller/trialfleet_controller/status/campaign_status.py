@@ -213,8 +213,8 @@ def _explain_width(plan: Plan, status: CampaignStatus) -> None:
     bound = width_bound(plan, reps=status.reps)
     if bound.remedy is not None:
         status.width = f"at most {bound.attempts} attempts run at once: {bound.reason} ({FROZEN})"
-    placed = sum(condition.running for condition in status.conditions.values())
-    status.unplaced = unplaced_message(status.pending, placed, plan.limits)
+    running = sum(condition.running for condition in status.conditions.values())
+    status.unplaced = unplaced_message(status.pending, running, plan.limits)
 
 
 def _conditions(cells: Sequence[CellName], planned: PlannedReps) -> dict[str, ConditionStatus]:

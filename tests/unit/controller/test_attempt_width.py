@@ -51,7 +51,7 @@ def test_blocks_ahead_holds_back_what_parallel_asks_for() -> None:
         (
             {"reps": 9, "parallel": UNBOUNDED, "blocks_ahead": 0},
             2,
-            "limits.blocks_ahead: 0 lets the 1 oldest open blocks run, of 2 trials each; 18 with "
+            "limits.blocks_ahead: 0 lets the oldest open block run, of 2 trials each; 18 with "
             "limits.blocks_ahead: 8",
         ),
     ],
@@ -84,6 +84,34 @@ def test_looks_hold_back_the_blocks_after_them(
     assert (bound.attempts, bound.reason.removeprefix("primary.stop: ")) == (attempts, reason)
 
 
+def test_a_value_is_named_with_what_the_next_bound_allows() -> None:
+    limits = Limits(cpu=1, memory_bytes=4 * 2**30)
+    machine = MachineSize(cpus=2, memory_bytes=16 * 2**30)
+    made = plan(on_kubernetes=False, reps=60, parallel=40, blocks_ahead=30, limits=limits)
+    assert width_bound(made, machine=machine).remedy == "4 with limits.cpu: 0.5"
+    stopped = Primary(treatment="flat_llm", control="none", stop=StopRule(looks=5))
+    looked = width_bound(plan(reps=60, parallel=40, blocks_ahead=13, primary=stopped))
+    assert looked.remedy == "28 with primary.stop: {looks: 4}"
+
+
+def test_two_fields_that_bound_alike_are_named_together() -> None:
+    limits = Limits(cpu=1, memory_bytes=4 * 2**30)
+    made = plan(on_kubernetes=False, reps=60, parallel=8, blocks_ahead=30, limits=limits)
+    bound = width_bound(made, machine=MachineSize(cpus=2, memory_bytes=8 * 2**30))
+    assert bound.remedy == "8 with limits.cpu: 0.25 and limits.memory: 1Gi"
+    made = plan(on_kubernetes=False, reps=60, parallel=2, blocks_ahead=30, limits=limits)
+    assert width_bound(made, machine=MachineSize(cpus=2, memory_bytes=8 * 2**30)).remedy is None
+
+
+@given(st.integers(1, 128), st.integers(2, 400))
+def test_as_many_run_with_the_named_cpu_as_is_said(cpus: int, parallel: int) -> None:
+    machine = MachineSize(cpus, 2**50)
+    made = plan(on_kubernetes=False, reps=300, blocks_ahead=299, parallel=parallel, limits=Limits(cpu=1))
+    if (remedy := width_bound(made, machine=machine).remedy) is not None:
+        number, _, cpu = remedy.partition(" with limits.cpu: ")
+        assert int(cpus / float(cpu)) >= int(number) == parallel
+
+
 def test_halving_holds_back_the_blocks_after_it() -> None:
     bound = looked_at(20, None, halve=True)
     assert (bound.attempts, bound.reason) == (24, "primary.halve: at most 12 blocks run; more without it")
@@ -101,7 +129,12 @@ def test_with_the_named_number_of_looks_all_run(reps: int, looks: int) -> None:
     ("limits", "parallel", "attempts", "reason"),
     [
         ({"cpu": 1}, UNBOUNDED, 2, "limits.cpu: 1 on this machine's 2 CPUs"),
-        ({"cpu": 1}, 8, 2, "limits.cpu: 1 on this machine's 2 CPUs; 8 with limits.cpu: 0.25"),
+        (
+            {"cpu": 1, "memory_bytes": 2**28},
+            8,
+            2,
+            "limits.cpu: 1 on this machine's 2 CPUs; 8 with limits.cpu: 0.25",
+        ),
         (
             {"cpu": 0.1, "memory_bytes": 4 * 2**30},
             8,

@@ -21,19 +21,34 @@ TAINT = "1 node(s) had untolerated taint(s)"
 
 
 def test_too_little_cpu_names_the_field_and_a_value() -> None:
-    assert unplaced_message({Wait.NO_CPU: 3, Wait.STARTING: 2}, 1, LIMITS) == (
+    assert unplaced_message({Wait.NO_CPU: 3}, 1, LIMITS) == (
         "3 attempts wait because no node has the CPU: each requests limits.cpu: 1, and 0.02 for runner and tests. "
-        "Where 1 runs, 4 would run with limits.cpu: 0.23, in a campaign of another name; for this one, add nodes, "
-        "or run fewer at once: `trialfleet resume --parallel 1`"
+        "Where 1 has a place, up to 4 would with limits.cpu: 0.23, in a campaign of another name; for this one, "
+        "add nodes, or run fewer at once: end this controller, then `trialfleet resume --parallel 1 CAMPAIGN`"
+    )
+
+
+def test_attempts_that_pull_or_start_have_a_place_and_those_in_a_queue_have_none() -> None:
+    pending = {Wait.NO_CPU: 10, Wait.IMAGE_PULL: 4, Wait.STARTING: 3, Wait.QUEUED: 5}
+    message = str(unplaced_message(pending, 3, LIMITS))
+    assert "Where 10 have a place, up to 20 would with limits.cpu: 0.49," in message
+    assert "--parallel 10 " in message
+
+
+def test_two_shortages_are_two_causes_and_no_single_value() -> None:
+    assert unplaced_message({Wait.NO_CPU: 3, Wait.NO_MEMORY: 1}, 2, LIMITS) == (
+        "3 attempts wait because no node has the CPU; 1 attempt waits because no node has the memory. `trialfleet "
+        "doctor` names what each node lacks, or run fewer at once: end this controller, then `trialfleet resume "
+        "--parallel 2 CAMPAIGN`"
     )
 
 
 @pytest.mark.parametrize(
     ("wait", "placed", "said"),
     [
-        (Wait.NO_MEMORY, 2, "Where 2 run, 4 would run with limits.memory: 1984Mi, in a campaign"),
-        (Wait.NO_DISK, 2, "Where 2 run, 4 would run with limits.disk: 4064Mi, in a campaign"),
-        (Wait.NO_CPU, 0, "`trialfleet doctor` names what each node has: limits.cpu is lowered in a campaign of"),
+        (Wait.NO_MEMORY, 2, "Where 2 have a place, up to 4 would with limits.memory: 1984Mi, in a campaign"),
+        (Wait.NO_DISK, 2, "Where 2 have a place, up to 4 would with limits.disk: 4064Mi, in a campaign"),
+        (Wait.NO_CPU, 0, "`trialfleet doctor` names what each node has: lower limits.cpu in a campaign of"),
         (Wait.NO_POD, 3, "no node may have more pods: add nodes, or raise the kubelet's maxPods, or run fewer at"),
         (Wait.UNSCHEDULABLE, 1, "(kubernetes.node_selector, kubernetes.tolerations)"),
     ],
@@ -59,7 +74,7 @@ def test_nothing_is_said_of_other_waits(pending: dict[Wait, int]) -> None:
 @given(st.integers(1, 50), st.integers(1, 50), st.sampled_from([Wait.NO_CPU, Wait.NO_MEMORY, Wait.NO_DISK]))
 def test_with_the_value_all_request_no_more_than_those_that_run(placed: int, waiting: int, wait: Wait) -> None:
     message = str(unplaced_message({wait: waiting}, placed, LIMITS))
-    value = re.search(r"would run with limits\.\w+: ([^,]+),", message)
+    value = re.search(r"would with limits\.\w+: ([^,]+),", message)
     if value is None:
         return
     limit, fixed = {
@@ -97,7 +112,7 @@ def test_it_is_news_once_it_has_held_and_when_it_changes() -> None:
     assert notice.news({Wait.NO_MEMORY: 3}, 1, 201) is None
     assert "limits.memory" in str(notice.news({Wait.NO_MEMORY: 3}, 1, 201 + STEADY_S))
     assert notice.news({}, 4, 300) is None
-    assert notice.news({}, 4, 300 + STEADY_S) == "every launched attempt has a place now"
+    assert notice.news({}, 4, 300 + STEADY_S) == "no launched attempt waits for a node any more"
 
 
 def test_a_short_wait_is_no_news() -> None:

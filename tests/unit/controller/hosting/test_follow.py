@@ -159,6 +159,6 @@ def test_attempts_without_a_place_are_said_once_and_again_when_they_have_one(
     told = [line for line in capsys.readouterr().out.splitlines() if " trials, " not in line]
     assert [line.partition(":")[0] for line in told] == [
         "3 attempts wait because no node has the CPU",
-        "every launched attempt has a place now",
+        "no launched attempt waits for a node any more",
     ]
     assert "would run with limits.cpu: 0.23" in told[0]

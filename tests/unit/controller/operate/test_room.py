@@ -117,7 +117,10 @@ def test_fewer_places_than_asked_for_name_the_field_and_a_value() -> None:
         "an attempt fits on 1 of 1 nodes; if they were empty, 1 would fit at once, and limits.parallel is 4: the "
         "others wait until one ends, or an autoscaler adds a node"
     )
-    assert check.fix == "limits.cpu: 0.48, limits.memory: 896Mi lets 4 run; or limits.parallel: 1, or more nodes"
+    assert check.fix == (
+        "limits.cpu: 0.48, limits.memory: 896Mi at most, for 4 on nodes without DaemonSets; or "
+        "limits.parallel: 1, or more nodes"
+    )
     assert places_check([node(), node()], attempt(), None, 2).result == "ok"
     assert places_check([node(), node()], attempt(), 2, 2).result == "ok"
 
