@@ -32,7 +32,14 @@ PACKAGES = (
     "trialfleet_ledger",
     "trialfleet_analysis.statistics",
 )
-MODULES = ("trialfleet_controller.commands.resume", "trialfleet_analysis.monitoring", "scipy.stats")
+MODULES = (
+    "trialfleet_controller.commands.resume",
+    "trialfleet_controller.campaigns",
+    "trialfleet_controller.operate.leftovers",
+    "trialfleet_controller.planning.amending",
+    "trialfleet_analysis.monitoring",
+    "scipy.stats",
+)
 WITHOUT_ITS_LIBRARY = {"trialfleet_ledger.store.bulk"}  # obstore is for pulls and reports
 COMMANDS = (("trialfleet", "resume", "--help"), ("ray", "start", "--help"), ("ray", "health-check", "--help"))
 

@@ -19,6 +19,8 @@ _WAYS_OUT = {
     errno.ELOOP: "a symbolic link points to itself: remove it",
     errno.EMFILE: "raise the limit of open files (`ulimit -n`)",
     errno.ENFILE: "close other programs: this machine's table of open files is full",
+    errno.EAGAIN: "raise the limit of processes (`ulimit -u`), or end other programs",
+    errno.ENOMEM: "end other programs, or raise the limit of memory (`ulimit -v`)",
     errno.EIO: "check the disk: the file system cannot read or write there",
     errno.ESTALE: "mount the network file system again",
 }
