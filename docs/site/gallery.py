@@ -16,6 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import psutil
+
 from tests.support.browser import Browser, browser
 from trialfleet_analysis.source import find_source
 from trialfleet_ledger.ledger import Ledger
@@ -66,16 +68,11 @@ def _kill(ledger: Ledger, parent: int) -> None:
 
 
 def _runners(parent: int) -> set[int]:
-    """Runner processes of a campaign that runs."""
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="utf-8").split()
-    return {child for child in map(int, children) if b"trialfleet_runner.attempt" in _words(child)}
-
-
-def _words(process: int) -> list[bytes]:
+    """Processes below a campaign that runs: its runners are among them."""
     try:
-        return Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
-    except OSError:  # it has just ended
-        return []
+        return {process.pid for process in psutil.Process(parent).children(recursive=True)}
+    except psutil.NoSuchProcess:  # it has just ended
+        return set()
 
 
 def _trialfleet(*argv: str) -> None:
