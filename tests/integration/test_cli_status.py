@@ -272,7 +272,7 @@ def test_why_fewer_attempts_run_than_asked_for_is_said_while_it_is_so(tmp_path: 
     lines = driven(tmp_path / "short", pending={Wait.NO_CPU: 3, Wait.STARTING: 1}).splitlines()
     assert "pending: 3 because no node has the CPU, 1 starting" in lines
     (unplaced,) = (line for line in lines if line.startswith("3 attempts wait because no node has the CPU: "))
-    assert "Where 1 runs, 4 would run with limits.cpu: 0.23, in a campaign of another name" in unplaced
+    assert "Where 2 have a place, up to 5 would with limits.cpu: 0.38, in a campaign of another name" in unplaced
     assert (
         "at most 10 attempts run at once: limits.blocks_ahead: 4 lets the 5 oldest open blocks run, of 2 trials "
         "each; 40 with limits.blocks_ahead: 19 (these fields are part of the plan: another value needs a campaign "

@@ -140,6 +140,7 @@ def test_a_bundle_that_grows_without_end_is_refused() -> None:
     info.size = 2 * UNPACKED_CAP
     said, unsaid = zstandard.ZstdCompressor(), zstandard.ZstdCompressor(write_content_size=False)
     zeros = info.tobuf() + bytes(10**6)
-    for bomb in (said.compress(zeros), unsaid.compress(zeros)):
-        with pytest.raises(BundleError, match="more than"):
+    for compressor, reason in ((said, "more than"), (unsaid, "does not say how many bytes")):
+        bomb = compressor.compress(zeros)
+        with pytest.raises(BundleError, match=reason):
             read_member(bomb, sha256(bomb), "zz.txt")

@@ -156,7 +156,7 @@ def refusal(folder: Path, model: type[BaseModel], text: str | bytes) -> Operator
         (
             "store: out",
             "store: out\nlimits: {memory: 1Gb}",
-            "write 4Gi, 500Mi or a number of bytes; the units are k,",
+            "write 4Gi, 500Mi, 1G or a number of bytes; the units are k,",
         ),
         ("store: out", "store: out\nlimits: {memory: 0}", "set it to more than 0"),
         ("store: out", "store: out\nlimits: {memory: null}", ""),

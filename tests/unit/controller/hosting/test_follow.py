@@ -161,4 +161,4 @@ def test_attempts_without_a_place_are_said_once_and_again_when_they_have_one(
         "3 attempts wait because no node has the CPU",
         "no launched attempt waits for a node any more",
     ]
-    assert "would run with limits.cpu: 0.23" in told[0]
+    assert "would with limits.cpu: 0.23" in told[0]
