@@ -33,6 +33,10 @@ NO_PATHS = frozenset(
     [
         "CANARY",
         "CANARY_S",
+        "FORBIDDEN",
+        "FORBIDDEN_S",
+        "HOST_IP",
+        "KUBELET",
         "CRASH_AT",
         "GATEWAY_TOKEN",
         "GATE_WAIT_S",

@@ -177,7 +177,7 @@ def test_a_policy_that_does_not_take_effect_is_a_loss_before_the_agent(
     assert loss.message.startswith(
         f"the namespace's NetworkPolicy has not taken effect within 1 s: this pod still reaches {address}, so "
         "nothing of the task was started. Check the policies (kubectl get networkpolicy) and the network plug-in "
-        "of node node-1; kubernetes.graces.open_network_s gives it more time"
+        "of node node-1. In a campaign of another name, kubernetes.graces.open_network_s gives it more time"
     )
     assert not (tmp_path / "ran").exists()
 
