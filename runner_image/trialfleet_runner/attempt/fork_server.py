@@ -18,29 +18,22 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_runner.attempt import __main__ as attempt
-from trialfleet_runner.attempt.parent import LAST_WORDS, PARENT, die_with_parent
+from trialfleet_runner.attempt.parent import (
+    LARGEST_MESSAGE,
+    LAST_WORDS,
+    PARENT,
+    ForkRequest,
+    die_with_parent,
+)
 from trialfleet_runner.sandbox import bubblewrap, host
 from trialfleet_runner.sandbox.supervisor import hear_signals, hide_process, ignore_signals
 
 _PRELOADED = (bubblewrap, host)  # the runner imports them where it chooses its sandbox
-LARGEST_MESSAGE = 16384
 _KEPT = {signal.SIGTERM}  # pending in a runner that is not ready for it; none reaches the server
-
-
-@dataclass(frozen=True)
-class ForkRequest:
-    """One runner to start. `grants`: the file that it reads; `last_words`: as `parent.LAST_WORDS`, or None."""
-
-    grants: str
-    last_words: str | None
-
-    def encode(self) -> bytes:
-        return json.dumps(asdict(self)).encode()
 
 
 def serve(line: socket.socket, run: Callable[[Path], int]) -> int:
