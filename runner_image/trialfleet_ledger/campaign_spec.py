@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from trialfleet_ledger.conditions import PRESETS, Condition, ConditionDoses, FileCondition
 from trialfleet_ledger.errors import FieldError
@@ -266,7 +266,14 @@ class ContextSource(Frozen):
         return self
 
 
-FilePattern = Annotated[str, Field(min_length=1)]  # a file or a glob
+def _refuse_empty(pattern: str) -> str:
+    if not pattern:
+        raise FieldError("a file's name is empty", hint="name a task file, or a pattern such as tasks/*.yaml")
+    return pattern
+
+
+# A file or a glob, whose name need not be Unicode text: a length that pydantic checks would want that.
+FilePattern = Annotated[str, AfterValidator(_refuse_empty), Field(json_schema_extra={"minLength": 1})]
 
 
 class CampaignSpec(Frozen):
