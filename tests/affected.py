@@ -54,13 +54,6 @@ class Imports:
         start = {module, *self._graph.find_descendants(module)}
         return start.union(*(self._graph.find_downstream_modules(one) for one in start))
 
-    def imported(self, module: str) -> set[str]:
-        """All modules that a run of `module` can import, directly or not, with their packages."""
-        upstream = {module, *self._graph.find_upstream_modules(module)}
-        return upstream | {
-            ".".join(one.split(".")[:depth]) for one in upstream for depth in range(1, one.count(".") + 1)
-        }
-
     def tests(self, module: str) -> set[str]:
         """The files of tests among the importers, and those below a conftest.py that is one."""
         files = {
