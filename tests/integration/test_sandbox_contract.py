@@ -6,13 +6,14 @@ import json
 import os
 import re
 import signal
-import socket
+import socketserver
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -497,20 +498,23 @@ def test_uid_owns_its_workspace_and_nothing_else(ground: Path) -> None:
     assert bench.err.count("Permission denied") == 2
 
 
-def gateway(path: Path) -> socket.socket:
-    """Answers once, on a unix socket."""
-    server = socket.socket(socket.AF_UNIX)
-    server.bind(str(path))
-    server.listen()
+class Greeting(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        self.request.recv(100)
+        self.request.sendall(b"from the gateway\n")
 
-    def answer() -> None:
-        connection, _ = server.accept()
-        with connection:
-            connection.recv(100)
-            connection.sendall(b"from the gateway\n")
 
-    threading.Thread(target=answer, daemon=True).start()
-    return server
+@contextmanager
+def gateway(path: Path) -> Generator[None]:
+    """Answers on a unix socket."""
+    with socketserver.UnixStreamServer(str(path), Greeting) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_the_gateway_is_reached_at_its_port(bench: Bench) -> None:
