@@ -7,8 +7,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run-stamp
 DEV_STAMP := $(VENV)/.dev-stamp
-# More than two cores: a good part of the tests wait, those with pods most of all.
-WORKERS ?= 4
 TAG ?= trialfleet-runner:dev
 FOR ?= tasks/quickstart/demo.yaml
 AGENTS ?=
@@ -23,7 +21,7 @@ demo: $(RUN_STAMP) ## validate the demo's tasks, run its two small campaigns on 
 	@$(BIN)/trialfleet run tasks/quickstart/placebo.yaml
 	@$(BIN)/trialfleet run tasks/quickstart/demo.yaml
 
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not faults"
+PYTEST = $(BIN)/python -m tests.pools -m "not faults"
 
 test: $(DEV_STAMP) ## the whole test suite; what the machine lacks is skipped and said (TRIALFLEET_CI=1: fails)
 	$(PYTEST) --durations 30 --durations-min 15

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.costs import CostPlugin
 from tests.programs import Program, Starts, npm_folder, table
 from trialfleet_runner.agents.pinned import PinnedAgent, pinned
 
@@ -48,30 +49,20 @@ RERUN = ("tests/cluster/", "tests/integration/")
 MOST_RERUN = 3
 
 
-# Files that take minutes: the first that begin.
-LONGEST = ("test_agents_end_to_end.py", "test_language_histories.py", "test_ray_nodes.py", "test_viewer_large.py")
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--costs", type=Path, help="write what each file of tests costs to this table")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if (path := config.getoption("costs")) is not None:
+        config.pluginmanager.register(CostPlugin(path))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    order = _order(items)
-    items.sort(key=lambda item: order[item.path])
     if os.environ.get("TRIALFLEET_CI") == "1":
         for item in items:
             if item.nodeid.startswith(RERUN):
                 item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=5))
-
-
-def _order(items: list[pytest.Item]) -> dict[Path, float]:
-    """When a file's turn comes: no worker is left alone with a long one at the end, and those with pods, which
-    mostly wait, run beside those that need the cores."""
-    paths = dict.fromkeys(item.path for item in items)
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    pods = [path for path in paths if path.parent.name == "cluster"]
-    others = [path for path in paths if path in slow and path not in pods]
-    order = dict.fromkeys(paths, 2.0)
-    for group in (pods, others):
-        order |= {path: place / len(group) for place, path in enumerate(group)}
-    return order | {path: -1.0 for path in paths if path.name in LONGEST}
 
 
 def _ran_twice(reporter: pytest.TerminalReporter) -> dict[str, str]:

@@ -1,0 +1,137 @@
+"""`make test`: files of tests that compute, one a core, beside those that wait for pods, servers and clocks.
+
+Which file belongs where, and what begins first, comes from the recorded costs, which a run of all tests refreshes.
+What `python -m tests.pools` is given goes to pytest; paths choose files of tests.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.costs import Cost, merge_costs, read_costs, used_core_seconds, write_costs
+
+ROOT = Path(__file__).parents[1]
+PRODUCT = ("runner_image", "tasks", "controller", "analysis")
+NO_TESTS = 5  # pytest's exit code: what the options leave of the files is nothing
+# Pods share the two cores of a small node: more files at once wait for one another.
+# What a caller runs meanwhile: files of tests outside tests/unit begin when these files exist.
+AFTER = os.environ.get("TRIALFLEET_TEST_AFTER", "").split()
+WORKERS = {"computing": os.cpu_count() or 2, "waiting": 5, "pods": 4}
+# Core seconds of the tests without pods for each 1,000 lines of the product: what a change must not raise.
+RATCHET = 19.6
+
+
+class Pool(NamedTuple):
+    """Files of tests in the order in which they begin, and how many at once."""
+
+    name: str
+    files: tuple[str, ...]
+
+
+def divide_files(files: Iterable[str], costs: dict[str, Cost]) -> list[Pool]:
+    """The longest first, and those that nobody has measured before them: none is left alone at the end."""
+    pools: dict[str, list[str]] = {name: [] for name in WORKERS}
+    for file in sorted(files, key=lambda one: (-costs[one].seconds if one in costs else float("-inf"), one)):
+        pools[_pool(file, costs.get(file))].append(file)
+    return [Pool(name, tuple(chosen)) for name, chosen in pools.items() if chosen]
+
+
+def _pool(file: str, cost: Cost | None) -> str:
+    if _has_pods(file):
+        return "pods"
+    waits = cost is not None and cost.seconds > 5 and cost.core_seconds < cost.seconds / 2
+    return "waiting" if waits else "computing"
+
+
+def _has_pods(file: str) -> bool:
+    return file.startswith("tests/cluster/")
+
+
+def select_files(paths: Sequence[str]) -> list[str]:
+    """The files of tests among these paths of the checkout; of none, all."""
+    every = (str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
+    wanted = [path.rstrip("/") for path in paths] or ["tests"]
+    return [file for file in every if any(file == one or file.startswith(f"{one}/") for one in wanted)]
+
+
+class Running(NamedTuple):
+    """The pytest of one pool."""
+
+    pool: Pool
+    process: subprocess.Popen[bytes]
+    output: Path | None  # shown when it has ended; None: as it comes
+    costs: Path
+
+    def wait(self) -> int:
+        """Its exit code, after its output."""
+        code = self.process.wait()
+        if self.output is not None:
+            sys.stdout.write(self.output.read_text(encoding="utf-8", errors="replace"))
+            sys.stdout.flush()
+        return 0 if code == NO_TESTS else code
+
+
+def start_pool(pool: Pool, options: Sequence[str], folder: Path, *, quiet: bool) -> Running:
+    """One pytest with the pool's workers, each with one file at a time."""
+    costs, output = folder / f"{pool.name}.tsv", folder / f"{pool.name}.out"
+    argv = [sys.executable, "-m", "pytest", "-n", str(WORKERS[pool.name]), "--dist", "loadfile"]
+    argv += ["--no-loadscope-reorder", "-o", f"cache_dir=.pytest_cache/{pool.name}", "--costs", str(costs)]
+    with output.open("wb") as file:
+        process = subprocess.Popen([*argv, *options, *pool.files], cwd=ROOT, stdout=file if quiet else None)
+    return Running(pool, process, output if quiet else None, costs)
+
+
+def run_files(
+    files: Sequence[str], recorded: dict[str, Cost], options: Sequence[str]
+) -> tuple[int, dict[str, Cost]]:
+    """The worst exit code, and what each file cost. The first pool's output is seen as it comes."""
+    pools = divide_files(files, recorded)
+    with tempfile.TemporaryDirectory() as folder:
+        running = [start_pool(pool, options, Path(folder), quiet=n > 0) for n, pool in enumerate(pools)]
+        try:
+            codes = [one.wait() for one in running]
+        except KeyboardInterrupt:  # each pytest got it, too, and says what has failed so far
+            codes = [one.wait() for one in running]
+        costs = {file: cost for one in running for file, cost in read_costs(one.costs).items()}
+    return max(codes, default=0), costs
+
+
+def describe_cost(core_seconds: float) -> str:
+    """Of all tests without a cluster, as a sentence with the ratchet."""
+    files = [path for folder in PRODUCT for path in (ROOT / folder).rglob("*.py")]
+    lines = sum(path.read_bytes().count(b"\n") for path in files)
+    each = core_seconds / lines * 1000
+    verdict = "" if each <= RATCHET else f": above {RATCHET}, where it was before"
+    return (
+        f"{core_seconds:,.0f} core seconds without pods, {each:.1f} for 1,000 of {lines:,} product lines{verdict}"
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code: of the pool that fares worst."""
+    paths = [one for one in arguments if one.startswith("tests/") or one == "tests"]
+    options = [one for one in arguments if one not in paths]
+    recorded = read_costs()
+    files = select_files(paths)
+    first = [file for file in files if AFTER and file.startswith("tests/unit/")]
+    code, measured = run_files(first, recorded, options)
+    while not all(map(os.path.exists, AFTER)):
+        time.sleep(0.5)
+    codes, costs = run_files([file for file in files if file not in first], recorded, options)
+    code, measured = max(code, codes), measured | costs
+    if not paths and code == 0:
+        used = used_core_seconds() - sum(cost.core_seconds for file, cost in measured.items() if _has_pods(file))
+        print(describe_cost(used))
+        write_costs({file: cost for file, cost in merge_costs(recorded, measured).items() if file in files})
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

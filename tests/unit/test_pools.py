@@ -1,0 +1,73 @@
+"""Which files of tests run beside which, in which order, and what is recorded of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.costs import Cost, merge_costs, read_costs, write_costs
+from tests.pools import Pool, divide_files, select_files
+
+FILES = st.sampled_from(
+    [f"tests/{folder}/test_{n}.py" for folder in ("cluster", "integration", "unit") for n in range(5)]
+)
+SECONDS = st.floats(0, 900)
+COSTS = st.dictionaries(FILES, st.builds(Cost, SECONDS, SECONDS))
+
+
+@given(st.sets(FILES), COSTS)
+def test_each_file_is_in_one_pool_the_longest_first(files: set[str], costs: dict[str, Cost]) -> None:
+    pools = divide_files(files, costs)
+    assert sorted(file for pool in pools for file in pool.files) == sorted(files)
+    for pool in pools:
+        lengths = [costs[file].seconds if file in costs else float("inf") for file in pool.files]
+        assert lengths == sorted(lengths, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("file", "cost", "name"),
+    [
+        ("tests/unit/test_a.py", None, "computing"),
+        ("tests/cluster/test_a.py", None, "pods"),
+        ("tests/cluster/test_a.py", Cost(10, 10), "pods"),
+        ("tests/integration/test_a.py", Cost(60, 10), "waiting"),
+        ("tests/integration/test_a.py", Cost(60, 50), "computing"),
+        ("tests/integration/test_a.py", Cost(4, 0), "computing"),
+    ],
+)
+def test_what_waits_runs_beside_what_computes(file: str, cost: Cost | None, name: str) -> None:
+    assert divide_files([file], {} if cost is None else {file: cost}) == [Pool(name, (file,))]
+
+
+def test_paths_choose_files_and_folders() -> None:
+    here = "tests/unit/test_pools.py"
+    assert select_files([here]) == [here]
+    assert here in select_files(["tests/unit/"])
+    assert here in select_files([])
+    assert select_files(["tests/unit/test_pools"]) == []
+    assert set(select_files(["tests/unit"])) < set(select_files([]))
+
+
+@given(COSTS, COSTS)
+def test_a_record_keeps_what_a_run_did_not_change(known: dict[str, Cost], measured: dict[str, Cost]) -> None:
+    merged = merge_costs(known, measured)
+    assert merged.keys() == known.keys() | measured.keys()
+    for file, cost in merged.items():
+        assert cost == (known[file] if file not in measured else cost)
+        assert file not in measured or not cost.differs(measured[file])
+
+
+def test_small_and_relative_changes_stay_out_of_the_record() -> None:
+    assert not Cost(1.0, 1.0).differs(Cost(3.5, 1.0))
+    assert not Cost(100.0, 50.0).differs(Cost(190.0, 30.0))
+    assert Cost(100.0, 50.0).differs(Cost(100.0, 20.0))
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
+    costs = {"tests/unit/test_b.py": Cost(1.5, 0.3), "tests/unit/test_a.py": Cost(0.0, 12.0)}
+    write_costs(costs, tmp_path / "costs.tsv")
+    assert read_costs(tmp_path / "costs.tsv") == costs
+    assert read_costs(tmp_path / "none.tsv") == {}
