@@ -114,7 +114,7 @@ def _recipe(name: str) -> Callable[[], bool]:
 
 
 def _shared_python() -> bool:
-    from trialfleet_runner.interpreters import interpreters
+    from trialfleet_ledger.interpreters import interpreters
 
     return next(interpreters((_MINOR,), for_other_uid=True), None) is not None
 

@@ -14,9 +14,9 @@ from trialfleet_analysis.statistics.estimates import Floats, Integers
 from trialfleet_analysis.tables.columns import among, codes, denied, integers, numbers, some, texts, truths
 from trialfleet_analysis.tables.rows import CHANNELS, ChannelName
 from trialfleet_ledger.conditions import Condition
+from trialfleet_ledger.metric_table import REPORTED, Metric
 from trialfleet_ledger.records.measurements import Coverage
 from trialfleet_ledger.records.verdicts import Stop, Verdict
-from trialfleet_runner.metric_table import REPORTED, Metric
 
 _FIRINGS = {"hook": "hook_firings", "rules": "rule_firings"}
 

@@ -50,7 +50,7 @@ def remove_dead_ray_folders() -> Iterator[str]:
     """Remove this user's Ray sessions whose process is dead. What was removed, and what of that name was not
     because it lacks the marker."""
     from trialfleet_controller.hosting.private_ray import RAY_FOLDER, RAY_PARENT, owner_of
-    from trialfleet_runner.removal import remove_folder
+    from trialfleet_ledger.removal import remove_folder
 
     removed = 0
     for folder in sorted(RAY_PARENT.glob(f"{RAY_FOLDER}*")):
@@ -168,7 +168,7 @@ def find_cache_folder() -> OwnedFolder | None:
 
 def empty_cache(cache: OwnedFolder) -> None:
     """Remove everything in it but the marker; the next run builds what it needs."""
-    from trialfleet_runner.removal import remove_entry
+    from trialfleet_ledger.removal import remove_entry
 
     for entry in cache.entries():
         remove_entry(cache, entry.name)

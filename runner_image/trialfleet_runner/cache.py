@@ -13,9 +13,9 @@ from pathlib import Path
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.owned_folder import claim_folder
+from trialfleet_ledger.removal import remove
 from trialfleet_ledger.store.full_disk import is_full
 from trialfleet_ledger.user_folders import home_folder
-from trialfleet_runner.removal import remove
 
 
 def cache_root() -> Path:

@@ -12,8 +12,8 @@ from importlib.util import find_spec
 
 import click
 
+from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.operator_errors import operator_error
-from trialfleet_runner.exit_codes import CommandExit
 from trialfleet_runner.interrupts import Interrupts
 
 GROUP = "trialfleet.commands"

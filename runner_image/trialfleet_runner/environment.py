@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING, Any
 
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records.base import Sha256
-from trialfleet_ledger.records.environment import EnvironmentRef, PythonEnvironmentRef, ToolEnvironmentRef
-from trialfleet_runner import tool_environment
-from trialfleet_runner.cache import Cache, built_in_place, built_once
-from trialfleet_runner.interpreters import (
+from trialfleet_ledger.interpreters import (
     Interpreter,
     executable_by_others,
     find_interpreter,
     interpreters,
 )
-from trialfleet_runner.removal import remove
+from trialfleet_ledger.records.base import Sha256
+from trialfleet_ledger.records.environment import EnvironmentRef, PythonEnvironmentRef, ToolEnvironmentRef
+from trialfleet_ledger.removal import remove
+from trialfleet_runner import tool_environment
+from trialfleet_runner.cache import Cache, built_in_place, built_once
 from trialfleet_runner.trees import pack
 
 if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
-    from trialfleet_runner.task import PythonEnvironment
+    from trialfleet_ledger.task import PythonEnvironment
 
 FORMAT = 1  # of an environment's content: raise it if older environments must not be used
 SEAL = ".trialfleet-seal"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from trialfleet_ledger.records.measurements import TestResult
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.records.verdicts import Stop, Verdict
-from trialfleet_runner.agents.protocol import Step
+from trialfleet_ledger.trajectory import Step
 from trialfleet_runner.context.skills import FILE, FOLDER, SHARED_FOLDER, TOOLS
 from trialfleet_runner.testrun import TestRun, trouble
 

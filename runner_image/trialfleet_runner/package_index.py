@@ -20,9 +20,9 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit, urlunsplit
 
 from trialfleet_ledger.child_program import ChildFailure, run_program
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.interpreters import uv_program
 from trialfleet_ledger.user_folders import home_folder
 from trialfleet_runner.cache import uv_folders
-from trialfleet_runner.interpreters import uv_program
 
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 _PAGE_BYTES = 64 * 2**20

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_runner.interpreters import uv_program
+from trialfleet_ledger.interpreters import uv_program
 from trialfleet_runner.package_index import ca_file, find_links, index_url, without_login
 from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.sandbox.host import give_back

@@ -12,13 +12,13 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.interpreters import uv_program
 from trialfleet_ledger.records.environment import PythonEnvironmentRef
 from trialfleet_runner.cache import scratch, uv_folders
-from trialfleet_runner.interpreters import uv_program
 from trialfleet_runner.trees import TreeEntry, write_folder
 
 if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
-    from trialfleet_runner.task import PythonEnvironment
+    from trialfleet_ledger.task import PythonEnvironment
 
 SETUP_LOG = "trialfleet-setup.log"
 PROJECT = ".project"  # folder of HOME with the project's dist-info

@@ -10,7 +10,7 @@ import time
 import unicodedata
 from typing import ClassVar, TextIO
 
-from trialfleet_runner.exit_codes import CommandExit
+from trialfleet_ledger.exit_codes import CommandExit
 
 _HANDLER = "trialfleet.replace"  # of encoding errors
 _ASCII = {

@@ -9,9 +9,9 @@ from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
 from trialfleet_ledger.records.task_order import ResultFormat
+from trialfleet_ledger.untrusted import regular_file
 from trialfleet_runner import junit
 from trialfleet_runner.results.formats import Read, arguments
-from trialfleet_runner.untrusted import regular_file
 
 ROOT = "."
 MAX_MANIFEST = 2**20

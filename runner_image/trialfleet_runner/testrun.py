@@ -15,9 +15,9 @@ from typing import Literal
 
 from trialfleet_ledger.records.measurements import TestResult
 from trialfleet_ledger.records.task_order import ResultFormat
+from trialfleet_ledger.removal import remove
 from trialfleet_runner import junit
 from trialfleet_runner.python_environment import lay_metadata, python_path
-from trialfleet_runner.removal import remove
 from trialfleet_runner.results.exact import exact_outcomes, exact_results
 from trialfleet_runner.results.limits import ResultError
 from trialfleet_runner.results.read import RunFiles, read_results

@@ -12,9 +12,9 @@ from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.environment import ToolEnvironmentRef
+from trialfleet_ledger.removal import remove
 from trialfleet_runner.cache import scratch
 from trialfleet_runner.package_index import ca_file
-from trialfleet_runner.removal import remove
 from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.sandbox.host import give_back
 from trialfleet_runner.sandbox.interpreter import FURNISHINGS, base_variables, program_mounts

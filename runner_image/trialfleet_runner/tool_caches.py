@@ -15,8 +15,8 @@ from pathlib import Path
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.records.base import Sha256
 from trialfleet_ledger.records.environment import ToolEnvironmentRef
+from trialfleet_ledger.removal import remove
 from trialfleet_runner.cache import locked
-from trialfleet_runner.removal import remove
 from trialfleet_runner.sandbox.interpreter import FURNISHINGS
 from trialfleet_runner.tool_environment import KEPT, furnishings
 

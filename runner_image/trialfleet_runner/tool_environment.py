@@ -19,8 +19,8 @@ from pydantic import Field
 
 from trialfleet_ledger.child_program import ChildFailure, ChildOutput, run_program
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.interpreters import executable_by_others
 from trialfleet_ledger.records.base import Frozen, Sha256
-from trialfleet_runner.interpreters import executable_by_others
 from trialfleet_runner.sandbox.interpreter import FURNISHINGS
 
 KEPT = "kept"

@@ -16,7 +16,7 @@ from trialfleet_ledger.records.directives import Amendment, Cancel, Epoch, Halt,
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.manifest import Manifest
 from trialfleet_ledger.records.outcome import Outcome
-from trialfleet_runner.task import TaskFile
+from trialfleet_ledger.task import TaskFile
 from trialfleet_tasks.validate.record import Validation
 
 FILES: dict[str, type[BaseModel]] = {

@@ -8,12 +8,12 @@ from pathlib import Path, PurePosixPath
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.interpreters import find_interpreter
 from trialfleet_ledger.records.environment import EnvironmentRef, ToolEnvironmentRef
 from trialfleet_ledger.records.task_order import ResultFormat
+from trialfleet_ledger.task import GitSource, ToolEnvironment
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import environment_ref, tool_environment_ref
-from trialfleet_runner.interpreters import find_interpreter
-from trialfleet_runner.task import GitSource, ToolEnvironment
 from trialfleet_runner.test_call import ROOT, CalledTests, argv
 from trialfleet_runner.tool_environment import find_tool
 from trialfleet_runner.trees import Tree, TreeEntry, pack

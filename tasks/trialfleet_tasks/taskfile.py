@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.task import (
+from trialfleet_ledger.task import (
     Environment,
     GitSource,
     PythonEnvironment,

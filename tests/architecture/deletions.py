@@ -16,7 +16,7 @@ WRITES = frozenset({"write_text", "write_bytes", "copyfile", "copytree", "copy2"
 PROGRAMS = frozenset({"rm", "mv", "shred", *ALWAYS})  # as a word: an argument list, or a name for `getattr`
 SYSTEM = frozenset({"os", "posix", "shutil"})
 OWN = {
-    "trialfleet_runner.removal": frozenset({"remove", "remove_entry", "remove_folder"}),
+    "trialfleet_ledger.removal": frozenset({"remove", "remove_entry", "remove_folder"}),
     "trialfleet_ledger.atomic_file": frozenset({"write_whole"}),
 }
 USERS = ("trialfleet_tasks", "trialfleet_controller", "trialfleet_analysis")  # packages that write where users say

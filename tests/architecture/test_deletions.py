@@ -25,9 +25,9 @@ FORMS = {
     "subprocess.run(('rm', '-rf', p))": '"rm"',
     "subprocess.run(['mv', p, q])": '"mv"',
     "getattr(os, 'unlink')(p)": '"unlink"',
-    "from trialfleet_runner.removal import remove as away\naway(p)": "trialfleet_runner.removal.remove",
-    "from trialfleet_runner import removal\nremoval.remove(p)": "trialfleet_runner.removal.remove",
-    "from trialfleet_runner.removal import remove_entry as r\nr(p)": "trialfleet_runner.removal.remove_entry",
+    "from trialfleet_ledger.removal import remove as away\naway(p)": "trialfleet_ledger.removal.remove",
+    "from trialfleet_ledger import removal\nremoval.remove(p)": "trialfleet_ledger.removal.remove",
+    "from trialfleet_ledger.removal import remove_entry as r\nr(p)": "trialfleet_ledger.removal.remove_entry",
 }
 WRITING = {
     "p.write_text('')": ".write_text",

@@ -21,10 +21,10 @@ from tests.support.buckets import client
 from tests.support.waiting import wait_until
 from trialfleet_controller.backends.kube import names
 from trialfleet_controller.campaigns import from_file
+from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.verdicts import LossClass, Verdict
 from trialfleet_ledger.trial_order import trials
-from trialfleet_runner.exit_codes import CommandExit
 
 pytestmark = on_cluster()
 

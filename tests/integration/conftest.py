@@ -31,7 +31,7 @@ def _no_scratch_is_left() -> Iterator[None]:
     """Of this process's labs, and of those that were killed. Workers of xdist end without their exit handlers."""
     from tests.support.attempts import SCRATCHES
     from tests.support.local_pod import GATES
-    from trialfleet_runner.removal import remove
+    from trialfleet_ledger.removal import remove
 
     yield
     left = list(Path("/var/tmp").glob(f"{GATES}{os.getpid()}-*"))

@@ -16,14 +16,14 @@ import pytest
 
 from tests.support.attempts import LIMITS, TRIAL, Lab, Left, shell
 from tests.support.waiting import wait_until
+from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.owned_folder import claim_folder
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass, Stop, Verdict
+from trialfleet_ledger.removal import remove
 from trialfleet_runner import workspace
 from trialfleet_runner.cache import Cache, locked
-from trialfleet_runner.exit_codes import RunnerExit
-from trialfleet_runner.removal import remove
 
 SMALL = Limits(memory_bytes=2**30, disk_bytes=2**23, stop_grace_s=0.2)  # half of a small disk
 DIG = "import os\nfor _ in range(400): os.mkdir('d' * 20); os.chdir('d' * 20)\n"

@@ -8,10 +8,10 @@ from typing import Literal
 import pytest
 
 from tests.support.language_projects import JAVA, RUST, Project
+from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import build
 from trialfleet_runner.sandbox import choose
-from trialfleet_runner.task import ToolEnvironment
 from trialfleet_runner.testrun import Suite
 from trialfleet_runner.trees import TreeEntry
 from trialfleet_runner.workspace import build_template

@@ -12,9 +12,10 @@ import pytest
 
 from tests.support.package_index import Index, spying_sdist, wheel
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.interpreters import Interpreter, find_interpreter, interpreters
+from trialfleet_ledger.task import PythonEnvironment
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import SEAL, build, content_digest, environment_ref, unchanged
-from trialfleet_runner.interpreters import Interpreter, find_interpreter, interpreters
 from trialfleet_runner.python_environment import (
     lay_metadata,
     project_metadata,
@@ -22,7 +23,6 @@ from trialfleet_runner.python_environment import (
     python_path,
     site_packages,
 )
-from trialfleet_runner.task import PythonEnvironment
 
 THIS = ".".join(map(str, __import__("sys").version_info[:2]))
 ASK = """
@@ -240,7 +240,7 @@ def test_interpreters_are_found_in_the_wanted_order() -> None:
 def test_an_interpreter_below_a_closed_folder_is_not_for_another_user(tmp_path: Path) -> None:
     import sys
 
-    from trialfleet_runner.interpreters import executable_by_others
+    from trialfleet_ledger.interpreters import executable_by_others
 
     (tmp_path / "closed").mkdir(mode=0o700)
     copy = tmp_path / "closed" / "python"

@@ -15,9 +15,9 @@ import pytest
 from tests.support.scripted_gemini import gemini_counts, scripted_gemini
 from tests.support.scripted_messages import Say, ScriptedMessages, Usage, scripted_messages
 from tests.support.scripted_openai import scripted_openai
+from trialfleet_ledger.prices import PRICES
+from trialfleet_ledger.token_usage import openai_usage
 from trialfleet_runner.gateway import Gateway, Price, Upstream
-from trialfleet_runner.gateway.prices import PRICES
-from trialfleet_runner.gateway.usage import openai_usage
 
 ANSWERS = 30
 

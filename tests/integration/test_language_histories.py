@@ -21,7 +21,7 @@ from tests.support.language_histories import GO, JAVA, NODE, RUST, LanguageProje
 from tests.support.mined_tasks import not_validated
 from tests.support.scripted_messages import Say, scripted_messages
 from trialfleet_ledger.records.verdicts import Verdict
-from trialfleet_runner.task import ToolEnvironment
+from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_tasks.commands.mine import tasks
 from trialfleet_tasks.taskfile import LoadedTask, load_task_file
 

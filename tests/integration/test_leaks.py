@@ -22,8 +22,8 @@ from tests.support.waiting import wait_until
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.grants import Grants
+from trialfleet_ledger.removal import remove
 from trialfleet_runner import workspace
-from trialfleet_runner.removal import remove
 
 FIX = SOURCE.replace("{hundred}", "100").splitlines()[9].strip()
 HIDDEN = "assert total([100.0], discount=10) == 90.0"

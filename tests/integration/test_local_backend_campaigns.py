@@ -30,6 +30,7 @@ from trialfleet_ledger.amendments import effective_cost
 from trialfleet_ledger.campaign_spec import RetrySpec
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.agent import Limits
@@ -38,7 +39,6 @@ from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.trial_order import trials
-from trialfleet_runner.exit_codes import CommandExit
 
 
 class Site:

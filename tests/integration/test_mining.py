@@ -19,7 +19,7 @@ from tests.support.git_repositories import Made
 from tests.support.mined_tasks import not_validated
 from tests.support.processes import processes_with, unique_seconds
 from tests.support.waiting import wait_until
-from trialfleet_runner.task import Status
+from trialfleet_ledger.task import Status
 from trialfleet_tasks.commands.mine import tasks
 from trialfleet_tasks.commands.validate import validate
 from trialfleet_tasks.taskfile import load_task_file

@@ -9,7 +9,7 @@ import pytest
 from tests.integration.test_languages import attempted
 from tests.integration.test_mining_bad_input import BUG, PROJECT, RIGHT, mined
 from tests.support.git_repositories import Made
-from trialfleet_runner.task import PythonEnvironment
+from trialfleet_ledger.task import PythonEnvironment
 from trialfleet_tasks.taskfile import load_task_file
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.slow, pytest.mark.timeout(600)]

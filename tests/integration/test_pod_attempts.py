@@ -20,10 +20,10 @@ from tests.support.processes import processes_with, unique_seconds
 from tests.support.waiting import wait_until
 from trialfleet_controller.backends.runner_termination import RunnerTermination, classify
 from trialfleet_ledger.canonical import sha256
+from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop, Verdict
-from trialfleet_runner.exit_codes import RunnerExit
 
 NUMBERS = count(1)
 FIX = "sed -i 's,/ 0$,/ 100,' shop/pricing/rules.py"

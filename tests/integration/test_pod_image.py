@@ -18,11 +18,11 @@ from tests.support.attempts import LOCK, Lab
 from tests.support.local_pod import SCRIPT, bake
 from tests.support.waiting import wait_until
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.interpreters import find_interpreter
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.probe import probe_grants
 from trialfleet_runner import environment
-from trialfleet_runner.interpreters import find_interpreter
 from trialfleet_runner.pod.canary import CanaryAddress, reached, verdict
 from trialfleet_runner.pod.probe import PodProbeReport
 from trialfleet_runner.pod.words import KUBELET_BYTES

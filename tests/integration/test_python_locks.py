@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.interpreters import find_interpreter
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import build, environment_ref
-from trialfleet_runner.interpreters import find_interpreter
 from trialfleet_runner.python_environment import site_packages
 from trialfleet_runner.trees import Tree, TreeEntry
 from trialfleet_tasks.mining.python_environment import PythonEnvironments

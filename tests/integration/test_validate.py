@@ -19,15 +19,15 @@ from click.testing import CliRunner, Result
 from tests.support.package_index import with_pytest
 from tests.support.waiting import wait_until
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.removal import remove
+from trialfleet_ledger.task import Status
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.excluded_paths import Exclusions
-from trialfleet_runner.exit_codes import CommandExit
 from trialfleet_runner.patch import applied, changes_of
-from trialfleet_runner.removal import remove
 from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.sandbox.protocol import Sandbox
-from trialfleet_runner.task import Status
 from trialfleet_runner.trees import unpack
 from trialfleet_runner.workspace import Template, template_of
 from trialfleet_tasks.commands.validate import validate

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from tests.integration.test_languages import attempted
 from tests.support.language_workspaces import GO, JAVA, PYTHON, RUST, LanguageWorkspace, history
-from trialfleet_runner.task import ToolEnvironment
+from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_tasks.commands.mine import tasks
 from trialfleet_tasks.taskfile import load_task_file
 

@@ -17,8 +17,8 @@ from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.owned_folder import owned_path
 from trialfleet_ledger.records.agent import AgentSpec, Limits
+from trialfleet_ledger.trajectory import Parsed
 from trialfleet_runner.agents.claude_code import ClaudeCode
-from trialfleet_runner.agents.protocol import Parsed
 from trialfleet_runner.attempt.scratch import folder_name
 from trialfleet_runner.sandbox.protocol import Exit
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_runner.agents.protocol import Parsed
+from trialfleet_ledger.trajectory import Parsed
 from trialfleet_runner.agents.trajectory import read_trajectory
 
 PYTHON = "TRIALFLEET_TEST_HARBOR"  # of an environment with Harbor, whose Python is 3.12 or newer

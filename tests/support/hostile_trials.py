@@ -28,8 +28,9 @@ from trialfleet_ledger.records.measurements import Delivery
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_ledger.trajectory import Parsed
 from trialfleet_runner.agents.claude_code.parse import parse_stream
-from trialfleet_runner.agents.protocol import Identity, Parsed
+from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.search import SearchAgent
 from trialfleet_runner.agents.trajectory import read_trajectory
 from trialfleet_runner.attempt.agent_run import AgentRun, stopped

@@ -23,7 +23,7 @@ from trialfleet_analysis.statistics.continuous import (
 )
 from trialfleet_analysis.statistics.estimates import Estimand, Floats, Integers, Test
 from trialfleet_analysis.tables.columns import Bools
-from trialfleet_runner.metric_table import METRICS
+from trialfleet_ledger.metric_table import METRICS
 
 
 @dataclass(frozen=True)

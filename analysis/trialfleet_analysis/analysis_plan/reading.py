@@ -16,9 +16,9 @@ from trialfleet_analysis.tables.columns import Bools, among, codes, denied, inte
 from trialfleet_analysis.tables.rows import CHANNELS, ChannelName, TaskRow
 from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.metric_table import REPORTED, Metric
 from trialfleet_ledger.plan import PlannedTask
 from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
-from trialfleet_runner.metric_table import REPORTED, Metric
 
 BUDGET_STOPS = (Stop.MAX_TURNS, Stop.TIMEOUT, Stop.COST)
 

@@ -19,8 +19,8 @@ from trialfleet_analysis.tables.read import CampaignTables, open_campaign
 from trialfleet_analysis.tables.rows import Use
 from trialfleet_ledger.campaign_spec import CampaignSpec, Primary
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.task import Status
 from trialfleet_ledger.trend import TrendPrimary
-from trialfleet_runner.task import Status
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.taskfile import campaign_tasks
 

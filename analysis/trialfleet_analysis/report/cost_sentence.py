@@ -6,7 +6,7 @@ from trialfleet_analysis.analysis_plan.contrast import Contrast
 from trialfleet_analysis.analysis_plan.measures import CostPerPass, MeasureContrast
 from trialfleet_analysis.report.campaign_report import Report
 from trialfleet_analysis.report.figures import level, quantity, times
-from trialfleet_runner.metric_table import Unit
+from trialfleet_ledger.metric_table import Unit
 
 
 def spent(report: Report, contrast: Contrast) -> str | None:

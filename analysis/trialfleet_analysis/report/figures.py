@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
-from trialfleet_runner.metric_table import Unit
+from trialfleet_ledger.metric_table import Unit
 
 if TYPE_CHECKING:  # the viewer's pages do without the statistics, whose import takes a second
     from trialfleet_analysis.statistics.estimates import Estimand, Interval

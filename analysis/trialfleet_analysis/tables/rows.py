@@ -18,7 +18,7 @@ from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
 from trialfleet_ledger.stage_reached import Stage
-from trialfleet_runner.agents.protocol import LARGEST_COUNT
+from trialfleet_ledger.trajectory import LARGEST_COUNT
 
 CellName = tuple[str, str]  # task, condition
 ChannelName = Literal["files", "inline", "hook", "rules", "skills", "mcp"]

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.metric_table import BY_NAME, NO_PREFLIGHT, UNMEASURED
 from trialfleet_ledger.records.measurements import Metrics
-from trialfleet_runner.metric_table import BY_NAME, NO_PREFLIGHT, UNMEASURED
 
 VERSION = 3  # a table of another version is made again, never read
 

@@ -11,8 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from trialfleet_ledger.bundle import Bundle
 from trialfleet_ledger.records.measurements import TestResult
-from trialfleet_runner.agents.protocol import Step
-from trialfleet_runner.untrusted import json_object
+from trialfleet_ledger.trajectory import Step
+from trialfleet_ledger.untrusted import json_object
 
 MOST_STEPS = 2_000
 MOST_FIRINGS = 500

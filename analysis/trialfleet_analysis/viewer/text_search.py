@@ -15,7 +15,7 @@ from trialfleet_analysis.viewer.bundle_parts import steps_of
 from trialfleet_ledger.bundle import BundleError, read_member
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.rereading import WHILE_READING_S, settle_value
-from trialfleet_runner.agents.protocol import Step
+from trialfleet_ledger.trajectory import Step
 
 AT_ONCE = 8  # bundles that are asked for together, and are in memory together
 PATH = "trajectory.jsonl"

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trialfleet_analysis.tables.columns import texts
+from trialfleet_ledger.metric_table import REPORTED
 from trialfleet_ledger.records.measurements import Metrics
-from trialfleet_runner.metric_table import REPORTED
 
 OUTCOMES = ("passed", "failed", "timed_out", "exhausted", "tests_timed_out", "lost", "refused")
 ALWAYS = ("trial", "task", "condition", "rep", "verdict", "stop", "missing")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from trialfleet_controller.authoring.asked import NODE, ROOT, Kind, belongs
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.untrusted import plain
 from trialfleet_runner.context import tokens
 from trialfleet_runner.context.commands import strip_files
 from trialfleet_runner.context_files import is_context_file
 from trialfleet_runner.trees import Tree, TreeEntry, TreeError
-from trialfleet_runner.untrusted import plain
 from trialfleet_runner.workspace import with_files
 
 MAX_FILES = 64

@@ -18,8 +18,9 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_ledger.trajectory import Parsed
 from trialfleet_runner import environment, workspace
-from trialfleet_runner.agents.protocol import Agent, Identity, Parsed, Setup
+from trialfleet_runner.agents.protocol import Agent, Identity, Setup
 from trialfleet_runner.attempt.agent_run import PORT, REPORT, stopped
 from trialfleet_runner.attempt.model import upstream
 from trialfleet_runner.attempt.mounts import MountedScratch, place_of

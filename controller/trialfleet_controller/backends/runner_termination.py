@@ -5,10 +5,10 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass, replace
 
+from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.records.attempt import End
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, HaltScope, Loss, LossClass
 from trialfleet_ledger.store.full_disk import says_full
-from trialfleet_runner.exit_codes import RunnerExit
 
 _ASKED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trialfleet_runner.exit_codes import CommandExit
+from trialfleet_ledger.exit_codes import CommandExit
 
 if TYPE_CHECKING:
     from trialfleet_runner.agent_check.canary_run import AgentCheck

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import click
 
 from trialfleet_controller.commands.options import store_option
-from trialfleet_runner.exit_codes import CommandExit
+from trialfleet_ledger.exit_codes import CommandExit
 
 _SIGNS = {"ok": "ok     ", "warning": "warning", "missing": "MISSING"}
 

@@ -123,7 +123,7 @@ def _last_with_bundle(chain: tuple[StoredAttempt, ...], n: int | None) -> End | 
 
 def printable(text: str, limit: int = LIMIT) -> str:
     """Make text safe for a terminal: output of an agent or a test must not control it."""
-    from trialfleet_runner.untrusted import plain
+    from trialfleet_ledger.untrusted import plain
 
     return plain(text, limit)
 

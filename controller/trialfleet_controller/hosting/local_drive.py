@@ -26,6 +26,7 @@ from trialfleet_controller.status.progress import view
 from trialfleet_ledger.amendments import most_reps
 from trialfleet_ledger.campaign_spec import StoreSpec
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.plan import Plan, PlannedAgent
 from trialfleet_ledger.records.agent import Limits
@@ -36,7 +37,6 @@ from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.attempt.exposure import refuse_folders
 from trialfleet_runner.attempt.scratch import claim_scratch, scratch_root, sweep
 from trialfleet_runner.context import texts
-from trialfleet_runner.exit_codes import CommandExit
 from trialfleet_runner.sandbox.choose import choose
 
 ANOTHER_NAME = "start a campaign of another name"

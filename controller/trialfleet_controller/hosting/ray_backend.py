@@ -20,7 +20,7 @@ from trialfleet_controller.backends.local.local_runners import Launched, LaunchF
 from trialfleet_controller.backends.protocol import Finished, Order
 from trialfleet_controller.hosting.private_ray import PrivateRay
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.exit_codes import RunnerExit
+from trialfleet_ledger.exit_codes import RunnerExit
 
 
 def supervise(runner: tuple[str, ...] | None, files: LaunchFiles, controller: int) -> int | None:

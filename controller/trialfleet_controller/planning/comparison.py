@@ -8,7 +8,7 @@ from typing import Any
 
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.untrusted import mapping
+from trialfleet_ledger.untrusted import mapping
 
 BEFORE, AFTER = "before", "after"
 OF_A_TREND = frozenset({"trend", "doses"})

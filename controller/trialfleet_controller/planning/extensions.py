@@ -12,9 +12,9 @@ from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import ConditionOrder, McpOrder, McpSpec, SkillOrder
+from trialfleet_ledger.untrusted import mapping
 from trialfleet_runner.context.skills import FILE
 from trialfleet_runner.trees import Tree, TreeError, pack, read_folder
-from trialfleet_runner.untrusted import mapping
 
 
 class Extensions(NamedTuple):

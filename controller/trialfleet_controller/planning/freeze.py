@@ -32,6 +32,7 @@ from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.plan import Cell, KubernetesPlan, Plan, PlannedAgent, PlannedTask
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import ConditionOrder
+from trialfleet_ledger.task import Status
 from trialfleet_ledger.treatments import distinct
 from trialfleet_ledger.trial_order import check_size
 from trialfleet_runner.agents.protocol import Identity
@@ -39,7 +40,6 @@ from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context import texts, tokens
 from trialfleet_runner.sandbox.protocol import Sandbox
-from trialfleet_runner.task import Status
 from trialfleet_tasks.contexts import context_object
 from trialfleet_tasks.prepare import prepare_task
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks

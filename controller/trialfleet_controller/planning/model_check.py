@@ -7,10 +7,10 @@ import difflib
 from pydantic import TypeAdapter
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.prices import PRICES, Price, price_of
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.attempt.model import upstream
-from trialfleet_runner.gateway.prices import PRICES, Price, price_of
 
 
 def check_model(identity: Identity, spec: AgentSpec, limits: Limits) -> None:

@@ -23,12 +23,12 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.task_order import PredictedTarget, Prediction, TaskOrder
+from trialfleet_ledger.removal import remove
+from trialfleet_ledger.task import GitSource
 from trialfleet_runner.context import texts, tokens
 from trialfleet_runner.context.anchor import frames_as_words
 from trialfleet_runner.context.naming import fitting, globs_of, naming, neutral
 from trialfleet_runner.context_files import strip
-from trialfleet_runner.removal import remove
-from trialfleet_runner.task import GitSource
 from trialfleet_runner.trees import pack
 from trialfleet_targets.cache import UNUSED_S, TargetsCache, list_entries
 from trialfleet_tasks.sources import git

@@ -9,7 +9,7 @@ from trialfleet_controller.status.campaign_status import CampaignStatus, Control
 from trialfleet_ledger.crashed_agents import CRASHED, needs_caution
 from trialfleet_ledger.looks import PEEKING
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, LossClass
-from trialfleet_runner.untrusted import plain
+from trialfleet_ledger.untrusted import plain
 
 
 def lines(status: CampaignStatus, *, rates: bool = True) -> list[str]:

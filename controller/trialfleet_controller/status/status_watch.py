@@ -12,8 +12,8 @@ import click
 
 from trialfleet_controller.status.campaign_status import CampaignStatus, State, read_status
 from trialfleet_controller.status.status_text import lines
+from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.store.protocol import Store, StoreError
-from trialfleet_runner.exit_codes import CommandExit
 
 HOME_AND_CLEAR = "\x1b[H\x1b[J"
 RESULTS = ("interim_passed", "interim_measured", "interim_rate")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.removal import remove
 from trialfleet_runner.agent_check import delivery_matrix, tool_server
 from trialfleet_runner.agent_check.delivery_matrix import (
     HOME_NAMES,
@@ -36,7 +37,6 @@ from trialfleet_runner.attempt.mounts import MountedScratch, place_of
 from trialfleet_runner.attempt.preflight_run import read_only, reading
 from trialfleet_runner.attempt.scratch import Scratch
 from trialfleet_runner.gateway import Gateway, Upstream, url_at
-from trialfleet_runner.removal import remove
 from trialfleet_runner.sandbox import choose
 from trialfleet_runner.sandbox.interpreter import FURNISHINGS, base_variables, hook_python
 from trialfleet_runner.sandbox.protocol import Exit, Sandbox

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from trialfleet_runner.gateway.usage import TokenUsage
+from trialfleet_ledger.token_usage import TokenUsage
 
 Wire = dict[str, Any]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trialfleet_runner.agents.protocol import Step
+from trialfleet_ledger.trajectory import Step
+from trialfleet_ledger.untrusted import plain, relative
 from trialfleet_runner.agents.shell_command import read_command
 from trialfleet_runner.agents.tool_steps import PATHS, first_text, patched
-from trialfleet_runner.untrusted import plain, relative
 
 _KIND_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("edit", ("edit", "write", "replace", "patch", "insert", "create")),

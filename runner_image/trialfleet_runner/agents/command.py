@@ -11,13 +11,14 @@ from pydantic import Field, field_validator
 
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.prices import Price
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
-from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
+from trialfleet_ledger.trajectory import Parsed
+from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
 from trialfleet_runner.agents.scripts import missing_scripts
 from trialfleet_runner.agents.trajectory import read_trajectory
-from trialfleet_runner.gateway.prices import Price
 from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
 

@@ -8,22 +8,23 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from trialfleet_ledger.prices import Price
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_ledger.token_usage import TokenUsage
+from trialfleet_ledger.trajectory import Parsed
+from trialfleet_ledger.untrusted import ANSWER_CHARS, json_object, lines, mapping, objects, plain
 from trialfleet_runner.agents.chosen_settings import with_settings
 from trialfleet_runner.agents.mcp import configuration
 from trialfleet_runner.agents.model_agents import model_identity, require_model
 from trialfleet_runner.agents.program import checked_version, find_program, version_of
-from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
+from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
 from trialfleet_runner.agents.tool_steps import Kind, ToolSteps, claimed, clock_of, first_text
 from trialfleet_runner.agents.translated_hooks import TranslatedHooks
 from trialfleet_runner.context.skills import SHARED_FOLDER
-from trialfleet_runner.gateway.prices import Price
-from trialfleet_runner.gateway.usage import TokenUsage
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
-from trialfleet_runner.untrusted import ANSWER_CHARS, json_object, lines, mapping, objects, plain
 
 REVISION = 2  # of the flags and variables below: part of the agent's digest
 _VERSION = r"^GitHub Copilot CLI (\d+\.\d+\.\d+(?:-\w+)?)"

@@ -12,25 +12,26 @@ from typing import Any, Literal
 from pydantic import Field
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.prices import Price
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_ledger.token_usage import TokenUsage, count
+from trialfleet_ledger.trajectory import Parsed
 from trialfleet_ledger.treatments import merged
+from trialfleet_ledger.untrusted import ANSWER_CHARS, json_object, lines, mapping, plain
 from trialfleet_runner.agents.chosen_settings import with_settings
 from trialfleet_runner.agents.hook_scripts import TIMEOUT_S
 from trialfleet_runner.agents.mcp import described
 from trialfleet_runner.agents.model_agents import model_identity
 from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
-from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
+from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
 from trialfleet_runner.agents.tool_steps import Kind, ToolSteps, claimed, clock_of, first_text
 from trialfleet_runner.agents.translated_hooks import TranslatedHooks
 from trialfleet_runner.context.skills import SHARED_FOLDER
-from trialfleet_runner.gateway.prices import Price
-from trialfleet_runner.gateway.usage import TokenUsage, count
 from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
-from trialfleet_runner.untrusted import ANSWER_CHARS, json_object, lines, mapping, plain
 
 # Names for which it asks for another model: the gateway would count no turn of the planned one.
 _RENAMED = ("gemini-3-pro-preview", "pro", "flash", "flash-lite")

@@ -12,21 +12,22 @@ from typing import Any, Literal
 from pydantic import Field
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.prices import Price
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_ledger.token_usage import TokenUsage, openai_usage
+from trialfleet_ledger.trajectory import Parsed
+from trialfleet_ledger.untrusted import ANSWER_CHARS, json_object, mapping, objects, plain
 from trialfleet_runner.agents import model_calls
 from trialfleet_runner.agents.chosen_settings import with_settings
 from trialfleet_runner.agents.model_agents import model_identity, require_model
 from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.program import checked_version, find_program, version_of
-from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
+from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
-from trialfleet_runner.gateway.prices import Price
-from trialfleet_runner.gateway.usage import TokenUsage, openai_usage
 from trialfleet_runner.sandbox.interpreter import program_mounts
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
-from trialfleet_runner.untrusted import ANSWER_CHARS, json_object, mapping, objects, plain
 
 REVISION = 1  # of the configuration below: part of the agent's digest
 _MODULE = "minisweagent.run.mini"

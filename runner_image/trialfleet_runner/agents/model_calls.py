@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trialfleet_ledger.trajectory import LARGEST_COUNT, MAX_STEPS, Step
+from trialfleet_ledger.untrusted import finite, json_object, lines, mapping, objects, plain
 from trialfleet_runner.agents.called_step import called_step
-from trialfleet_runner.agents.protocol import LARGEST_COUNT, MAX_STEPS, Step
-from trialfleet_runner.untrusted import finite, json_object, lines, mapping, objects, plain
 
 RECORD = "model.jsonl"  # written by the gateway
 

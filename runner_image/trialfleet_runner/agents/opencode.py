@@ -10,23 +10,24 @@ from typing import Any, Literal
 from pydantic import Field
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.prices import Price
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_ledger.token_usage import TokenUsage, count
+from trialfleet_ledger.trajectory import Parsed
+from trialfleet_ledger.untrusted import ANSWER_CHARS, json_object, lines, mapping, plain
 from trialfleet_runner.agents.chosen_settings import with_settings
 from trialfleet_runner.agents.hook_scripts import FOLDER, HookScripts
 from trialfleet_runner.agents.mcp import STARTS_S
 from trialfleet_runner.agents.model_agents import model_identity, require_model
 from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
-from trialfleet_runner.agents.protocol import Identity, McpServer, Parsed, Reach, Setup
+from trialfleet_runner.agents.protocol import Identity, McpServer, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
 from trialfleet_runner.agents.tool_steps import Kind, ToolSteps, claimed, clock_of, first_text
 from trialfleet_runner.context.skills import SHARED_FOLDER
-from trialfleet_runner.gateway.prices import Price
-from trialfleet_runner.gateway.usage import TokenUsage, count
 from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
-from trialfleet_runner.untrusted import ANSWER_CHARS, json_object, lines, mapping, plain
 
 REVISION = 1  # of the flags and settings below: part of the agent's digest
 _VERSION = r"^(\d+\.\d+\.\d+\S*)"

@@ -8,7 +8,8 @@ from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
-from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup, Step
+from trialfleet_ledger.trajectory import Parsed, Step
+from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import job_of, stop_of
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
 

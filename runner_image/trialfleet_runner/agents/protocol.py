@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal, Protocol
-
-from pydantic import Field
+from typing import Protocol
 
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen, Sha256
-from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_ledger.trajectory import Parsed
 from trialfleet_runner.context.placement import FileReading
 from trialfleet_runner.context.skills import FOLDER
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
-
-LARGEST_COUNT = 2**53  # what every reader of a table can hold
-MAX_STEPS = 100_000  # kept of a trajectory; an agent may print millions. All are counted
 
 
 class Reach(Frozen):
@@ -59,33 +54,6 @@ class Identity(Frozen):
     banner: str | None = None  # said on top of every report of this agent
     warnings: tuple[str, ...] = ()  # what will most likely not work: said when a campaign is planned
     reach: Reach = Reach()
-
-
-class Step(Frozen):
-    """One event of a trajectory, in order. `turn` counts from 1; `at_s` seconds since the agent started."""
-
-    turn: Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
-    at_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    kind: Literal["message", "read", "edit", "run", "search", "hook", "other"]
-    tool: str | None = None
-    path: str | None = None  # relative to the workspace
-    detail: str | None = None  # capped text
-
-
-class Parsed(Frozen):
-    """What the agent's own output says; the gateway's counts are kept apart and must agree."""
-
-    steps: tuple[Step, ...] = ()
-    turns: int | None = None
-    tool_calls: int | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    cost_usd: float | None = None
-    stop: Stop | None = None  # None: the output does not say
-    malformed_lines: int = 0
-    answer: str | None = None  # its last words, whole: what a pre-flight is for
 
 
 @dataclass(frozen=True)

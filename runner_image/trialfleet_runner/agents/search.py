@@ -11,11 +11,12 @@ from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
-from trialfleet_runner.agents.protocol import LARGEST_COUNT, MAX_STEPS, Identity, Parsed, Reach, Setup, Step
+from trialfleet_ledger.trajectory import LARGEST_COUNT, MAX_STEPS, Parsed, Step
+from trialfleet_ledger.untrusted import ANSWER_CHARS, finite, json_object, lines, plain
+from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import job_of, stop_of, with_mount
 from trialfleet_runner.sandbox.interpreter import hook_python
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
-from trialfleet_runner.untrusted import ANSWER_CHARS, finite, json_object, lines, plain
 
 BANNER = "Demo agent, with the context effect built in. These numbers say nothing about your context files."
 VERSION = "1"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from trialfleet_runner.untrusted import mapping
+from trialfleet_ledger.untrusted import mapping
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key without quotes
 

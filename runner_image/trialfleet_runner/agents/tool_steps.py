@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from trialfleet_runner.agents.protocol import LARGEST_COUNT, MAX_STEPS, Step
+from trialfleet_ledger.token_usage import TokenUsage
+from trialfleet_ledger.trajectory import LARGEST_COUNT, MAX_STEPS, Step
+from trialfleet_ledger.untrusted import finite, plain, relative
 from trialfleet_runner.agents.shell_command import read_command
 from trialfleet_runner.context.skills import TOOLS
-from trialfleet_runner.gateway.usage import TokenUsage
-from trialfleet_runner.untrusted import finite, plain, relative
 
 Kind = Literal["message", "read", "edit", "run", "search", "hook", "other"]
 

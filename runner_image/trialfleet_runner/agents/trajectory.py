@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from trialfleet_ledger.trajectory import LARGEST_COUNT, MAX_STEPS, Parsed, Step
+from trialfleet_ledger.untrusted import LINE_BYTES, finite, json_object, lines, mapping, objects, plain, relative
 from trialfleet_runner.agents.called_step import called_step
-from trialfleet_runner.agents.protocol import LARGEST_COUNT, MAX_STEPS, Parsed, Step
-from trialfleet_runner.untrusted import LINE_BYTES, finite, json_object, lines, mapping, objects, plain, relative
 
 
 def read_trajectory(stdout: Path, workspace: Path) -> Parsed:

@@ -11,6 +11,7 @@ from pathlib import Path
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_runner.attempt import commit
@@ -18,7 +19,6 @@ from trialfleet_runner.attempt.parent import LAST_WORDS, die_with_parent
 from trialfleet_runner.attempt.pipeline import Attempt
 from trialfleet_runner.attempt.scratch import Busy, claim_scratch, folder_name, locked
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.exit_codes import RunnerExit
 from trialfleet_runner.sandbox import choose
 from trialfleet_runner.sandbox.supervisor import hide_process, ignore_signals
 

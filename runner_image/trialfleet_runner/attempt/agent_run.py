@@ -15,7 +15,8 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
-from trialfleet_runner.agents.protocol import Agent, Identity, McpServer, Parsed, Setup
+from trialfleet_ledger.trajectory import Parsed
+from trialfleet_runner.agents.protocol import Agent, Identity, McpServer, Setup
 from trialfleet_runner.agents.registry import agent as registered
 from trialfleet_runner.agents.sandbox_env import stop_of
 from trialfleet_runner.attempt import mcp_servers, preflight_run

@@ -14,8 +14,8 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.manifest import Manifest
+from trialfleet_ledger.untrusted import regular_file
 from trialfleet_runner.context import texts
-from trialfleet_runner.untrusted import regular_file
 
 
 @dataclass

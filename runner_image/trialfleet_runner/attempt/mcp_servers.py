@@ -8,6 +8,7 @@ from pathlib import Path
 from trialfleet_ledger.records.condition_order import McpOrder
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass
+from trialfleet_ledger.untrusted import json_object, mapping
 from trialfleet_runner.agents.mcp import configuration
 from trialfleet_runner.agents.protocol import McpServer, Setup
 from trialfleet_runner.agents.sandbox_env import environment, with_mount
@@ -16,7 +17,6 @@ from trialfleet_runner.attempt.mounts import MountedScratch
 from trialfleet_runner.context.skills import needle
 from trialfleet_runner.sandbox.interpreter import base_variables, hook_python
 from trialfleet_runner.sandbox.protocol import Job, Mount, SandboxError, inside
-from trialfleet_runner.untrusted import json_object, mapping
 
 PROBE = Path(__file__).resolve().parents[1] / "hooks" / "mcp_probe.py"
 FOLDER = "mcp"  # of HOME's own folder of ours

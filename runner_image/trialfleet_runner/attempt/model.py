@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.untrusted import mapping
 from trialfleet_runner.gateway.upstream import Auth, Upstream
-from trialfleet_runner.untrusted import mapping
 
 if TYPE_CHECKING:
     from trialfleet_runner.gateway.upstreams.access_token import AccessToken

@@ -13,8 +13,8 @@ from trialfleet_ledger.records.condition_order import Channel
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import TOKEN_KINDS, Delivery, Metrics
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
+from trialfleet_ledger.trajectory import Parsed, Step
 from trialfleet_runner import metrics
-from trialfleet_runner.agents.protocol import Parsed, Step
 from trialfleet_runner.attempt.agent_run import FAIL_FAST_LOG, HOOK_LOG, AgentRun
 from trialfleet_runner.attempt.crash import has_crashed
 from trialfleet_runner.attempt.loss import Lost, storable

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import TOKEN_KINDS, PreflightResult
-from trialfleet_runner.agents.protocol import Agent, Parsed, Setup, Step
+from trialfleet_ledger.trajectory import Parsed, Step
+from trialfleet_runner.agents.protocol import Agent, Setup
 from trialfleet_runner.attempt.mounts import MountedScratch
 from trialfleet_runner.context.preflight import MAX_CALLS, Preflight, asked, parse
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount

@@ -15,13 +15,13 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.attempt import Patch
 from trialfleet_ledger.records.grants import GetGrant, Grants
+from trialfleet_ledger.removal import remove_entry
 from trialfleet_ledger.store import files
 from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_ledger.store.rereading import WrongValue
 from trialfleet_ledger.store.retry_policy import Patience
 from trialfleet_runner.attempt.scratch import claim_scratch, find_scratch
-from trialfleet_runner.removal import remove_entry
 
 LOOK_S = 1.0
 _READ = Patience(total_s=30)

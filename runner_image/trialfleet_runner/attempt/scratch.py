@@ -15,8 +15,8 @@ from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.owned_folder import OwnedFolder, claim_folder, find_folder, owned_path
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import LossClass
+from trialfleet_ledger.removal import remove, remove_entry
 from trialfleet_runner.attempt.loss import Lost
-from trialfleet_runner.removal import remove, remove_entry
 
 LOCK = "lock"
 FULL_BYTES = 2**20  # less than this is no room

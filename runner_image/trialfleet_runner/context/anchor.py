@@ -12,7 +12,7 @@ from trialfleet_runner.context.stack_traces import traces
 from trialfleet_runner.test_call import ROOT
 
 if TYPE_CHECKING:  # runners of attempts need not pay for the task file's models
-    from trialfleet_runner.task import AnchorPath
+    from trialfleet_ledger.task import AnchorPath
 
 WORKSPACE = "/workspace"
 _CLASSIC = re.compile(r'^\s*(?:E\s+)?File "([^"\n]+)", line \d+')

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from trialfleet_runner.untrusted import json_object, regular_file
+from trialfleet_ledger.untrusted import json_object, regular_file
 
 MAX_BYTES = 4 * 2**20
 _LATEST = 2.0**53

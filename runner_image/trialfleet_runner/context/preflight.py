@@ -11,10 +11,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from trialfleet_ledger.records.measurements import PreflightResult
+from trialfleet_ledger.untrusted import plain
 from trialfleet_runner.context.naming import listed
 from trialfleet_runner.context.nodes import inside
 from trialfleet_runner.context.texts import render
-from trialfleet_runner.untrusted import plain
 
 MAX_CALLS = 10
 _MOST_FINDINGS = 5

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, cast
 
+from trialfleet_ledger.token_usage import TokenUsage, messages_usage, openai_usage
+from trialfleet_ledger.untrusted import mapping, objects
 from trialfleet_runner.gateway.faults import error_text
-from trialfleet_runner.gateway.usage import TokenUsage, messages_usage, openai_usage
-from trialfleet_runner.untrusted import mapping, objects
 
 MAX_EVENT_BYTES = 32 * 2**20
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from trialfleet_ledger.prices import Price, price_of
 from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_ledger.token_usage import TokenUsage
 from trialfleet_runner.gateway.conversations import Conversations, Opening
-from trialfleet_runner.gateway.prices import Price, price_of
-from trialfleet_runner.gateway.usage import TokenUsage
 
 _TOKENS_PER_BYTE = 1 / 3  # of a request's JSON, until an answer has shown better; text has about 1/4
 _MARGIN = 1.1

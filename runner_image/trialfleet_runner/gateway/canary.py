@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from trialfleet_runner.untrusted import objects
+from trialfleet_ledger.untrusted import objects
 
 # How Claude Code (measured) introduces a memory file, inside a <system-reminder> or the system prompt:
 # "Contents of <path> (project instructions, …):" or "Contents of <path>:", which its own plugins begin with

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from trialfleet_ledger.token_usage import count, messages_usage, openai_usage
+from trialfleet_ledger.untrusted import mapping, objects
 from trialfleet_runner.gateway.answers import (
     Assembler,
     ChatAssembler,
@@ -16,8 +18,6 @@ from trialfleet_runner.gateway.answers import (
     whole_answer,
 )
 from trialfleet_runner.gateway.conversations import Opening
-from trialfleet_runner.gateway.usage import count, messages_usage, openai_usage
-from trialfleet_runner.untrusted import mapping, objects
 
 Body = dict[str, Any]
 

@@ -7,7 +7,7 @@ import re
 from enum import StrEnum
 from typing import Any
 
-from trialfleet_runner.untrusted import mapping, objects
+from trialfleet_ledger.untrusted import mapping, objects
 
 
 class Fault(StrEnum):

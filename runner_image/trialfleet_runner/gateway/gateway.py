@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.prices import PRICES_AS_OF, Price, price_of
 from trialfleet_runner.gateway.budget import BudgetLedger, TrialBudget
 from trialfleet_runner.gateway.canary import Canaries
 from trialfleet_runner.gateway.gateway_context import GatewayContext
 from trialfleet_runner.gateway.listener import Listener, loopback_socket, unix_socket
-from trialfleet_runner.gateway.prices import PRICES_AS_OF, Price, price_of
 from trialfleet_runner.gateway.record import JsonLinesFile
 from trialfleet_runner.gateway.server import Handler
 from trialfleet_runner.gateway.tally import GatewayReport, RequestTally, Throttle

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from trialfleet_ledger.token_usage import count, gemini_usage
+from trialfleet_ledger.untrusted import json_object, mapping, objects
 from trialfleet_runner.gateway.answers import (
     MAX_EVENT_BYTES,
     Assembler,
@@ -19,8 +21,6 @@ from trialfleet_runner.gateway.answers import (
 from trialfleet_runner.gateway.conversations import Opening
 from trialfleet_runner.gateway.dialects import Body, Dialect, ToolCall, texts
 from trialfleet_runner.gateway.faults import error_text
-from trialfleet_runner.gateway.usage import count, gemini_usage
-from trialfleet_runner.untrusted import json_object, mapping, objects
 
 _COUNTS = "usageMetadata"
 _MARK = re.compile(rb'["\\{}]')

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from trialfleet_ledger.records.measurements import TOKEN_KINDS
+from trialfleet_ledger.token_usage import TokenUsage
 from trialfleet_runner.gateway.answers import Assembler, ModelAnswer
 from trialfleet_runner.gateway.budget import RequestCost, RequestRefused, Reservation
 from trialfleet_runner.gateway.canary import Sighting, look
@@ -23,7 +24,6 @@ from trialfleet_runner.gateway.upstream import (
     passed_back,
     whole_body,
 )
-from trialfleet_runner.gateway.usage import TokenUsage
 
 _CHUNK = 2**16
 _CHARS_PER_TOKEN = 4  # of generated text, for answers that were cut before the provider counted

@@ -12,12 +12,12 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from trialfleet_ledger.untrusted import mapping
 from trialfleet_runner.gateway.faults import Fault, fault
 from trialfleet_runner.gateway.gateway_context import AgentConnection, AgentRequest, ClientGone, GatewayContext
 from trialfleet_runner.gateway.proxied_request import serve
 from trialfleet_runner.gateway.routes import dialect_of, local_error, relayed, without_key
 from trialfleet_runner.gateway.upstream import UpstreamRefusal, passed_back
-from trialfleet_runner.untrusted import mapping
 
 MAX_REQUEST_BYTES = 32 * 2**20  # the Messages API's own limit
 _QUERY = re.compile(r"^[A-Za-z0-9_.=&-]{0,200}$")

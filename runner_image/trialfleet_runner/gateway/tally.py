@@ -7,12 +7,12 @@ import threading
 from dataclasses import dataclass, field
 from typing import Literal
 
+from trialfleet_ledger.prices import bare
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.gateway.answers import ModelAnswer
 from trialfleet_runner.gateway.canary import Sighting, strings
 from trialfleet_runner.gateway.faults import Fault
-from trialfleet_runner.gateway.prices import bare
 
 
 class ProviderError(Frozen):

@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.untrusted import mapping, objects
+from trialfleet_ledger.untrusted import mapping, objects
 
 # What is passed on. Everything else (cookies, the agent's own token, addresses) stays here.
 _REQUEST_HEADERS = ("accept", "content-type", "user-agent", "openai-beta", "anthropic-")

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from trialfleet_runner.exit_codes import RunnerExit
+from trialfleet_ledger.exit_codes import RunnerExit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from trialfleet_ledger.canonical import canonical_json, sha256
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.records.attempt import End, LastWords
 from trialfleet_ledger.records.grants import GRANTS_URL, Grants
 from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass
@@ -29,7 +30,6 @@ from trialfleet_runner.attempt.pipeline import Attempt
 from trialfleet_runner.attempt.refused_patch import Renewal, read_grants
 from trialfleet_runner.attempt.scratch import Scratch
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.exit_codes import RunnerExit
 from trialfleet_runner.pod import words
 from trialfleet_runner.pod.isolation import IsolationProbe
 from trialfleet_runner.sandbox.container import ContainerSandbox

@@ -8,6 +8,7 @@ from pathlib import Path
 from posixpath import join, normpath
 
 from trialfleet_ledger.records.task_order import ResultFormat
+from trialfleet_ledger.untrusted import regular_file
 from trialfleet_runner import junit
 from trialfleet_runner.results.bun import read_bun
 from trialfleet_runner.results.exact import ReadResults
@@ -18,7 +19,6 @@ from trialfleet_runner.results.libtest import read_libtest
 from trialfleet_runner.results.limits import ResultError
 from trialfleet_runner.results.surefire import read_gradle, read_surefire
 from trialfleet_runner.results.vitest import read_vitest
-from trialfleet_runner.untrusted import regular_file
 
 _SUREFIRE, _GRADLE = "target/surefire-reports/TEST-*.xml", "build/test-results/*/TEST-*.xml"
 MAX_REPORTS = 5000

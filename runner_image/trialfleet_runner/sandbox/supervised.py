@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_runner.interpreters import interpreters
+from trialfleet_ledger.interpreters import interpreters
 from trialfleet_runner.sandbox import processes
 from trialfleet_runner.sandbox.drive import Descriptors, Hold, Outer, drive, stdin_of
 from trialfleet_runner.sandbox.interpreter import FORWARDER, forwarded

@@ -22,12 +22,12 @@ from rich.text import Text
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import canonical_json, digest, sha256
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.untrusted import plain
 from trialfleet_runner.attempt.exposure import refuse_folders
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.exit_codes import CommandExit
 from trialfleet_runner.sandbox.choose import choose
-from trialfleet_runner.untrusted import plain
 from trialfleet_tasks.commands.init import OWN
 from trialfleet_tasks.commands.output_folder import refuse_links_in, refuse_links_to
 from trialfleet_tasks.mining import yield_table

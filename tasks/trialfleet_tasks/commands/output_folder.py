@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.untrusted import plain
+from trialfleet_ledger.untrusted import plain
 
 
 def refuse_links_to(folder: Path, repository: Path) -> None:

@@ -14,13 +14,13 @@ from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
+from trialfleet_ledger.task import Status, ToolEnvironment
 from trialfleet_runner.attempt.exposure import refuse_folders
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.exit_codes import CommandExit
 from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.sandbox.protocol import Sandbox
-from trialfleet_runner.task import Status, ToolEnvironment
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.commands.validation_results import print_results
 from trialfleet_tasks.file_patterns import matching_files

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import yaml
 
+from trialfleet_ledger.untrusted import mapping
 from trialfleet_runner.trees import Tree
-from trialfleet_runner.untrusted import mapping
 from trialfleet_tasks.mining.pytest_call import PytestCall, parsed
 
 UNKNOWN = "\0"  # in the place of what only a run would tell

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from typing import Literal, Protocol
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.task import Environment, ToolEnvironment
+from trialfleet_ledger.task import Environment, ToolEnvironment
 from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.tool_environment import find_tool
 from trialfleet_runner.trees import Tree

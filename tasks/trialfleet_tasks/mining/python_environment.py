@@ -13,9 +13,9 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.interpreters import interpreters
+from trialfleet_ledger.task import PythonEnvironment
 from trialfleet_runner.context.anchor import is_test_path
-from trialfleet_runner.interpreters import interpreters
-from trialfleet_runner.task import PythonEnvironment
 from trialfleet_runner.trees import Tree
 from trialfleet_tasks.mining.declared_command import declared_command, is_command_file
 from trialfleet_tasks.mining.declared_extras import declared_extras

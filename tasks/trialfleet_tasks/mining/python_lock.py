@@ -13,8 +13,8 @@ from packaging.utils import canonicalize_name, is_normalized_name
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.interpreters import find_interpreter, uv_program
 from trialfleet_runner.cache import scratch
-from trialfleet_runner.interpreters import find_interpreter, uv_program
 from trialfleet_runner.python_builds import UvAnswer, building_uv, needs_build
 from trialfleet_runner.python_environment import uv_variables
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.records.base import Frozen
-from trialfleet_runner.task import TaskSpec
+from trialfleet_ledger.task import TaskSpec
 from trialfleet_tasks.mining.findings import MiningFinding
 
 METHOD = 15  # of mining: raise it when older findings say something else

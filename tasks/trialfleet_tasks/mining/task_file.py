@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.task import Environment, GitSource, TaskSpec
+from trialfleet_ledger.task import Environment, GitSource, TaskSpec
 from trialfleet_tasks.mining.languages import PYTHON, language_of
 
 _HEAD = """\

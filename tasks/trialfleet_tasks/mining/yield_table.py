@@ -10,8 +10,8 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from trialfleet_runner.task import TaskSpec
-from trialfleet_runner.untrusted import plain
+from trialfleet_ledger.task import TaskSpec
+from trialfleet_ledger.untrusted import plain
 from trialfleet_tasks.mining.findings import MEANING, MiningFinding, RejectionReason
 from trialfleet_tasks.mining.mine import CandidateCommits
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.task import ToolEnvironment
+from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.trees import Tree
 from trialfleet_tasks.presets.record import ToolPreset, below, said

@@ -6,7 +6,7 @@ import re
 from pathlib import PurePosixPath
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.task import ToolEnvironment
+from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.tool_environment import find_tool
 from trialfleet_runner.trees import Tree

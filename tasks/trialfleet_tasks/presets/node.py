@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.task_order import ResultFormat
-from trialfleet_runner.task import ToolEnvironment
+from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.trees import Tree
 from trialfleet_tasks.presets import vitest

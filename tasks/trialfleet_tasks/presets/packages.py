@@ -10,10 +10,10 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any, cast
 
+from trialfleet_ledger.untrusted import mapping
 from trialfleet_runner.results.limits import as_list
 from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.trees import Tree
-from trialfleet_runner.untrusted import mapping
 from trialfleet_tasks.presets.java import GRADLE_FILES
 from trialfleet_tasks.presets.node import folders_above, tested_package
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from trialfleet_ledger.records.task_order import ResultFormat
-from trialfleet_runner.task import ToolEnvironment
+from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.trees import Tree
 

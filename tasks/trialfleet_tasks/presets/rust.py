@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.task import ToolEnvironment
+from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_runner.test_call import ROOT
 from trialfleet_runner.tool_caches import BUILT
 from trialfleet_runner.tool_environment import PLACE

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from trialfleet_ledger.task import GitSource, PathSource, SdistSource
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.task import GitSource, PathSource, SdistSource
 from trialfleet_runner.trees import Tree
 from trialfleet_tasks.sources import git, path, sdist
 from trialfleet_tasks.sources.commit_date import read_commit_date

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from trialfleet_ledger.records.base import Frozen, Name, Record, Sha256
 from trialfleet_ledger.records.environment import EnvironmentRef
-from trialfleet_runner.task import Status
+from trialfleet_ledger.task import Status
 
 
 class ProblemKind(StrEnum):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from trialfleet_runner.removal import remove
+from trialfleet_ledger.removal import remove
 from trialfleet_runner.sandbox.protocol import Job, Sandbox, inside
 from trialfleet_runner.testrun import Suite, TestRun, mounts_of, run_tests, variables
 from trialfleet_runner.tool_environment import compiled, compiled_beside

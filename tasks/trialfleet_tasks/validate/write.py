@@ -10,7 +10,7 @@ from typing import Any, cast
 import yaml
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.task import Status
+from trialfleet_ledger.task import Status
 
 _PLAIN = re.compile(r"[A-Za-z][\w./:\[\]+=@<>()-]*")
 _WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}

@@ -14,9 +14,10 @@ from tests.support.agent_extensions import DESCRIPTION, TOOL
 from tests.support.agent_rows import at
 from tests.support.harbor import CONVERTERS, COUNTS, HARBOR, converted
 from trialfleet_ledger.records.verdicts import LossClass, Stop, Verdict
+from trialfleet_ledger.trajectory import Parsed
 from trialfleet_runner.agent_check.scripted_answers import Answer
 from trialfleet_runner.agent_check.scripted_model import Break, Fail, Hang, Reply
-from trialfleet_runner.agents.protocol import Parsed, Reach
+from trialfleet_runner.agents.protocol import Reach
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.slow]
 

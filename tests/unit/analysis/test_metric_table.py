@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from trialfleet_ledger.metric_table import METRICS, REPORTED, Metric
 from trialfleet_ledger.records.measurements import Metrics
-from trialfleet_runner.metric_table import METRICS, REPORTED, Metric
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/metrics.md").read_text(encoding="utf-8")
 

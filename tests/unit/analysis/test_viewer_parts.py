@@ -9,7 +9,7 @@ import pytest
 from trialfleet_analysis.viewer.bundle_parts import HookFiring
 from trialfleet_analysis.viewer.pages.patch import LONGEST_COLOURED, patch
 from trialfleet_analysis.viewer.pages.trajectory import marked
-from trialfleet_runner.agents.protocol import Step
+from trialfleet_ledger.trajectory import Step
 
 
 def diff(name: str, *lines: str) -> str:

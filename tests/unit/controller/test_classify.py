@@ -13,9 +13,9 @@ from trialfleet_controller.backends.runner_termination import (
     explained,
     stopped_by_operator,
 )
+from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.records.attempt import End
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, HaltScope, Loss, LossClass, Verdict
-from trialfleet_runner.exit_codes import RunnerExit
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,10 @@ from trialfleet_controller.images.toolchains import Toolchains
 from trialfleet_controller.planning.campaign_file import load_campaign
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.interpreters import Interpreter, find_interpreter
 from trialfleet_runner import environment
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.texts import TextName
-from trialfleet_runner.interpreters import Interpreter, find_interpreter
 from trialfleet_runner.pod.bake import Recipe
 from trialfleet_runner.trees import unpack
 from trialfleet_tasks.taskfile import load_task_file

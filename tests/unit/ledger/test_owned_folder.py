@@ -22,7 +22,7 @@ from trialfleet_ledger.owned_folder import (
     marker_of,
     owned_path,
 )
-from trialfleet_runner.removal import remove_entry, remove_folder
+from trialfleet_ledger.removal import remove_entry, remove_folder
 from trialfleet_targets import cache as targets_cache
 
 NOBODY = 65534

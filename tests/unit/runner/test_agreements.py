@@ -12,10 +12,10 @@ import pytest
 from tests.support import records
 from trialfleet_controller.backends.local import machine
 from trialfleet_controller.backends.runner_termination import RunnerTermination, classify
+from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.machine import boot_id
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_runner.attempt.loss import Lost, from_exception
-from trialfleet_runner.exit_codes import RunnerExit
 from trialfleet_runner.pod import supervise, words
 
 FULL = [os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialfleet_ledger.task import AnchorPath
 from trialfleet_runner.context.anchor import anchor_for, deepest_frame, frames_as_words, is_test_path
-from trialfleet_runner.task import AnchorPath
 
 PATHS = {
     "src/pkg/core.py",

@@ -25,7 +25,7 @@ NOT_IN_A_PODS_ATTEMPT = [
     "trialfleet_runner.package_index",
     "trialfleet_runner.sandbox.bubblewrap",
     "trialfleet_runner.sandbox.host",
-    "trialfleet_runner.task",
+    "trialfleet_ledger.task",
     "trialfleet_runner.tool_build",
 ]
 

@@ -14,7 +14,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.measurements import Delivery
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
-from trialfleet_runner.agents.protocol import Parsed
+from trialfleet_ledger.trajectory import Parsed
 from trialfleet_runner.attempt.agent_run import refuse_another_model, stopped
 from trialfleet_runner.attempt.deadline import within
 from trialfleet_runner.attempt.loss import Lost, from_exception

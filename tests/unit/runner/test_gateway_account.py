@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialfleet_ledger.prices import PRICES, Price, bare, price_of
 from trialfleet_ledger.records.verdicts import Stop
+from trialfleet_ledger.token_usage import TokenUsage
 from trialfleet_runner.gateway.budget import BudgetLedger, RequestCost, RequestRefused, Reservation, TrialBudget
 from trialfleet_runner.gateway.conversations import Conversations, Opening
-from trialfleet_runner.gateway.prices import PRICES, Price, bare, price_of
-from trialfleet_runner.gateway.usage import TokenUsage
 
 MODEL = "claude-sonnet-4-6"
 

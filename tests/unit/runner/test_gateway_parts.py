@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialfleet_ledger.token_usage import TokenUsage
 from trialfleet_runner.gateway.answers import (
     ChatAssembler,
     EventParser,
@@ -27,7 +28,6 @@ from trialfleet_runner.gateway.record import JsonLinesFile, capped
 from trialfleet_runner.gateway.routes import dialect_of
 from trialfleet_runner.gateway.tally import Throttle
 from trialfleet_runner.gateway.upstream import Upstream, passed_back
-from trialfleet_runner.gateway.usage import TokenUsage
 
 
 def sse(*events: dict[str, Any], end: bytes = b"\n") -> bytes:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialfleet_ledger.records.verdicts import Stop
-from trialfleet_runner.agents.protocol import LARGEST_COUNT, Parsed
+from trialfleet_ledger.trajectory import LARGEST_COUNT, Parsed
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.sandbox.protocol import Exit
 

@@ -13,12 +13,12 @@ import pytest
 from tests.support import records
 from tests.support.plans import task_order
 from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.grants import GRANTS_URL, Grants, PutGrant
 from trialfleet_runner.attempt import refused_patch
 from trialfleet_runner.attempt.refused_patch import Renewal
-from trialfleet_runner.exit_codes import RunnerExit
 from trialfleet_runner.pod.run import Runner, Volumes, parse
 from trialfleet_runner.sandbox.gate import Gate
 

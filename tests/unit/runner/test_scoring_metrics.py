@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from trialfleet_ledger.records.measurements import TestResult
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.records.verdicts import Stop, Verdict
-from trialfleet_runner.agents.protocol import Step
+from trialfleet_ledger.trajectory import Step
 from trialfleet_runner.junit import JunitCase
 from trialfleet_runner.metrics import (
     agrees,

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.interpreters import find_interpreter
 from trialfleet_ledger.owned_folder import owned_path
 from trialfleet_ledger.user_folders import home_folder
 from trialfleet_runner.cache import Cache, cache_root, uv_folders
-from trialfleet_runner.interpreters import find_interpreter
 from trialfleet_runner.package_index import find_links
 from trialfleet_runner.python_environment import uv_variables
 from trialfleet_targets.cache import cache_folder

@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 
 from tests.support.git_repositories import Made
-from trialfleet_runner.task import GitSource, TaskSpec
+from trialfleet_ledger.task import GitSource, TaskSpec
 from trialfleet_tasks.mining.yield_table import age, by_cutoff
 from trialfleet_tasks.sources.commit_date import read_commit_date
 

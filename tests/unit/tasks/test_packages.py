@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.task import ToolEnvironment
+from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_runner.test_call import CalledTests
 from trialfleet_runner.tool_environment import find_tool
 from trialfleet_runner.trees import TreeEntry

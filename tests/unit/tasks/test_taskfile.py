@@ -8,7 +8,7 @@ import pytest
 
 from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.task import GitSource, PathSource
+from trialfleet_ledger.task import GitSource, PathSource
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.taskfile import campaign_tasks, load_all, load_task_file, tasks_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_runner.task import GitSource, TaskSpec
+from trialfleet_ledger.task import GitSource, TaskSpec
 from trialfleet_tasks.mining import python_lock
 from trialfleet_tasks.mining.findings import MiningFinding
 from trialfleet_tasks.mining.python_lock import WantedLock, compiled

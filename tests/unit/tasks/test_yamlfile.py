@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.base import Frozen
-from trialfleet_runner.task import TaskFile
+from trialfleet_ledger.task import TaskFile
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.yamlfile import load, read
 

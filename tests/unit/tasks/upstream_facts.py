@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TypedDict
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.task import GitSource
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.markdown import select
-from trialfleet_runner.task import GitSource
 from trialfleet_runner.trees import Tree, changed
 from trialfleet_tasks.settings import Settings, mirror_map, mirror_of
 from trialfleet_tasks.sources.materialise import Trees, materialise

@@ -30,8 +30,8 @@ from trialfleet_analysis.report.findings.tables import (
 )
 from trialfleet_analysis.statistics.repeats import RepeatsInterval
 from trialfleet_analysis.tables.rows import CHANNELS, ChannelName, Use
+from trialfleet_ledger.metric_table import BY_NAME
 from trialfleet_ledger.records.verdicts import Stop, Verdict
-from trialfleet_runner.metric_table import BY_NAME
 
 _USES = ("skill_opened", "mcp_called")  # names of metrics
 EVERYTHING = "too few tasks: 0 to 100%"

@@ -11,7 +11,7 @@ from trialfleet_analysis.report.figures import brief, percent, plural, quantity
 from trialfleet_analysis.report.findings.conditions import used_verdicts
 from trialfleet_analysis.report.html.markup import Node, breakable, frame, h
 from trialfleet_analysis.report.html.plots import Scale, axis, blocks, histogram, incidence, nice, share
-from trialfleet_runner.metric_table import BY_NAME
+from trialfleet_ledger.metric_table import BY_NAME
 
 
 def endings(report: Report) -> Node:

@@ -15,8 +15,8 @@ from trialfleet_analysis.viewer.pages.scaffold import document, main, notice, to
 from trialfleet_analysis.viewer.text_search import SearchProgress
 from trialfleet_analysis.viewer.trial_list import CHOICES, FOUND, LONGEST_TEXT, OUTCOMES, PAGE, SORTS, TrialQuery
 from trialfleet_analysis.viewer.visible import visible
+from trialfleet_ledger.metric_table import BY_NAME
 from trialfleet_ledger.records.verdicts import LossClass
-from trialfleet_runner.metric_table import BY_NAME
 
 HEADS = (("launch", "Trial"), ("task", "Task"), ("condition", "Condition"), ("verdict", "Outcome"))
 NAMES = {"losses": "Losses", "attempts": "Attempts", "first_edit_turn": "First edit", "cost_usd": "Cost"}

@@ -11,8 +11,8 @@ from trialfleet_analysis.viewer.bundle_parts import HookFiring
 from trialfleet_analysis.viewer.differences import LineRun, line_runs
 from trialfleet_analysis.viewer.pages.scaffold import block, text
 from trialfleet_analysis.viewer.visible import LONGEST, cut, visible
+from trialfleet_ledger.metric_table import REPORTED, Unit
 from trialfleet_ledger.records.measurements import Metrics, TestResult
-from trialfleet_runner.metric_table import REPORTED, Unit
 
 FOLDED = 8  # equal lines in a row above which they are folded away
 MOST_TESTS = 500

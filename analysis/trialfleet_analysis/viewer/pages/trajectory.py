@@ -12,7 +12,7 @@ from trialfleet_analysis.viewer.bundle_parts import HookFiring
 from trialfleet_analysis.viewer.pages.parts import TALL
 from trialfleet_analysis.viewer.pages.scaffold import text
 from trialfleet_analysis.viewer.visible import visible
-from trialfleet_runner.agents.protocol import Step
+from trialfleet_ledger.trajectory import Step
 from trialfleet_runner.context.nodes import NODE_NAMES
 
 

@@ -23,9 +23,9 @@ from trialfleet_controller.backends.kube.reflector import Reflector, WatchInterv
 from trialfleet_controller.backends.kube.tracker import PollResult, Tracked, Tracker
 from trialfleet_controller.backends.protocol import LIVE_PODS, AttemptId, Finished, Liveness, Order, TooLate, Wait
 from trialfleet_controller.backends.runner_termination import RunnerTermination
+from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.attempt import Intent, Start
-from trialfleet_runner.exit_codes import RunnerExit
 
 LAUNCHERS = 16
 LAUNCH_S = AFTER_S / 2  # signatures outlive an attempt and its pending time by `AFTER_S`

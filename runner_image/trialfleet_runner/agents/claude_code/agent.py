@@ -9,8 +9,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.prices import Price
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
+from trialfleet_ledger.trajectory import Parsed
 from trialfleet_ledger.treatments import merged
 from trialfleet_runner.agents.chosen_settings import with_settings
 from trialfleet_runner.agents.claude_code.parse import parse_stream
@@ -18,12 +20,11 @@ from trialfleet_runner.agents.hook_scripts import HookScripts
 from trialfleet_runner.agents.mcp import configuration
 from trialfleet_runner.agents.model_agents import model_identity
 from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
-from trialfleet_runner.agents.protocol import Identity, Parsed, Reach, Setup
+from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, with_mount
 from trialfleet_runner.context.preflight import MAX_CALLS
 from trialfleet_runner.context.skills import FOLDER
 from trialfleet_runner.context.texts import render
-from trialfleet_runner.gateway.prices import Price
 from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
 
 _VERSION = r"^(\d+\.\d+\.\d+\S*) \(Claude Code\)"

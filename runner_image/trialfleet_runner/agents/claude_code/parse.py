@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from trialfleet_ledger.prices import bare
 from trialfleet_ledger.records.verdicts import Stop
-from trialfleet_runner.agents.protocol import MAX_STEPS, Parsed, Step
+from trialfleet_ledger.token_usage import TokenUsage, count, messages_usage
+from trialfleet_ledger.trajectory import MAX_STEPS, Parsed, Step
+from trialfleet_ledger.untrusted import ANSWER_CHARS, finite, json_object, lines, mapping, objects, plain, relative
 from trialfleet_runner.agents.sandbox_env import stop_of
 from trialfleet_runner.agents.shell_command import read_command
-from trialfleet_runner.gateway.prices import bare
-from trialfleet_runner.gateway.usage import TokenUsage, count, messages_usage
 from trialfleet_runner.sandbox.protocol import Exit
-from trialfleet_runner.untrusted import ANSWER_CHARS, finite, json_object, lines, mapping, objects, plain, relative
 
 Kind = Literal["message", "read", "edit", "run", "search", "hook", "other"]
 

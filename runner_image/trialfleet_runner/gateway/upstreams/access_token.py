@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trialfleet_runner.untrusted import finite, json_object, plain
+from trialfleet_ledger.untrusted import finite, json_object, plain
 
 _COMMAND_TIMEOUT_S = 60
 _LIFETIME_S = 300.0  # of a command's bare token: gcloud prints one that lives for at least this long

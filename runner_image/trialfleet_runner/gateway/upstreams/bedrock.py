@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.untrusted import json_object
 from trialfleet_runner.gateway.upstream import (
     Outgoing,
     ProviderResponse,
@@ -22,7 +23,6 @@ from trialfleet_runner.gateway.upstream import (
     whole_body,
 )
 from trialfleet_runner.gateway.upstreams.event_stream import EventMessage, EventStreamDecoder
-from trialfleet_runner.untrusted import json_object
 
 _VERSION = "bedrock-2023-05-31"
 _EVENT_STREAM = "application/vnd.amazon.eventstream"

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from trialfleet_ledger.untrusted import json_object
 from trialfleet_runner.gateway.upstream import Outgoing, Upstream, UpstreamRefusal
 from trialfleet_runner.gateway.upstreams.access_token import AccessToken
-from trialfleet_runner.untrusted import json_object
 
 _VERSION = "vertex-2023-10-16"
 _GEMINI = re.compile(r"/v1[a-z0-9]*/models/(?P<model>[^/:?]+):(?P<method>[A-Za-z]+)(?P<query>\?.*)?")

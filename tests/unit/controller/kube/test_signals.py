@@ -19,9 +19,9 @@ from trialfleet_controller.backends.kube.signals import (
     last_words,
 )
 from trialfleet_controller.backends.runner_termination import RunnerTermination, classify
+from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.records.attempt import End, LastWords
 from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass
-from trialfleet_runner.exit_codes import RunnerExit
 from trialfleet_runner.pod.words import KUBELET_BYTES
 
 ATTEMPT = (TRIAL, 1)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from trialfleet_ledger.records.base import Frozen
-from trialfleet_runner.gateway.usage import TokenUsage
+from trialfleet_ledger.token_usage import TokenUsage
 
 # Sources: platform.claude.com/docs/en/about-claude/pricing, platform.openai.com/docs/pricing,
 # ai.google.dev/gemini-api/docs/pricing. Bedrock's and Vertex AI's global prices are the same.

@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from trialfleet_ledger.records.measurements import TOKEN_KINDS
-from trialfleet_runner.untrusted import mapping
+from trialfleet_ledger.untrusted import mapping
 
 
 @dataclass(frozen=True)

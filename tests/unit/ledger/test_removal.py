@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from trialfleet_ledger.removal import remove
 from trialfleet_runner.cache import scratch
-from trialfleet_runner.removal import remove
 
 # Digs by descriptors, since no path reaches so far down, then closes every folder.
 DIG = """
