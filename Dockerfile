@@ -57,7 +57,7 @@ RUN --mount=type=cache,target=/root/.cache/uv \
     uv pip install -q --python /opt/trialfleet/bin/python --no-deps dist/*.whl; \
     $COMPILE /opt/trialfleet/lib/python3*/site-packages/trialfleet_*; \
     rm /opt/trialfleet/.lock; \
-    ln -s /opt/trialfleet/lib/python3*/site-packages/trialfleet_runner/pod/supervise.py /opt/trialfleet/supervise.py
+    ln -s /opt/trialfleet/lib/python3*/site-packages/trialfleet_sandbox/supervise.py /opt/trialfleet/supervise.py
 
 # --- the tasks' toolchains ----------------------------------------------------------------------------
 # requirements/toolchains and environments.json are there when `trialfleet image build --for …` wrote them

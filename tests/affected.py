@@ -22,7 +22,13 @@ import grimp
 
 ROOT = Path(__file__).parents[1]
 SOURCES = {
-    "runner_image": ("trialfleet_ledger", "trialfleet_runner", "trialfleet_search", "trialfleet_targets"),
+    "runner_image": (
+        "trialfleet_ledger",
+        "trialfleet_sandbox",
+        "trialfleet_runner",
+        "trialfleet_search",
+        "trialfleet_targets",
+    ),
     "tasks": ("trialfleet_tasks",),
     "controller": ("trialfleet_controller",),
     "analysis": ("trialfleet_analysis",),

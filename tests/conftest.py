@@ -138,7 +138,7 @@ def _r_packages() -> bool:
 
 def _bubblewrap() -> bool:
     """A sandbox starts; where the kernel refuses namespaces, the program alone is of no use."""
-    from trialfleet_runner.sandbox.bubblewrap import probe
+    from trialfleet_sandbox.bubblewrap import probe
 
     return probe() is None
 

@@ -18,8 +18,8 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.treatments import distinct
 from trialfleet_runner.agents.pinned import pinned
-from trialfleet_runner.attempt.scratch import scratch_root
 from trialfleet_runner.cache import cache_root
+from trialfleet_sandbox.scratch import scratch_root
 
 if TYPE_CHECKING:
     from trialfleet_controller.campaigns import CampaignReference
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trialfleet_ledger.records.agent import AgentSpec
     from trialfleet_ledger.store.protocol import Store
     from trialfleet_runner.agents.protocol import Identity
-    from trialfleet_runner.sandbox.protocol import Sandbox
+    from trialfleet_sandbox.protocol import Sandbox
 
 
 PYTHONS = ((3, 11), (3, 14))  # minimum, exclusive maximum
@@ -130,7 +130,7 @@ def _languages() -> DoctorCheck:
 
 def _isolation() -> Iterator[DoctorCheck]:
     """The best kind that works here; a warning when that is not bubblewrap."""
-    from trialfleet_runner.sandbox.choose import choose, isolation_report
+    from trialfleet_sandbox.choose import choose, isolation_report
 
     report = isolation_report()
     best = next(line for line in report if line.available)

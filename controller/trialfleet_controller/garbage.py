@@ -36,7 +36,7 @@ DEAD_STORE_WRITES_S = 3600.0
 
 def remove_dead_attempts() -> str:
     """What was removed of the attempts of killed runners."""
-    from trialfleet_runner.attempt.scratch import find_scratch, scratch_folder, sweep
+    from trialfleet_sandbox.scratch import find_scratch, scratch_folder, sweep
 
     try:
         folder = find_scratch()
@@ -177,8 +177,8 @@ def empty_cache(cache: OwnedFolder) -> None:
 def find_old_layout() -> dict[Path, list[str]]:
     """What earlier versions left directly below the scratch root and the cache root: root -> names. These lack a
     marker, so they are named and never removed."""
-    from trialfleet_runner.attempt.scratch import LOCK, abandoned, scratch_root
     from trialfleet_runner.cache import cache_root
+    from trialfleet_sandbox.scratch import LOCK, abandoned, scratch_root
 
     scratch, cache = scratch_root(), cache_root()
     attempts = [folder for folder in _listed(scratch) if _OLD_ATTEMPT.fullmatch(folder.name)]

@@ -98,7 +98,7 @@ def _place(ref: EnvironmentRef) -> str | None:
     """Where programs see it, if not at its own path. It depends on the sandbox in which it is built and used."""
     if isinstance(ref, PythonEnvironmentRef) or ref.place is None:
         return None
-    from trialfleet_runner.sandbox.choose import choose
+    from trialfleet_sandbox.choose import choose
 
     return ref.place if choose().capabilities.maps_paths else None
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from trialfleet_runner.python_environment import python_of, site_packages
-from trialfleet_runner.sandbox.interpreter import is_python
+from trialfleet_sandbox.interpreter import is_python
 
 # A module or package that hides all others of its name (None), or a namespace package with what lies in it.
 Names: TypeAlias = Mapping[str, "Names | None"]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from trialfleet_ledger.interpreters import uv_program
 from trialfleet_runner.package_index import ca_file, find_links, index_url, without_login
-from trialfleet_runner.sandbox.choose import choose
-from trialfleet_runner.sandbox.host import give_back
-from trialfleet_runner.sandbox.interpreter import base_variables, program_mounts
-from trialfleet_runner.sandbox.protocol import Job, Mount, inside, placed
+from trialfleet_sandbox.choose import choose
+from trialfleet_sandbox.host import give_back
+from trialfleet_sandbox.interpreter import base_variables, program_mounts
+from trialfleet_sandbox.protocol import Job, Mount, inside, placed
 
 _HOME = "/home/agent"
 _TIMEOUT_S = 3600.0

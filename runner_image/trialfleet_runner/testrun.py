@@ -21,10 +21,10 @@ from trialfleet_runner.python_environment import lay_metadata, python_path
 from trialfleet_runner.results.exact import exact_outcomes, exact_results
 from trialfleet_runner.results.limits import ResultError
 from trialfleet_runner.results.read import RunFiles, read_results
-from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH, base_variables, hook_mounts, program_mounts
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, Sandbox, inside, placed
 from trialfleet_runner.test_call import ROOT, CalledTests
 from trialfleet_runner.tool_environment import filled, furnish, furnishings, variables_of
+from trialfleet_sandbox.interpreter import SYSTEM_PATH, base_variables, hook_mounts, program_mounts
+from trialfleet_sandbox.protocol import Exit, Job, Mount, Sandbox, inside, placed
 
 MAX_OUTPUT = 4 * 2**20
 INSIDE = "/workspace"

@@ -15,13 +15,13 @@ from trialfleet_ledger.records.environment import ToolEnvironmentRef
 from trialfleet_ledger.removal import remove
 from trialfleet_runner.cache import scratch
 from trialfleet_runner.package_index import ca_file
-from trialfleet_runner.sandbox.choose import choose
-from trialfleet_runner.sandbox.host import give_back
-from trialfleet_runner.sandbox.interpreter import FURNISHINGS, base_variables, program_mounts
-from trialfleet_runner.sandbox.protocol import Job, Mount, Sandbox, inside, placed
 from trialfleet_runner.tool_caches import caches_of, drop_unused, take_over
 from trialfleet_runner.tool_environment import KEPT, Furnishings, filled
 from trialfleet_runner.trees import Tree, unpack, write_changes
+from trialfleet_sandbox.choose import choose
+from trialfleet_sandbox.host import give_back
+from trialfleet_sandbox.interpreter import FURNISHINGS, base_variables, program_mounts
+from trialfleet_sandbox.protocol import Job, Mount, Sandbox, inside, placed
 
 WORKSPACE = "/workspace"
 HOME = "/home/agent"

@@ -17,8 +17,8 @@ from trialfleet_ledger.records.base import Sha256
 from trialfleet_ledger.records.environment import ToolEnvironmentRef
 from trialfleet_ledger.removal import remove
 from trialfleet_runner.cache import locked
-from trialfleet_runner.sandbox.interpreter import FURNISHINGS
 from trialfleet_runner.tool_environment import KEPT, furnishings
+from trialfleet_sandbox.interpreter import FURNISHINGS
 
 
 def _nothing(_: Path) -> bool:

@@ -21,7 +21,7 @@ from trialfleet_ledger.child_program import ChildFailure, ChildOutput, run_progr
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import executable_by_others
 from trialfleet_ledger.records.base import Frozen, Sha256
-from trialfleet_runner.sandbox.interpreter import FURNISHINGS
+from trialfleet_sandbox.interpreter import FURNISHINGS
 
 KEPT = "kept"
 PLACE = "/environment"

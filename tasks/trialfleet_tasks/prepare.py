@@ -15,9 +15,9 @@ from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.anchor import anchor_for
 from trialfleet_runner.context.nodes import covering_node
 from trialfleet_runner.patch import between
-from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.trees import pack
 from trialfleet_runner.workspace import build_template, template_of
+from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks import prompts
 from trialfleet_tasks.contexts import readable_context
 from trialfleet_tasks.taskfile import LoadedTask

@@ -12,6 +12,7 @@ import networkx
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (
     "runner_image/trialfleet_ledger",
+    "runner_image/trialfleet_sandbox",
     "runner_image/trialfleet_runner",
     "runner_image/trialfleet_search",
     "runner_image/trialfleet_targets",

@@ -138,7 +138,12 @@ def test_bytecode_is_there_for_all_that_is_imported(image: dict[str, Any]) -> No
 
 
 def test_a_runner_holds_the_runner_alone(runner: dict[str, Any], controller: dict[str, Any]) -> None:
-    assert runner["packages"] == ["trialfleet_ledger", "trialfleet_runner", "trialfleet_search"]
+    assert runner["packages"] == [
+        "trialfleet_ledger",
+        "trialfleet_runner",
+        "trialfleet_sandbox",
+        "trialfleet_search",
+    ]
     assert controller["tools"] == []
     also = ["trialfleet_analysis", "trialfleet_controller", "trialfleet_tasks"]
     assert controller["packages"] == sorted([*also, *runner["packages"]])

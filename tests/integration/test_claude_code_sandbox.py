@@ -13,7 +13,7 @@ from tests.support.claude_code import DONE, KEY, Rig
 from tests.support.scripted_messages import Hang, Say, ScriptedMessages
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.gateway import Canaries
-from trialfleet_runner.sandbox.choose import choose
+from trialfleet_sandbox.choose import choose
 
 pytestmark = pytest.mark.needs("claude")
 

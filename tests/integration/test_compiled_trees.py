@@ -11,10 +11,10 @@ from tests.support.language_projects import JAVA, RUST, Project
 from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import build
-from trialfleet_runner.sandbox import choose
 from trialfleet_runner.testrun import Suite
 from trialfleet_runner.trees import TreeEntry
 from trialfleet_runner.workspace import build_template
+from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.presets.preset import preset
 from trialfleet_tasks.task_environment import planned_tools
 from trialfleet_tasks.validate.runs import TaskRunner

@@ -197,7 +197,7 @@ def test_the_server_is_hidden_from_its_own_user(tmp_path: Path, monkeypatch: pyt
     """Like its runners: what could write its memory could change every later one."""
     become = "os.setgid(65534); os.setuid(65534); prctl(PR_SET_DUMPABLE, 1); sys.exit("
     script = SERVER.replace("sys.exit(", become) + "\n"
-    imports = "from trialfleet_runner.sandbox.supervisor import PR_SET_DUMPABLE, prctl\n"
+    imports = "from trialfleet_sandbox.supervisor import PR_SET_DUMPABLE, prctl\n"
     monkeypatch.setattr(processes, "FORK_SERVER", (sys.executable, "-c", imports + script))
     launcher = processes.create_launcher(None, tmp_path)
     running = launcher.start(Path("sleep"), tmp_path / "log")

@@ -16,8 +16,8 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop, Verdict
 from trialfleet_runner.agents.command import Command
 from trialfleet_runner.gateway import Gateway, Upstream, url_at
-from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.testrun import mounts_of
+from trialfleet_sandbox.choose import choose
 
 PORT = 8080
 

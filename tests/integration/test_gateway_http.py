@@ -24,7 +24,7 @@ from tests.support.scripted_messages import Break, Fail, Hang, Say, ScriptedMess
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.gateway import Canaries, Gateway, TrialBudget, Upstream
-from trialfleet_runner.hooks import forwarder
+from trialfleet_sandbox import forwarder
 
 KEY = "sk-the-real-key"
 MODEL = "claude-sonnet-4-6"

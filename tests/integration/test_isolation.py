@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_runner.sandbox import bubblewrap, choose
-from trialfleet_runner.sandbox.interpreter import program_mounts
-from trialfleet_runner.sandbox.protocol import Job, Mount, placed
+from trialfleet_sandbox import bubblewrap
+from trialfleet_sandbox.choose import choose
+from trialfleet_sandbox.interpreter import program_mounts
+from trialfleet_sandbox.protocol import Job, Mount, placed
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 

@@ -94,13 +94,13 @@ def hidden_tests(tmp_path: Path) -> Lab:
 # Each takes away one defence, in the runner's own process, and leaves all others standing.
 DEFENCE = {
     "environment": """
-from trialfleet_runner.sandbox.bubblewrap import Bubblewrap as Sandbox
+from trialfleet_sandbox.bubblewrap import Bubblewrap as Sandbox
 run = Sandbox.run
 Sandbox.run = lambda self, job: run(self, replace(job, env={**os.environ, **job.env}))
 """,
     "mounts": """
-from trialfleet_runner.sandbox.bubblewrap import Bubblewrap as Sandbox
-from trialfleet_runner.sandbox.protocol import Mount
+from trialfleet_sandbox.bubblewrap import Bubblewrap as Sandbox
+from trialfleet_sandbox.protocol import Mount
 run, more = Sandbox.run, tuple(Mount(Path(p), p) for p in os.environ.get("EXTRA_MOUNT", "").split())
 Sandbox.run = lambda self, job: run(self, replace(job, mounts=(*job.mounts, *more)))
 """,

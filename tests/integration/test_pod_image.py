@@ -26,8 +26,8 @@ from trialfleet_runner import environment
 from trialfleet_runner.pod.canary import CanaryAddress, reached, verdict
 from trialfleet_runner.pod.probe import PodProbeReport
 from trialfleet_runner.pod.words import KUBELET_BYTES
-from trialfleet_runner.sandbox.gate import Gate
-from trialfleet_runner.sandbox.supervised import SUPERVISOR
+from trialfleet_sandbox.gate import Gate
+from trialfleet_sandbox.supervised import SUPERVISOR
 
 NOBODY = 65532
 

@@ -18,8 +18,8 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import PreflightResult
 from trialfleet_ledger.records.verdicts import Scored, Stop, Verdict
-from trialfleet_runner.sandbox.container import ContainerSandbox
-from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxError
+from trialfleet_sandbox.container import ContainerSandbox
+from trialfleet_sandbox.protocol import Exit, Job, SandboxError
 
 NUMBERS = count(1)
 FIXED = "shop/pricing/rules.py"

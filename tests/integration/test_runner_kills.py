@@ -21,7 +21,7 @@ from trialfleet_ledger.owned_folder import claim_folder
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.trial_order import trials
-from trialfleet_runner.attempt.scratch import sweep
+from trialfleet_sandbox.scratch import sweep
 
 NAP = "86399"  # seconds: what the agent leaves running is known by it
 # Mends the bug and leaves a process of its own session behind.

@@ -38,7 +38,7 @@ WAITING = """
 import os, sys
 from pathlib import Path
 from trialfleet_runner.attempt import __main__ as runner
-from trialfleet_runner.sandbox.supervisor import PR_SET_DUMPABLE, prctl
+from trialfleet_sandbox.supervisor import PR_SET_DUMPABLE, prctl
 os.setgroups([])
 os.setgid(int(sys.argv[1]))
 os.setuid(int(sys.argv[1]))

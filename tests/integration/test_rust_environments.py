@@ -9,9 +9,9 @@ import pytest
 from trialfleet_ledger.task import ToolEnvironment
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.environment import build
-from trialfleet_runner.sandbox import choose
 from trialfleet_runner.testrun import Suite, TestRun, run_tests
 from trialfleet_runner.trees import Tree, TreeEntry, write_changes
+from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.presets.preset import preset
 from trialfleet_tasks.task_environment import planned_tools
 

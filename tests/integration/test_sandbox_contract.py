@@ -23,9 +23,9 @@ from tests.support.local_pod import ContainerEach
 from tests.support.ports import reserved_port
 from tests.support.processes import processes_with, unique_seconds
 from tests.support.waiting import wait_until
-from trialfleet_runner.sandbox import choose
-from trialfleet_runner.sandbox.processes import disown, kill_adopted, owned, read
-from trialfleet_runner.sandbox.protocol import (
+from trialfleet_sandbox.choose import choose
+from trialfleet_sandbox.processes import disown, kill_adopted, owned, read
+from trialfleet_sandbox.protocol import (
     Exit,
     InterpreterMissing,
     Job,
@@ -35,7 +35,7 @@ from trialfleet_runner.sandbox.protocol import (
     inside,
     placed,
 )
-from trialfleet_runner.sandbox.supervised import SUPERVISOR
+from trialfleet_sandbox.supervised import SUPERVISOR
 
 KINDS = [
     pytest.param("bubblewrap", marks=pytest.mark.needs("bwrap")),
@@ -333,7 +333,7 @@ CALLER = """
 import json, sys
 from pathlib import Path
 from tests.integration.test_sandbox_contract import sandbox_of
-from trialfleet_runner.sandbox.protocol import Job, placed
+from trialfleet_sandbox.protocol import Job, placed
 name, root, script = sys.argv[1:]
 root = Path(root)
 sandbox = sandbox_of(name, root)
@@ -578,7 +578,7 @@ def test_a_forwarder_that_never_executes_the_program_is_no_crash_of_it(
     script.chmod(0o755)
     path, slow = bench.root / "gateway.sock", bench.root / "forwarder.py"
     for module in ("supervised", "bubblewrap"):
-        monkeypatch.setattr(f"trialfleet_runner.sandbox.{module}.FORWARDER", slow)
+        monkeypatch.setattr(f"trialfleet_sandbox.{module}.FORWARDER", slow)
     for text, timeout_s, why in (
         ("import time; time.sleep(99)", 1, "did not execute it within the time limit"),
         ("raise SystemExit('No such file or directory')", 60, "ended before it: No such file"),
@@ -609,7 +609,7 @@ def test_a_missing_interpreter_is_told_from_a_missing_program(bench: Bench, *, s
 
 def test_choose_reports_and_refuses() -> None:
     from trialfleet_ledger.errors import OperatorError
-    from trialfleet_runner.sandbox import isolation_report
+    from trialfleet_sandbox.choose import isolation_report
 
     report = isolation_report()
     assert [line.name for line in report] == ["bubblewrap", "uid", "subreaper"]

@@ -12,9 +12,9 @@ from trialfleet_ledger.owned_folder import claim_folder
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Loss, LossClass
 from trialfleet_runner.attempt.pipeline import Attempt
-from trialfleet_runner.attempt.scratch import folder_name, locked
-from trialfleet_runner.sandbox import choose
-from trialfleet_runner.sandbox.protocol import Exit, Job, Sandbox, SandboxCapabilities, SandboxError
+from trialfleet_sandbox.choose import choose
+from trialfleet_sandbox.protocol import Exit, Job, Sandbox, SandboxCapabilities, SandboxError
+from trialfleet_sandbox.scratch import folder_name, locked
 
 NOTHING = AgentSpec(kind="command", timeout_s=60, options={"argv": ["/bin/true"]})
 

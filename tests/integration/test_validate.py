@@ -26,10 +26,10 @@ from trialfleet_ledger.task import Status
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.excluded_paths import Exclusions
 from trialfleet_runner.patch import applied, changes_of
-from trialfleet_runner.sandbox.choose import choose
-from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.trees import unpack
 from trialfleet_runner.workspace import Template, template_of
+from trialfleet_sandbox.choose import choose
+from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.commands.validate import validate
 from trialfleet_tasks.prepare import prepare_task
 from trialfleet_tasks.taskfile import LoadedTask, load_task_file

@@ -20,7 +20,7 @@ from trialfleet_ledger.trajectory import Parsed
 from trialfleet_runner.agent_check.scripted_answers import Answer
 from trialfleet_runner.agent_check.scripted_model import ModelRequest, Reply, ScriptedModel
 from trialfleet_runner.agents.registry import agent
-from trialfleet_runner.sandbox.protocol import Exit
+from trialfleet_sandbox.protocol import Exit
 
 KEY = "sk-the-real-key-0123456789"
 FIXED = "shop/pricing/rules.py"

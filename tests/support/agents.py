@@ -8,7 +8,7 @@ from typing import Any
 
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_runner.agents.protocol import Setup
-from trialfleet_runner.sandbox.protocol import Mount
+from trialfleet_sandbox.protocol import Mount
 
 
 def agent_setup(root: Path, spec: AgentSpec, **fields: Any) -> Setup:

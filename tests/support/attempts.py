@@ -31,7 +31,7 @@ from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context import texts
-from trialfleet_runner.sandbox import choose
+from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.contexts import context_object
 from trialfleet_tasks.prepare import prepare_task
 from trialfleet_tasks.taskfile import LoadedTask, load_task_file

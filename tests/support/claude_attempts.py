@@ -19,8 +19,8 @@ from trialfleet_ledger.owned_folder import owned_path
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_runner.agents.claude_code import ClaudeCode
-from trialfleet_runner.attempt.scratch import folder_name
-from trialfleet_runner.sandbox.protocol import Exit
+from trialfleet_sandbox.protocol import Exit
+from trialfleet_sandbox.scratch import folder_name
 
 MODEL = "claude-sonnet-4-6"
 KEY = "sk-ant-the-real-key-0123456789"

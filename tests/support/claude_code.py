@@ -17,9 +17,9 @@ from trialfleet_ledger.trajectory import Parsed
 from trialfleet_runner.agents.claude_code import ClaudeCode
 from trialfleet_runner.agents.protocol import Setup
 from trialfleet_runner.gateway import Canaries, Gateway, GatewayReport, TrialBudget, Upstream, url_at
-from trialfleet_runner.sandbox.host import Subreaper
-from trialfleet_runner.sandbox.protocol import Exit, Job, Sandbox
 from trialfleet_runner.testrun import mounts_of
+from trialfleet_sandbox.host import Subreaper
+from trialfleet_sandbox.protocol import Exit, Job, Sandbox
 
 MODEL = "claude-sonnet-4-6"
 KEY = "sk-ant-the-real-key-0123456789"

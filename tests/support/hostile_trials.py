@@ -38,7 +38,7 @@ from trialfleet_runner.attempt.patch_record import delivered, jsonl, measured
 from trialfleet_runner.context.delivery import Composed
 from trialfleet_runner.context.hook_log import denials, read_hook_log
 from trialfleet_runner.patch import WorkspacePatch as Diff
-from trialfleet_runner.sandbox.protocol import Exit
+from trialfleet_sandbox.protocol import Exit
 
 Draw = random.Random
 

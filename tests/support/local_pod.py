@@ -17,10 +17,10 @@ from tests.support.attempts import LOCK, Lab
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.records.attempt import LastWords
 from trialfleet_ledger.records.grants import Grants
-from trialfleet_runner.pod import supervise
-from trialfleet_runner.sandbox.container import CAPABILITIES, ContainerSandbox
-from trialfleet_runner.sandbox.gate import Gate
-from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxCapabilities
+from trialfleet_sandbox import supervise
+from trialfleet_sandbox.container import CAPABILITIES, ContainerSandbox
+from trialfleet_sandbox.gate import Gate
+from trialfleet_sandbox.protocol import Exit, Job, SandboxCapabilities
 
 SCRIPT = Path(supervise.__file__)
 GATES = "gate-"  # in /var/tmp, followed by the pid of their test process

@@ -16,10 +16,10 @@ from trialfleet_runner.agent_check.scripted_model import ModelRequest, Reply, sc
 from trialfleet_runner.agents.protocol import Setup
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.attempt.mounts import place_of
-from trialfleet_runner.attempt.scratch import Scratch
 from trialfleet_runner.gateway import Gateway, Upstream, url_at
-from trialfleet_runner.sandbox import choose
-from trialfleet_runner.sandbox.protocol import Exit
+from trialfleet_sandbox.choose import choose
+from trialfleet_sandbox.protocol import Exit
+from trialfleet_sandbox.scratch import Scratch
 
 _PORT = 8080  # of the gateway, inside the sandbox
 

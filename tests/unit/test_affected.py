@@ -41,8 +41,8 @@ def affected(*changed: str) -> set[str]:
         ("README.md", "tests/architecture/test_pages.py"),
         ("tests/support/ledgers.py", "tests/unit/analysis/test_analysis_contrasts.py"),
         ("tests/programs.py", "tests/unit/runner/test_cli.py"),
-        ("runner_image/trialfleet_runner/hooks/forwarder.py", "tests/integration/test_claude_attempts.py"),
-        ("runner_image/trialfleet_runner/pod/supervise.py", "tests/cluster/test_stops_on_a_kubelet.py"),
+        ("runner_image/trialfleet_sandbox/forwarder.py", "tests/integration/test_claude_attempts.py"),
+        ("runner_image/trialfleet_sandbox/supervise.py", "tests/cluster/test_stops_on_a_kubelet.py"),
         ("runner_image/trialfleet_ledger/store/ways_out.py", "tests/unit/test_doctests.py"),
     ],
 )

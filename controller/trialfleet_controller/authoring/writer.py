@@ -24,12 +24,12 @@ from trialfleet_runner.agents.protocol import Agent, Identity, Setup
 from trialfleet_runner.attempt.agent_run import PORT, REPORT, stopped
 from trialfleet_runner.attempt.model import upstream
 from trialfleet_runner.attempt.mounts import MountedScratch, place_of
-from trialfleet_runner.attempt.scratch import Scratch, claim_scratch, locked
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.gateway import Gateway, GatewayReport, Price, TrialBudget
-from trialfleet_runner.sandbox.protocol import Exit, Job, Sandbox, SandboxError
 from trialfleet_runner.trees import Tree, tree_digest
 from trialfleet_runner.workspace import build_template, template_of
+from trialfleet_sandbox.protocol import Exit, Job, Sandbox, SandboxError
+from trialfleet_sandbox.scratch import Scratch, claim_scratch, locked
 from trialfleet_tasks.task_environment import PlannedEnvironment
 
 MEMORY_BYTES, DISK_BYTES = 4 * 2**30, 4 * 2**30

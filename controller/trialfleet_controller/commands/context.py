@@ -105,7 +105,7 @@ def build(
     from trialfleet_ledger.store.open import open_store
     from trialfleet_runner.attempt.exposure import refuse_folders
     from trialfleet_runner.cache import Cache
-    from trialfleet_runner.sandbox.choose import choose
+    from trialfleet_sandbox.choose import choose
     from trialfleet_tasks.settings import load_settings, mirror_map
     from trialfleet_tasks.taskfile import chosen, load_all, tasks_of
 

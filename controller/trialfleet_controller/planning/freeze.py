@@ -39,7 +39,7 @@ from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context import texts, tokens
-from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.contexts import context_object
 from trialfleet_tasks.prepare import prepare_task
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks

@@ -35,14 +35,14 @@ from trialfleet_runner.agents.protocol import Identity, McpServer, Setup
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.attempt.mounts import MountedScratch, place_of
 from trialfleet_runner.attempt.preflight_run import read_only, reading
-from trialfleet_runner.attempt.scratch import Scratch
 from trialfleet_runner.gateway import Gateway, Upstream, url_at
-from trialfleet_runner.sandbox import choose
-from trialfleet_runner.sandbox.interpreter import FURNISHINGS, base_variables, hook_python
-from trialfleet_runner.sandbox.protocol import Exit, Sandbox
 from trialfleet_runner.tool_environment import NOTHING
 from trialfleet_runner.trees import TreeEntry
 from trialfleet_runner.workspace import build_template, clone
+from trialfleet_sandbox.choose import choose
+from trialfleet_sandbox.interpreter import FURNISHINGS, base_variables, hook_python
+from trialfleet_sandbox.protocol import Exit, Sandbox
+from trialfleet_sandbox.scratch import Scratch
 
 TIMEOUT_S = 150.0  # a run takes seconds; a busy machine may need more
 PROMPT = f"Read {MODULE}, then run its tests."

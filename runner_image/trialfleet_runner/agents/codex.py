@@ -25,7 +25,7 @@ from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
 from trialfleet_runner.agents.toml import toml
 from trialfleet_runner.context.skills import SHARED_FOLDER
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
+from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 
 REVISION = 1  # of the flags and settings below: part of the agent's digest
 _VERSION = r"^codex-cli (\S+)"

@@ -19,8 +19,8 @@ from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
 from trialfleet_runner.agents.scripts import missing_scripts
 from trialfleet_runner.agents.trajectory import read_trajectory
-from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
+from trialfleet_sandbox.interpreter import SYSTEM_PATH
+from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 
 _OF_THE_TASK = {"python", "python3", "pytest"}  # found in the task's environment, not on this machine
 _SYSTEM_FOLDERS = tuple(

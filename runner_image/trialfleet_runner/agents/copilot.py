@@ -24,7 +24,7 @@ from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_o
 from trialfleet_runner.agents.tool_steps import Kind, ToolSteps, claimed, clock_of, first_text
 from trialfleet_runner.agents.translated_hooks import TranslatedHooks
 from trialfleet_runner.context.skills import SHARED_FOLDER
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
+from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 
 REVISION = 2  # of the flags and variables below: part of the agent's digest
 _VERSION = r"^GitHub Copilot CLI (\d+\.\d+\.\d+(?:-\w+)?)"

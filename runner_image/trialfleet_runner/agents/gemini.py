@@ -30,8 +30,8 @@ from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_o
 from trialfleet_runner.agents.tool_steps import Kind, ToolSteps, claimed, clock_of, first_text
 from trialfleet_runner.agents.translated_hooks import TranslatedHooks
 from trialfleet_runner.context.skills import SHARED_FOLDER
-from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
+from trialfleet_sandbox.interpreter import SYSTEM_PATH
+from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 
 # Names for which it asks for another model: the gateway would count no turn of the planned one.
 _RENAMED = ("gemini-3-pro-preview", "pro", "flash", "flash-lite")

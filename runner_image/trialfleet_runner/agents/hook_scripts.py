@@ -9,8 +9,8 @@ from pathlib import Path
 from trialfleet_runner.agents.protocol import Setup
 from trialfleet_runner.agents.sandbox_env import with_mount
 from trialfleet_runner.context.texts import render
-from trialfleet_runner.sandbox.interpreter import hook_python
-from trialfleet_runner.sandbox.protocol import Mount, inside
+from trialfleet_sandbox.interpreter import hook_python
+from trialfleet_sandbox.protocol import Mount, inside
 
 FOLDER = Path(__file__).resolve().parents[1] / "hooks"
 TIMEOUT_S = 10

@@ -26,8 +26,8 @@ from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.program import checked_version, find_program, version_of
 from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
-from trialfleet_runner.sandbox.interpreter import program_mounts
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
+from trialfleet_sandbox.interpreter import program_mounts
+from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 
 REVISION = 1  # of the configuration below: part of the agent's digest
 _MODULE = "minisweagent.run.mini"

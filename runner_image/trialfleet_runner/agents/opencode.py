@@ -26,8 +26,8 @@ from trialfleet_runner.agents.protocol import Identity, McpServer, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
 from trialfleet_runner.agents.tool_steps import Kind, ToolSteps, claimed, clock_of, first_text
 from trialfleet_runner.context.skills import SHARED_FOLDER
-from trialfleet_runner.sandbox.interpreter import SYSTEM_PATH
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
+from trialfleet_sandbox.interpreter import SYSTEM_PATH
+from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 
 REVISION = 1  # of the flags and settings below: part of the agent's digest
 _VERSION = r"^(\d+\.\d+\.\d+\S*)"

@@ -11,7 +11,7 @@ from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_ledger.trajectory import Parsed, Step
 from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import job_of, stop_of
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
+from trialfleet_sandbox.protocol import Exit, Job, Mount
 
 # Paths are what `git apply` reports, NUL-separated with -z, so that names need no unquoting.
 _ANYTHING = Reach(

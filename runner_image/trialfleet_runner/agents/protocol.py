@@ -12,7 +12,7 @@ from trialfleet_ledger.records.base import Frozen, Sha256
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_runner.context.placement import FileReading
 from trialfleet_runner.context.skills import FOLDER
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
+from trialfleet_sandbox.protocol import Exit, Job, Mount
 
 
 class Reach(Frozen):

@@ -16,9 +16,9 @@ from trialfleet_ledger.untrusted import mapping
 from trialfleet_runner.agents.chosen_settings import refuse_reserved
 from trialfleet_runner.agents.protocol import Setup
 from trialfleet_runner.python_environment import PROJECT, python_path
-from trialfleet_runner.sandbox.interpreter import base_variables, is_python
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
 from trialfleet_runner.tool_environment import filled, variables_of
+from trialfleet_sandbox.interpreter import base_variables, is_python
+from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 
 
 def with_mount(mounts: tuple[Mount, ...], path: Path, *, writable: bool = False) -> tuple[Mount, ...]:

@@ -15,8 +15,8 @@ from trialfleet_ledger.trajectory import LARGEST_COUNT, MAX_STEPS, Parsed, Step
 from trialfleet_ledger.untrusted import ANSWER_CHARS, finite, json_object, lines, plain
 from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import job_of, stop_of, with_mount
-from trialfleet_runner.sandbox.interpreter import hook_python
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
+from trialfleet_sandbox.interpreter import hook_python
+from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 
 BANNER = "Demo agent, with the context effect built in. These numbers say nothing about your context files."
 VERSION = "1"

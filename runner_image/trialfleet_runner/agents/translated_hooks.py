@@ -6,7 +6,7 @@ from typing import Literal
 
 from trialfleet_runner.agents.hook_scripts import HookScripts
 from trialfleet_runner.agents.protocol import Setup
-from trialfleet_runner.sandbox.protocol import Mount
+from trialfleet_sandbox.protocol import Mount
 
 
 class TranslatedHooks(HookScripts):

@@ -29,9 +29,9 @@ from trialfleet_runner.context import texts
 from trialfleet_runner.context.delivery import Composed, with_text
 from trialfleet_runner.context.preflight import block
 from trialfleet_runner.context.skills import needle
-from trialfleet_runner.sandbox.protocol import Exit, InterpreterMissing, Job, SandboxError
 from trialfleet_runner.test_call import CalledTests
 from trialfleet_runner.testrun import REPORT as TEST_REPORT
+from trialfleet_sandbox.protocol import Exit, InterpreterMissing, Job, SandboxError
 
 if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway
     from trialfleet_runner.gateway import Canaries, Gateway, GatewayReport, Price

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from trialfleet_runner.sandbox.protocol import Exit
+from trialfleet_sandbox.protocol import Exit
 
 
 def has_crashed(ended: Exit | None, *, requests: int | None, acted: bool) -> bool:

@@ -29,8 +29,8 @@ from trialfleet_runner.attempt.parent import (
     ForkRequest,
     die_with_parent,
 )
-from trialfleet_runner.sandbox import bubblewrap, host
-from trialfleet_runner.sandbox.supervisor import hear_signals, hide_process, ignore_signals
+from trialfleet_sandbox import bubblewrap, host
+from trialfleet_sandbox.supervisor import hear_signals, hide_process, ignore_signals
 
 _PRELOADED = (bubblewrap, host)  # the runner imports them where it chooses its sandbox
 _KEPT = {signal.SIGTERM}  # pending in a runner that is not ready for it; none reaches the server

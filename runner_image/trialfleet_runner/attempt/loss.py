@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, HaltScope, Loss, LossClass
 from trialfleet_ledger.store.full_disk import is_full, says_full
+
+FULL_BYTES = 2**20  # less than this is no room
 
 
 class Lost(Exception):
@@ -32,6 +37,21 @@ def from_exception(error: Exception, *, agent_started: bool) -> Loss:
         what = f"the runner broke: {type(error).__name__}: {error}"
         lost = Lost(LossClass.RUNNER, what, halt=HaltScope.CAMPAIGN)
     return Loss(loss=lost.loss, message=storable(lost.message), agent_started=agent_started, halt=lost.halt)
+
+
+def refuse_full(folder: Path, room: int = FULL_BYTES) -> None:
+    """Raises `Lost(host_full)` if the file system has less than `room` bytes left: a failure on a full disk says
+    nothing about the program. If a program has the space that its limit promises, the limit stops it, and a full
+    disk is its own fault."""
+    while not folder.exists():  # without a better sandbox than a subreaper, a program can remove it
+        folder = folder.parent
+    facts = os.statvfs(folder)
+    free = facts.f_bavail * facts.f_frsize
+    if free < FULL_BYTES or (facts.f_files and not facts.f_favail):
+        raise Lost(LossClass.HOST_FULL, f"the host's disk is full: {folder}")
+    if free < room:
+        words = f"{folder} has {free / 2**20:.0f} MiB left, less than the limit of {room / 2**20:.0f} MiB"
+        raise Lost(LossClass.HOST_FULL, f"{words}: free some, or lower limits.disk")
 
 
 def storable(text: str) -> str:

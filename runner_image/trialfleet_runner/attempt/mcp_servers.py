@@ -15,8 +15,8 @@ from trialfleet_runner.agents.sandbox_env import environment, with_mount
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.mounts import MountedScratch
 from trialfleet_runner.context.skills import needle
-from trialfleet_runner.sandbox.interpreter import base_variables, hook_python
-from trialfleet_runner.sandbox.protocol import Job, Mount, SandboxError, inside
+from trialfleet_sandbox.interpreter import base_variables, hook_python
+from trialfleet_sandbox.protocol import Job, Mount, SandboxError, inside
 
 PROBE = Path(__file__).resolve().parents[1] / "hooks" / "mcp_probe.py"
 FOLDER = "mcp"  # of HOME's own folder of ours

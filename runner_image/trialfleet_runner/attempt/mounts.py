@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_runner.attempt.scratch import Scratch
-from trialfleet_runner.sandbox.protocol import Mount, Sandbox, inside, placed
 from trialfleet_runner.testrun import mounts_of
+from trialfleet_sandbox.protocol import Mount, Sandbox, inside, placed
+from trialfleet_sandbox.scratch import Scratch
 
 CONTEXT = "/opt/trialfleet/context"
 

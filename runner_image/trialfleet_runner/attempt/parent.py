@@ -12,7 +12,7 @@ import os
 import signal
 from dataclasses import asdict, dataclass
 
-from trialfleet_runner.sandbox.supervisor import prctl
+from trialfleet_sandbox.supervisor import prctl
 
 PARENT = "TRIALFLEET_PARENT_PID"  # in the environment of such a runner
 # The file for the end of a runner that was told to stop: its controller knows who stopped it, and commits the end.

@@ -20,9 +20,9 @@ from trialfleet_runner.attempt.crash import has_crashed
 from trialfleet_runner.attempt.loss import Lost, storable
 from trialfleet_runner.attempt.preflight_run import PreflightRun
 from trialfleet_runner.attempt.prepared_inputs import Ready
-from trialfleet_runner.attempt.scratch import Scratch
 from trialfleet_runner.context.hook_log import HookLog, denials, read_hook_log
 from trialfleet_runner.patch import WorkspacePatch, diff
+from trialfleet_sandbox.scratch import Scratch
 
 if TYPE_CHECKING:
     from trialfleet_runner.gateway import GatewayReport

@@ -24,16 +24,16 @@ from trialfleet_runner.attempt.bundle_builder import Members
 from trialfleet_runner.attempt.deadline import Clock, longest_s, within
 from trialfleet_runner.attempt.exposure import exposed
 from trialfleet_runner.attempt.live_log import LIVE_PATIENCE, live_log
-from trialfleet_runner.attempt.loss import Lost, from_exception
+from trialfleet_runner.attempt.loss import Lost, from_exception, refuse_full
 from trialfleet_runner.attempt.mounts import place_of
 from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, lay_out, prepare, shows_context
 from trialfleet_runner.attempt.refused_patch import Renewal
 from trialfleet_runner.attempt.score_run import ScoreRun
-from trialfleet_runner.attempt.scratch import Scratch, emptied, refuse_full
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.placement import AS_NAMED, FileReading
 from trialfleet_runner.metrics import agrees, all_passed, verdict
-from trialfleet_runner.sandbox.protocol import Exit, Sandbox
+from trialfleet_sandbox.protocol import Exit, Sandbox
+from trialfleet_sandbox.scratch import Scratch, emptied
 
 LAST_WORDS_S = 60.0  # of an attempt's time, reserved for the last words if nothing can be stored
 

@@ -14,7 +14,7 @@ from trialfleet_ledger.trajectory import Parsed, Step
 from trialfleet_runner.agents.protocol import Agent, Setup
 from trialfleet_runner.attempt.mounts import MountedScratch
 from trialfleet_runner.context.preflight import MAX_CALLS, Preflight, asked, parse
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount
+from trialfleet_sandbox.protocol import Exit, Job, Mount
 
 if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway
     from trialfleet_runner.gateway import Gateway, GatewayReport

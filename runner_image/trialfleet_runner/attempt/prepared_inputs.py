@@ -19,7 +19,6 @@ from trialfleet_ledger.store.retry_policy import Patience
 from trialfleet_runner import environment, trees, workspace
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.mcp_servers import folder_of
-from trialfleet_runner.attempt.scratch import Scratch
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.delivery import Composed, compose
 from trialfleet_runner.context.placement import AS_NAMED, FileReading
@@ -28,10 +27,11 @@ from trialfleet_runner.excluded_paths import Exclusions
 from trialfleet_runner.hooks.push_on_read import RULES
 from trialfleet_runner.provided import provided
 from trialfleet_runner.python_environment import lay_metadata
-from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.tool_environment import furnish
 from trialfleet_runner.trees import Tree, TreeEntry
 from trialfleet_runner.workspace import Template
+from trialfleet_sandbox.protocol import Sandbox
+from trialfleet_sandbox.scratch import Scratch
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_ledger.store.rereading import WrongValue
 from trialfleet_ledger.store.retry_policy import Patience
-from trialfleet_runner.attempt.scratch import claim_scratch, find_scratch
+from trialfleet_sandbox.scratch import claim_scratch, find_scratch
 
 LOOK_S = 1.0
 _READ = Patience(total_s=30)

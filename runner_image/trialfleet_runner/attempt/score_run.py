@@ -10,12 +10,11 @@ from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import TestResult
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass
 from trialfleet_runner import environment, trees, workspace
-from trialfleet_runner.attempt.loss import Lost
+from trialfleet_runner.attempt.loss import Lost, refuse_full
 from trialfleet_runner.attempt.prepared_inputs import Ready
-from trialfleet_runner.attempt.scratch import refuse_full
 from trialfleet_runner.patch import PatchError, changes_of
-from trialfleet_runner.sandbox.protocol import Sandbox, SandboxError
 from trialfleet_runner.testrun import Suite, TestRun, run_tests
+from trialfleet_sandbox.protocol import Sandbox, SandboxError
 
 CHECKOUT = "checkout"  # below the folder of scoring
 

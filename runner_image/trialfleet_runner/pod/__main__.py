@@ -44,7 +44,7 @@ def main() -> None:
             gc.enable()
             leave(run.main())
         case ["supervise", ("agent" | "score") as role]:
-            from trialfleet_runner.pod import supervise
+            from trialfleet_sandbox import supervise
 
             os.execv(sys.executable, [sys.executable, "-I", "-S", supervise.__file__, role])  # noqa: S606
         case ["probe"]:

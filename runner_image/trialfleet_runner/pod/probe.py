@@ -30,8 +30,8 @@ from trialfleet_runner.environment import baked_folder, missing_programs
 from trialfleet_runner.pod.canary import CanaryAddress, addresses_of, reached, verdict
 from trialfleet_runner.pod.isolation import REFUSALS
 from trialfleet_runner.pod.words import KUBELET_BYTES, first_fitting, termination_log
-from trialfleet_runner.sandbox.interpreter import FURNISHINGS
 from trialfleet_runner.tool_environment import furnishings
+from trialfleet_sandbox.interpreter import FURNISHINGS
 
 MOST_THREADS = 4096
 DETAIL_CHARS = 120

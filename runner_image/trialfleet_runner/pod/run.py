@@ -28,12 +28,12 @@ from trialfleet_runner.attempt.deadline import within
 from trialfleet_runner.attempt.loss import Lost, storable
 from trialfleet_runner.attempt.pipeline import Attempt
 from trialfleet_runner.attempt.refused_patch import Renewal, read_grants
-from trialfleet_runner.attempt.scratch import Scratch
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.pod import words
 from trialfleet_runner.pod.isolation import IsolationProbe
-from trialfleet_runner.sandbox.container import ContainerSandbox
-from trialfleet_runner.sandbox.gate import Gate
+from trialfleet_sandbox.container import ContainerSandbox
+from trialfleet_sandbox.gate import Gate
+from trialfleet_sandbox.scratch import Scratch
 
 
 @dataclass(frozen=True)

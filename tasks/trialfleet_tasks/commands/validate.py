@@ -19,8 +19,8 @@ from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.task import Status, ToolEnvironment
 from trialfleet_runner.attempt.exposure import refuse_folders
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.sandbox.choose import choose
-from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_sandbox.choose import choose
+from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks import yamlfile
 from trialfleet_tasks.commands.validation_results import print_results
 from trialfleet_tasks.file_patterns import matching_files

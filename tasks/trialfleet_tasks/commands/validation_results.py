@@ -13,7 +13,7 @@ from rich.text import Text
 
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.untrusted import plain
-from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.record import Problem, Validation
 

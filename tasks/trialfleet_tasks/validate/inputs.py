@@ -15,8 +15,8 @@ from trialfleet_ledger.task import AnchorPath
 from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.nodes import inside
 from trialfleet_runner.context.texts import render
-from trialfleet_runner.sandbox.protocol import Sandbox
 from trialfleet_runner.trees import pack
+from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.sources.materialise import materialise
 from trialfleet_tasks.task_environment import PlannedEnvironment, planned_environment, unfixed
 from trialfleet_tasks.taskfile import LoadedTask

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from trialfleet_ledger.removal import remove
-from trialfleet_runner.sandbox.protocol import Job, Sandbox, inside
 from trialfleet_runner.testrun import Suite, TestRun, mounts_of, run_tests, variables
 from trialfleet_runner.tool_environment import compiled, compiled_beside
 from trialfleet_runner.trees import write_changes
 from trialfleet_runner.workspace import Template, clone
 from trialfleet_runner.workspace_scan import Changes
+from trialfleet_sandbox.protocol import Job, Sandbox, inside
 
 _MARK = "trialfleet-file:"
 _FIND = (

@@ -16,7 +16,8 @@ from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.machine import boot_id
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_runner.attempt.loss import Lost, from_exception
-from trialfleet_runner.pod import supervise, words
+from trialfleet_runner.pod import words
+from trialfleet_sandbox import supervise
 
 FULL = [os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)]
 

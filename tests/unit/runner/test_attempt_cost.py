@@ -23,8 +23,8 @@ NOT_IN_A_PODS_ATTEMPT = [
     "html.parser",
     "tomllib",
     "trialfleet_runner.package_index",
-    "trialfleet_runner.sandbox.bubblewrap",
-    "trialfleet_runner.sandbox.host",
+    "trialfleet_sandbox.bubblewrap",
+    "trialfleet_sandbox.host",
     "trialfleet_ledger.task",
     "trialfleet_runner.tool_build",
 ]

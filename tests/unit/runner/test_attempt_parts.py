@@ -22,7 +22,7 @@ from trialfleet_runner.attempt.model import upstream
 from trialfleet_runner.attempt.patch_record import delivered, without
 from trialfleet_runner.context.hook_log import Firing, HookLog
 from trialfleet_runner.gateway.tally import GatewayReport
-from trialfleet_runner.sandbox.protocol import Exit
+from trialfleet_sandbox.protocol import Exit
 
 NO_HOOK = HookLog((), 0)
 BOTH = frozenset({"files", "inline"})

@@ -14,7 +14,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_runner.agents.claude_code import ClaudeCode
 from trialfleet_runner.context.texts import render
-from trialfleet_runner.sandbox.protocol import Job, Mount
+from trialfleet_sandbox.protocol import Job, Mount
 
 VERSION = "1.2.3"
 

@@ -10,7 +10,7 @@ import pytest
 
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.claude_code.parse import parse_stream
-from trialfleet_runner.sandbox.protocol import Exit
+from trialfleet_sandbox.protocol import Exit
 
 INIT = {"type": "system", "subtype": "init", "cwd": "/workspace", "model": "claude-sonnet-4-6"}
 FINE = Exit(0, "itself", 1.0, None)

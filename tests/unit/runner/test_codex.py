@@ -15,7 +15,7 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.codex import Codex
 from trialfleet_runner.agents.toml import toml
-from trialfleet_runner.sandbox.protocol import Exit, Job
+from trialfleet_sandbox.protocol import Exit, Job
 
 ITSELF = Exit(0, "itself", 1.0, None)
 

@@ -15,7 +15,7 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.command import Command
 from trialfleet_runner.agents.protocol import Setup
-from trialfleet_runner.sandbox.protocol import Exit, Mount
+from trialfleet_sandbox.protocol import Exit, Mount
 
 
 def spec(**options: Any) -> AgentSpec:

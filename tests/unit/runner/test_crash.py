@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_runner.attempt.crash import has_crashed
 from trialfleet_runner.metrics import verdict
-from trialfleet_runner.sandbox.protocol import Exit
+from trialfleet_sandbox.protocol import Exit
 
 Cause = Literal["itself", "timeout", "memory", "disk", "stopped"]
 CAUSES: tuple[Cause, ...] = ("itself", "timeout", "memory", "disk", "stopped")

@@ -17,7 +17,7 @@ from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.protocol import Agent
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.context.texts import render
-from trialfleet_runner.sandbox.protocol import Job
+from trialfleet_sandbox.protocol import Job
 
 MODELS = {"copilot": "gpt-5.5", "opencode": "claude-sonnet-4-6", "gemini": "gemini-2.5-pro"}
 SAYS = {"copilot": "GitHub Copilot CLI 9.8.7.", "opencode": "9.8.7", "gemini": "9.8.7"}

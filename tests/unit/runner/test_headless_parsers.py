@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_ledger.trajectory import LARGEST_COUNT, Parsed
 from trialfleet_runner.agents.registry import agent
-from trialfleet_runner.sandbox.protocol import Exit
+from trialfleet_sandbox.protocol import Exit
 
 ITSELF = Exit(0, "itself", 1.0, None)
 FAILED = Exit(1, "itself", 1.0, None)

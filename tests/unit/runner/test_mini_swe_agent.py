@@ -13,7 +13,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.mini_swe_agent import MiniSweAgent
-from trialfleet_runner.sandbox.protocol import Exit
+from trialfleet_sandbox.protocol import Exit
 
 ITSELF = Exit(0, "itself", 1.0, None)
 

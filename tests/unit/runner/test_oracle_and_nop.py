@@ -12,7 +12,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.registry import KINDS, agent
-from trialfleet_runner.sandbox.protocol import Exit, Job
+from trialfleet_sandbox.protocol import Exit, Job
 
 FIX = b"""diff --git "a/sp ace.py" "b/sp ace.py"
 --- "a/sp ace.py"

@@ -20,7 +20,7 @@ from trialfleet_ledger.records.grants import GRANTS_URL, Grants, PutGrant
 from trialfleet_runner.attempt import refused_patch
 from trialfleet_runner.attempt.refused_patch import Renewal
 from trialfleet_runner.pod.run import Runner, Volumes, parse
-from trialfleet_runner.sandbox.gate import Gate
+from trialfleet_sandbox.gate import Gate
 
 ZERO = "0" * 64
 

@@ -20,8 +20,8 @@ from trialfleet_runner.metrics import (
     target_hit,
     verdict,
 )
-from trialfleet_runner.sandbox.protocol import Exit
 from trialfleet_runner.testrun import TestRun
+from trialfleet_sandbox.protocol import Exit
 
 
 @pytest.mark.parametrize("outcome", ["failed", "error", "skipped", "missing"])

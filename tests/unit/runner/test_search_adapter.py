@@ -18,7 +18,7 @@ from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_runner.agents.protocol import Agent, Setup
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.agents.search import BANNER, SearchAgent, program_digest
-from trialfleet_runner.sandbox.protocol import Exit, Mount
+from trialfleet_sandbox.protocol import Exit, Mount
 
 PROGRAM = Path(trialfleet_search.__file__).parent
 

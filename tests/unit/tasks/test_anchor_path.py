@@ -10,7 +10,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.sandbox.choose import choose
+from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.taskfile import LoadedTask, load_task_file
 from trialfleet_tasks.validate.inputs import prepare_inputs
 from trialfleet_tasks.validate.record import ProblemKind

@@ -15,8 +15,8 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.task import Environment, GitSource, PythonEnvironment, TaskFile, TaskSpec, ToolEnvironment
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.sandbox.choose import choose
 from trialfleet_runner.trees import Tree
+from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.commands.mine import _chosen  # pyright: ignore[reportPrivateUsage]
 from trialfleet_tasks.mining.environments import MinedEnvironments
 from trialfleet_tasks.mining.examine import Miner

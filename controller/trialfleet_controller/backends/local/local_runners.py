@@ -23,7 +23,7 @@ from trialfleet_ledger.owned_folder import claim_folder
 from trialfleet_ledger.records.attempt import End, Intent, Start
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_runner.attempt import refused_patch
-from trialfleet_runner.attempt.scratch import LOCK, claim_scratch
+from trialfleet_sandbox.scratch import LOCK, claim_scratch
 
 
 @dataclass(frozen=True)

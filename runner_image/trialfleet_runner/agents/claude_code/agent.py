@@ -25,7 +25,7 @@ from trialfleet_runner.agents.sandbox_env import checked_options, job_of, with_m
 from trialfleet_runner.context.preflight import MAX_CALLS
 from trialfleet_runner.context.skills import FOLDER
 from trialfleet_runner.context.texts import render
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, inside
+from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 
 _VERSION = r"^(\d+\.\d+\.\d+\S*) \(Claude Code\)"
 _REACH = Reach(

@@ -22,7 +22,7 @@ from trialfleet_ledger.trajectory import MAX_STEPS, Parsed, Step
 from trialfleet_ledger.untrusted import ANSWER_CHARS, finite, json_object, lines, mapping, objects, plain, relative
 from trialfleet_runner.agents.sandbox_env import stop_of
 from trialfleet_runner.agents.shell_command import read_command
-from trialfleet_runner.sandbox.protocol import Exit
+from trialfleet_sandbox.protocol import Exit
 
 Kind = Literal["message", "read", "edit", "run", "search", "hook", "other"]
 

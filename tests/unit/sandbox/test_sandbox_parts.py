@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_runner.sandbox import bubblewrap, drive, processes
-from trialfleet_runner.sandbox.bubblewrap import arguments
-from trialfleet_runner.sandbox.drive import CappedFile, Descriptors
-from trialfleet_runner.sandbox.host import give, mapped_users, uid_for
-from trialfleet_runner.sandbox.interpreter import program_mounts, site_packages
-from trialfleet_runner.sandbox.processes import Process
-from trialfleet_runner.sandbox.protocol import Job, Mount, inside
-from trialfleet_runner.sandbox.watch import DiskWatch, LimitWatch, folder_bytes, usage
+from trialfleet_sandbox import bubblewrap, drive, processes
+from trialfleet_sandbox.bubblewrap import arguments
+from trialfleet_sandbox.drive import CappedFile, Descriptors
+from trialfleet_sandbox.host import give, mapped_users, uid_for
+from trialfleet_sandbox.interpreter import program_mounts, site_packages
+from trialfleet_sandbox.processes import Process
+from trialfleet_sandbox.protocol import Job, Mount, inside
+from trialfleet_sandbox.watch import DiskWatch, LimitWatch, folder_bytes, usage
 
 
 class Clock:

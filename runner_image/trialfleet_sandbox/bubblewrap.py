@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from trialfleet_runner.sandbox import processes
-from trialfleet_runner.sandbox.drive import Descriptors
-from trialfleet_runner.sandbox.interpreter import FORWARDER, forwarded, last_line, own_interpreter, site_packages
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, SandboxCapabilities
-from trialfleet_runner.sandbox.supervised import Launch, report_pipe, supervise
+from trialfleet_sandbox import processes
+from trialfleet_sandbox.drive import Descriptors
+from trialfleet_sandbox.interpreter import FORWARDER, forwarded, last_line, own_interpreter, site_packages
+from trialfleet_sandbox.protocol import Exit, Job, Mount, SandboxCapabilities
+from trialfleet_sandbox.supervised import Launch, report_pipe, supervise
 
 CAPABILITIES = SandboxCapabilities(maps_paths=True, isolates_network=True, hides_host_folders=True)
 UID = GID = 1000

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
-from trialfleet_runner.sandbox.supervisor import PR_SET_CHILD_SUBREAPER, prctl
+from trialfleet_sandbox.supervisor import PR_SET_CHILD_SUBREAPER, prctl
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")

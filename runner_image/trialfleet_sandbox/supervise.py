@@ -2,10 +2,10 @@
 
     python -I -S supervise.py agent|score
 
-Standard library only. It needs `supervisor.py` in the same folder or in its place in the package. No process of
+Standard library only. It needs `supervisor.py` in the same folder. No process of
 its container can read its memory or its environment, and none exists before it has connected to the gate. The job
 arrives over a unix socket with six descriptors: stdin, stdout, stderr, lifeline, status, and the report of the
-gateway's forwarder (`sandbox/gate.py` sends them). When the lifeline closes or the job ends, everything here ends.
+gateway's forwarder (`gate.py` sends them). When the lifeline closes or the job ends, everything here ends.
 If another job is to follow, the first job comes with a seventh: the connection for the next job. After a program
 has run here, no connection is accepted by name.
 
@@ -24,10 +24,10 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from trialfleet_runner.sandbox import supervisor
+    from trialfleet_sandbox import supervisor
 else:
     _HERE = os.path.dirname(os.path.realpath(__file__))  # noqa: PTH120 - pathlib costs start-up time
-    sys.path[:0] = [_HERE, f"{_HERE}/../sandbox"]
+    sys.path[:0] = [_HERE]
     import supervisor
 
 WAIT_S = 120.0

@@ -9,8 +9,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxCapabilities, SandboxError
-from trialfleet_runner.sandbox.supervised import run_on_the_host
+from trialfleet_sandbox.protocol import Exit, Job, SandboxCapabilities, SandboxError
+from trialfleet_sandbox.supervised import run_on_the_host
 
 OTHER_UID, SAME_USER = SandboxCapabilities(other_uid=True), SandboxCapabilities()
 _FIRST, _SLOTS = 0x40000000, 64  # far above every account of a directory service; 64 jobs at once per process

@@ -1,6 +1,6 @@
 """The runner's end of another container: a socket in a folder that both see, over which a job is handed.
 
-The supervisor there (`pod/supervise.py`) is the first process of its container and connects before any other could
+The supervisor there (`supervise.py`) is the first process of its container and connects before any other could
 exist. It gets the job as one message, with its descriptors: what is handed over cannot be opened by a name. That
 holds for the connection of a second job, too, which is one of the first one's descriptors.
 """
@@ -12,7 +12,7 @@ import socket
 import time
 from pathlib import Path
 
-from trialfleet_runner.sandbox.protocol import Job, SandboxError
+from trialfleet_sandbox.protocol import Job, SandboxError
 
 SOCKET = "gate.sock"
 WAIT_S = 120.0  # for the other container to start

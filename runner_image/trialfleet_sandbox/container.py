@@ -8,13 +8,13 @@ import socket
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from trialfleet_runner.sandbox.drive import Descriptors, Ended, Hold, Outer, drive, stdin_of
-from trialfleet_runner.sandbox.gate import Gate, hand_over, message
-from trialfleet_runner.sandbox.protocol import Exit, Job, Mount, SandboxCapabilities, SandboxError
-from trialfleet_runner.sandbox.start import StartReport, start_failure
-from trialfleet_runner.sandbox.supervised import said_on, wrapped
-from trialfleet_runner.sandbox.supervisor import REPORT_FD
-from trialfleet_runner.sandbox.watch import LimitWatch, folder_bytes
+from trialfleet_sandbox.drive import Descriptors, Ended, Hold, Outer, drive, stdin_of
+from trialfleet_sandbox.gate import Gate, hand_over, message
+from trialfleet_sandbox.protocol import Exit, Job, Mount, SandboxCapabilities, SandboxError
+from trialfleet_sandbox.start import StartReport, start_failure
+from trialfleet_sandbox.supervised import said_on, wrapped
+from trialfleet_sandbox.supervisor import REPORT_FD
+from trialfleet_sandbox.watch import LimitWatch, folder_bytes
 
 DISK_SHARE = 0.8  # of a volume's size: the kubelet evicts the whole pod for the rest, with hardly any grace
 _KILLED = 128 + 9

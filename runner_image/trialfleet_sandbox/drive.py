@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from trialfleet_ledger.store.full_disk import is_full
-from trialfleet_runner.sandbox.protocol import Job
-from trialfleet_runner.sandbox.watch import Cause, LimitWatch
+from trialfleet_sandbox.protocol import Job
+from trialfleet_sandbox.watch import Cause, LimitWatch
 
 
 class Descriptors:

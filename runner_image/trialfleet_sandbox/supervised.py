@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialfleet_ledger.interpreters import interpreters
-from trialfleet_runner.sandbox import processes
-from trialfleet_runner.sandbox.drive import Descriptors, Hold, Outer, drive, stdin_of
-from trialfleet_runner.sandbox.interpreter import FORWARDER, forwarded
-from trialfleet_runner.sandbox.protocol import Exit, Job, SandboxError
-from trialfleet_runner.sandbox.start import StartReport, start_failure
-from trialfleet_runner.sandbox.watch import LimitWatch
+from trialfleet_sandbox import processes
+from trialfleet_sandbox.drive import Descriptors, Hold, Outer, drive, stdin_of
+from trialfleet_sandbox.interpreter import FORWARDER, forwarded
+from trialfleet_sandbox.protocol import Exit, Job, SandboxError
+from trialfleet_sandbox.start import StartReport, start_failure
+from trialfleet_sandbox.watch import LimitWatch
 
 SUPERVISOR = Path(__file__).resolve().with_name("supervisor.py")
 _PYTHON = getattr(sys, "_base_executable", None) or sys.executable

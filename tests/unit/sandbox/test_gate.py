@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_runner.pod import supervise
-from trialfleet_runner.sandbox.container import DISK_SHARE, limited
-from trialfleet_runner.sandbox.gate import SOCKET, Gate, hand_over, message
-from trialfleet_runner.sandbox.protocol import Job, Mount, SandboxError
+from trialfleet_sandbox import supervise
+from trialfleet_sandbox.container import DISK_SHARE, limited
+from trialfleet_sandbox.gate import SOCKET, Gate, hand_over, message
+from trialfleet_sandbox.protocol import Job, Mount, SandboxError
 
 WORD = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=50)
 NAME = st.text(st.characters(codec="utf-8", exclude_characters="\0="), min_size=1, max_size=20)

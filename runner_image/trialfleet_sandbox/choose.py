@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_sandbox.protocol import Sandbox
 
 NAMES = ("bubblewrap", "uid", "subreaper")
 
@@ -26,8 +26,8 @@ class IsolationLine:
 
 def isolation_report() -> tuple[IsolationLine, ...]:
     """All kinds, best first; `choose()` takes the first that is available."""
-    from trialfleet_runner.sandbox.bubblewrap import probe
-    from trialfleet_runner.sandbox.host import AnotherUid, Subreaper
+    from trialfleet_sandbox.bubblewrap import probe
+    from trialfleet_sandbox.host import AnotherUid, Subreaper
 
     why_not = probe()
     root = os.geteuid() == 0
@@ -58,8 +58,8 @@ def _bubblewrap_hint(why_not: str | None) -> str | None:
 def choose(prefer: str | None = None) -> Sandbox:
     """The best sandbox that works here, or the preferred one (`prefer`, else `$TRIALFLEET_ISOLATION`).
     Raises `OperatorError` if the preferred one does not work here."""
-    from trialfleet_runner.sandbox.bubblewrap import Bubblewrap, bubblewrap_program
-    from trialfleet_runner.sandbox.host import AnotherUid, Subreaper
+    from trialfleet_sandbox.bubblewrap import Bubblewrap, bubblewrap_program
+    from trialfleet_sandbox.host import AnotherUid, Subreaper
 
     report = isolation_report()
     prefer = prefer or os.environ.get("TRIALFLEET_ISOLATION")

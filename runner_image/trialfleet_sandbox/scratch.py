@@ -14,12 +14,9 @@ from pathlib import Path
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.owned_folder import OwnedFolder, claim_folder, find_folder, owned_path
 from trialfleet_ledger.records.grants import Grants
-from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_ledger.removal import remove, remove_entry
-from trialfleet_runner.attempt.loss import Lost
 
 LOCK = "lock"
-FULL_BYTES = 2**20  # less than this is no room
 LOOK_S = 0.1  # between two tries of a lock that another runner holds
 YOUNG_S = 60.0  # so long may its maker take from making a folder to locking it
 
@@ -119,21 +116,6 @@ def emptied(folder: Path) -> Path:
     remove(folder)
     folder.mkdir(mode=0o711, parents=True)
     return folder
-
-
-def refuse_full(folder: Path, room: int = FULL_BYTES) -> None:
-    """Raises `Lost(host_full)` if the file system has less than `room` bytes left: a failure on a full disk says
-    nothing about the program. If a program has the space that its limit promises, the limit stops it, and a full
-    disk is its own fault."""
-    while not folder.exists():  # without a better sandbox than a subreaper, a program can remove it
-        folder = folder.parent
-    facts = os.statvfs(folder)
-    free = facts.f_bavail * facts.f_frsize
-    if free < FULL_BYTES or (facts.f_files and not facts.f_favail):
-        raise Lost(LossClass.HOST_FULL, f"the host's disk is full: {folder}")
-    if free < room:
-        words = f"{folder} has {free / 2**20:.0f} MiB left, less than the limit of {room / 2**20:.0f} MiB"
-        raise Lost(LossClass.HOST_FULL, f"{words}: free some, or lower limits.disk")
 
 
 class Busy(Exception):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_runner.sandbox.protocol import InterpreterMissing, Job
-from trialfleet_runner.sandbox.start import start_failure
+from trialfleet_sandbox.protocol import InterpreterMissing, Job
+from trialfleet_sandbox.start import start_failure
 
 NONE = "No such file or directory"
 

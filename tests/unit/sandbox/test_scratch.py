@@ -20,17 +20,17 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.owned_folder import OwnedFolder, claim_folder
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_runner.attempt.exposure import company, refuse_folders, walkable_by_others
-from trialfleet_runner.attempt.scratch import Busy, Scratch, abandoned, folder_name, locked, sweep
 from trialfleet_runner.cache import Cache
-from trialfleet_runner.sandbox.bubblewrap import Bubblewrap
-from trialfleet_runner.sandbox.host import AnotherUid, Subreaper
-from trialfleet_runner.sandbox.protocol import Sandbox
+from trialfleet_sandbox.bubblewrap import Bubblewrap
+from trialfleet_sandbox.host import AnotherUid, Subreaper
+from trialfleet_sandbox.protocol import Sandbox
+from trialfleet_sandbox.scratch import Busy, Scratch, abandoned, folder_name, locked, sweep
 
 HOLDER = """
 import sys, time
 from pathlib import Path
 from trialfleet_ledger.owned_folder import claim_folder
-from trialfleet_runner.attempt.scratch import locked
+from trialfleet_sandbox.scratch import locked
 with locked(claim_folder(Path(sys.argv[1]), "scratch"), "t-1"):
     print("held", flush=True)
     time.sleep(60)
@@ -132,7 +132,7 @@ def test_a_sweep_holds_the_lock_of_what_it_removes(tmp_path: Path, monkeypatch: 
 
     with ExitStack() as held:
         with monkeypatch.context() as patch:
-            patch.setattr("trialfleet_runner.attempt.scratch.remove_entry", remove)
+            patch.setattr("trialfleet_sandbox.scratch.remove_entry", remove)
             assert sweep(root) == [root.path / "a"]
         assert not abandoned(root.path / "b")
     assert removed == ["a"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from trialfleet_runner.sandbox.protocol import Job, Mount, inside
+from trialfleet_sandbox.protocol import Job, Mount, inside
 
 _ALWAYS_VISIBLE = Path("/usr")
 FURNISHINGS = "environment.json"
@@ -109,12 +109,12 @@ def _shown(path: Path) -> bool:
     return path == _ALWAYS_VISIBLE or _ALWAYS_VISIBLE in path.parents
 
 
-FORWARDER = Path(__file__).resolve().parent.parent / "hooks" / "forwarder.py"
+FORWARDER = Path(__file__).resolve().with_name("forwarder.py")
 
 
 def forwarded(job: Job, *, python: str, script: str, socket: str, report: int) -> tuple[str, ...]:
     """The job's argv behind the forwarder; all paths are as the program sees them. `report`: the descriptor by
-    which the forwarder says whether it could execute the program (`sandbox/start.py`)."""
+    which the forwarder says whether it could execute the program (`start.py`)."""
     told = ("--socket", socket, "--port", str(job.gateway_port), "--report", str(report), "--")
     return (python, "-I", "-S", script, *told, *job.argv)
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from trialfleet_runner.sandbox.processes import Process, descendants, read
-from trialfleet_runner.sandbox.protocol import Job
+from trialfleet_sandbox.processes import Process, descendants, read
+from trialfleet_sandbox.protocol import Job
 
 Cause = Literal["timeout", "memory", "disk", "stopped"]
 

@@ -10,10 +10,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from trialfleet_runner.sandbox.interpreter import last_line
-from trialfleet_runner.sandbox.processes import read_available
-from trialfleet_runner.sandbox.protocol import InterpreterMissing, Job, SandboxError
-from trialfleet_runner.sandbox.watch import Cause
+from trialfleet_sandbox.interpreter import last_line
+from trialfleet_sandbox.processes import read_available
+from trialfleet_sandbox.protocol import InterpreterMissing, Job, SandboxError
+from trialfleet_sandbox.watch import Cause
 
 _EXECUTING = b"R"
 _FIRST_LINE_BYTES = 4096

@@ -1,0 +1,1 @@
+"""Sandboxes for untrusted programs."""
