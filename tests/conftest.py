@@ -26,7 +26,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 # A shell that starts this in the background lets it ignore Ctrl-C, and with it every program that a test starts.
+# What `nohup` starts ignores its terminal's end.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Before numpy: every worker would start a BLAS thread per core, which spin for one another and win nothing here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

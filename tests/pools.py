@@ -46,7 +46,7 @@ def divide_files(files: Iterable[str], costs: dict[str, Cost]) -> list[Pool]:
 def _pool(file: str, cost: Cost | None) -> str:
     if _has_pods(file):
         return "pods"
-    waits = cost is not None and cost.seconds > 5 and cost.core_seconds < cost.seconds / 2
+    waits = cost is not None and cost.seconds > 5 and cost.core_seconds < cost.seconds / 4
     return "waiting" if waits else "computing"
 
 

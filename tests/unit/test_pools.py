@@ -34,7 +34,7 @@ def test_each_file_is_in_one_pool_the_longest_first(files: set[str], costs: dict
         ("tests/cluster/test_a.py", None, "pods"),
         ("tests/cluster/test_a.py", Cost(10, 10), "pods"),
         ("tests/integration/test_a.py", Cost(60, 10), "waiting"),
-        ("tests/integration/test_a.py", Cost(60, 50), "computing"),
+        ("tests/integration/test_a.py", Cost(60, 20), "computing"),
         ("tests/integration/test_a.py", Cost(4, 0), "computing"),
     ],
 )
