@@ -25,6 +25,7 @@ SOURCES = {
     "runner_image": (
         "trialfleet_ledger",
         "trialfleet_sandbox",
+        "trialfleet_repository",
         "trialfleet_runner",
         "trialfleet_search",
         "trialfleet_targets",

@@ -17,8 +17,8 @@ from trialfleet_ledger.campaign_spec import LimitSpec
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import Limits
 from trialfleet_ledger.treatments import distinct
+from trialfleet_repository.cache import cache_root
 from trialfleet_runner.agents.pinned import pinned
-from trialfleet_runner.cache import cache_root
 from trialfleet_sandbox.scratch import scratch_root
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _package(name: str, fix: str, *, needed: bool = True) -> DoctorCheck:
 
 def _languages() -> DoctorCheck:
     """Programs that tasks in other languages than Python need; none of them is needed by itself."""
-    from trialfleet_runner.tool_environment import BrokenTool, find_tool
+    from trialfleet_repository.environments.tool_environment import BrokenTool, find_tool
 
     versions: list[str] = []
     broken: list[BrokenTool] = []

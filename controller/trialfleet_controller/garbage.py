@@ -161,7 +161,7 @@ def old_campaigns(store: Store, days: float, *, name: str | None) -> list[Stored
 def find_cache_folder() -> OwnedFolder | None:
     """The cache that trialfleet created; None if there is none. Raises `OperatorError` if a folder of that name
     lacks its marker."""
-    from trialfleet_runner.cache import cache_root
+    from trialfleet_repository.cache import cache_root
 
     return find_folder(cache_root(), "cache")
 
@@ -177,7 +177,7 @@ def empty_cache(cache: OwnedFolder) -> None:
 def find_old_layout() -> dict[Path, list[str]]:
     """What earlier versions left directly below the scratch root and the cache root: root -> names. These lack a
     marker, so they are named and never removed."""
-    from trialfleet_runner.cache import cache_root
+    from trialfleet_repository.cache import cache_root
     from trialfleet_sandbox.scratch import LOCK, abandoned, scratch_root
 
     scratch, cache = scratch_root(), cache_root()

@@ -14,8 +14,8 @@ from trialfleet_ledger.records.measurements import TestResult
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.trajectory import Step
+from trialfleet_repository.testrun import TestRun, trouble
 from trialfleet_runner.context.skills import FILE, FOLDER, SHARED_FOLDER, TOOLS
-from trialfleet_runner.testrun import TestRun, trouble
 
 _CONTEXT_NAMES = re.compile(r"^(AGENTS|CLAUDE(\..*)?|GEMINI)\.md$", re.IGNORECASE)
 

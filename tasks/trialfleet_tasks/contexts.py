@@ -8,11 +8,11 @@ from pathlib import Path
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import ObjectError, Objects
+from trialfleet_repository.context_files import is_context_file
+from trialfleet_repository.trees import Tree, TreeEntry, TreeError, pack, read_folder, unpack
 from trialfleet_runner.context.commands import is_text
 from trialfleet_runner.context.naming import pull_sentence
 from trialfleet_runner.context.nodes import covering_node
-from trialfleet_runner.context_files import is_context_file
-from trialfleet_runner.trees import Tree, TreeEntry, TreeError, pack, read_folder, unpack
 from trialfleet_tasks.taskfile import LoadedTask
 
 _DIGEST = "sha256:"

@@ -11,12 +11,12 @@ from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.plan import PlannedTask
 from trialfleet_ledger.records.task_order import Prediction, TaskOrder
 from trialfleet_ledger.task import Status
-from trialfleet_runner.cache import Cache
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.patch import between
+from trialfleet_repository.trees import pack
+from trialfleet_repository.workspace import build_template, template_of
 from trialfleet_runner.context.anchor import anchor_for
 from trialfleet_runner.context.nodes import covering_node
-from trialfleet_runner.patch import between
-from trialfleet_runner.trees import pack
-from trialfleet_runner.workspace import build_template, template_of
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks import prompts
 from trialfleet_tasks.contexts import readable_context

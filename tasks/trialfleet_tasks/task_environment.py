@@ -12,11 +12,11 @@ from trialfleet_ledger.interpreters import find_interpreter
 from trialfleet_ledger.records.environment import EnvironmentRef, ToolEnvironmentRef
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.task import GitSource, ToolEnvironment
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.environment import environment_ref, tool_environment_ref
-from trialfleet_runner.test_call import ROOT, CalledTests, argv
-from trialfleet_runner.tool_environment import find_tool
-from trialfleet_runner.trees import Tree, TreeEntry, pack
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.environment import environment_ref, tool_environment_ref
+from trialfleet_repository.environments.tool_environment import find_tool
+from trialfleet_repository.test_call import ROOT, CalledTests, argv
+from trialfleet_repository.trees import Tree, TreeEntry, pack
 from trialfleet_tasks.presets.node import lock_place
 from trialfleet_tasks.presets.packages import in_package
 from trialfleet_tasks.presets.preset import inputs, preset

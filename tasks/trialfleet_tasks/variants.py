@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.context.anchor import is_test_path
-from trialfleet_runner.context_files import strip
-from trialfleet_runner.excluded_paths import Exclusions
-from trialfleet_runner.provided import Provided
-from trialfleet_runner.trees import Tree, TreeEntry, TreeError, changed, is_folder
+from trialfleet_repository.context_files import strip
+from trialfleet_repository.environments.provided import Provided
+from trialfleet_repository.excluded_paths import Exclusions
+from trialfleet_repository.test_paths import is_test_path
+from trialfleet_repository.trees import Tree, TreeEntry, TreeError, changed, is_folder
 from trialfleet_tasks.sources.materialise import Trees
 from trialfleet_tasks.taskfile import LoadedTask
 

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (
     "runner_image/trialfleet_ledger",
     "runner_image/trialfleet_sandbox",
+    "runner_image/trialfleet_repository",
     "runner_image/trialfleet_runner",
     "runner_image/trialfleet_search",
     "runner_image/trialfleet_targets",

@@ -12,9 +12,9 @@ import pytest
 
 from tests.cluster.cluster import CHECKOUT, applied_base, done, ended, kubectl, restricted_pod
 from trialfleet_controller.images.environments import image_environments
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.environment import RECIPE_CHARS, recipe
 from trialfleet_runner.agents.pinned import pinned
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.environment import RECIPE_CHARS, recipe
 
 pytestmark = [pytest.mark.cluster, pytest.mark.needs("cluster", "image", "controller-image")]
 
@@ -140,6 +140,7 @@ def test_bytecode_is_there_for_all_that_is_imported(image: dict[str, Any]) -> No
 def test_a_runner_holds_the_runner_alone(runner: dict[str, Any], controller: dict[str, Any]) -> None:
     assert runner["packages"] == [
         "trialfleet_ledger",
+        "trialfleet_repository",
         "trialfleet_runner",
         "trialfleet_sandbox",
         "trialfleet_search",

@@ -22,8 +22,8 @@ from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass, Stop, Verdict
 from trialfleet_ledger.removal import remove
-from trialfleet_runner import workspace
-from trialfleet_runner.cache import Cache, locked
+from trialfleet_repository import workspace
+from trialfleet_repository.cache import Cache, locked
 
 SMALL = Limits(memory_bytes=2**30, disk_bytes=2**23, stop_grace_s=0.2)  # half of a small disk
 DIG = "import os\nfor _ in range(400): os.mkdir('d' * 20); os.chdir('d' * 20)\n"

@@ -9,11 +9,11 @@ import pytest
 
 from tests.support.language_projects import JAVA, RUST, Project
 from trialfleet_ledger.task import ToolEnvironment
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.environment import build
-from trialfleet_runner.testrun import Suite
-from trialfleet_runner.trees import TreeEntry
-from trialfleet_runner.workspace import build_template
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.environment import build
+from trialfleet_repository.testrun import Suite
+from trialfleet_repository.trees import TreeEntry
+from trialfleet_repository.workspace import build_template
 from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.presets.preset import preset
 from trialfleet_tasks.task_environment import planned_tools

@@ -18,7 +18,7 @@ from trialfleet_controller.commands.context import context
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.store.directory import DirectoryStore
-from trialfleet_runner.trees import read_folder, tree_digest
+from trialfleet_repository.trees import read_folder, tree_digest
 from trialfleet_tasks.contexts import context_tree
 from trialfleet_tasks.taskfile import load_task_file
 

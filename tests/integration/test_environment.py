@@ -14,9 +14,9 @@ from tests.support.package_index import Index, spying_sdist, wheel
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import Interpreter, find_interpreter, interpreters
 from trialfleet_ledger.task import PythonEnvironment
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.environment import SEAL, build, content_digest, environment_ref, unchanged
-from trialfleet_runner.python_environment import (
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.environment import SEAL, build, content_digest, environment_ref, unchanged
+from trialfleet_repository.environments.python_environment import (
     lay_metadata,
     project_metadata,
     python_of,

@@ -12,8 +12,8 @@ from tests.support.attempts import LOCK, Lab
 from tests.support.forged_modules import ATTACKS, SETTINGS, WRITE
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Verdict
-from trialfleet_runner import environment
-from trialfleet_runner.python_environment import site_packages
+from trialfleet_repository.environments import environment
+from trialfleet_repository.environments.python_environment import site_packages
 
 ISOLATION = [
     pytest.param("bubblewrap", marks=pytest.mark.needs("bwrap")),

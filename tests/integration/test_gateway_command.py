@@ -14,9 +14,9 @@ from tests.support.attempts import Lab
 from tests.support.scripted_messages import ScriptedMessages, Usage
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop, Verdict
+from trialfleet_repository.testrun import mounts_of
 from trialfleet_runner.agents.command import Command
 from trialfleet_runner.gateway import Gateway, Upstream, url_at
-from trialfleet_runner.testrun import mounts_of
 from trialfleet_sandbox.choose import choose
 
 PORT = 8080

@@ -13,7 +13,7 @@ from tests.support.git_repositories import shop
 from trialfleet_controller.commands.gc import gc
 from trialfleet_controller.planning.predicted_targets import sweep_trees
 from trialfleet_ledger.owned_folder import claim_folder
-from trialfleet_runner.trees import TreeEntry
+from trialfleet_repository.trees import TreeEntry
 from trialfleet_targets.cache import DEAD_S, UNUSED_S, TargetsCache, sweep
 from trialfleet_targets.index import index_at
 from trialfleet_tasks.sources.git import orphan

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.trees import EntryKind, TreeEntry
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.trees import EntryKind, TreeEntry
 from trialfleet_tasks.sources import git as git_source
 from trialfleet_tasks.sources.git import message, read_tree, repository
 from trialfleet_tasks.sources.materialise import materialise

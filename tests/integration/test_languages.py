@@ -18,7 +18,7 @@ from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.records.verdicts import Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
-from trialfleet_runner.testrun import Suite, run_tests, trouble
+from trialfleet_repository.testrun import Suite, run_tests, trouble
 from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.commands.validate import validate
 from trialfleet_tasks.taskfile import load_task_file

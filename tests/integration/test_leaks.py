@@ -23,7 +23,7 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.removal import remove
-from trialfleet_runner import workspace
+from trialfleet_repository import workspace
 
 FIX = SOURCE.replace("{hundred}", "100").splitlines()[9].strip()
 HIDDEN = "assert total([100.0], discount=10) == 90.0"
@@ -105,7 +105,7 @@ run, more = Sandbox.run, tuple(Mount(Path(p), p) for p in os.environ.get("EXTRA_
 Sandbox.run = lambda self, job: run(self, replace(job, mounts=(*job.mounts, *more)))
 """,
     "exclusions": """
-from trialfleet_runner.excluded_paths import Exclusions, is_junk
+from trialfleet_repository.excluded_paths import Exclusions, is_junk
 Exclusions.excludes = lambda self, path: is_junk(path)
 """,
 }

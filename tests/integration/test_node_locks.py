@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.trees import TreeEntry
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.trees import TreeEntry
 from trialfleet_tasks.mining.node_lock import NodeLocks
 
 pytestmark = [pytest.mark.needs("bwrap", "node", "npm"), pytest.mark.slow, pytest.mark.timeout(300)]

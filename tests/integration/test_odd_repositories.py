@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 from tests.support.git_repositories import Made
 from trialfleet_controller.commands.compare import compare
 from trialfleet_controller.planning.own_contexts import of_revision, of_worktree
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.git import locate_repository
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.git import locate_repository
 from trialfleet_targets.command import targets
 from trialfleet_tasks.commands.init import init
 from trialfleet_tasks.mining.history import open_repository, read_commits

@@ -14,8 +14,8 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.open import open_store
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.git import locate_repository
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.git import locate_repository
 from trialfleet_tasks.contexts import context_tree
 from trialfleet_tasks.settings import Settings, mirror_map
 from trialfleet_tasks.sources.git import read_tree, repository

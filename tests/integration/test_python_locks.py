@@ -10,10 +10,10 @@ import pytest
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import find_interpreter
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.environment import build, environment_ref
-from trialfleet_runner.python_environment import site_packages
-from trialfleet_runner.trees import Tree, TreeEntry
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.environment import build, environment_ref
+from trialfleet_repository.environments.python_environment import site_packages
+from trialfleet_repository.trees import Tree, TreeEntry
 from trialfleet_tasks.mining.python_environment import PythonEnvironments
 
 THEN = date(2021, 5, 20)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from trialfleet_ledger.task import ToolEnvironment
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.environment import build
-from trialfleet_runner.testrun import Suite, TestRun, run_tests
-from trialfleet_runner.trees import Tree, TreeEntry, write_changes
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.environment import build
+from trialfleet_repository.testrun import Suite, TestRun, run_tests
+from trialfleet_repository.trees import Tree, TreeEntry, write_changes
 from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.presets.preset import preset
 from trialfleet_tasks.task_environment import planned_tools

@@ -15,7 +15,7 @@ import pytest
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.cache import Cache
+from trialfleet_repository.cache import Cache
 from trialfleet_tasks.sources.materialise import materialise
 from trialfleet_tasks.sources.sdist import release
 from trialfleet_tasks.taskfile import load_task_file

@@ -20,9 +20,9 @@ from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.records.measurements import Coverage, PreflightResult
 from trialfleet_ledger.records.outcome import Outcome
 from trialfleet_ledger.store.directory import DirectoryStore
-from trialfleet_runner.cache import Cache
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.trees import TreeEntry
 from trialfleet_runner.context.naming import naming
-from trialfleet_runner.trees import TreeEntry
 from trialfleet_tasks.taskfile import load_task_file
 from trialfleet_tasks.variants import Variants
 

@@ -15,8 +15,8 @@ import pytest
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.environment import ToolEnvironmentRef
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.environment import (
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.environment import (
     bake,
     baked,
     build,
@@ -24,9 +24,9 @@ from trialfleet_runner.environment import (
     tool_environment_ref,
     unchanged,
 )
+from trialfleet_repository.environments.tool_environment import find_tool
+from trialfleet_repository.trees import TreeEntry, pack
 from trialfleet_runner.pod.probe import baked_versions
-from trialfleet_runner.tool_environment import find_tool
-from trialfleet_runner.trees import TreeEntry, pack
 
 pytestmark = [pytest.mark.needs("bwrap")]
 TREE = pack({"lock": TreeEntry(b"one"), "packages/own/a": TreeEntry(b"")})
@@ -167,7 +167,7 @@ def test_an_image_without_the_program_is_found_out(tmp_path: Path, monkeypatch: 
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     ref = reference("true", tools={"tool": "1.2"})
-    monkeypatch.setattr("trialfleet_runner.tool_environment.executable_by_others", lambda _: True)
+    monkeypatch.setattr("trialfleet_repository.environments.tool_environment.executable_by_others", lambda _: True)
     bake(ref, TREE, tmp_path / "baked")
     program.unlink()
     monkeypatch.setenv("TRIALFLEET_BAKED", str(tmp_path / "baked"))

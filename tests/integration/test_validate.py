@@ -23,11 +23,11 @@ from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.removal import remove
 from trialfleet_ledger.task import Status
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.excluded_paths import Exclusions
-from trialfleet_runner.patch import applied, changes_of
-from trialfleet_runner.trees import unpack
-from trialfleet_runner.workspace import Template, template_of
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.excluded_paths import Exclusions
+from trialfleet_repository.patch import applied, changes_of
+from trialfleet_repository.trees import unpack
+from trialfleet_repository.workspace import Template, template_of
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.commands.validate import validate

@@ -38,9 +38,9 @@ from trialfleet_ledger.records.attempt import Intent
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Verdict
 from trialfleet_ledger.store.probe import probe
 from trialfleet_ledger.store.protocol import StoreError
+from trialfleet_repository.cache import Cache
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.prepared_inputs import Inputs
-from trialfleet_runner.cache import Cache
 
 SEEDS = range(10)
 BUNDLE = f"demo/attempts/{records.TRIAL_ID}/1/bundle.tar.zst"

@@ -29,7 +29,7 @@ from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.task_order import Prediction
 from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.store.directory import DirectoryStore
-from trialfleet_runner.cache import Cache
+from trialfleet_repository.cache import Cache
 from trialfleet_runner.context import texts
 from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.contexts import context_object

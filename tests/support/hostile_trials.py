@@ -29,6 +29,7 @@ from trialfleet_ledger.records.trial import Trial
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.trajectory import Parsed
+from trialfleet_repository.patch import WorkspacePatch as Diff
 from trialfleet_runner.agents.claude_code.parse import parse_stream
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.search import SearchAgent
@@ -37,7 +38,6 @@ from trialfleet_runner.attempt.agent_run import AgentRun, stopped
 from trialfleet_runner.attempt.patch_record import delivered, jsonl, measured
 from trialfleet_runner.context.delivery import Composed
 from trialfleet_runner.context.hook_log import denials, read_hook_log
-from trialfleet_runner.patch import WorkspacePatch as Diff
 from trialfleet_sandbox.protocol import Exit
 
 Draw = random.Random

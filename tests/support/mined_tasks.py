@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trialfleet_runner.cache import Cache
+from trialfleet_repository.cache import Cache
 from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.taskfile import load_task_file
 from trialfleet_tasks.validate.inputs import prepare_inputs

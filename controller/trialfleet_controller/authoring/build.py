@@ -15,11 +15,11 @@ from trialfleet_controller.authoring.writer import AgentRunner, AuthorAgent, Aut
 from trialfleet_controller.planning.predicted_targets import past_of, require
 from trialfleet_ledger.canonical import digest, sha256
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.cache import Cache
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.context_files import strip
+from trialfleet_repository.trees import Tree, tree_digest
 from trialfleet_runner.context import tokens
 from trialfleet_runner.context.texts import digests
-from trialfleet_runner.context_files import strip
-from trialfleet_runner.trees import Tree, tree_digest
 from trialfleet_tasks.sources.materialise import materialise
 from trialfleet_tasks.task_environment import planned_environment
 from trialfleet_tasks.taskfile import LoadedTask

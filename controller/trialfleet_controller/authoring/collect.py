@@ -12,11 +12,11 @@ from pathlib import Path
 from trialfleet_controller.authoring.asked import NODE, ROOT, Kind, belongs
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.untrusted import plain
+from trialfleet_repository.context_files import is_context_file
+from trialfleet_repository.trees import Tree, TreeEntry, TreeError
+from trialfleet_repository.workspace import with_files
 from trialfleet_runner.context import tokens
 from trialfleet_runner.context.commands import strip_files
-from trialfleet_runner.context_files import is_context_file
-from trialfleet_runner.trees import Tree, TreeEntry, TreeError
-from trialfleet_runner.workspace import with_files
 
 MAX_FILES = 64
 MAX_FILE_BYTES = 64 * 2**10

@@ -14,7 +14,7 @@ from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import ObjectError, Objects
 from trialfleet_ledger.records.base import Frozen, Name, Sha256
-from trialfleet_runner.trees import Tree, TreeError, pack, read_folder, tree_digest, unpack, write_folder
+from trialfleet_repository.trees import Tree, TreeError, pack, read_folder, tree_digest, unpack, write_folder
 
 
 class Author(Frozen):

@@ -19,15 +19,16 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_ledger.trajectory import Parsed
-from trialfleet_runner import environment, workspace
+from trialfleet_repository import workspace
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments import environment
+from trialfleet_repository.mounts import MountedScratch, place_of
+from trialfleet_repository.trees import Tree, tree_digest
+from trialfleet_repository.workspace import build_template, template_of
 from trialfleet_runner.agents.protocol import Agent, Identity, Setup
 from trialfleet_runner.attempt.agent_run import PORT, REPORT, stopped
 from trialfleet_runner.attempt.model import upstream
-from trialfleet_runner.attempt.mounts import MountedScratch, place_of
-from trialfleet_runner.cache import Cache
 from trialfleet_runner.gateway import Gateway, GatewayReport, Price, TrialBudget
-from trialfleet_runner.trees import Tree, tree_digest
-from trialfleet_runner.workspace import build_template, template_of
 from trialfleet_sandbox.protocol import Exit, Job, Sandbox, SandboxError
 from trialfleet_sandbox.scratch import Scratch, claim_scratch, locked
 from trialfleet_tasks.task_environment import PlannedEnvironment

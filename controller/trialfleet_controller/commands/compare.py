@@ -58,7 +58,7 @@ def _comparison(revisions: str, like: Path, tasks: tuple[str, ...]) -> dict[str,
     from trialfleet_controller.planning.comparison import campaign_name, check_different, comparison, parse_range
     from trialfleet_controller.planning.own_contexts import of_revision, of_worktree
     from trialfleet_ledger.campaign_spec import CampaignSpec
-    from trialfleet_runner.git import GitError
+    from trialfleet_repository.git import GitError
     from trialfleet_tasks import yamlfile
 
     sides = parse_range(revisions)
@@ -89,7 +89,7 @@ def _comparison(revisions: str, like: Path, tasks: tuple[str, ...]) -> dict[str,
 
 def _place(folder: Path, *revisions: str | None) -> tuple[str, tuple[str | None, ...]]:
     """The repository as the campaign file names it, and the commit of each revision."""
-    from trialfleet_runner.git import git, locate_repository
+    from trialfleet_repository.git import git, locate_repository
 
     repository = locate_repository(Path.cwd())
 

@@ -97,7 +97,7 @@ def build(
     from trialfleet_controller.images.environments import image_environments
     from trialfleet_controller.images.toolchains import toolchains
     from trialfleet_ledger.errors import OperatorError
-    from trialfleet_runner.cache import Cache
+    from trialfleet_repository.cache import Cache
     from trialfleet_tasks.settings import load_settings, mirror_map
 
     chosen = builder or ("none" if out else "auto")

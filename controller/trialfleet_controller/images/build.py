@@ -29,6 +29,7 @@ _FILES = (
 _PACKAGES = (
     "runner_image/trialfleet_ledger",
     "runner_image/trialfleet_sandbox",
+    "runner_image/trialfleet_repository",
     "runner_image/trialfleet_runner",
     "runner_image/trialfleet_search",
     "tasks/trialfleet_tasks",

@@ -17,7 +17,7 @@ from pathlib import Path
 from trialfleet_ledger.child_program import ChildFailure, run_program
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.user_folders import home_folder
-from trialfleet_runner.tool_environment import find_tool
+from trialfleet_repository.environments.tool_environment import find_tool
 
 _SHARED = ("/", "/usr", "/usr/local", "/opt")  # folders that are no program's own
 _DEBIAN_NODE = Path("/usr/share/nodejs")  # one folder per module, which need each other

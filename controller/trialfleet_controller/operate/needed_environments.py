@@ -9,8 +9,8 @@ from pathlib import Path
 
 from trialfleet_controller.doctor_check import DoctorCheck
 from trialfleet_ledger.campaign_spec import KubernetesSpec
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.environment import RECIPE_CHARS, recipe
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.environment import RECIPE_CHARS, recipe
 from trialfleet_tasks.task_environment import environment_of
 from trialfleet_tasks.taskfile import LoadedTask
 

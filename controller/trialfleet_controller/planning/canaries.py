@@ -14,11 +14,11 @@ from trialfleet_ledger.plan import Cell
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.measurements import Coverage
 from trialfleet_ledger.records.task_order import TaskOrder
+from trialfleet_repository.trees import unpack
 from trialfleet_runner.context.commands import strip_files
 from trialfleet_runner.context.delivery import NEEDLE_CHARS, Composed, compose
 from trialfleet_runner.context.markdown import LineKind, scan
 from trialfleet_runner.context.skills import placed
-from trialfleet_runner.trees import unpack
 from trialfleet_tasks.contexts import readable_context
 from trialfleet_tasks.taskfile import LoadedTask
 

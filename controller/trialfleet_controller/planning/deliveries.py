@@ -11,13 +11,13 @@ from trialfleet_ledger.deliveries import PlannedDeliveries
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import ConditionOrder
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.trees import unpack
 from trialfleet_runner.agent_check.delivery_matrix import declared
 from trialfleet_runner.agent_check.kept_matrix import kept
 from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS
 from trialfleet_runner.agents.protocol import Identity, Reach
-from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.placement import nested_unreached
-from trialfleet_runner.trees import unpack
 
 
 def check_deliveries(file: CampaignFile, identities: Mapping[str, Identity]) -> None:

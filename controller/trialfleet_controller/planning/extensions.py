@@ -13,8 +13,8 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import ConditionOrder, McpOrder, McpSpec, SkillOrder
 from trialfleet_ledger.untrusted import mapping
+from trialfleet_repository.trees import Tree, TreeError, pack, read_folder
 from trialfleet_runner.context.skills import FILE
-from trialfleet_runner.trees import Tree, TreeError, pack, read_folder
 
 
 class Extensions(NamedTuple):

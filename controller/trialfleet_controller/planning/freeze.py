@@ -35,9 +35,9 @@ from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.task import Status
 from trialfleet_ledger.treatments import distinct
 from trialfleet_ledger.trial_order import check_size
+from trialfleet_repository.cache import Cache
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent
-from trialfleet_runner.cache import Cache
 from trialfleet_runner.context import texts, tokens
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.contexts import context_object

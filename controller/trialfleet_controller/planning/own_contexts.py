@@ -11,9 +11,9 @@ from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_ledger.campaign_spec import ContextSource
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_runner.context_files import COPIES, is_context_file
-from trialfleet_runner.git import GitError, git, locate_repository, read_blobs
-from trialfleet_runner.trees import Tree, TreeEntry, check, pack, resolve
+from trialfleet_repository.context_files import COPIES, is_context_file
+from trialfleet_repository.git import GitError, git, locate_repository, read_blobs
+from trialfleet_repository.trees import Tree, TreeEntry, check, pack, resolve
 from trialfleet_tasks.taskfile import LoadedTask
 
 MAX_BYTES = 16 * 2**20

@@ -25,11 +25,11 @@ from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.task_order import PredictedTarget, Prediction, TaskOrder
 from trialfleet_ledger.removal import remove
 from trialfleet_ledger.task import GitSource
+from trialfleet_repository.context_files import strip
+from trialfleet_repository.trees import pack
 from trialfleet_runner.context import texts, tokens
 from trialfleet_runner.context.anchor import frames_as_words
 from trialfleet_runner.context.naming import fitting, globs_of, naming, neutral
-from trialfleet_runner.context_files import strip
-from trialfleet_runner.trees import pack
 from trialfleet_targets.cache import UNUSED_S, TargetsCache, list_entries
 from trialfleet_tasks.sources import git
 from trialfleet_tasks.sources.materialise import materialise
@@ -38,7 +38,7 @@ from trialfleet_tasks.taskfile import LoadedTask
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from trialfleet_runner.cache import Cache
+    from trialfleet_repository.cache import Cache
     from trialfleet_tasks.variants import Variants
 
 METHOD = "default"

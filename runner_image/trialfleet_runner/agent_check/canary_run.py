@@ -15,6 +15,10 @@ from pathlib import Path
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.removal import remove
+from trialfleet_repository.environments.tool_environment import NOTHING
+from trialfleet_repository.mounts import MountedScratch, place_of
+from trialfleet_repository.trees import TreeEntry
+from trialfleet_repository.workspace import build_template, clone
 from trialfleet_runner.agent_check import delivery_matrix, tool_server
 from trialfleet_runner.agent_check.delivery_matrix import (
     HOME_NAMES,
@@ -33,12 +37,8 @@ from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS, ToolCalls
 from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.protocol import Identity, McpServer, Setup
 from trialfleet_runner.agents.registry import agent
-from trialfleet_runner.attempt.mounts import MountedScratch, place_of
 from trialfleet_runner.attempt.preflight_run import read_only, reading
 from trialfleet_runner.gateway import Gateway, Upstream, url_at
-from trialfleet_runner.tool_environment import NOTHING
-from trialfleet_runner.trees import TreeEntry
-from trialfleet_runner.workspace import build_template, clone
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.interpreter import FURNISHINGS, base_variables, hook_python
 from trialfleet_sandbox.protocol import Exit, Sandbox

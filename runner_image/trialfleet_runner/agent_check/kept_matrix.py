@@ -8,9 +8,9 @@ from pydantic import ValidationError
 
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import canonical_json
+from trialfleet_repository.cache import Cache
 from trialfleet_runner.agent_check.delivery_matrix import DeliveryMatrix, key
 from trialfleet_runner.agents.protocol import Identity
-from trialfleet_runner.cache import Cache
 
 
 def keep(cache: Cache, identity: Identity, matrix: DeliveryMatrix) -> Path:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
+from trialfleet_repository.cache import Cache
 from trialfleet_runner.agent_check.delivery_matrix import DeliveryMatrix
 from trialfleet_runner.agent_check.kept_matrix import kept
 from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS
 from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.protocol import Identity, Reach
 from trialfleet_runner.agents.registry import KINDS, agent
-from trialfleet_runner.cache import Cache
 
 ANY_PROGRAM = "command"  # the kind that has no program of its own
 

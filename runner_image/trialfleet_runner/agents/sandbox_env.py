@@ -13,10 +13,10 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_ledger.untrusted import mapping
+from trialfleet_repository.environments.python_environment import PROJECT, python_path
+from trialfleet_repository.environments.tool_environment import filled, variables_of
 from trialfleet_runner.agents.chosen_settings import refuse_reserved
 from trialfleet_runner.agents.protocol import Setup
-from trialfleet_runner.python_environment import PROJECT, python_path
-from trialfleet_runner.tool_environment import filled, variables_of
 from trialfleet_sandbox.interpreter import base_variables, is_python
 from trialfleet_sandbox.protocol import Exit, Job, Mount, inside
 

@@ -16,21 +16,21 @@ from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
 from trialfleet_ledger.trajectory import Parsed
+from trialfleet_repository.mounts import MountedScratch
+from trialfleet_repository.test_call import CalledTests
+from trialfleet_repository.testrun import REPORT as TEST_REPORT
 from trialfleet_runner.agents.protocol import Agent, Identity, McpServer, Setup
 from trialfleet_runner.agents.registry import agent as registered
 from trialfleet_runner.agents.sandbox_env import stop_of
 from trialfleet_runner.attempt import mcp_servers, preflight_run
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.mcp_servers import Tools
-from trialfleet_runner.attempt.mounts import MountedScratch
 from trialfleet_runner.attempt.preflight_run import PreflightRun
 from trialfleet_runner.attempt.prepared_inputs import Ready, lay_out, write_rule
 from trialfleet_runner.context import texts
 from trialfleet_runner.context.delivery import Composed, with_text
 from trialfleet_runner.context.preflight import block
 from trialfleet_runner.context.skills import needle
-from trialfleet_runner.test_call import CalledTests
-from trialfleet_runner.testrun import REPORT as TEST_REPORT
 from trialfleet_sandbox.protocol import Exit, InterpreterMissing, Job, SandboxError
 
 if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway

@@ -10,9 +10,9 @@ from urllib.parse import unquote, urlsplit
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.grants import Grants
-from trialfleet_runner.cache import cache_root
-from trialfleet_runner.context_files import is_context_part
-from trialfleet_runner.excluded_paths import HARNESS
+from trialfleet_repository.cache import cache_root
+from trialfleet_repository.context_files import is_context_part
+from trialfleet_repository.excluded_paths import HARNESS
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_sandbox.scratch import scratch_folder, scratch_root
 

@@ -9,11 +9,11 @@ from trialfleet_ledger.records.condition_order import McpOrder
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass
 from trialfleet_ledger.untrusted import json_object, mapping
+from trialfleet_repository.mounts import MountedScratch
 from trialfleet_runner.agents.mcp import configuration
 from trialfleet_runner.agents.protocol import McpServer, Setup
 from trialfleet_runner.agents.sandbox_env import environment, with_mount
 from trialfleet_runner.attempt.loss import Lost
-from trialfleet_runner.attempt.mounts import MountedScratch
 from trialfleet_runner.context.skills import needle
 from trialfleet_sandbox.interpreter import base_variables, hook_python
 from trialfleet_sandbox.protocol import Job, Mount, SandboxError, inside

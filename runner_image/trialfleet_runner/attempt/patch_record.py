@@ -14,6 +14,7 @@ from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import TOKEN_KINDS, Delivery, Metrics
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass, Stop
 from trialfleet_ledger.trajectory import Parsed, Step
+from trialfleet_repository.patch import WorkspacePatch, diff
 from trialfleet_runner import metrics
 from trialfleet_runner.attempt.agent_run import FAIL_FAST_LOG, HOOK_LOG, AgentRun
 from trialfleet_runner.attempt.crash import has_crashed
@@ -21,7 +22,6 @@ from trialfleet_runner.attempt.loss import Lost, storable
 from trialfleet_runner.attempt.preflight_run import PreflightRun
 from trialfleet_runner.attempt.prepared_inputs import Ready
 from trialfleet_runner.context.hook_log import HookLog, denials, read_hook_log
-from trialfleet_runner.patch import WorkspacePatch, diff
 from trialfleet_sandbox.scratch import Scratch
 
 if TYPE_CHECKING:

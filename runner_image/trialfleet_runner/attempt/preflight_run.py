@@ -11,8 +11,8 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import TOKEN_KINDS, PreflightResult
 from trialfleet_ledger.trajectory import Parsed, Step
+from trialfleet_repository.mounts import MountedScratch
 from trialfleet_runner.agents.protocol import Agent, Setup
-from trialfleet_runner.attempt.mounts import MountedScratch
 from trialfleet_runner.context.preflight import MAX_CALLS, Preflight, asked, parse
 from trialfleet_sandbox.protocol import Exit, Job, Mount
 

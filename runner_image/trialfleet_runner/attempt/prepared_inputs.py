@@ -16,20 +16,21 @@ from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass
 from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.retry_policy import Patience
-from trialfleet_runner import environment, trees, workspace
+from trialfleet_repository import trees, workspace
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments import environment
+from trialfleet_repository.environments.provided import provided
+from trialfleet_repository.environments.python_environment import lay_metadata
+from trialfleet_repository.environments.tool_environment import furnish
+from trialfleet_repository.excluded_paths import Exclusions
+from trialfleet_repository.trees import Tree, TreeEntry
+from trialfleet_repository.workspace import Template
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.mcp_servers import folder_of
-from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.delivery import Composed, compose
 from trialfleet_runner.context.placement import AS_NAMED, FileReading
 from trialfleet_runner.context.skills import placed
-from trialfleet_runner.excluded_paths import Exclusions
 from trialfleet_runner.hooks.push_on_read import RULES
-from trialfleet_runner.provided import provided
-from trialfleet_runner.python_environment import lay_metadata
-from trialfleet_runner.tool_environment import furnish
-from trialfleet_runner.trees import Tree, TreeEntry
-from trialfleet_runner.workspace import Template
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_sandbox.scratch import Scratch
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.measurements import TestResult
 from trialfleet_ledger.records.verdicts import HaltScope, LossClass
-from trialfleet_runner import environment, trees, workspace
+from trialfleet_repository import trees, workspace
+from trialfleet_repository.environments import environment
+from trialfleet_repository.patch import PatchError, changes_of
+from trialfleet_repository.testrun import Suite, TestRun, run_tests
 from trialfleet_runner.attempt.loss import Lost, refuse_full
 from trialfleet_runner.attempt.prepared_inputs import Ready
-from trialfleet_runner.patch import PatchError, changes_of
-from trialfleet_runner.testrun import Suite, TestRun, run_tests
 from trialfleet_sandbox.protocol import Sandbox, SandboxError
 
 CHECKOUT = "checkout"  # below the folder of scoring

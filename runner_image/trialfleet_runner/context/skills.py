@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trialfleet_runner.trees import Tree
+from trialfleet_repository.trees import Tree
 
 FOLDER = ".claude/skills"  # of the workspace, for Claude Code
 SHARED_FOLDER = ".agents/skills"  # for every other agent that has skills

@@ -21,16 +21,16 @@ from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.probe import ProbeGrants, StoreCheck, check_grants
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_ledger.store.retry_policy import Patience
+from trialfleet_repository.environments.environment import baked_folder, missing_programs
+from trialfleet_repository.environments.tool_environment import furnishings
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent as registered
 from trialfleet_runner.attempt.bundle_builder import versions
 from trialfleet_runner.attempt.model import upstream
 from trialfleet_runner.context import texts
-from trialfleet_runner.environment import baked_folder, missing_programs
 from trialfleet_runner.pod.canary import CanaryAddress, addresses_of, reached, verdict
 from trialfleet_runner.pod.isolation import REFUSALS
 from trialfleet_runner.pod.words import KUBELET_BYTES, first_fitting, termination_log
-from trialfleet_runner.tool_environment import furnishings
 from trialfleet_sandbox.interpreter import FURNISHINGS
 
 MOST_THREADS = 4096

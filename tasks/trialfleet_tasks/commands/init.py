@@ -12,8 +12,8 @@ import click
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.untrusted import plain
-from trialfleet_runner.git import GitRepository
-from trialfleet_runner.trees import Tree
+from trialfleet_repository.git import GitRepository
+from trialfleet_repository.trees import Tree
 from trialfleet_tasks.commands.output_folder import refuse_links_to
 from trialfleet_tasks.mining.history import open_repository, resolve
 from trialfleet_tasks.mining.survey import RepositorySurvey, survey

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from trialfleet_runner.junit import function_id
-from trialfleet_runner.trees import Tree, TreeEntry
+from trialfleet_repository.results.junit import function_id
+from trialfleet_repository.trees import Tree, TreeEntry
 from trialfleet_tasks.mining.bound_names import without_bound, without_bound_in
 from trialfleet_tasks.mining.declared_tests import DeclaredTests
 from trialfleet_tasks.mining.imported_names import own_packages, without_imported

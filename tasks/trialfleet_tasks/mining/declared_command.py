@@ -11,7 +11,7 @@ from typing import Any, cast
 import yaml
 
 from trialfleet_ledger.untrusted import mapping
-from trialfleet_runner.trees import Tree
+from trialfleet_repository.trees import Tree
 from trialfleet_tasks.mining.pytest_call import PytestCall, parsed
 
 UNKNOWN = "\0"  # in the place of what only a run would tell

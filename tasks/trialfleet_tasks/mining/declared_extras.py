@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from trialfleet_runner.trees import Tree
+from trialfleet_repository.trees import Tree
 from trialfleet_tasks.mining.declared_command import is_command_file
 
 _INSTALLS = re.compile(r"\b(?:uv|pip3?|poetry|pdm|install)\b")

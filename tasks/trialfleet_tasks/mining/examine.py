@@ -12,9 +12,9 @@ from typing import Literal
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.task import AnchorPath, Environment, GitSource, Repo, Status, TaskSpec
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.git import GitError, git, read_blobs
-from trialfleet_runner.trees import MAX_BYTES, Tree, TreeEntry
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.git import GitError, git, read_blobs
+from trialfleet_repository.trees import MAX_BYTES, Tree, TreeEntry
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_tasks.mining.added_names import added_names, using_tests
 from trialfleet_tasks.mining.declared_command import declared_command

@@ -9,8 +9,8 @@ from datetime import date
 from pathlib import Path, PurePosixPath
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.context_files import is_context_file
-from trialfleet_runner.git import GitError, GitRepository, git, locate_repository
+from trialfleet_repository.context_files import is_context_file
+from trialfleet_repository.git import GitError, GitRepository, git, locate_repository
 from trialfleet_tasks.mining.findings import RejectionReason
 from trialfleet_tasks.mining.languages import MinedLanguage
 from trialfleet_tasks.sources.commit_date import parse_commit_date

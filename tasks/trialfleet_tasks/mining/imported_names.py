@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from trialfleet_runner.trees import Tree
+from trialfleet_repository.trees import Tree
 
 _WORD = re.compile(rb"\w+")
 # Bounded: a file of import lines without an end must not be read once for each of them.
@@ -51,7 +51,7 @@ def own_packages(tree: Tree) -> OwnPackages:
 def without_imported(path: str, code: bytes, own: OwnPackages) -> bytes:
     """The code without the names that it imports from elsewhere, and what it takes from them.
 
-    >>> from trialfleet_runner.trees import TreeEntry
+    >>> from trialfleet_repository.trees import TreeEntry
     >>> own = own_packages({"shop/cart.py": TreeEntry(b"")})
     >>> code = b"from urllib import parse as p, robotparser\\nfrom shop import cart\\nx = p.quote(cart.total)"
     >>> without_imported("a.py", code, own).split(b"\\n")[1:]
@@ -67,7 +67,7 @@ def without_imported(path: str, code: bytes, own: OwnPackages) -> bytes:
 
 def _without_go(code: bytes, own: OwnPackages) -> bytes:
     """
-    >>> from trialfleet_runner.trees import TreeEntry
+    >>> from trialfleet_repository.trees import TreeEntry
     >>> own = own_packages({"go.mod": TreeEntry(b"module x.org/shop")})
     >>> code = b'import (\\n"net/http"\\nc "x.org/shop/cart"\\n)\\nvar a, b = http.ErrAbort, c.Empty'
     >>> _without_go(code, own).splitlines()[-1]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from trialfleet_runner.context.anchor import is_test_path
-from trialfleet_runner.excluded_paths import is_harness
+from trialfleet_repository.excluded_paths import is_harness
+from trialfleet_repository.test_paths import is_test_path
 from trialfleet_tasks.mining.python_environment import is_metadata
 from trialfleet_tasks.variants import is_test_module
 

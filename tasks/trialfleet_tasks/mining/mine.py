@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_runner.git import git
+from trialfleet_repository.git import git
 from trialfleet_tasks.mining.examine import Miner
 from trialfleet_tasks.mining.findings import MiningFinding, RejectionReason
 from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, HistoryCommit, judge, spread, undone

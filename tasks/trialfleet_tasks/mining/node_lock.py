@@ -12,10 +12,10 @@ from pathlib import Path
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import ToolEnvironment
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.environment import build
-from trialfleet_runner.tool_environment import KEPT
-from trialfleet_runner.trees import Tree
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.environment import build
+from trialfleet_repository.environments.tool_environment import KEPT
+from trialfleet_repository.trees import Tree
 from trialfleet_tasks.presets.node import CI_OF_LOCK, lock_place
 from trialfleet_tasks.task_environment import planned_tools
 

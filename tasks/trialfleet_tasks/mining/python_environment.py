@@ -15,8 +15,8 @@ from packaging.utils import canonicalize_name
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import interpreters
 from trialfleet_ledger.task import PythonEnvironment
-from trialfleet_runner.context.anchor import is_test_path
-from trialfleet_runner.trees import Tree
+from trialfleet_repository.test_paths import is_test_path
+from trialfleet_repository.trees import Tree
 from trialfleet_tasks.mining.declared_command import declared_command, is_command_file
 from trialfleet_tasks.mining.declared_extras import declared_extras
 from trialfleet_tasks.mining.environments import month_after

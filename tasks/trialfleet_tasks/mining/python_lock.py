@@ -14,9 +14,9 @@ from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import find_interpreter, uv_program
-from trialfleet_runner.cache import scratch
-from trialfleet_runner.python_builds import UvAnswer, building_uv, needs_build
-from trialfleet_runner.python_environment import uv_variables
+from trialfleet_repository.cache import scratch
+from trialfleet_repository.environments.python_builds import UvAnswer, building_uv, needs_build
+from trialfleet_repository.environments.python_environment import uv_variables
 
 _COMPILE_S = 300
 _LATER = timedelta(days=3 * 365)

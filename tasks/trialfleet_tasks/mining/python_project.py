@@ -14,7 +14,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from trialfleet_ledger.untrusted import mapping
-from trialfleet_runner.trees import Tree
+from trialfleet_repository.trees import Tree
 
 _FOR_TESTS = re.compile(r"^(?:tests?|testing|unit-?tests?|pytest|ci)$", re.IGNORECASE)
 _FOR_DEVELOPMENT = re.compile(r"^(?:dev|develop|development|all)$", re.IGNORECASE)

@@ -15,9 +15,9 @@ import yaml
 
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.untrusted import json_object, mapping
-from trialfleet_runner.context.anchor import is_test_path
-from trialfleet_runner.context_files import COPIES, is_context_file, leftovers
-from trialfleet_runner.trees import EntryKind, Tree, TreeEntry
+from trialfleet_repository.context_files import COPIES, is_context_file, leftovers
+from trialfleet_repository.test_paths import is_test_path
+from trialfleet_repository.trees import EntryKind, Tree, TreeEntry
 from trialfleet_tasks.mining.declared_command import declared_command, is_workflow
 from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, judge, read_commits
 from trialfleet_tasks.mining.languages import LANGUAGES, is_foreign

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from trialfleet_runner.git import GitError, git, read_blobs
+from trialfleet_repository.git import GitError, git, read_blobs
 
 _POINTER = b"version https://git-lfs.github.com/spec/v1"
 _POINTER_BYTES = 200  # a pointer is no longer

@@ -11,8 +11,8 @@ from typing import Any, cast
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.task import ToolEnvironment
-from trialfleet_runner.test_call import ROOT
-from trialfleet_runner.trees import Tree
+from trialfleet_repository.test_call import ROOT
+from trialfleet_repository.trees import Tree
 from trialfleet_tasks.presets import vitest
 from trialfleet_tasks.presets.node_script import PACKAGES, UNREAD, call_of, runners_of, test_script
 from trialfleet_tasks.presets.record import ToolPreset, said
@@ -172,7 +172,7 @@ def tested_package(tree: Tree, folder: str) -> str:
     package. Of packages that are installed together, the one whose script calls Vitest on several projects tests
     them all.
 
-    >>> from trialfleet_runner.trees import TreeEntry
+    >>> from trialfleet_repository.trees import TreeEntry
     >>> tested = TreeEntry(b'{"scripts": {"test": "vitest run"}}')
     >>> tree = {"package.json": tested, "a/package.json": tested, "b/package.json": TreeEntry(b"{}")}
     >>> tested_package(tree, "a/src"), tested_package(tree, "b/src")

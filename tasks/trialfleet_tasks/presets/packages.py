@@ -11,9 +11,9 @@ from pathlib import PurePosixPath
 from typing import Any, cast
 
 from trialfleet_ledger.untrusted import mapping
-from trialfleet_runner.results.limits import as_list
-from trialfleet_runner.test_call import ROOT
-from trialfleet_runner.trees import Tree
+from trialfleet_repository.results.limits import as_list
+from trialfleet_repository.test_call import ROOT
+from trialfleet_repository.trees import Tree
 from trialfleet_tasks.presets.java import GRADLE_FILES
 from trialfleet_tasks.presets.node import folders_above, tested_package
 

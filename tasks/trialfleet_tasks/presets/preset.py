@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import ToolEnvironment
-from trialfleet_runner.test_call import ROOT
-from trialfleet_runner.trees import Tree, pack
+from trialfleet_repository.test_call import ROOT
+from trialfleet_repository.trees import Tree, pack
 from trialfleet_tasks.presets.go import go
 from trialfleet_tasks.presets.java import java
 from trialfleet_tasks.presets.node import node
@@ -36,7 +36,7 @@ def preset(environment: ToolEnvironment, tree: Tree) -> ToolPreset:
 def inputs(patterns: tuple[str, ...], tree: Tree) -> bytes:
     """The files that decide what is fetched, as a tar.
 
-    >>> from trialfleet_runner.trees import TreeEntry, unpack
+    >>> from trialfleet_repository.trees import TreeEntry, unpack
     >>> sorted(unpack(inputs(("go.mod",), {"go.mod": TreeEntry(b""), "a.go": TreeEntry(b"")})))
     ['go.mod']
     """

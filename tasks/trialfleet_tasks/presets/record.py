@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.task import ToolEnvironment
-from trialfleet_runner.test_call import ROOT
-from trialfleet_runner.trees import Tree
+from trialfleet_repository.test_call import ROOT
+from trialfleet_repository.trees import Tree
 
 Commands = tuple[tuple[str, ...], ...]
 
@@ -39,7 +39,7 @@ Preset = Callable[[ToolEnvironment, Tree], ToolPreset]
 def below(tree: Tree, directory: str | None) -> Tree:
     """The files of a folder, by their paths in it.
 
-    >>> from trialfleet_runner.trees import TreeEntry
+    >>> from trialfleet_repository.trees import TreeEntry
     >>> list(below({"a/b/c": TreeEntry(b""), "ab/c": TreeEntry(b"")}, "a"))
     ['b/c']
     """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import ToolEnvironment
-from trialfleet_runner.test_call import ROOT
-from trialfleet_runner.tool_caches import BUILT
-from trialfleet_runner.tool_environment import PLACE
-from trialfleet_runner.trees import Tree
+from trialfleet_repository.environments.tool_caches import BUILT
+from trialfleet_repository.environments.tool_environment import PLACE
+from trialfleet_repository.test_call import ROOT
+from trialfleet_repository.trees import Tree
 from trialfleet_tasks.presets.record import ToolPreset, below, said
 
 # For this machine alone: a workspace's crates for Windows may be ten times the rest.

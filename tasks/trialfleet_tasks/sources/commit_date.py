@@ -6,7 +6,7 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from trialfleet_runner.git import git
+from trialfleet_repository.git import git
 
 _RAW = ("--date=raw", "--format=%ct %cd")  # the last word is the zone; beyond 64 bits the seconds of %cd are 0
 _ZONE = re.compile(r"([+-])(\d\d)(\d\d)")

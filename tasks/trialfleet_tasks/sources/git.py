@@ -10,10 +10,10 @@ from pathlib import Path
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.cache import Cache, built_once, locked
-from trialfleet_runner.context_files import named
-from trialfleet_runner.git import GitError, TooLarge, git, locate_repository, read_blobs
-from trialfleet_runner.trees import (
+from trialfleet_repository.cache import Cache, built_once, locked
+from trialfleet_repository.context_files import named
+from trialfleet_repository.git import GitError, TooLarge, git, locate_repository, read_blobs
+from trialfleet_repository.trees import (
     MAX_BYTES,
     MAX_FILES,
     EntryKind,
@@ -24,7 +24,7 @@ from trialfleet_runner.trees import (
     check_path,
     without_leaving_links,
 )
-from trialfleet_runner.workspace import fast_import, init_bare
+from trialfleet_repository.workspace import fast_import, init_bare
 from trialfleet_tasks.settings import mirror_of, plain_url
 
 _URL = re.compile(

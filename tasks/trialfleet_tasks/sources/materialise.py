@@ -8,8 +8,8 @@ from datetime import date
 from pathlib import Path
 
 from trialfleet_ledger.task import GitSource, PathSource, SdistSource
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.trees import Tree
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.trees import Tree
 from trialfleet_tasks.sources import git, path, sdist
 from trialfleet_tasks.sources.commit_date import read_commit_date
 from trialfleet_tasks.taskfile import LoadedTask

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.trees import TreeEntry, TreeError, read_folder
+from trialfleet_repository.trees import TreeEntry, TreeError, read_folder
 
 _JUNK = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".venv", ".tox", ".nox", "node_modules"}
 

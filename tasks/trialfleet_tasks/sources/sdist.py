@@ -12,9 +12,9 @@ from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import SdistSource
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.package_index import fetch_sdist
-from trialfleet_runner.trees import (
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.package_index import fetch_sdist
+from trialfleet_repository.trees import (
     MAX_BYTES,
     MAX_FILES,
     EntryKind,

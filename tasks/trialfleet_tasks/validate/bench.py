@@ -11,11 +11,11 @@ from pathlib import Path
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.records.environment import metadata_of
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.environment import build
-from trialfleet_runner.provided import provided
-from trialfleet_runner.testrun import Suite
-from trialfleet_runner.workspace import build_template, template_of
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.environment import build
+from trialfleet_repository.environments.provided import provided
+from trialfleet_repository.testrun import Suite
+from trialfleet_repository.workspace import build_template, template_of
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_sandbox.scratch import claim_scratch, locked
 from trialfleet_tasks.presets.packages import in_package

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from trialfleet_ledger.removal import remove
-from trialfleet_runner.testrun import Suite, TestRun, mounts_of, run_tests, variables
-from trialfleet_runner.tool_environment import compiled, compiled_beside
-from trialfleet_runner.trees import write_changes
-from trialfleet_runner.workspace import Template, clone
-from trialfleet_runner.workspace_scan import Changes
+from trialfleet_repository.environments.tool_environment import compiled, compiled_beside
+from trialfleet_repository.testrun import Suite, TestRun, mounts_of, run_tests, variables
+from trialfleet_repository.trees import write_changes
+from trialfleet_repository.workspace import Template, clone
+from trialfleet_repository.workspace_scan import Changes
 from trialfleet_sandbox.protocol import Job, Sandbox, inside
 
 _MARK = "trialfleet-file:"

@@ -10,9 +10,9 @@ from pathlib import PurePosixPath
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.task import Status
+from trialfleet_repository.context_files import leftovers, unused
+from trialfleet_repository.testrun import TestRun
 from trialfleet_runner.context.anchor import anchor_for
-from trialfleet_runner.context_files import leftovers, unused
-from trialfleet_runner.testrun import TestRun
 from trialfleet_tasks.presets.packages import in_package
 from trialfleet_tasks.taskfile import LoadedTask
 from trialfleet_tasks.validate.inputs import Prepared

@@ -13,9 +13,9 @@ from trialfleet_ledger.canonical import canonical_json, digest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.task import Status
-from trialfleet_runner.cache import Cache
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.environment import build
 from trialfleet_runner.context.nodes import child_nodes
-from trialfleet_runner.environment import build
 from trialfleet_sandbox.protocol import Sandbox
 from trialfleet_sandbox.scratch import scratch_root
 from trialfleet_tasks.contexts import coverage, readable_context

@@ -18,10 +18,10 @@ from trialfleet_controller.authoring.outline import SnapshotSources, can_be_said
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_repository.trees import EntryKind as EntryKind
+from trialfleet_repository.trees import TreeEntry, tree_digest
 from trialfleet_runner.context.markdown import split
 from trialfleet_runner.context.nodes import covering_node
-from trialfleet_runner.trees import EntryKind as EntryKind
-from trialfleet_runner.trees import TreeEntry, tree_digest
 from trialfleet_targets.snapshot import PastCommit, Snapshot
 
 PROJECT = {

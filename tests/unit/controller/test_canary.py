@@ -20,7 +20,7 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.condition_order import ConditionOrder, InlineSource, InlineSpec
 from trialfleet_ledger.records.task_order import TaskOrder
 from trialfleet_ledger.trial_order import trials
-from trialfleet_runner.trees import TreeEntry, pack
+from trialfleet_repository.trees import TreeEntry, pack
 from trialfleet_tasks.contexts import context_object
 from trialfleet_tasks.taskfile import LoadedTask, load_task_file
 

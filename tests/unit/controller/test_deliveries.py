@@ -12,8 +12,8 @@ from trialfleet_ledger.conditions import Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import ConditionOrder, InlineSpec
+from trialfleet_repository.trees import TreeEntry, pack
 from trialfleet_runner.agents.protocol import Identity, Reach
-from trialfleet_runner.trees import TreeEntry, pack
 
 CODEX = Reach(root_file="AGENTS.md", hook_after=True, system=True)
 BARE = Reach(root_in_prompt=True)

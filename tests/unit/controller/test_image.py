@@ -30,11 +30,11 @@ from trialfleet_controller.planning.campaign_file import load_campaign
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import Interpreter, find_interpreter
-from trialfleet_runner import environment
-from trialfleet_runner.cache import Cache
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments import environment
+from trialfleet_repository.trees import unpack
 from trialfleet_runner.context.texts import TextName
 from trialfleet_runner.pod.bake import Recipe
-from trialfleet_runner.trees import unpack
 from trialfleet_tasks.taskfile import load_task_file
 
 CHECKOUT = Path(__file__).parents[3]

@@ -11,7 +11,7 @@ from trialfleet_controller.planning.campaign_file import CampaignFile, load_camp
 from trialfleet_controller.planning.own_contexts import of_revision, of_worktree, with_contexts
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
-from trialfleet_runner.git import GitError
+from trialfleet_repository.git import GitError
 
 pytestmark = pytest.mark.needs("git")
 

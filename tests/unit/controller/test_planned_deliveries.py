@@ -13,10 +13,10 @@ from trialfleet_ledger.deliveries import PlannedDeliveries
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.store.directory import DirectoryStore
+from trialfleet_repository.cache import Cache
 from trialfleet_runner.agent_check.delivery_matrix import CheckedDelivery, DeliveryMatrix, declared
 from trialfleet_runner.agent_check.kept_matrix import keep
 from trialfleet_runner.agents.protocol import Identity, Reach
-from trialfleet_runner.cache import Cache
 
 CODEX = Identity(
     kind="codex", version="0.169.0", digest="1" * 64, reach=Reach(root_file="AGENTS.md", hook_after=True)

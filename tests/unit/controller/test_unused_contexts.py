@@ -21,7 +21,7 @@ from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.objects import Objects, object_key
 from trialfleet_ledger.plan import Plan
 from trialfleet_ledger.store.directory import DirectoryStore
-from trialfleet_runner.trees import Tree, TreeEntry, pack, tree_digest
+from trialfleet_repository.trees import Tree, TreeEntry, pack, tree_digest
 
 OLD, YOUNG, BEFORE = 1_000.0, 9_000.0, 5_000.0
 

@@ -10,8 +10,8 @@ import pytest
 from trialfleet_controller.images.build import working_builder
 from trialfleet_ledger.child_program import ChildFailure, ChildOutput, run_program
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.package_index import _uv_default as uv_default  # pyright: ignore[reportPrivateUsage]
-from trialfleet_runner.tool_environment import BrokenTool, find_tool
+from trialfleet_repository.environments.package_index import _uv_default as uv_default  # pyright: ignore[reportPrivateUsage]
+from trialfleet_repository.environments.tool_environment import BrokenTool, find_tool
 
 
 def install(folder: Path, name: str, script: str) -> Path:
@@ -82,7 +82,7 @@ def test_uv_that_fails_is_not_a_missing_index(tmp_path: Path, monkeypatch: pytes
     uv = install(
         tmp_path / "bin", "uv", "echo 'error: failed to open the cache: Read-only file system' >&2; exit 2"
     )
-    monkeypatch.setattr("trialfleet_runner.package_index.uv_program", lambda: str(uv))
+    monkeypatch.setattr("trialfleet_repository.environments.package_index.uv_program", lambda: str(uv))
     uv_default.cache_clear()
     with pytest.raises(OperatorError, match="ends with exit code 2: error: failed to open the cache") as refused:
         uv_default()

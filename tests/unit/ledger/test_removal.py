@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from trialfleet_ledger.removal import remove
-from trialfleet_runner.cache import scratch
+from trialfleet_repository.cache import scratch
 
 # Digs by descriptors, since no path reaches so far down, then closes every folder.
 DIG = """

@@ -9,6 +9,7 @@ import pytest
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_repository.cache import Cache
 from trialfleet_runner.agent_check import canary_run, tool_server
 from trialfleet_runner.agent_check.agent_tables import comparison, deliveries, listing
 from trialfleet_runner.agent_check.delivery_matrix import (
@@ -31,7 +32,6 @@ from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS
 from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.protocol import Identity, Reach
 from trialfleet_runner.agents.registry import KINDS, agent
-from trialfleet_runner.cache import Cache
 from trialfleet_runner.context.skills import FOLDER, SHARED_FOLDER
 from trialfleet_runner.context.texts import render
 from trialfleet_runner.hooks.mcp_probe import looked

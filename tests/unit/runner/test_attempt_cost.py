@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.excluded_paths import Exclusions
-from trialfleet_runner.patch import changes_of, diff
-from trialfleet_runner.trees import TreeEntry
-from trialfleet_runner.workspace import Template, build_template, clone
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.excluded_paths import Exclusions
+from trialfleet_repository.patch import changes_of, diff
+from trialfleet_repository.trees import TreeEntry
+from trialfleet_repository.workspace import Template, build_template, clone
 
 # Builds of environments, other backends' sandboxes, the task file's models.
 NOT_IN_A_PODS_ATTEMPT = [
@@ -22,11 +22,11 @@ NOT_IN_A_PODS_ATTEMPT = [
     "difflib",
     "html.parser",
     "tomllib",
-    "trialfleet_runner.package_index",
+    "trialfleet_repository.environments.package_index",
     "trialfleet_sandbox.bubblewrap",
     "trialfleet_sandbox.host",
     "trialfleet_ledger.task",
-    "trialfleet_runner.tool_build",
+    "trialfleet_repository.environments.tool_build",
 ]
 
 

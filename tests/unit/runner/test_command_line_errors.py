@@ -16,7 +16,7 @@ from trialfleet_ledger.objects import ObjectError
 from trialfleet_ledger.operator_errors import missing_extra, operator_error
 from trialfleet_ledger.store.files import speaking
 from trialfleet_ledger.store.protocol import StoreError
-from trialfleet_runner.git import GitError
+from trialfleet_repository.git import GitError
 from trialfleet_runner.standard_streams import ascii_of
 
 

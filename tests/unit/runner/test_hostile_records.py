@@ -13,15 +13,15 @@ import pytest
 
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_ledger.untrusted import LINE_BYTES, lines, regular_file
-from trialfleet_runner import junit
+from trialfleet_repository.results import junit
+from trialfleet_repository.results.limits import ResultError
+from trialfleet_repository.results.read import RunFiles, read_results
 from trialfleet_runner.agents.claude_code.parse import parse_stream
 from trialfleet_runner.agents.search import SearchAgent
 from trialfleet_runner.agents.trajectory import read_trajectory
 from trialfleet_runner.attempt.bundle_builder import read_hostile
 from trialfleet_runner.attempt.patch_record import jsonl
 from trialfleet_runner.context.hook_log import denials, read_hook_log
-from trialfleet_runner.results.limits import ResultError
-from trialfleet_runner.results.read import RunFiles, read_results
 
 Record = dict[str, object]
 

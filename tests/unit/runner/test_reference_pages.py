@@ -10,8 +10,8 @@ import pytest
 
 from trialfleet_controller.backends.kube import reasons
 from trialfleet_ledger.exit_codes import CommandExit, RunnerExit
+from trialfleet_repository.context_files import is_context_file
 from trialfleet_runner.agents.claude_code import agent as claude_code
-from trialfleet_runner.context_files import is_context_file
 from trialfleet_tasks.taskfile import load_all, tasks_of
 
 ROOT = Path(__file__).parents[3]

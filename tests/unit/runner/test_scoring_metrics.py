@@ -10,7 +10,8 @@ from trialfleet_ledger.records.measurements import TestResult
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.records.verdicts import Stop, Verdict
 from trialfleet_ledger.trajectory import Step
-from trialfleet_runner.junit import JunitCase
+from trialfleet_repository.results.junit import JunitCase
+from trialfleet_repository.testrun import TestRun
 from trialfleet_runner.metrics import (
     agrees,
     all_passed,
@@ -20,7 +21,6 @@ from trialfleet_runner.metrics import (
     target_hit,
     verdict,
 )
-from trialfleet_runner.testrun import TestRun
 from trialfleet_sandbox.protocol import Exit
 
 

@@ -9,7 +9,7 @@ import pytest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.store.directory import DirectoryStore
-from trialfleet_runner.cache import Cache
+from trialfleet_repository.cache import Cache
 from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.taskfile import LoadedTask, load_task_file
 from trialfleet_tasks.validate.inputs import prepare_inputs

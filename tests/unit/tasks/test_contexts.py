@@ -10,7 +10,7 @@ import pytest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.store.directory import DirectoryStore
-from trialfleet_runner.trees import TreeEntry, pack
+from trialfleet_repository.trees import TreeEntry, pack
 from trialfleet_tasks.contexts import context_object, context_tree, readable_context
 from trialfleet_tasks.taskfile import LoadedTask, load_task_file
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_runner.trees import TreeEntry
+from trialfleet_repository.trees import TreeEntry
 from trialfleet_tasks.mining.declared_extras import declared_extras
 from trialfleet_tasks.mining.python_project import PythonProject
 

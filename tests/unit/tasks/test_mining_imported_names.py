@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from trialfleet_runner.trees import TreeEntry
+from trialfleet_repository.trees import TreeEntry
 from trialfleet_tasks.mining.added_names import added_names
 from trialfleet_tasks.mining.imported_names import own_packages, without_imported
 

@@ -14,8 +14,8 @@ from tests.support.git_repositories import Made
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.task import Environment, GitSource, PythonEnvironment, TaskFile, TaskSpec, ToolEnvironment
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.trees import Tree
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.trees import Tree
 from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.commands.mine import _chosen  # pyright: ignore[reportPrivateUsage]
 from trialfleet_tasks.mining.environments import MinedEnvironments

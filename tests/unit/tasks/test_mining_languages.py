@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_runner.context.anchor import is_test_path
-from trialfleet_runner.excluded_paths import is_harness, is_junk
+from trialfleet_repository.excluded_paths import is_harness, is_junk
+from trialfleet_repository.test_paths import is_test_path
 from trialfleet_tasks.mining.findings import RejectionReason
 from trialfleet_tasks.mining.history import CandidateCommit, CandidateRules, FileChange, HistoryCommit, judge
 from trialfleet_tasks.mining.languages import LANGUAGES, MinedLanguage, language_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialfleet_runner.trees import TreeEntry
+from trialfleet_repository.trees import TreeEntry
 from trialfleet_tasks.mining.added_names import added_names, using_tests
 from trialfleet_tasks.mining.bound_names import without_bound
 from trialfleet_tasks.mining.python_project import PythonProject, read_project

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trialfleet_runner.trees import TreeEntry
+from trialfleet_repository.trees import TreeEntry
 from trialfleet_tasks.mining.python_workspace import project_of_tests
 
 MEMBERS = {

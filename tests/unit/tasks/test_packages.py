@@ -10,9 +10,9 @@ import pytest
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.task import ToolEnvironment
-from trialfleet_runner.test_call import CalledTests
-from trialfleet_runner.tool_environment import find_tool
-from trialfleet_runner.trees import TreeEntry
+from trialfleet_repository.environments.tool_environment import find_tool
+from trialfleet_repository.test_call import CalledTests
+from trialfleet_repository.trees import TreeEntry
 from trialfleet_tasks.presets.packages import in_package, package_of, package_of_most
 from trialfleet_tasks.presets.preset import preset
 

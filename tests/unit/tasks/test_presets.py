@@ -10,7 +10,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.environment import ToolEnvironmentRef
 from trialfleet_ledger.records.task_order import ResultFormat
 from trialfleet_ledger.task import TaskFile, ToolEnvironment
-from trialfleet_runner.trees import TreeEntry, unpack
+from trialfleet_repository.trees import TreeEntry, unpack
 from trialfleet_tasks.presets.node import lacks_lock, lock_place
 from trialfleet_tasks.presets.node_script import call_of
 from trialfleet_tasks.presets.preset import inputs, preset

@@ -11,9 +11,15 @@ import pytest
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.cache import Cache
-from trialfleet_runner.package_index import fetch_sdist, find_links, index_url, parse_page, pip_option
-from trialfleet_runner.trees import EntryKind, TreeEntry, TreeError
+from trialfleet_repository.cache import Cache
+from trialfleet_repository.environments.package_index import (
+    fetch_sdist,
+    find_links,
+    index_url,
+    parse_page,
+    pip_option,
+)
+from trialfleet_repository.trees import EntryKind, TreeEntry, TreeError
 from trialfleet_tasks.settings import Settings, load_settings, mirror_map, mirror_of
 from trialfleet_tasks.sources import path as folders
 from trialfleet_tasks.sources.sdist import release, unpack_archive, with_older_files

@@ -1,0 +1,1 @@
+"""Environments of tasks: how they are built, found and used."""

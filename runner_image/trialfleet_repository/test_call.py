@@ -1,0 +1,120 @@
+"""How a task's tests are called: the words of their command, and the folder that it is called in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path, PurePosixPath
+
+from trialfleet_ledger.records.task_order import ResultFormat
+from trialfleet_ledger.untrusted import regular_file
+from trialfleet_repository.results import junit
+from trialfleet_repository.results.formats import Read, arguments
+
+ROOT = "."
+MAX_MANIFEST = 2**20
+_MANY = 1500  # more ids than this are run by file: an argument list has an end
+_PACKAGED = "node_modules/"  # of a package, or of one that its folder lies in
+
+
+@dataclass(frozen=True)
+class CalledTests:
+    """`command`: argv, in which {tests}, {junit} and {environment} are replaced. `directory`: folder of the
+    workspace that it is called in."""
+
+    command: tuple[str, ...]
+    results: ResultFormat
+    directory: str = ROOT
+
+    def selected(self, tests: Sequence[str], workspace: Path) -> tuple[str, ...]:
+        """What is put in the place of `{tests}` for ids or test files, whose paths start at the workspace."""
+
+        def read(path: str) -> bytes | None:
+            file = regular_file(workspace / path)
+            if file is None:
+                return None
+            with file:
+                return file.read(MAX_MANIFEST)
+
+        return self.selection(tests, read)
+
+    def selection(self, tests: Sequence[str], read: Read) -> tuple[str, ...]:
+        """As `selected`, where `read` reads a path of the workspace."""
+        if self.results == "pytest":
+            return selection(tests)
+
+        def below(path: str) -> bytes | None:
+            return read(os.path.normpath(f"{self.directory}/{path}"))
+
+        return arguments(self.results, [test.removeprefix(f"{self.directory}/") for test in tests], below)
+
+    def argv(
+        self, tests: Sequence[str], report: str, environment: str, programs: frozenset[str], workspace: Path
+    ) -> tuple[str, ...]:
+        """The command with its places filled, from its folder."""
+        words = argv(self.command, tests, report, environment, programs)
+        at = _program(words)
+        if not words[at].startswith(_PACKAGED):
+            return words
+        up = len(PurePosixPath(self.directory).parts)
+        places = ["../" * level + words[at] for level in range(up + 1)]
+        found = (place for place in places if (workspace / self.directory / place).exists())
+        return (*words[:at], next(found, words[at]), *words[at + 1 :])
+
+    def there(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """The command for a program that starts at the root of the workspace.
+
+        >>> CalledTests((), "go", "cart").there(("go", "test"))
+        ('sh', '-c', 'cd "$0" && exec "$@"', './cart', 'go', 'test')
+        """
+        if self.directory == ROOT:
+            return words
+        return ("sh", "-c", 'cd "$0" && exec "$@"', f"./{self.directory}", *words)
+
+
+def _program(words: Sequence[str]) -> int:
+    """Where it stands: `env` and settings may come first.
+
+    >>> _program(("env", "A=b", "mocha", "C=d")), _program(("go", "test"))
+    (2, 0)
+    """
+    settings = takewhile(lambda word: "=" in word, words[1:]) if words[0] == "env" else ()
+    return len(tuple(settings)) + (words[0] == "env")
+
+
+def selection(ids: Sequence[str]) -> tuple[str, ...]:
+    """For pytest: the functions of the ids, each once. Parameters are left out, for
+    pytest runs nothing at all when one id is gone, and parameters may come from the code that changes.
+
+    >>> selection(["t/test_a.py::test_b[1]", "t/test_a.py::test_b[2]", "t/test_a.py::C::test_d"])
+    ('t/test_a.py::test_b', 't/test_a.py::C::test_d')
+    """
+    functions = tuple(dict.fromkeys(map(junit.function_id, ids)))
+    if len(functions) <= _MANY and sum(map(len, functions)) < 100_000:
+        return functions
+    return tuple(dict.fromkeys(test.partition("::")[0] for test in functions))
+
+
+def argv(
+    command: Sequence[str], tests: Sequence[str], report: str, environment: str, programs: frozenset[str]
+) -> tuple[str, ...]:
+    """The command with its places filled; the program is the environment's when it has one of that name.
+
+    >>> argv(("python", "run.py", "--xml={junit}", "{tests}"), ["a", "b"], "/r.xml", "/e", frozenset({"python"}))
+    ('/e/bin/python', 'run.py', '--xml=/r.xml', 'a', 'b')
+    >>> argv(("mvn", "-Dtest={tests}"), ["A", "B"], "/r.xml", "/e", frozenset())
+    ('mvn', '-Dtest=A,B')
+    """
+    fillings = {"{junit}": report, "{tests}": ",".join(tests), "{environment}": environment}
+    words: list[str] = []
+    for word in command:
+        if word == "{tests}":
+            words += tests
+            continue
+        for place, text in fillings.items():
+            word = word.replace(place, text)
+        words.append(word)
+    first = f"{environment}/bin/{words[0]}" if words[0] in programs else words[0]
+    return (first, *words[1:])
