@@ -8,7 +8,6 @@ from pathlib import Path
 
 from trialfleet_ledger.campaign_spec import DRY_RUN_PREFIX, CampaignSpec
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.open import open_store
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_tasks.yamlfile import load
@@ -32,8 +31,8 @@ class CampaignSource:
         its store's name."""
         opened = self.open()
         name = f"{self.campaign}-report"
-        if isinstance(opened, DirectoryStore):
-            return plain(opened.root) / name
+        if opened.folder is not None:
+            return plain(opened.folder) / name
         last = opened.url.rstrip("/").rpartition("/")[2]
         return Path(last, name) if last.startswith(DRY_RUN_PREFIX) else Path(name)
 

@@ -19,7 +19,6 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.owned_folder import OwnedFolder, find_folder
 from trialfleet_ledger.records.directives import Epoch
-from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import ListedKey, Store
 from trialfleet_ledger.stored_records import parse_record
 
@@ -109,8 +108,8 @@ def remove_ended_pods(ledger: Ledger, plan: Plan) -> tuple[int, int | None]:
 
 
 def remove_unfinished_writes(store: Store) -> int | None:
-    """None: only a store that is a directory has any."""
-    return store.sweep(older_than_s=DEAD_STORE_WRITES_S) if isinstance(store, DirectoryStore) else None
+    """None: only a store that is a folder has any."""
+    return None if store.folder is None else store.sweep(older_than_s=DEAD_STORE_WRITES_S)
 
 
 def remove_campaign(store: Store, campaign: str, *, tell: Callable[[str], None]) -> tuple[int, int | None]:

@@ -13,7 +13,6 @@ import click
 from trialfleet_controller.commands.options import store_option
 
 if TYPE_CHECKING:
-    from trialfleet_ledger.store.directory import DirectoryStore
     from trialfleet_ledger.store.protocol import ListedKey, Store
 
 # Keys of a campaign that are copied. Grants are not: a grant permits its holder to write a verdict.
@@ -47,11 +46,11 @@ def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> No
     from trialfleet_ledger import keys
     from trialfleet_ledger.errors import OperatorError
     from trialfleet_ledger.ledger import Ledger
-    from trialfleet_ledger.store.directory import DirectoryStore
+    from trialfleet_ledger.store.open import open_folder_store
 
     found = find(campaign, store)
     plan = found.ledger.plan()
-    target = DirectoryStore(folder.absolute())
+    target = open_folder_store(folder)
     if found.store.url == target.url:
         raise OperatorError(
             "the folder is the campaign's own store", where=str(folder), hint="name another folder"
@@ -78,7 +77,7 @@ def pull(campaign: str, folder: Path, store: str | None, no_bundles: bool) -> No
         click.echo(f"… and {len(odd) - 20} more", err=True)
 
 
-def _copy(source: Store, target: DirectoryStore, campaign: str, keys: Sequence[str]) -> None:
+def _copy(source: Store, target: Store, campaign: str, keys: Sequence[str]) -> None:
     """Bundles last: the ends name their digests. A value that is not what it must be is read again; what the store
     holds is copied, so that readers of the copy find the same faults."""
     bundles = [key for key in keys if key.endswith(_BUNDLE)]

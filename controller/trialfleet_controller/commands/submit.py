@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -97,6 +96,7 @@ def submit(
     from trialfleet_controller.operate import submit as submitting
     from trialfleet_controller.operate.job import Submission, job
     from trialfleet_ledger.errors import OperatorError
+    from trialfleet_ledger.store.server_address import find_endpoint, find_region
 
     if metrics_port is not None and ray_address is not None:
         raise OperatorError(
@@ -124,9 +124,9 @@ def submit(
             namespace=kube.namespaces[0],
             image=controller_image,
             service_account=service_account,
-            endpoint=store.pod_endpoint or store.endpoint or _endpoint(),
+            endpoint=store.pod_endpoint or store.endpoint or find_endpoint(),
             path_style=store.path_style,
-            region=os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"),
+            region=find_region(),
             store_secret=store_secret,
             ray_address=ray_address,
             metrics_port=metrics_port,
@@ -143,7 +143,3 @@ def submit(
     click.echo(f"job {name} in {namespace}: {how}")
     click.echo(submitting.until_started(client, manifest, kube, timeout_s=STARTS_S))
     click.echo(f"watch it: trialfleet status {campaign_file}; kubectl -n {namespace} logs -f job/{name}")
-
-
-def _endpoint() -> str | None:
-    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")

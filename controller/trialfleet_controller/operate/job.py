@@ -9,6 +9,7 @@ from typing import Any
 from trialfleet_controller.backends.kube.manifest import STAY
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.quantities import cpu_quantity, size_text
+from trialfleet_ledger.store.server_address import CREDENTIALS, SESSION_TOKEN, server_variables
 
 PROGRAM = "/opt/trialfleet/bin/trialfleet"
 UID = 65532
@@ -21,7 +22,6 @@ BACKOFF_LIMIT = 1000  # restarts, up to five minutes apart: enough for an outage
 FINISHED_S = 3 * 86400  # how long the Job and its log stay after the end: over a weekend
 STOP_S = 120  # a controller that stops leaves its pods and does not wait for them
 RAY_SECRET = "trialfleet-ray"  # noqa: S105 - a name; of a Ray cluster that asks for a token
-_CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")  # keys of the store's Secret
 
 
 @dataclass(frozen=True)
@@ -154,24 +154,23 @@ def _container(submission: Submission) -> dict[str, Any]:
 
 
 def _env(submission: Submission) -> list[dict[str, Any]]:
-    style = {None: None, True: "1", False: "0"}[submission.path_style]
     plain = {
         "HOME": "/tmp",  # noqa: S108 - the only writable folder
-        "AWS_ENDPOINT_URL_S3": submission.endpoint,
-        "TRIALFLEET_S3_PATH_STYLE": style,
-        "AWS_REGION": submission.region,
+        **server_variables(
+            endpoint=submission.endpoint, path_style=submission.path_style, region=submission.region
+        ),
         **submission.env,
     }
     from_secret = [
-        {"name": key, "valueFrom": {"secretKeyRef": _credential(submission, key)}} for key in _CREDENTIALS
+        {"name": key, "valueFrom": {"secretKeyRef": _credential(submission, key)}} for key in CREDENTIALS
     ]
     token = {"name": RAY_SECRET, "key": "RAY_AUTH_TOKEN", "optional": True}
     of_ray = [{"name": "RAY_AUTH_TOKEN", "valueFrom": {"secretKeyRef": token}}] if submission.ray_address else []
-    given = [{"name": name, "value": value} for name, value in plain.items() if value is not None]
+    given = [{"name": name, "value": value} for name, value in plain.items()]
     return [*given, *from_secret, *of_ray]
 
 
 def _credential(submission: Submission, key: str) -> dict[str, Any]:
     """Long-lived keys have no session token. A named Secret must exist, or the pod does not start."""
-    optional = submission.store_secret is None or key == "AWS_SESSION_TOKEN"
+    optional = submission.store_secret is None or key == SESSION_TOKEN
     return {"name": submission.store_secret or STORE_SECRET, "key": key, "optional": optional}

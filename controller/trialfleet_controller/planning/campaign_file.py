@@ -11,6 +11,7 @@ from trialfleet_ledger.campaign_spec import CampaignSpec
 from trialfleet_ledger.conditions import PRESETS, Condition
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.store.server_address import is_remote
 from trialfleet_ledger.treatments import agent_of
 from trialfleet_ledger.trial_order import check_size
 from trialfleet_tasks import yamlfile
@@ -152,7 +153,7 @@ def _check_place(loaded: yamlfile.Loaded[CampaignSpec]) -> None:
     spec = loaded.value
     if spec.kubernetes is None:
         return
-    if not spec.store_spec.url.startswith("s3://"):
+    if not is_remote(spec.store_spec.url):
         raise OperatorError(
             "pods cannot write into a directory of this machine",
             where=loaded.where("store"),

@@ -33,6 +33,10 @@ class DirectoryStore:
     def url(self) -> str:
         return str(self.root)
 
+    @property
+    def folder(self) -> Path:
+        return self.root
+
     def now(self) -> float:
         return time.time()
 

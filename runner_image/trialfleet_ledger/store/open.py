@@ -10,6 +10,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_ledger.store.retry_policy import Patience
+from trialfleet_ledger.store.server_address import is_remote
 from trialfleet_ledger.user_folders import expand_home
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
@@ -39,7 +40,7 @@ def open_store(
     `patience` bounds how long S3 calls are retried (default 120 s).
     `where` names the file and field for the message. Raises OperatorError on a malformed url.
     """
-    if url.startswith("s3:"):
+    if is_remote(url):
         from trialfleet_ledger.store.s3 import open_s3
 
         bucket, prefix = _bucket_and_prefix(url, where)
@@ -57,6 +58,11 @@ def open_store(
     if not url or "://" in url:
         raise OperatorError(f"{url!r} is not a store", where=where, hint=_FORMS)
     return DirectoryStore(Path((base or Path()) / expand_home(url, where=where or "store")).absolute())
+
+
+def open_folder_store(folder: Path) -> Store:
+    """The store that is `folder` (relative to the working directory), which need not exist."""
+    return DirectoryStore(folder.absolute())
 
 
 def _bucket_and_prefix(url: str, where: str | None) -> tuple[str, str]:

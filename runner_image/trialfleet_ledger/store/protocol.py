@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from trialfleet_ledger.errors import OperatorError
 
 if TYPE_CHECKING:  # the records' models take a third of a second, and reading a listing needs none
+    from pathlib import Path
+
     from trialfleet_ledger.records.grants import GetGrant, PutGrant
 
 
@@ -35,6 +37,11 @@ class Store(Protocol):
 
     @property
     def url(self) -> str: ...
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of this machine that holds the values; None: the store is on a server."""
+        ...
 
     def create(self, key: str, data: bytes) -> bool:
         """Create-if-absent. True: the key now holds `data` (written by this or an identical earlier call, so

@@ -7,7 +7,6 @@ servers do not condition; never the default checksums, which some servers refuse
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -49,6 +48,7 @@ from trialfleet_ledger.store.s3_errors import (
     status_of,
 )
 from trialfleet_ledger.store.s3_listing import NewKeys, doubt_page
+from trialfleet_ledger.store.server_address import find_endpoint
 from trialfleet_ledger.store.signing import Signer
 from trialfleet_ledger.thread_pools import open_pool
 from trialfleet_ledger.waiting import waiting_for
@@ -80,7 +80,7 @@ def open_s3(
     """A store below `prefix` of `bucket`. Credentials, region, proxies and authorities are boto3's to find.
     See `open_store` for the arguments."""
     session = _session()
-    at = endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    at = endpoint or find_endpoint()
     client = s3_client(session, at, addressing(path_style, at))
     clock = StoreClock()
     clock.listen(client)
@@ -141,6 +141,10 @@ class S3Store:
     @property
     def url(self) -> str:
         return f"s3://{self.bucket}/{self.prefix}".rstrip("/")
+
+    @property
+    def folder(self) -> None:
+        """A bucket is no folder."""
 
     @property
     def endpoint(self) -> str:

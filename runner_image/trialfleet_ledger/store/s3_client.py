@@ -10,6 +10,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.store.server_address import PATH_STYLE
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -30,9 +31,9 @@ def addressing(asked: bool | None, endpoint: str | None) -> _Style:
 
 
 def _asked_by_environment() -> bool | None:
-    said = os.environ.get("TRIALFLEET_S3_PATH_STYLE", "").lower()
+    said = os.environ.get(PATH_STYLE, "").lower()
     if said not in ("", "0", "1", "false", "true"):
-        raise OperatorError(f"{said!r} is not 0 or 1", where="TRIALFLEET_S3_PATH_STYLE", hint="set 1 or 0")
+        raise OperatorError(f"{said!r} is not 0 or 1", where=PATH_STYLE, hint="set 1 or 0")
     return said in ("1", "true") if said else None
 
 

@@ -12,8 +12,9 @@ import pytest
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.store.bucket_rules import expiring
 from trialfleet_ledger.store.directory import DirectoryStore
-from trialfleet_ledger.store.open import open_store
+from trialfleet_ledger.store.open import open_folder_store, open_store
 from trialfleet_ledger.store.s3 import S3Store
+from trialfleet_ledger.store.server_address import is_remote, server_variables
 
 
 @pytest.fixture(autouse=True)
@@ -155,3 +156,24 @@ def test_a_profile_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(OperatorError, match="no-such-profile") as refused:
         open_store("s3://bucket/prefix")
     assert refused.value.where == "environment: AWS_PROFILE"
+
+
+@pytest.mark.parametrize("path_style", [True, False, None])
+@pytest.mark.parametrize("endpoint", ["http://one:9000", None])
+def test_another_process_finds_the_same_server_by_its_variables(
+    endpoint: str | None, path_style: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = s3(endpoint=endpoint, path_style=path_style)
+    for name, value in server_variables(endpoint=endpoint, path_style=path_style).items():
+        monkeypatch.setenv(name, value)
+    by_variables = s3()
+    assert by_variables.endpoint == named.endpoint
+    assert by_variables.client.meta.config.s3 == named.client.meta.config.s3  # type: ignore[attr-defined]
+
+
+def test_only_a_store_that_is_a_folder_names_one(tmp_path: Path) -> None:
+    assert s3().folder is None
+    assert is_remote("s3://bucket/a")
+    assert open_folder_store(tmp_path) == open_store(str(tmp_path))
+    assert open_folder_store(tmp_path).folder == tmp_path
+    assert not is_remote(str(tmp_path))
