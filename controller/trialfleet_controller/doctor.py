@@ -144,7 +144,7 @@ def _isolation() -> Iterator[DoctorCheck]:
 
 
 def _company(sandbox: Sandbox) -> Iterator[DoctorCheck]:
-    from trialfleet_runner.attempt.exposure import refuse_folders
+    from trialfleet_runner.exposure import refuse_folders
 
     try:
         refuse_folders(sandbox)

@@ -28,7 +28,7 @@ from trialfleet_repository.trees import unpack
 from trialfleet_runner.agents.command import Command, options_of
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.scripts import workspace_scripts
-from trialfleet_runner.attempt.exposure import refuse_folders
+from trialfleet_runner.exposure import refuse_folders
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.scratch import claim_scratch, scratch_root
 from trialfleet_tasks.settings import load_settings, mirror_map

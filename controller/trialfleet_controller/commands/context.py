@@ -104,7 +104,7 @@ def build(
     from trialfleet_ledger.objects import Objects
     from trialfleet_ledger.store.open import open_store
     from trialfleet_repository.cache import Cache
-    from trialfleet_runner.attempt.exposure import refuse_folders
+    from trialfleet_runner.exposure import refuse_folders
     from trialfleet_sandbox.choose import choose
     from trialfleet_tasks.settings import load_settings, mirror_map
     from trialfleet_tasks.taskfile import chosen, load_all, tasks_of

@@ -34,8 +34,8 @@ from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_ledger.trial_order import trials
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent
-from trialfleet_runner.attempt.exposure import refuse_folders
 from trialfleet_runner.context import texts
+from trialfleet_runner.exposure import refuse_folders
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.scratch import claim_scratch, scratch_root, sweep
 

@@ -26,7 +26,7 @@ from trialfleet_ledger.exit_codes import CommandExit
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.untrusted import plain
 from trialfleet_repository.cache import Cache
-from trialfleet_runner.attempt.exposure import refuse_folders
+from trialfleet_runner.exposure import refuse_folders
 from trialfleet_sandbox.choose import choose
 from trialfleet_tasks.commands.init import OWN
 from trialfleet_tasks.commands.output_folder import refuse_links_in, refuse_links_to

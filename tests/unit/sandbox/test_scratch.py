@@ -20,7 +20,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.owned_folder import OwnedFolder, claim_folder
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_repository.cache import Cache
-from trialfleet_runner.attempt.exposure import company, refuse_folders, walkable_by_others
+from trialfleet_runner.exposure import company, refuse_folders, walkable_by_others
 from trialfleet_sandbox.bubblewrap import Bubblewrap
 from trialfleet_sandbox.host import AnotherUid, Subreaper
 from trialfleet_sandbox.protocol import Sandbox
