@@ -20,12 +20,12 @@ from tests.support.waiting import wait_until
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import find_interpreter
 from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.attempt import KUBELET_BYTES
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_ledger.store.probe import probe_grants
 from trialfleet_repository.environments import environment
 from trialfleet_runner.pod.canary import CanaryAddress, reached, verdict
 from trialfleet_runner.pod.probe import PodProbeReport
-from trialfleet_runner.pod.words import KUBELET_BYTES
 from trialfleet_sandbox.gate import Gate
 from trialfleet_sandbox.supervised import SUPERVISOR
 

@@ -7,8 +7,7 @@ from typing import NamedTuple, Protocol
 
 from trialfleet_ledger.campaign_spec import Graces
 from trialfleet_ledger.plan import KubernetesPlan
-from trialfleet_ledger.records.agent import AgentSpec, Limits
-from trialfleet_runner.attempt.deadline import longest_s
+from trialfleet_ledger.records.agent import AgentSpec, Limits, longest_attempt_s
 
 AFTER_S = 1800.0  # beyond the longest time of an attempt
 
@@ -34,7 +33,7 @@ class AttemptSettings(Protocol):
 
 def attempt_deadline_s(plan: AttemptSettings) -> float:
     """No attempt of the plan takes longer."""
-    return max(longest_s(agent, plan.limits) for agent in plan.agent_specs)
+    return max(longest_attempt_s(agent, plan.limits) for agent in plan.agent_specs)
 
 
 def grants_expire_s(plan: AttemptSettings) -> float:

@@ -8,6 +8,8 @@ from pydantic import Field
 
 from trialfleet_ledger.records.base import BoundedCount, Dollars, Frozen, Name, Seconds
 
+SLACK_S = 300.0  # uploads, process starts and a loaded machine
+
 
 class AttemptTimes(Frozen):
     """Limits and graces that a campaign file and its plan spell alike."""
@@ -38,3 +40,15 @@ class AgentSpec(Frozen):
     timeout_s: Seconds = 1800
     options: dict[str, Any] = Field(default_factory=dict)
     dry_run_of: Name | None = None
+
+
+def longest_attempt_s(agent: AgentSpec, limits: Limits) -> float:
+    """No attempt takes longer: set-up, the agent's time and as much again for a throttling provider, the tests
+    twice, every grace."""
+    return (
+        limits.setup_timeout_s
+        + 2 * agent.timeout_s
+        + 2 * limits.tests_timeout_s
+        + 3 * limits.stop_grace_s
+        + SLACK_S
+    )

@@ -83,6 +83,9 @@ class End(AttemptRecord):
         return self
 
 
+KUBELET_BYTES = 4096  # of a termination message: what a kubelet keeps of one container
+
+
 class LastWords(Record):
     """A runner's termination message, at most 1 KiB: diagnosis, and the end itself where the store refused it.
 

@@ -1,4 +1,4 @@
-"""How long an attempt may take, an end to its set-up, which no sandbox ends, and where its time went."""
+"""Ends a set-up, which no sandbox ends, and says where an attempt's time went."""
 
 from __future__ import annotations
 
@@ -11,23 +11,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_runner.attempt.loss import Lost
-
-SLACK_S = 300.0  # uploads, process starts and a loaded machine
-
-
-def longest_s(agent: AgentSpec, limits: Limits) -> float:
-    """No attempt takes longer: set-up, the agent's time and as much again for a throttling provider, the tests
-    twice, every grace."""
-    return (
-        limits.setup_timeout_s
-        + 2 * agent.timeout_s
-        + 2 * limits.tests_timeout_s
-        + 3 * limits.stop_grace_s
-        + SLACK_S
-    )
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.records.agent import longest_attempt_s
 from trialfleet_ledger.records.attempt import End, Patch
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.records.verdicts import Loss, LossClass, Scored, Stop
@@ -23,7 +24,7 @@ from trialfleet_repository.environments import environment
 from trialfleet_repository.mounts import place_of
 from trialfleet_runner.attempt import agent_run, commit, patch_record, preflight_run, refused_patch, score_run
 from trialfleet_runner.attempt.bundle_builder import Members
-from trialfleet_runner.attempt.deadline import Clock, longest_s, within
+from trialfleet_runner.attempt.deadline import Clock, within
 from trialfleet_runner.attempt.live_log import LIVE_PATIENCE, live_log
 from trialfleet_runner.attempt.loss import Lost, from_exception, refuse_full
 from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, lay_out, prepare, shows_context
@@ -213,7 +214,7 @@ class Attempt:
 
     def _left_s(self) -> float:
         """Of the attempt's time, without what its last words take."""
-        return longest_s(self.grants.agent, self.grants.limits) - LAST_WORDS_S - self.clock.wall_s()
+        return longest_attempt_s(self.grants.agent, self.grants.limits) - LAST_WORDS_S - self.clock.wall_s()
 
     def _scored(self, ready: Ready, patch: Patch) -> Scored:
         folder = emptied(self.scratch.score)

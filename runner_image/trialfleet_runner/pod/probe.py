@@ -15,6 +15,7 @@ from pydantic import Field, TypeAdapter
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
+from trialfleet_ledger.records.attempt import KUBELET_BYTES
 from trialfleet_ledger.records.base import Frozen, Sha256
 from trialfleet_ledger.records.grants import GRANTS_URL, GetGrant
 from trialfleet_ledger.store import grants as store
@@ -30,7 +31,7 @@ from trialfleet_runner.attempt.model import upstream
 from trialfleet_runner.context import texts
 from trialfleet_runner.pod.canary import CanaryAddress, addresses_of, reached, verdict
 from trialfleet_runner.pod.isolation import REFUSALS
-from trialfleet_runner.pod.words import KUBELET_BYTES, first_fitting, termination_log
+from trialfleet_runner.pod.words import first_fitting, termination_log
 from trialfleet_sandbox.interpreter import FURNISHINGS
 
 MOST_THREADS = 4096

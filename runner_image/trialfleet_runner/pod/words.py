@@ -11,7 +11,6 @@ from trialfleet_ledger.records.attempt import End, LastWords
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.measurements import Delivery, Metrics
 
-KUBELET_BYTES = 4096  # of a termination message: what a kubelet keeps of one container
 LIMIT = 1024  # bytes of the message
 SHORT_CHARS = 200
 

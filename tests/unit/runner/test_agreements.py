@@ -14,6 +14,7 @@ from trialfleet_controller.backends.local import machine
 from trialfleet_controller.backends.runner_termination import RunnerTermination, classify
 from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.machine import boot_id
+from trialfleet_ledger.records.attempt import KUBELET_BYTES
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_runner.attempt.loss import Lost, from_exception
 from trialfleet_runner.pod import words
@@ -41,7 +42,7 @@ def test_the_containers_supervisor_stops_with_the_runners_code() -> None:
 
 
 def test_last_words_fit_into_what_a_kubelet_keeps() -> None:
-    assert words.LIMIT <= words.KUBELET_BYTES
+    assert words.LIMIT <= KUBELET_BYTES
 
 
 def test_the_controller_knows_this_boot_from_what_a_runner_writes() -> None:

@@ -19,9 +19,8 @@ from trialfleet_controller.backends.protocol import Wait
 from trialfleet_controller.backends.runner_termination import RunnerTermination
 from trialfleet_ledger.campaign_spec import Graces
 from trialfleet_ledger.exit_codes import RunnerExit
-from trialfleet_ledger.records.attempt import End, LastWords
+from trialfleet_ledger.records.attempt import KUBELET_BYTES, End, LastWords
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS, HaltScope, Loss, LossClass
-from trialfleet_runner.pod.words import KUBELET_BYTES
 
 
 class PendingCondition(StrEnum):

@@ -20,9 +20,8 @@ from trialfleet_controller.backends.kube.signals import (
 )
 from trialfleet_controller.backends.runner_termination import RunnerTermination, classify
 from trialfleet_ledger.exit_codes import RunnerExit
-from trialfleet_ledger.records.attempt import End, LastWords
+from trialfleet_ledger.records.attempt import KUBELET_BYTES, End, LastWords
 from trialfleet_ledger.records.verdicts import HaltScope, Loss, LossClass
-from trialfleet_runner.pod.words import KUBELET_BYTES
 
 ATTEMPT = (TRIAL, 1)
 LONG = dict.fromkeys(PendingCondition, 1000000.0)
