@@ -21,7 +21,7 @@ from trialfleet_controller.backends.local import processes
 from trialfleet_controller.backends.local.process_backend import ProcessBackend
 from trialfleet_controller.backends.protocol import AttemptId, Order
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.attempt.parent import LAST_WORDS
+from trialfleet_ledger.local_launch import LAST_WORDS
 
 # Its "grants" name what the runner does: it writes what it finds, then spoils all that another could inherit.
 SERVER = """

@@ -16,8 +16,8 @@ from tests.support.processes import alive
 from tests.support.waiting import wait_until
 from trialfleet_controller.backends.local import processes
 from trialfleet_ledger.canonical import canonical_json
+from trialfleet_ledger.local_launch import PARENT
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.attempt.parent import PARENT
 
 STARTER = """
 import sys

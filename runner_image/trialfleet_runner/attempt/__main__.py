@@ -12,11 +12,12 @@ from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.exit_codes import RunnerExit
+from trialfleet_ledger.local_launch import LAST_WORDS
 from trialfleet_ledger.records.grants import Grants
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_repository.cache import Cache
 from trialfleet_runner.attempt import commit
-from trialfleet_runner.attempt.parent import LAST_WORDS, die_with_parent
+from trialfleet_runner.attempt.parent import die_with_parent
 from trialfleet_runner.attempt.pipeline import Attempt
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.scratch import Busy, claim_scratch, folder_name, locked

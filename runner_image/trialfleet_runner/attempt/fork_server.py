@@ -11,7 +11,6 @@ and gets its exit code as subprocess has it. The end of the socket ends the proc
 from __future__ import annotations
 
 import gc
-import json
 import os
 import signal
 import socket
@@ -20,15 +19,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from trialfleet_ledger.local_launch import LARGEST_MESSAGE, LAST_WORDS, PARENT, ForkRequest
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_runner.attempt import __main__ as attempt
-from trialfleet_runner.attempt.parent import (
-    LARGEST_MESSAGE,
-    LAST_WORDS,
-    PARENT,
-    ForkRequest,
-    die_with_parent,
-)
+from trialfleet_runner.attempt.parent import die_with_parent
 from trialfleet_sandbox import bubblewrap, host
 from trialfleet_sandbox.supervisor import hear_signals, hide_process, ignore_signals
 
@@ -54,7 +48,7 @@ def serve(line: socket.socket, run: Callable[[Path], int]) -> int:
         else:
             if pid == 0:
                 line.close()
-                return run(_become_runner(server, ForkRequest(**json.loads(message)), *descriptors))
+                return run(_become_runner(server, ForkRequest.decode(message), *descriptors))
             socket.send_fds(line, [str(pid).encode()], [pidfd])
             os.close(pidfd)
         os.close(descriptors[0])

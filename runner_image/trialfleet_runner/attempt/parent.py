@@ -7,30 +7,13 @@ the runner has only imported its modules.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-from dataclasses import asdict, dataclass
 
+from trialfleet_ledger.local_launch import PARENT
 from trialfleet_sandbox.supervisor import prctl
 
-PARENT = "TRIALFLEET_PARENT_PID"  # in the environment of such a runner
-# The file for the end of a runner that was told to stop: its controller knows who stopped it, and commits the end.
-LAST_WORDS = "TRIALFLEET_LAST_WORDS"
 _PR_SET_PDEATHSIG = 1
-LARGEST_MESSAGE = 16384  # between a fork server and its client
-
-
-@dataclass(frozen=True)
-class ForkRequest:
-    """One runner that `fork_server` shall start. `grants`: the file that it reads; `last_words`: as `LAST_WORDS`,
-    or None."""
-
-    grants: str
-    last_words: str | None
-
-    def encode(self) -> bytes:
-        return json.dumps(asdict(self)).encode()
 
 
 def die_with_parent() -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Protocol
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.local_launch import LARGEST_MESSAGE, LAST_WORDS, PARENT, ForkRequest
 from trialfleet_ledger.records.verdicts import MESSAGE_CHARS
-from trialfleet_runner.attempt.parent import LARGEST_MESSAGE, LAST_WORDS, PARENT, ForkRequest
 
 ANSWER_S = 60.0  # the fork server takes milliseconds, and a second of imports before its first answer
 FORK_SERVER = (sys.executable, "-m", "trialfleet_runner.attempt.fork_server")
