@@ -16,7 +16,7 @@ from trialfleet_controller.images.toolchains import ToolFolder, write_toolchains
 from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.child_program import ChildOutput, run_program
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_runner.pod.bake import TREES
+from trialfleet_ledger.records.environment import tree_file
 
 ENVIRONMENTS = "requirements/environments.json"  # where the Dockerfile looks for it
 TOOLCHAINS = "requirements/toolchains"
@@ -90,8 +90,8 @@ def context(checkout: Path, environments: ImageEnvironments) -> dict[str, bytes]
     files = {str(path.relative_to(checkout)): path.read_bytes() for path in sorted(paths)}
     if environments.recipes:
         files[ENVIRONMENTS] = canonical_json([each.model_dump(mode="json") for each in environments.recipes])
-    trees = Path(ENVIRONMENTS).parent / TREES
-    return files | {f"{trees}/{digest}.tar": tar for digest, tar in sorted(environments.trees.items())}
+    folder = Path(ENVIRONMENTS).parent
+    return files | {f"{folder}/{tree_file(digest)}": tar for digest, tar in sorted(environments.trees.items())}
 
 
 def _belongs(path: Path) -> bool:

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trialfleet_controller.planning.campaign_file import load_campaign
-from trialfleet_ledger.records.environment import PythonEnvironmentRef, ToolEnvironmentRef
+from trialfleet_ledger.records.environment import PythonEnvironmentRef, Recipe, ToolEnvironmentRef
 from trialfleet_repository.cache import Cache
 from trialfleet_repository.environments.environment import recipe
-from trialfleet_runner.pod.bake import Recipe
 from trialfleet_tasks.task_environment import PlannedEnvironment, environment_of
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks, load_all, tasks_of
 

@@ -71,3 +71,20 @@ def metadata_of(ref: PythonEnvironmentRef | ToolEnvironmentRef) -> dict[str, str
 
 
 EnvironmentRef = Annotated[PythonEnvironmentRef | ToolEnvironmentRef, Field(discriminator="kind")]
+
+
+class Recipe(Frozen):
+    """One environment to bake. `lock`: of a Python environment, the requirements file's text, whose digest the
+    reference names. Another environment is built from `tree_file(digest)`, next to the list."""
+
+    environment: EnvironmentRef
+    lock: str | None = None
+
+
+def tree_file(digest: Sha256) -> str:
+    """The path of a source tree, relative to the folder of the list of recipes.
+
+    >>> tree_file("0" * 64)[:8]
+    'trees/00'
+    """
+    return f"trees/{digest}.tar"

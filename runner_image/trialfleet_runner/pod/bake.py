@@ -10,37 +10,10 @@ from pydantic import TypeAdapter
 
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records.base import Frozen
-from trialfleet_ledger.records.environment import EnvironmentRef, PythonEnvironmentRef
-from trialfleet_repository.cache import lock_of
-from trialfleet_repository.environments import environment
-from trialfleet_repository.environments.tool_caches import caches_of, turn_of
+from trialfleet_ledger.records.environment import EnvironmentRef, PythonEnvironmentRef, Recipe, tree_file
+from trialfleet_runner import environment
 from trialfleet_runner.attempt.score_run import CHECKOUT
 from trialfleet_runner.pod.run import Volumes
-
-TREES = "trees"
-
-
-class Recipe(Frozen):
-    """One environment to bake. `lock`: of a Python environment, the requirements file's text, whose digest the
-    reference names. Another environment is built from `trees/<digest>.tar`, next to the list."""
-
-    environment: EnvironmentRef
-    lock: str | None = None
-
-    def source(self, folder: Path) -> bytes:
-        """What the environment is built from; `folder` is that of the list. Raises `OperatorError`."""
-        if self.lock is not None:
-            return self.lock.encode()
-        file = folder / TREES / f"{self.environment.source}.tar"
-        data = file.read_bytes() if file.exists() else b""
-        if sha256(data) != self.environment.source:
-            raise OperatorError(
-                f"{file} is not what its name says",
-                where=file.name,
-                hint="write the build context again with `trialfleet image build`",
-            )
-        return data
 
 
 def main(file: str) -> int:
@@ -62,11 +35,26 @@ def bake(file: Path) -> None:
     places = Volumes.here().places
     checkouts = (places.workspace, places.score / CHECKOUT)
     for recipe in TypeAdapter(tuple[Recipe, ...]).validate_json(file.read_bytes()):
-        source = recipe.source(file.parent)
+        source = read_source(recipe, file.parent)
         made = environment.bake(recipe.environment, source, folder, checkouts=checkouts)
         print(made, flush=True)
         for lock in _locks(made, recipe.environment):
             lock.unlink(missing_ok=True)
+
+
+def read_source(recipe: Recipe, folder: Path) -> bytes:
+    """What the environment is built from; `folder` is that of the list. Raises `OperatorError`."""
+    if recipe.lock is not None:
+        return recipe.lock.encode()
+    file = folder / tree_file(recipe.environment.source)
+    data = file.read_bytes() if file.exists() else b""
+    if sha256(data) != recipe.environment.source:
+        raise OperatorError(
+            f"{file} is not what its name says",
+            where=file.name,
+            hint="write the build context again with `trialfleet image build`",
+        )
+    return data
 
 
 def _locks(made: Path, ref: EnvironmentRef) -> Iterator[Path]:

@@ -30,11 +30,12 @@ from trialfleet_controller.planning.campaign_file import load_campaign
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.interpreters import Interpreter, find_interpreter
+from trialfleet_ledger.records.environment import Recipe
 from trialfleet_repository.cache import Cache
-from trialfleet_repository.environments import environment
 from trialfleet_repository.trees import unpack
+from trialfleet_runner import environment
 from trialfleet_runner.context.texts import TextName
-from trialfleet_runner.pod.bake import Recipe
+from trialfleet_runner.pod.bake import read_source
 from trialfleet_tasks.taskfile import load_task_file
 
 CHECKOUT = Path(__file__).parents[3]
@@ -158,7 +159,7 @@ def test_a_recipe_of_another_language_names_a_tree_that_the_context_holds(tmp_pa
     write(context(CHECKOUT, found), folder)
     listed = folder / ENVIRONMENTS
     (read,) = TypeAdapter(tuple[Recipe, ...]).validate_json(listed.read_bytes())
-    tree = unpack(read.source(listed.parent))
+    tree = unpack(read_source(read, listed.parent))
     assert {path: entry.data for path, entry in tree.items()} == {"source": b"a"}, "without the tests of the fix"
     assert environment.recipe(read.environment) == environment.recipe(
         environments_for(tmp_path / "tasks.yaml").recipes[0].environment
@@ -179,11 +180,11 @@ def test_a_tree_that_is_not_what_its_name_says_is_refused(tmp_path: Path) -> Non
     found = environments_for(other_task(tmp_path))
     (made,) = found.recipes
     with pytest.raises(OperatorError, match="not what its name says"):
-        made.source(tmp_path)
+        read_source(made, tmp_path)
     (tmp_path / "trees").mkdir()
     (tmp_path / f"trees/{made.environment.source}.tar").write_bytes(b"else")
     with pytest.raises(OperatorError, match="not what its name says"):
-        made.source(tmp_path)
+        read_source(made, tmp_path)
 
 
 def test_the_command_says_which_packages_tools_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
