@@ -25,7 +25,7 @@ from trialfleet_ledger.store.protocol import Store
 from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.context import texts
-from trialfleet_runner.pod.probe import PodProbeReport, ProbedAgent
+from trialfleet_runner.pod_report import PodProbeReport, ProbedAgent
 from trialfleet_tasks.taskfile import LoadedTask, campaign_tasks
 
 FEW_PROCESSES = 256  # below it a test suite that forks may hit the node's limit

@@ -28,7 +28,7 @@ from trialfleet_ledger.records.grants import GRANTS_URL
 from trialfleet_ledger.store.probe import FOLDER as PROBES
 from trialfleet_ledger.store.probe import probe_grants
 from trialfleet_ledger.store.protocol import Store
-from trialfleet_runner.pod.probe import PodProbeReport
+from trialfleet_runner.pod_report import PodProbeReport
 
 METADATA = "169.254.169.254:80"  # the credentials of a cloud
 _PEER_PORT = 8421

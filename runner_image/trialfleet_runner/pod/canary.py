@@ -9,19 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Literal
 
-from trialfleet_ledger.records.base import Frozen
+from trialfleet_runner.pod_report import CanaryAddress
 
 CONNECT_S = 3.0
 AGAIN_S = 0.5
-
-
-class CanaryAddress(Frozen):
-    """One address of the canary. `unresolved`: its name means nothing here, which proves nothing. `at_first`: it
-    was reached, and is not any more."""
-
-    address: str
-    answer: Literal["refused", "timeout", "connected", "unresolved"]
-    at_first: bool = False
 
 
 def addresses_of(text: str) -> tuple[str, ...]:

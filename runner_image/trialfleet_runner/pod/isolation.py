@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from trialfleet_ledger.records.verdicts import LossClass
 from trialfleet_runner.attempt.loss import Lost
-from trialfleet_runner.pod.canary import CanaryAddress, addresses_of, reached
+from trialfleet_runner.pod.canary import addresses_of, reached
+from trialfleet_runner.pod_report import CanaryAddress
 
 FORBIDDEN = "TRIALFLEET_FORBIDDEN"  # addresses that the policy must refuse; unset: no policy is asked for
 FORBIDDEN_S = "TRIALFLEET_FORBIDDEN_S"  # how long they may answer after the runner's start

@@ -9,14 +9,13 @@ import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.attempt import KUBELET_BYTES
-from trialfleet_ledger.records.base import Frozen, Sha256
+from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.grants import GRANTS_URL, GetGrant
 from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.probe import ProbeGrants, StoreCheck, check_grants
@@ -24,44 +23,19 @@ from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_ledger.store.retry_policy import Patience
 from trialfleet_repository.environments.environment import baked_folder, missing_programs
 from trialfleet_repository.environments.tool_environment import furnishings
-from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent as registered
 from trialfleet_runner.attempt.bundle_builder import versions
 from trialfleet_runner.attempt.model import upstream
 from trialfleet_runner.context import texts
-from trialfleet_runner.pod.canary import CanaryAddress, addresses_of, reached, verdict
+from trialfleet_runner.pod.canary import addresses_of, reached, verdict
 from trialfleet_runner.pod.isolation import REFUSALS
 from trialfleet_runner.pod.words import first_fitting, termination_log
+from trialfleet_runner.pod_report import CanaryAddress, PodProbeReport, ProbedAgent
 from trialfleet_sandbox.interpreter import FURNISHINGS
 
 MOST_THREADS = 4096
 DETAIL_CHARS = 120
 _PATIENCE = Patience(total_s=20)  # somebody waits for the report
-
-
-class ProbedAgent(Frozen):
-    """One of the campaign's agents. `error`: why there is none; `model_error`: why it has no key for its model."""
-
-    identity: Identity | None = None
-    error: str | None = None
-    model_error: str | None = None
-
-
-class PodProbeReport(Frozen):
-    """One line of JSON. What was not asked for is empty or None."""
-
-    versions: dict[str, str]
-    texts: Sha256  # of the texts that this image has for models
-    uv: bool
-    baked: dict[str, str] = Field(default_factory=dict)  # recipe -> version of its Python or tools
-    agents: tuple[ProbedAgent, ...] = ()  # in the order in which they were asked for
-    threads: int | None = None  # how many could be started; None: as many as were tried
-    user: str | None = None  # the name of this pod's uid in the image; None: it has none
-    store: tuple[StoreCheck, ...] = ()
-    store_error: str | None = None
-    canary: tuple[CanaryAddress, ...] = ()
-    network: Literal["enforced", "unenforced"] | None = None
-    kubelet: CanaryAddress | None = None  # of this pod's node, which a policy need not refuse
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ from tests.support.scripted_api import Api
 from trialfleet_controller.backends.kube.client import Client
 from trialfleet_controller.operate.probing import Probed, probe_cluster
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.pod.probe import PodProbeReport
+from trialfleet_runner.pod_report import PodProbeReport
 
 NAME = "registry.example/runner"
 DIGEST = f"{NAME}@{IMAGE_ID}"

@@ -19,8 +19,7 @@ from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.store.probe import StoreCheck as Promise
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.context import texts
-from trialfleet_runner.pod.canary import CanaryAddress
-from trialfleet_runner.pod.probe import PodProbeReport, ProbedAgent
+from trialfleet_runner.pod_report import CanaryAddress, PodProbeReport, ProbedAgent
 from trialfleet_tasks.taskfile import load_task_file
 
 TASK_FILE = Path(__file__).parents[4] / "tasks/quickstart/tasks/werkzeug.yaml"
