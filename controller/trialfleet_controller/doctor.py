@@ -175,7 +175,7 @@ def _store(campaign: CampaignReference) -> DoctorCheck:
 
 def _credentials(agent: AgentSpec) -> Iterator[DoctorCheck]:
     """Credentials of an agent that uses a model, also if its program is not installed yet."""
-    from trialfleet_runner.attempt.model import upstream
+    from trialfleet_runner.model_access import upstream
 
     if agent.kind not in pinned() and not agent.options.get("needs_model"):
         return

@@ -12,7 +12,7 @@ from tests.support.scripted_bedrock import KEY_ID, REGION, SECRET, SESSION, scri
 from tests.support.scripted_messages import Fail, Say, Usage
 from tests.support.scripted_vertex import BASE, scripted_vertex
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.attempt.model import upstream
+from trialfleet_runner.model_access import upstream
 
 pytestmark = pytest.mark.needs("claude")
 PROFILE = "eu.anthropic.claude-sonnet-4-6-v1:0"

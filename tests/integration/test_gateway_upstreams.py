@@ -17,8 +17,8 @@ from tests.support.scripted_messages import Break, Fail, Hang, Say, ScriptedMess
 from tests.support.scripted_vertex import BASE, ScriptedVertex, scripted_vertex
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_runner.attempt.model import upstream
 from trialfleet_runner.gateway import Gateway
+from trialfleet_runner.model_access import upstream
 
 MODEL = "claude-sonnet-4-6"
 PROFILE = "eu.anthropic.claude-sonnet-4-6-v1:0"

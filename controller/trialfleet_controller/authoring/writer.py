@@ -27,8 +27,8 @@ from trialfleet_repository.trees import Tree, tree_digest
 from trialfleet_repository.workspace import build_template, template_of
 from trialfleet_runner.agents.protocol import Agent, Identity, Setup
 from trialfleet_runner.attempt.agent_run import PORT, REPORT, stopped
-from trialfleet_runner.attempt.model import upstream
 from trialfleet_runner.gateway import Gateway, GatewayReport, Price, TrialBudget
+from trialfleet_runner.model_access import upstream
 from trialfleet_sandbox.protocol import Exit, Job, Sandbox, SandboxError
 from trialfleet_sandbox.scratch import Scratch, claim_scratch, locked
 from trialfleet_tasks.task_environment import PlannedEnvironment

@@ -10,7 +10,7 @@ from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.prices import PRICES, Price, price_of
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_runner.agents.protocol import Identity
-from trialfleet_runner.attempt.model import upstream
+from trialfleet_runner.model_access import upstream
 
 
 def check_model(identity: Identity, spec: AgentSpec, limits: Limits) -> None:

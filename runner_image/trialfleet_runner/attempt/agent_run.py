@@ -243,8 +243,8 @@ def _provider_failed(report: GatewayReport | None, ended: Exit | None) -> bool:
 
 
 def _gateway(grants: Grants, ready: Ready, place: MountedScratch, secrets: set[str]) -> Gateway:
-    from trialfleet_runner.attempt.model import upstream
     from trialfleet_runner.gateway import Gateway, TrialBudget
+    from trialfleet_runner.model_access import upstream
 
     try:
         provider = upstream(grants.agent)

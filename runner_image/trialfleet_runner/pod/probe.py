@@ -25,8 +25,8 @@ from trialfleet_repository.environments.environment import baked_folder, missing
 from trialfleet_repository.environments.tool_environment import furnishings
 from trialfleet_runner.agents.registry import agent as registered
 from trialfleet_runner.attempt.bundle_builder import versions
-from trialfleet_runner.attempt.model import upstream
 from trialfleet_runner.context import texts
+from trialfleet_runner.model_access import upstream
 from trialfleet_runner.pod.canary import addresses_of, reached, verdict
 from trialfleet_runner.pod.isolation import REFUSALS
 from trialfleet_runner.pod.words import first_fitting, termination_log

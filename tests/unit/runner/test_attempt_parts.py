@@ -18,10 +18,10 @@ from trialfleet_ledger.trajectory import Parsed
 from trialfleet_runner.attempt.agent_run import refuse_another_model, stopped
 from trialfleet_runner.attempt.deadline import within
 from trialfleet_runner.attempt.loss import Lost, from_exception
-from trialfleet_runner.attempt.model import upstream
 from trialfleet_runner.attempt.patch_record import delivered, without
 from trialfleet_runner.context.hook_log import Firing, HookLog
 from trialfleet_runner.gateway.tally import GatewayReport
+from trialfleet_runner.model_access import upstream
 from trialfleet_sandbox.protocol import Exit
 
 NO_HOOK = HookLog((), 0)
