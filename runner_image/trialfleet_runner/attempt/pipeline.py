@@ -19,10 +19,8 @@ from trialfleet_ledger.store.grants import GrantRefused
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_ledger.store.rereading import WrongValue
 from trialfleet_ledger.stored_records import parse_bytes
-from trialfleet_repository.cache import Cache
-from trialfleet_repository.environments import environment
-from trialfleet_repository.mounts import place_of
-from trialfleet_runner.attempt import agent_run, commit, patch_record, preflight_run, refused_patch, score_run
+from trialfleet_runner import environment
+from trialfleet_runner.attempt import agent_run, commit, patch_record, preflight_run, score_run
 from trialfleet_runner.attempt.bundle_builder import Members
 from trialfleet_runner.attempt.deadline import Clock, within
 from trialfleet_runner.attempt.live_log import LIVE_PATIENCE, live_log
@@ -32,6 +30,7 @@ from trialfleet_runner.attempt.refused_patch import Renewal
 from trialfleet_runner.attempt.score_run import ScoreRun
 from trialfleet_runner.context.placement import AS_NAMED, FileReading
 from trialfleet_runner.exposure import exposed
+from trialfleet_runner.kept_records import keep_patch
 from trialfleet_runner.metrics import agrees, all_passed, verdict
 from trialfleet_sandbox.protocol import Exit, Sandbox
 from trialfleet_sandbox.scratch import Scratch, emptied
@@ -200,7 +199,7 @@ class Attempt:
                 self.unsaved = True
                 print(f"trialfleet runner: keeping the patch, {refused}", file=sys.stderr, flush=True)
                 if self.keeps_here:
-                    refused_patch.keep(patch)
+                    keep_patch(patch)
                 if (fresh := self._fresh_grants()) is None:
                     raise
                 self.grants = fresh

@@ -1,7 +1,6 @@
-"""A patch that the store refuses: kept on this machine until a controller stores it, or stored with fresh grants.
-The operator's stop of a runner whose end the store refuses is kept likewise.
+"""Fresh grants for a patch that the store refuses.
 
-A controller with other credentials writes fresh grants to the store, and their address to a file.
+A controller with other credentials writes them to the store, and their address to a file.
 """
 
 from __future__ import annotations
@@ -11,17 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.records.attempt import Patch
 from trialfleet_ledger.records.grants import GetGrant, Grants
-from trialfleet_ledger.removal import remove_entry
-from trialfleet_ledger.store import files
 from trialfleet_ledger.store import grants as store
 from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_ledger.store.rereading import WrongValue
 from trialfleet_ledger.store.retry_policy import Patience
-from trialfleet_sandbox.scratch import claim_scratch, find_scratch
 
 LOOK_S = 1.0
 _READ = Patience(total_s=30)
@@ -85,45 +79,3 @@ def _same(fresh: Grants, refused: Grants) -> bool:
         return grants.trial.id, grants.attempt, grants.intent_nonce
 
     return named(fresh) == named(refused) and fresh.patch != refused.patch
-
-
-def keep(patch: Patch) -> None:
-    """Keep the patch; durable on return. It is a file, so that no sweep mistakes it for the folder of a dead
-    runner."""
-    name = _name_of(patch.trial, patch.attempt, patch.nonce)
-    files.create(claim_scratch().path, (name,), canonical_json(patch))
-
-
-def kept(trial: str, attempt: int, nonce: str) -> bytes | None:
-    """The patch of the attempt with this intent, if its runner left one here."""
-    folder = find_scratch()
-    return None if folder is None else files.read(folder.path, (_name_of(trial, attempt, nonce),))
-
-
-def keep_stop(trial: str, attempt: int, nonce: str) -> None:
-    """Keep that the operator stopped this attempt, where the store takes no end of it; durable on return."""
-    files.create(claim_scratch().path, (_stop_of(trial, attempt, nonce),), b"")
-
-
-def stop_kept(trial: str, attempt: int, nonce: str) -> bool:
-    """Whether the operator stopped the attempt with this intent on this machine."""
-    folder = find_scratch()
-    return folder is not None and files.read(folder.path, (_stop_of(trial, attempt, nonce),)) is not None
-
-
-def forget(trial: str, attempt: int) -> None:
-    """The ledger has the attempt's end."""
-    folder = find_scratch()
-    if folder is None:
-        return
-    for name in (_name_of(trial, attempt, "*"), _stop_of(trial, attempt, "*")):
-        for path in folder.path.glob(name):
-            remove_entry(folder, path.name)
-
-
-def _name_of(trial: str, attempt: int, nonce: str) -> str:
-    return f"{trial}-{attempt}-{nonce}.patch.json"
-
-
-def _stop_of(trial: str, attempt: int, nonce: str) -> str:
-    return f"{trial}-{attempt}-{nonce}.stopped"

@@ -11,7 +11,9 @@ from pydantic import TypeAdapter
 from trialfleet_ledger.canonical import sha256
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.environment import EnvironmentRef, PythonEnvironmentRef, Recipe, tree_file
-from trialfleet_runner import environment
+from trialfleet_repository.cache import lock_of
+from trialfleet_repository.environments import environment
+from trialfleet_repository.environments.tool_caches import caches_of, turn_of
 from trialfleet_runner.attempt.score_run import CHECKOUT
 from trialfleet_runner.pod.run import Volumes
 

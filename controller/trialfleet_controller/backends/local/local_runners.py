@@ -22,7 +22,7 @@ from trialfleet_controller.backends.runner_termination import RunnerTermination
 from trialfleet_ledger.owned_folder import claim_folder
 from trialfleet_ledger.records.attempt import End, Intent, Start
 from trialfleet_ledger.records.verdicts import LossClass
-from trialfleet_runner.attempt import refused_patch
+from trialfleet_runner.kept_records import forget_attempt, has_kept_stop, keep_stop, load_kept_patch
 from trialfleet_sandbox.scratch import LOCK, claim_scratch
 
 
@@ -167,20 +167,20 @@ class RunnersHere(ABC):
                 self._ask_to_stop(key)
 
     def kept_patch(self, intent: Intent) -> bytes | None:
-        return refused_patch.kept(intent.trial, intent.attempt, intent.nonce)
+        return load_kept_patch(intent.trial, intent.attempt, intent.nonce)
 
     def keep_stop(self, intent: Intent) -> None:
-        refused_patch.keep_stop(intent.trial, intent.attempt, intent.nonce)
+        keep_stop(intent.trial, intent.attempt, intent.nonce)
 
     def stop_kept(self, intent: Intent) -> bool:
-        return refused_patch.stop_kept(intent.trial, intent.attempt, intent.nonce)
+        return has_kept_stop(intent.trial, intent.attempt, intent.nonce)
 
     def renew(self, attempt: AttemptId, grants_url: str) -> None:
         return  # none is adopted, so none has grants that an earlier controller signed
 
     def settled(self, attempt: AttemptId) -> None:
         """Nothing is left of a process but what the store had refused."""
-        refused_patch.forget(*attempt)
+        forget_attempt(*attempt)
 
     def alive(self, start: Start) -> Liveness:
         return machine.runner_liveness(start)
