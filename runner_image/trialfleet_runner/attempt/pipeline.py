@@ -23,10 +23,10 @@ from trialfleet_runner import environment
 from trialfleet_runner.attempt import agent_run, commit, patch_record, preflight_run, score_run
 from trialfleet_runner.attempt.bundle_builder import Members
 from trialfleet_runner.attempt.deadline import Clock, within
+from trialfleet_runner.attempt.grant_renewal import Renewal
 from trialfleet_runner.attempt.live_log import LIVE_PATIENCE, live_log
 from trialfleet_runner.attempt.loss import Lost, from_exception, refuse_full
 from trialfleet_runner.attempt.prepared_inputs import Inputs, Ready, lay_out, prepare, shows_context
-from trialfleet_runner.attempt.refused_patch import Renewal
 from trialfleet_runner.attempt.score_run import ScoreRun
 from trialfleet_runner.context.placement import AS_NAMED, FileReading
 from trialfleet_runner.exposure import exposed

@@ -26,9 +26,9 @@ from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_repository.cache import Cache
 from trialfleet_runner.attempt import commit
 from trialfleet_runner.attempt.deadline import within
+from trialfleet_runner.attempt.grant_renewal import Renewal, read_grants
 from trialfleet_runner.attempt.loss import Lost, storable
 from trialfleet_runner.attempt.pipeline import Attempt
-from trialfleet_runner.attempt.refused_patch import Renewal, read_grants
 from trialfleet_runner.pod import words
 from trialfleet_runner.pod.isolation import IsolationProbe
 from trialfleet_sandbox.container import ContainerSandbox

@@ -17,8 +17,8 @@ from trialfleet_ledger.exit_codes import RunnerExit
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.grants import GRANTS_URL, Grants, PutGrant
-from trialfleet_runner.attempt import refused_patch
-from trialfleet_runner.attempt.refused_patch import Renewal
+from trialfleet_runner.attempt import grant_renewal
+from trialfleet_runner.attempt.grant_renewal import Renewal
 from trialfleet_runner.pod.run import Runner, Volumes, parse
 from trialfleet_sandbox.gate import Gate
 
@@ -44,7 +44,7 @@ def grants(attempt: int = 1, *, signed: str = "old") -> Grants:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refused_patch, "LOOK_S", 0.01)
+    monkeypatch.setattr(grant_renewal, "LOOK_S", 0.01)
 
 
 def looks(number: int) -> Callable[[], float]:
