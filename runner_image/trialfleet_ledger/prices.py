@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from pydantic import TypeAdapter
+
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.token_usage import TokenUsage
 
@@ -151,3 +154,8 @@ def price_of(model: str, overrides: Mapping[str, Price]) -> Price | None:
         if found is not None:
             return found
     return None
+
+
+def own_prices(spec: AgentSpec) -> dict[str, Price]:
+    """Model -> price, of the agent's options."""
+    return TypeAdapter(dict[str, Price]).validate_python(spec.options.get("prices") or {})

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import difflib
 
-from pydantic import TypeAdapter
-
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.prices import PRICES, Price, price_of
+from trialfleet_ledger.prices import PRICES, own_prices, price_of
 from trialfleet_ledger.records.agent import AgentSpec, Limits
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.model_access import upstream
@@ -29,8 +27,7 @@ def check_price(identity: Identity, spec: AgentSpec, limits: Limits) -> None:
     """The model's price is known when a cap must be kept. Raises `OperatorError`."""
     if not identity.needs_model:
         return
-    own = TypeAdapter(dict[str, Price]).validate_python(spec.options.get("prices") or {})
-    if limits.cost_usd is not None and spec.model is not None and price_of(spec.model, own) is None:
+    if limits.cost_usd is not None and spec.model is not None and price_of(spec.model, own_prices(spec)) is None:
         raise OperatorError(
             f"the price of {spec.model!r} is not known, so limits.cost_usd cannot be enforced",
             where="agent: model",

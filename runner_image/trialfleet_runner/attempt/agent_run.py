@@ -8,9 +8,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from pydantic import TypeAdapter
-
-from trialfleet_ledger.canonical import canonical_json
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.records.grants import Grants
@@ -23,6 +20,7 @@ from trialfleet_runner.agents.protocol import Agent, Identity, McpServer, Setup
 from trialfleet_runner.agents.registry import agent as registered
 from trialfleet_runner.agents.sandbox_env import stop_of
 from trialfleet_runner.attempt import mcp_servers, preflight_run
+from trialfleet_runner.attempt.agent_gateway import connect_job, connect_setup, make_gateway, write_report
 from trialfleet_runner.attempt.loss import Lost
 from trialfleet_runner.attempt.mcp_servers import Tools
 from trialfleet_runner.attempt.preflight_run import PreflightRun
@@ -34,12 +32,10 @@ from trialfleet_runner.context.skills import needle
 from trialfleet_sandbox.protocol import Exit, InterpreterMissing, Job, SandboxError
 
 if TYPE_CHECKING:  # agents without a model need not pay for importing the gateway
-    from trialfleet_runner.gateway import Canaries, Gateway, GatewayReport, Price
+    from trialfleet_runner.gateway import Canaries, Gateway, GatewayReport
 
 HOOK_LOG = "hook.jsonl"
 FAIL_FAST_LOG = "fail_fast.jsonl"
-REPORT = "report.json"
-PORT = 8080  # of the gateway, inside a sandbox with a separate loopback
 
 
 Chosen = tuple[Agent, Identity]
@@ -114,9 +110,7 @@ def run_agent(
                 begun(before is not None and before.exit is not None)  # what a pre-flight took is spent
                 raise Lost(LossClass.SETUP, f"the sandbox failed: {error}") from error
 
-        if gateway is not None:
-            url = f"http://127.0.0.1:{PORT}" if gateway.socket else gateway.url
-            setup = replace(setup, gateway_url=url, gateway_token=gateway.token)
+        setup = connect_setup(setup, gateway)
         if preflight_run.wanted(grants):
             before = _look(agent, setup, place, grants, ready, gateway, run)
             composed = _told(ready.composed, grants, before, place, gateway)
@@ -134,9 +128,7 @@ def run_agent(
                 begun(True)
             else:
                 ended = run(job)
-    report = gateway.report() if gateway else None
-    if report is not None:
-        (place.scratch.record / REPORT).write_bytes(canonical_json(report))
+    report = write_report(gateway, place)
     if ended is not None and ended.cause == "stopped":
         raise Lost(LossClass.TERMINATED, "the runner was told to stop")
     _refuse_provider_failures(report, ended, grants.condition.name)
@@ -243,19 +235,13 @@ def _provider_failed(report: GatewayReport | None, ended: Exit | None) -> bool:
 
 
 def _gateway(grants: Grants, ready: Ready, place: MountedScratch, secrets: set[str]) -> Gateway:
-    from trialfleet_runner.gateway import Gateway, TrialBudget
     from trialfleet_runner.model_access import upstream
 
     try:
         provider = upstream(grants.agent)
-        gateway = Gateway(
-            provider,
-            record=place.scratch.record,
-            listen=place.gateway_socket,
-            budget=TrialBudget(max_turns=grants.agent.max_turns, max_cost_usd=grants.limits.cost_usd),
-            canaries=_canaries(grants, ready, place),
-            model=grants.agent.model,
-            prices=_prices(grants),
+        canaries = _canaries(grants, ready, place)
+        gateway = make_gateway(
+            provider, grants.agent, place, max_cost_usd=grants.limits.cost_usd, canaries=canaries
         )
     except OperatorError as error:
         raise Lost(LossClass.PROVIDER, str(error), halt=HaltScope.CAMPAIGN) from error
@@ -283,12 +269,6 @@ def _declared(composed: Composed, condition: ConditionOrder) -> dict[str, tuple[
     return {name: (text,) for name, text in lines.items()}
 
 
-def _prices(grants: Grants) -> dict[str, Price]:
-    from trialfleet_runner.gateway import Price
-
-    return TypeAdapter(dict[str, Price]).validate_python(grants.agent.options.get("prices") or {})
-
-
 def _limited(job: Job, grants: Grants, gateway: Gateway | None, stop: threading.Event) -> Job:
     """The agent's job under the plan's limits, with its only way out."""
     limits = grants.limits
@@ -299,10 +279,7 @@ def _limited(job: Job, grants: Grants, gateway: Gateway | None, stop: threading.
         grace_s=limits.stop_grace_s,
         stop=stop,
     )
-    if gateway is None:
-        return job
-    job = replace(job, extra_time_s=gateway.throttled_s)
-    return replace(job, gateway=gateway.socket, gateway_port=PORT) if gateway.socket else job
+    return connect_job(job, gateway)
 
 
 def _setup(

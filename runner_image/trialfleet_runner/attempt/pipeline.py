@@ -20,7 +20,7 @@ from trialfleet_ledger.store.protocol import StoreError
 from trialfleet_ledger.store.rereading import WrongValue
 from trialfleet_ledger.stored_records import parse_bytes
 from trialfleet_runner import environment
-from trialfleet_runner.attempt import agent_run, commit, patch_record, preflight_run, score_run
+from trialfleet_runner.attempt import agent_gateway, agent_run, commit, patch_record, preflight_run, score_run
 from trialfleet_runner.attempt.bundle_builder import Members
 from trialfleet_runner.attempt.deadline import Clock, within
 from trialfleet_runner.attempt.grant_renewal import Renewal
@@ -261,7 +261,7 @@ class Attempt:
             ("agent/stderr.log", record / "stderr"),
             ("gateway/model.jsonl", record / "model.jsonl"),
             ("gateway/answers.jsonl", record / "answers.jsonl"),
-            ("gateway/report.json", record / agent_run.REPORT),
+            ("gateway/report.json", record / agent_gateway.REPORT),
             ("hook.jsonl", self.scratch.home / agent_run.HOOK_LOG),
             ("fail_fast.jsonl", self.scratch.home / agent_run.FAIL_FAST_LOG),
         ):
