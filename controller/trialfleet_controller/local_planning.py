@@ -24,10 +24,8 @@ from trialfleet_ledger.plan import KubernetesPlan, Plan
 from trialfleet_ledger.store.probe import probe
 from trialfleet_ledger.store.protocol import Store
 from trialfleet_repository.cache import Cache
-from trialfleet_repository.trees import unpack
-from trialfleet_runner.agents.command import Command, options_of
 from trialfleet_runner.agents.protocol import Identity
-from trialfleet_runner.agents.scripts import workspace_scripts
+from trialfleet_runner.agents.registry import list_workspace_scripts
 from trialfleet_runner.exposure import refuse_folders
 from trialfleet_sandbox.choose import choose
 from trialfleet_sandbox.scratch import claim_scratch, scratch_root
@@ -65,8 +63,7 @@ def make_plan(
 
 def _not_in_workspaces(plan: Plan, objects: Objects) -> Iterator[str]:
     """Warnings about scripts of the agent that are missing in the workspace of a task."""
-    specs = [spec for spec in plan.agent_specs if spec.kind == Command.kind]
-    scripts = {name: n for spec in specs for name, n in workspace_scripts(options_of(spec).argv).items()}
+    scripts = {name: n for spec in plan.agent_specs for name, n in list_workspace_scripts(spec).items()}
     for name, n in scripts.items():
         lacking = [task.order.id for task in plan.tasks if name not in unpack(objects.get(task.order.workspace))]
         if lacking:

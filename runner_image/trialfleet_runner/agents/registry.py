@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_runner.agents.protocol import Agent
 
 KINDS = {
@@ -32,3 +33,12 @@ def agent(kind: str) -> Agent:
     module, _, name = KINDS[kind].partition(":")
     made: Agent = getattr(importlib.import_module(module), name)()
     return made
+
+
+def list_workspace_scripts(spec: AgentSpec) -> dict[str, int]:
+    """Scripts of the agent that are looked up in the workspace -> their place in its `argv`; only a program of
+    kind command has any. Raises `OperatorError` naming an option that is not valid."""
+    from trialfleet_runner.agents.command import Command, options_of
+    from trialfleet_runner.agents.scripts import workspace_scripts
+
+    return workspace_scripts(options_of(spec).argv) if spec.kind == Command.kind else {}
