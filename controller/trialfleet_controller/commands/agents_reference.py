@@ -7,9 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from trialfleet_runner.agent_check.agent_tables import markdown
-from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS
-from trialfleet_runner.agents.registry import agent
+from trialfleet_runner.agent_check.agent_tables import reference_table
 
 BEGIN = "<!-- Generated from the adapters by `make cli-reference`. Do not edit this table. -->"
 END = "<!-- End of the generated table. -->"
@@ -20,8 +18,7 @@ def renewed(page: str) -> str:
     """The page with the table as it is today. Raises `ValueError` for a page without its marks."""
     if not _TABLE.search(page):
         raise ValueError(f"the page has no line {BEGIN!r}, or no {END!r} after it")
-    table = markdown({kind: agent(kind).reach for kind in TOOL_CALLS})
-    return _TABLE.sub(lambda _: f"{BEGIN}\n\n{table}\n\n{END}", page)
+    return _TABLE.sub(lambda _: f"{BEGIN}\n\n{reference_table()}\n\n{END}", page)
 
 
 if __name__ == "__main__":

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.predicted_targets import order_digest
 from trialfleet_ledger.conditions import Condition
-from trialfleet_ledger.deliveries import PlannedDeliveries
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.objects import Objects
 from trialfleet_ledger.records.condition_order import ConditionOrder
-from trialfleet_repository.cache import Cache
-from trialfleet_repository.trees import unpack
-from trialfleet_runner.agent_check.delivery_matrix import declared
-from trialfleet_runner.agent_check.kept_matrix import kept
-from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS
 from trialfleet_runner.agents.protocol import Identity, Reach
 from trialfleet_runner.context.placement import nested_unreached
 
@@ -97,19 +91,3 @@ def _less(order: ConditionOrder, reach: Reach) -> dict[str, object]:
         "skills": order.skills if reach.skills else {},
         "mcp": order.mcp if reach.mcp else {},
     }
-
-
-def planned_deliveries(identities: Iterable[Identity], cache: Cache) -> dict[str, PlannedDeliveries]:
-    """Of every agent whose deliveries can be measured, by its digest; with what was measured on this machine."""
-    return {one.digest: _deliveries(one, cache) for one in identities if one.kind in TOOL_CALLS}
-
-
-def _deliveries(identity: Identity, cache: Cache) -> PlannedDeliveries:
-    matrix = kept(cache, identity)
-    return PlannedDeliveries(
-        kind=identity.kind,
-        version=identity.version,
-        declared={str(name): reaches for name, reaches in declared(identity.reach).items()},
-        measured=None if matrix is None else {str(name): reaches for name, reaches in matrix.reached.items()},
-        root_files=() if matrix is None else matrix.root_files,
-    )

@@ -14,7 +14,7 @@ from pathlib import Path
 from trialfleet_controller.backends.local.capacity import UNBOUNDED
 from trialfleet_controller.planning.campaign_file import CampaignFile
 from trialfleet_controller.planning.canaries import watched
-from trialfleet_controller.planning.deliveries import check_deliveries, planned_deliveries, reachable
+from trialfleet_controller.planning.deliveries import check_deliveries, reachable
 from trialfleet_controller.planning.dry_run import dry_run_banner
 from trialfleet_controller.planning.extensions import extensions, with_extensions
 from trialfleet_controller.planning.own_contexts import with_contexts
@@ -35,7 +35,7 @@ from trialfleet_ledger.records.condition_order import ConditionOrder
 from trialfleet_ledger.task import Status
 from trialfleet_ledger.treatments import distinct
 from trialfleet_ledger.trial_order import check_size
-from trialfleet_repository.cache import Cache
+from trialfleet_runner.agent_check.kept_matrix import plan_deliveries
 from trialfleet_runner.agents.protocol import Identity
 from trialfleet_runner.agents.registry import agent
 from trialfleet_runner.context import texts, tokens
@@ -105,7 +105,7 @@ def prepare(
         seed=spec.seed,
         reps=spec.reps,
         agents=agents,
-        deliveries=planned_deliveries(identities.values(), shop.cache),
+        deliveries=plan_deliveries(identities.values(), shop.cache),
         limits=spec.limits.frozen(),
         parallel=spec.limits.parallel or UNBOUNDED,
         retries=spec.limits.retries,

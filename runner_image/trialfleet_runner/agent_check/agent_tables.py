@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from trialfleet_runner.agent_check.delivery_matrix import CheckedDelivery, DeliveryMatrix, declared
 from trialfleet_runner.agent_check.known_agents import KnownAgent
+from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS
 from trialfleet_runner.agents.protocol import Reach
+from trialfleet_runner.agents.registry import agent
 
 NONE = "–"
 
@@ -80,6 +82,11 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def reference_table() -> str:
+    """The documentation's table of every kind that `trialfleet agents check` can measure."""
+    return markdown({kind: agent(kind).reach for kind in TOOL_CALLS})
 
 
 def markdown(reaches: dict[str, Reach]) -> str:

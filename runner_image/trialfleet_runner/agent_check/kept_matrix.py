@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from trialfleet_ledger.atomic_file import write_whole
 from trialfleet_ledger.canonical import canonical_json
-from trialfleet_repository.cache import Cache
-from trialfleet_runner.agent_check.delivery_matrix import DeliveryMatrix, key
+from trialfleet_ledger.deliveries import PlannedDeliveries
+from trialfleet_runner.agent_check.delivery_matrix import DeliveryMatrix, declared, key
+from trialfleet_runner.agent_check.tool_calls import TOOL_CALLS
 from trialfleet_runner.agents.protocol import Identity
 
 
@@ -26,3 +28,19 @@ def kept(cache: Cache, identity: Identity) -> DeliveryMatrix | None:
         return DeliveryMatrix.model_validate_json((cache.agent_checks / f"{key(identity)}.json").read_bytes())
     except (FileNotFoundError, ValidationError):
         return None
+
+
+def plan_deliveries(identities: Iterable[Identity], cache: Cache) -> dict[str, PlannedDeliveries]:
+    """Of every agent whose deliveries can be measured, by its digest; with what was measured on this machine."""
+    return {one.digest: _deliveries(one, cache) for one in identities if one.kind in TOOL_CALLS}
+
+
+def _deliveries(identity: Identity, cache: Cache) -> PlannedDeliveries:
+    matrix = kept(cache, identity)
+    return PlannedDeliveries(
+        kind=identity.kind,
+        version=identity.version,
+        declared={str(name): reaches for name, reaches in declared(identity.reach).items()},
+        measured=None if matrix is None else {str(name): reaches for name, reaches in matrix.reached.items()},
+        root_files=() if matrix is None else matrix.root_files,
+    )

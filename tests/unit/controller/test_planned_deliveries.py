@@ -8,14 +8,13 @@ import pytest
 from pydantic import ValidationError
 
 from tests.support.plans import make_plan
-from trialfleet_controller.planning.deliveries import planned_deliveries
 from trialfleet_ledger.deliveries import PlannedDeliveries
 from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.ledger import Ledger
 from trialfleet_ledger.store.directory import DirectoryStore
 from trialfleet_repository.cache import Cache
 from trialfleet_runner.agent_check.delivery_matrix import CheckedDelivery, DeliveryMatrix, declared
-from trialfleet_runner.agent_check.kept_matrix import keep
+from trialfleet_runner.agent_check.kept_matrix import keep, plan_deliveries
 from trialfleet_runner.agents.protocol import Identity, Reach
 
 CODEX = Identity(
@@ -33,7 +32,7 @@ def measure(cache: Cache, **changed: bool) -> None:
 
 
 def planned(cache: Cache) -> PlannedDeliveries:
-    (found,) = planned_deliveries([CODEX, NOP], cache).items()
+    (found,) = plan_deliveries([CODEX, NOP], cache).items()
     assert found[0] == CODEX.digest, "by the agent's digest; an agent without a program has none"
     return found[1]
 
