@@ -18,9 +18,20 @@ from trialfleet_ledger.errors import OperatorError
 RECORD = ".trialfleet-outputs.json"
 
 
-def replace_outputs(folder: Path, contents: Mapping[str, bytes]) -> None:
+def replace_outputs(folder: Path, contents: Mapping[str, bytes], *, what: str = "files") -> None:
     """Write files (name -> content) into `folder`, which is created if absent. Raises `OperatorError`, before
-    anything is written, for a file that trialfleet did not write or that was edited since, and for a link."""
+    anything is written, for a file that trialfleet did not write or that was edited since, and for a link; and
+    where `what` cannot be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _replace(folder, contents)
+    except OSError as error:
+        raise OperatorError(
+            f"cannot write the {what}: {error.strerror}", where=str(folder), hint="give a folder with --out"
+        ) from error
+
+
+def _replace(folder: Path, contents: Mapping[str, bytes]) -> None:
     known = _read_record(folder)
     for name, data in contents.items():
         _refuse_foreign(folder / name, data, known.get(name, ()))

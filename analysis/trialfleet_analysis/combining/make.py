@@ -69,14 +69,8 @@ def write_combination(found: Combined, folder: Path) -> CombinationFiles:
     """combined.html, combined.md and combined.json in `folder`, replaced if trialfleet wrote them. `OperatorError`
     when they cannot be written or are somebody else's."""
     written = CombinationFiles(*(folder / f"combined.{kind}" for kind in ("html", "md", "json")))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        texts = {written.html: to_html(found), written.markdown: to_markdown(found), written.json: to_json(found)}
-        replace_outputs(folder, {path.name: text.encode() for path, text in texts.items()})
-    except OSError as error:
-        raise OperatorError(
-            f"cannot write the combination: {error.strerror}", where=str(folder), hint="give a folder with --out"
-        ) from error
+    texts = {written.html: to_html(found), written.markdown: to_markdown(found), written.json: to_json(found)}
+    replace_outputs(folder, {path.name: text.encode() for path, text in texts.items()}, what="combination")
     return written
 
 

@@ -89,18 +89,12 @@ def write_report(report: Report, folder: Path, pairs: PairsInRoom | None = None)
     they cannot be written or are somebody else's.
     `pairs`: gives pairs of trials that fit so many bytes, for report.html."""
     written = ReportFiles(folder / "report.html", folder / "report.md", folder / "report.json")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        texts = {
-            written.html: _html(report, pairs),
-            written.markdown: to_markdown(report),
-            written.json: to_json(report),
-        }
-        replace_outputs(folder, {path.name: text.encode() for path, text in texts.items()})
-    except OSError as error:
-        raise OperatorError(
-            f"cannot write the report: {error.strerror}", where=str(folder), hint="give a folder with --out"
-        ) from error
+    texts = {
+        written.html: _html(report, pairs),
+        written.markdown: to_markdown(report),
+        written.json: to_json(report),
+    }
+    replace_outputs(folder, {path.name: text.encode() for path, text in texts.items()}, what="report")
     return written
 
 

@@ -12,7 +12,6 @@ from pyarrow import csv
 
 from trialfleet_analysis.tables.read import CampaignTables
 from trialfleet_analysis.tables.schema import to_parquet
-from trialfleet_ledger.errors import OperatorError
 from trialfleet_ledger.output_files import replace_outputs
 
 Format = Literal["parquet", "csv"]
@@ -32,13 +31,7 @@ def write_tables(campaign: CampaignTables, folder: Path, form: Format) -> tuple[
         folder / f"{name}.{form}": to_parquet(table, about) if form == "parquet" else to_csv(table)
         for name, table in tables.items()
     }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        replace_outputs(folder, {path.name: raw for path, raw in written.items()})
-    except OSError as error:
-        raise OperatorError(
-            f"cannot write the tables: {error.strerror}", where=str(folder), hint="give a folder with --out"
-        ) from error
+    replace_outputs(folder, {path.name: raw for path, raw in written.items()}, what="tables")
     return tuple(written)
 
 

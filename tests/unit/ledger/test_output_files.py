@@ -46,3 +46,10 @@ def test_what_is_somebodys_stays(tmp_path: Path, edit: str) -> None:
         replace_outputs(folder, {"b": b"new", "a": b"2"})
     assert {each: each.lstat().st_mtime_ns for each in folder.rglob("*")} == before
     assert outside.read_text() == "theirs"
+
+
+def test_what_cannot_be_written_is_named_with_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OperatorError, match="cannot write the tables: File exists") as raised:
+        replace_outputs(tmp_path / "file", {"a": b"1"}, what="tables")
+    assert (raised.value.where, raised.value.hint) == (str(tmp_path / "file"), "give a folder with --out")
