@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
@@ -15,13 +14,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trialfleet_analysis.command_output import print_json, print_text
 from trialfleet_analysis.source import find_source
 
 if TYPE_CHECKING:
     from trialfleet_analysis.report.campaign_report import Report
     from trialfleet_analysis.report.make import ReportFiles
-
-PIPED_WIDTH = 160  # columns where there is no terminal to fit
 
 
 @click.command()
@@ -146,19 +144,11 @@ def _program() -> str:
 
 
 def _print(made: Report, written: ReportFiles, *, as_json: bool) -> None:
-    from rich.console import Console
-
     from trialfleet_analysis.report.campaign_report import to_json
     from trialfleet_analysis.report.terminal import show
 
-    paths = (written.html, written.markdown, written.json)
+    files = (written.html, written.markdown, written.json)
     if as_json:
-        found = json.loads(to_json(made, trials=False))
-        click.echo(json.dumps({**found, "files": [str(path) for path in paths]}, indent=1))
-        return
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = PIPED_WIDTH
-    show(made, console)
-    for path in paths:
-        click.echo(path)
+        print_json(to_json(made, trials=False), files)
+    else:
+        print_text(partial(show, made), files)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import gc
-import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
+from trialfleet_analysis.command_output import print_json, print_text
 from trialfleet_analysis.source import find_source
 
 if TYPE_CHECKING:
     from trialfleet_analysis.combining.make import CombinationFiles
     from trialfleet_analysis.combining.shown import Combined
-
-PIPED_WIDTH = 160  # columns where there is no terminal to fit
 
 
 @click.command()
@@ -65,17 +64,10 @@ def combine(
 
 
 def _print(made: Combined, written: CombinationFiles, *, as_json: bool) -> None:
-    from rich.console import Console
-
     from trialfleet_analysis.combining.render import show, to_json
 
-    paths = (written.html, written.markdown, written.json)
+    files = (written.html, written.markdown, written.json)
     if as_json:
-        click.echo(json.dumps({**json.loads(to_json(made)), "files": [str(path) for path in paths]}, indent=1))
-        return
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = PIPED_WIDTH
-    show(made, console)
-    for path in paths:
-        click.echo(path)
+        print_json(to_json(made), files)
+    else:
+        print_text(partial(show, made), files)

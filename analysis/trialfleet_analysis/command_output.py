@@ -1,0 +1,33 @@
+"""What a command prints of a result whose files it has written: a JSON document, or text for a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PIPED_WIDTH = 160  # columns where there is no terminal to fit
+
+
+def print_json(document: str, files: Sequence[Path]) -> None:
+    """The JSON object of `document`, with the paths of the `files`."""
+    whole = {**json.loads(document), "files": [str(path) for path in files]}
+    click.echo(json.dumps(whole, indent=1))
+
+
+def print_text(show: Callable[[Console], None], files: Sequence[Path]) -> None:
+    """What `show` prints on the console; below it, the paths of the `files`."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    show(console)
+    for path in files:
+        click.echo(path)
