@@ -8,9 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from trialfleet_ledger.prices import Price
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_ledger.token_usage import TokenUsage, count
 from trialfleet_ledger.trajectory import Parsed
@@ -19,7 +17,7 @@ from trialfleet_runner.agents import model_calls
 from trialfleet_runner.agents.chosen_settings import with_settings
 from trialfleet_runner.agents.hook_scripts import HookScripts
 from trialfleet_runner.agents.mcp import STARTS_S, described
-from trialfleet_runner.agents.model_agents import model_identity, require_model
+from trialfleet_runner.agents.model_agents import ModelAgentOptions, model_identity, require_model
 from trialfleet_runner.agents.program import checked_version, find_program, output_of, version_of
 from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
@@ -50,18 +48,14 @@ _TOOL_ITEMS = ("command_execution", "file_change", "mcp_tool_call")
 _KINDS = {"exec_command": "run", "write_stdin": "run", "apply_patch": "edit", "view_image": "read"}
 
 
-class CodexOptions(Frozen):
+class CodexOptions(ModelAgentOptions):
     """`agent.options` of kind codex.
 
-    `max_retries`: how often the program itself repeats a failed request. `prices`: US dollars per million tokens
-    for models that the built-in list lacks. `settings`: of its config.toml.
+    `max_retries`: how often the program itself repeats a failed request. `settings`: of its config.toml.
     """
 
-    binary: str | None = None
     max_retries: int = Field(default=10, ge=0, le=100)
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
-    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    prices: dict[str, Price] = Field(default_factory=dict)
     provider: str | None = None  # read by the runner, which holds the key
 
 

@@ -6,18 +6,14 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
-
-from trialfleet_ledger.prices import Price
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_ledger.token_usage import TokenUsage
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_ledger.untrusted import ANSWER_CHARS, json_object, lines, mapping, objects, plain
 from trialfleet_runner.agents.chosen_settings import with_settings
 from trialfleet_runner.agents.mcp import configuration
-from trialfleet_runner.agents.model_agents import model_identity, require_model
+from trialfleet_runner.agents.model_agents import ModelAgentOptions, model_identity, require_model
 from trialfleet_runner.agents.program import checked_version, find_program, version_of
 from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
@@ -62,21 +58,17 @@ _KINDS: dict[str, Kind] = {
 _USAGE = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens")
 
 
-class CopilotOptions(Frozen):
+class CopilotOptions(ModelAgentOptions):
     """`agent.options` of kind copilot.
 
     `wire`: the API of an OpenAI-compatible provider. `model_id`: the model whose limits and prompts it assumes,
-    where its own catalogue does not know the name in `agent.model`. `prices`: US dollars per million tokens for
-    models that the built-in list lacks. `settings`: of its settings.json.
+    where its own catalogue does not know the name in `agent.model`. `settings`: of its settings.json.
     """
 
-    binary: str | None = None
     provider: Literal["openai", "anthropic"] = "openai"  # read by the runner, which holds the key
     wire: Literal["responses", "completions"] = "responses"
     model_id: str | None = None
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
-    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    prices: dict[str, Price] = Field(default_factory=dict)
 
 
 def options_of(spec: AgentSpec) -> CopilotOptions:

@@ -12,9 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.prices import Price
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_ledger.token_usage import TokenUsage, count
 from trialfleet_ledger.trajectory import Parsed
@@ -23,7 +21,7 @@ from trialfleet_ledger.untrusted import ANSWER_CHARS, json_object, lines, mappin
 from trialfleet_runner.agents.chosen_settings import with_settings
 from trialfleet_runner.agents.hook_scripts import TIMEOUT_S
 from trialfleet_runner.agents.mcp import described
-from trialfleet_runner.agents.model_agents import model_identity
+from trialfleet_runner.agents.model_agents import ModelAgentOptions, model_identity
 from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
 from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
@@ -62,20 +60,16 @@ _KINDS: dict[str, Kind] = {
 }
 
 
-class GeminiOptions(Frozen):
+class GeminiOptions(ModelAgentOptions):
     """`agent.options` of kind gemini.
 
-    `max_retries`: how often the program itself repeats a failed request. `prices`: US dollars per million tokens
-    for models that the built-in list lacks. `settings`: of its settings.json. `effort`: the level of thinking of
-    Gemini 3 models.
+    `max_retries`: how often the program itself repeats a failed request. `settings`: of its settings.json.
+    `effort`: the level of thinking of Gemini 3 models.
     """
 
-    binary: str | None = None
     provider: Literal["google"] = "google"  # read by the runner, which holds the key
     max_retries: int = Field(default=9, ge=0, le=9)
     effort: Literal["minimal", "low", "medium", "high"] | None = None
-    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    prices: dict[str, Price] = Field(default_factory=dict)
 
 
 def options_of(spec: AgentSpec) -> GeminiOptions:

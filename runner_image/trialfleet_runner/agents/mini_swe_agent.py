@@ -12,16 +12,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.prices import Price
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_ledger.token_usage import TokenUsage, openai_usage
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_ledger.untrusted import ANSWER_CHARS, json_object, mapping, objects, plain
 from trialfleet_runner.agents import model_calls
 from trialfleet_runner.agents.chosen_settings import with_settings
-from trialfleet_runner.agents.model_agents import model_identity, require_model
+from trialfleet_runner.agents.model_agents import ModelAgentOptions, model_identity, require_model
 from trialfleet_runner.agents.pinned import pinned
 from trialfleet_runner.agents.program import checked_version, find_program, version_of
 from trialfleet_runner.agents.protocol import Identity, Reach, Setup
@@ -46,21 +44,18 @@ _QUIET = {
 }
 
 
-class MiniSweAgentOptions(Frozen):
+class MiniSweAgentOptions(ModelAgentOptions):
     """`agent.options` of kind mini-swe-agent.
 
     `provider`: whose API it speaks; the runner holds the key. `max_retries`: of a failed request.
-    `command_timeout_s`: of one shell command. `prices`: US dollars per million tokens for models that the built-in
-    list lacks. `settings`: of its configuration file. `effort`: the `reasoning_effort` of the model.
+    `command_timeout_s`: of one shell command. `settings`: of its configuration file. `effort`: the
+    `reasoning_effort` of the model.
     """
 
-    binary: str | None = None
     provider: Literal["openai", "anthropic"] = "openai"
     max_retries: int = Field(default=9, ge=0, le=100)
     command_timeout_s: int = Field(default=120, ge=1, le=10_000_000)
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
-    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    prices: dict[str, Price] = Field(default_factory=dict)
 
 
 def options_of(spec: AgentSpec) -> MiniSweAgentOptions:

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
+
+from pydantic import Field
 
 from trialfleet_ledger.canonical import digest
 from trialfleet_ledger.errors import OperatorError
+from trialfleet_ledger.prices import Price
 from trialfleet_ledger.records.agent import AgentSpec
 from trialfleet_ledger.records.base import Frozen
 from trialfleet_runner.agents.protocol import Identity, Reach
+
+
+class ModelAgentOptions(Frozen):
+    """The `agent.options` that all of them have. `binary`: the program, where it is not on PATH; `settings`: of
+    its configuration file; `prices`: US dollars per million tokens for models that the built-in list lacks."""
+
+    binary: str | None = None
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    prices: dict[str, Price] = Field(default_factory=dict[str, Price])
 
 
 def require_model(spec: AgentSpec, *, example: str) -> None:
@@ -20,7 +33,7 @@ def require_model(spec: AgentSpec, *, example: str) -> None:
 def model_identity(
     spec: AgentSpec,
     version: str,
-    options: Frozen,
+    options: ModelAgentOptions,
     reach: Reach,
     *,
     revision: int,

@@ -10,9 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.prices import Price
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.records.verdicts import Stop
 from trialfleet_ledger.token_usage import TokenUsage, count
 from trialfleet_ledger.trajectory import Parsed
@@ -20,7 +18,7 @@ from trialfleet_ledger.untrusted import ANSWER_CHARS, json_object, lines, mappin
 from trialfleet_runner.agents.chosen_settings import with_settings
 from trialfleet_runner.agents.hook_scripts import FOLDER, HookScripts
 from trialfleet_runner.agents.mcp import STARTS_S
-from trialfleet_runner.agents.model_agents import model_identity, require_model
+from trialfleet_runner.agents.model_agents import ModelAgentOptions, model_identity, require_model
 from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
 from trialfleet_runner.agents.protocol import Identity, McpServer, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, stop_of, with_mount
@@ -57,20 +55,16 @@ _KINDS: dict[str, Kind] = {
 }
 
 
-class OpenCodeOptions(Frozen):
+class OpenCodeOptions(ModelAgentOptions):
     """`agent.options` of kind opencode.
 
-    `wire`: the API of an OpenAI-compatible provider. `effort`: of the model, by OpenCode's name of it.
-    `prices`: US dollars per million tokens for models that the built-in list lacks.
-    `settings`: of its opencode.json.
+    `wire`: the API of an OpenAI-compatible provider. `effort`: of the model, by OpenCode's name of it. `settings`:
+    of its opencode.json.
     """
 
-    binary: str | None = None
     provider: Literal["anthropic", "openai", "google"] = "anthropic"  # read by the runner, which holds the key
     wire: Literal["responses", "completions"] = "responses"
     effort: str | None = Field(default=None, pattern=r"^[a-z]+$")
-    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    prices: dict[str, Price] = Field(default_factory=dict)
 
 
 def options_of(spec: AgentSpec) -> OpenCodeOptions:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from trialfleet_ledger.errors import OperatorError
-from trialfleet_ledger.prices import Price
 from trialfleet_ledger.records.agent import AgentSpec
-from trialfleet_ledger.records.base import Frozen
 from trialfleet_ledger.trajectory import Parsed
 from trialfleet_ledger.treatments import merged
 from trialfleet_runner.agents.chosen_settings import with_settings
 from trialfleet_runner.agents.claude_code.parse import parse_stream
 from trialfleet_runner.agents.hook_scripts import HookScripts
 from trialfleet_runner.agents.mcp import configuration
-from trialfleet_runner.agents.model_agents import model_identity
+from trialfleet_runner.agents.model_agents import ModelAgentOptions, model_identity
 from trialfleet_runner.agents.program import checked_version, find_program, shown, version_of
 from trialfleet_runner.agents.protocol import Identity, Reach, Setup
 from trialfleet_runner.agents.sandbox_env import checked_options, job_of, with_mount
@@ -61,20 +59,17 @@ _QUIET = {
 _DEFAULT_SETTINGS = {"enabledPlugins": {"agents-md@builtin": False}}
 
 
-class ClaudeCodeOptions(Frozen):
+class ClaudeCodeOptions(ModelAgentOptions):
     """`agent.options` of kind claude-code.
 
-    `max_retries`: how often the program itself retries a failed request (waits grow to 32 s; 10 are about
-    three minutes). `prices`: US dollars per million tokens for models that the built-in list lacks.
+    `max_retries`: how often the program itself retries a failed request (waits grow to 32 s; 10 are about three
+    minutes). `settings`: of its settings.json; hooks are the condition's.
     """
 
-    binary: str | None = None
     max_retries: int = Field(default=10, ge=0, le=30)
     disallowed_tools: tuple[str, ...] = ()
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
-    prices: dict[str, Price] = Field(default_factory=dict)
     provider: str = "anthropic"  # read by the runner, which holds the key
-    settings: dict[str, Any] = Field(default_factory=dict)  # of its settings.json; hooks are the condition's
     model_ids: dict[str, str] = Field(
         default_factory=dict
     )  # names as asked for -> the provider's; read by the runner
