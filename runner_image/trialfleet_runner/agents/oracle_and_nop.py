@@ -20,14 +20,17 @@ _ANYTHING = Reach(
 _ARGV = ("git", "apply", "--whitespace=nowarn", "--numstat", "-z", "--apply", "-")
 
 
+def _identity(kind: str) -> Identity:
+    """The same wherever it runs: these agents have no program."""
+    return Identity(kind=kind, version="1", digest=digest({"kind": kind, "version": "1"}), reach=_ANYTHING)
+
+
 class Oracle:
     kind = "oracle"
     reach = _ANYTHING
 
     def identify(self, spec: AgentSpec) -> Identity:
-        return Identity(
-            kind=self.kind, version="1", digest=digest({"kind": self.kind, "version": "1"}), reach=_ANYTHING
-        )
+        return _identity(self.kind)
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
         if setup.fix is None:
@@ -56,9 +59,7 @@ class Nop:
     reach = _ANYTHING
 
     def identify(self, spec: AgentSpec) -> Identity:
-        return Identity(
-            kind=self.kind, version="1", digest=digest({"kind": self.kind, "version": "1"}), reach=_ANYTHING
-        )
+        return _identity(self.kind)
 
     def job(self, setup: Setup, mounts: tuple[Mount, ...]) -> Job | None:
         return None
